@@ -172,7 +172,7 @@ export class EndpointMoves implements AsyncDisposable {
         if (found.at !== "found") return;
         const { value: record } = found;
         const action = nextAction(record, fleet.clock.epochMs());
-        if (action.do === "tear-down") return await this.#tearDown(key, closing);
+        if (action.do === "tear-down") return await this.#tearDown(key, record, closing);
         if (action.do === "nothing") return this.#stopped(key, record);
         const running = this.#running.get(key) ?? (created ??= this.#open(record));
         const event = await this.#make(action, record, { running, signal });
@@ -228,6 +228,8 @@ export class EndpointMoves implements AsyncDisposable {
     switch (action.do) {
       case "bring-up":
         this.#lookAtAlarms(record.state.at === "Updating" ? record.state.change : null);
+        running.countBy(record);
+        await this.#room(record, running, signal);
         return await running.bringUp(record, signal);
       case "bake":
         await this.#bake(record, action.untilMs, signal);
@@ -237,6 +239,15 @@ export class EndpointMoves implements AsyncDisposable {
       default:
         return unreachable(action);
     }
+  }
+
+  /**
+   * Instances that leave are waited for where the machine has no room for those to come beside them. They have their time, unless something
+   * is to be undone.
+   */
+  async #room({ name, state }: EndpointRecord, running: RunningEndpoint, signal: AbortSignal): Promise<void> {
+    using _hurry = state.at === "RollingBack" ? this.#options.retirements.hurry(nameKey(name), signal) : null;
+    await running.room(signal);
   }
 
   async #bake({ state }: EndpointRecord, untilMs: number, signal: AbortSignal): Promise<void> {
@@ -275,12 +286,15 @@ export class EndpointMoves implements AsyncDisposable {
     this.#tasks.run((closing) => retirements.end(key, closing, (signal) => running.retire(signal)));
   }
 
-  async #tearDown(key: string, closing: AbortSignal): Promise<void> {
+  async #tearDown(key: string, record: EndpointRecord, closing: AbortSignal): Promise<void> {
     const { store } = this.#options;
     const { endpoints, tags } = store.kinds;
     const running = this.#running.get(key);
     this.#running.delete(key);
-    if (running !== undefined) await this.#options.retirements.end(key, closing, (signal) => running.retire(signal));
+    if (running !== undefined) {
+      running.countBy(record);
+      await this.#options.retirements.end(key, closing, (signal) => running.retire(signal));
+    }
     const forget = async () => {
       const found = await endpoints.find(key);
       if (found.at !== "found") return;

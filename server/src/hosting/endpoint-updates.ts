@@ -1,5 +1,19 @@
-import type { Concurrency, DeploymentConfig, Owner, VariantPlan } from "./definitions/index.ts";
-import { isProduction, type Change, type Generation, type GroupSize, type VariantGroup } from "./endpoints/index.ts";
+import type { Concurrency, DeploymentConfig, Owner } from "./definitions/index.ts";
+import {
+  beginChange,
+  footprintBeyond,
+  footprintBytes,
+  isProduction,
+  plannedFootprint,
+  restoringSteps,
+  updateSteps,
+  type Change,
+  type EndpointEvent,
+  type EndpointRecord,
+  type Generation,
+  type GroupSize,
+  type VariantGroup,
+} from "./endpoints/index.ts";
 import { isShared, weightRefusal } from "./definitions/index.ts";
 import { invalid } from "./hosting-errors.ts";
 
@@ -102,19 +116,46 @@ function resizedServerless(
   return { weight, instanceCount: provisioned > 0 ? 1 : 0, concurrency: { max, provisioned } };
 }
 
-export const settledSizes = ({ variants }: Generation): readonly GroupSize[] => variants.map(({ settled }) => settled);
-
 /** The instances that callers' requests are shared out over. */
 export function productionCount({ variants }: Generation): number {
   return variants.filter(isProduction).reduce((sum, { settled }) => sum + settled.instanceCount, 0);
 }
 
-/** Each variant's plan with so many instances. */
-export function groupsOf(
-  { variants }: Generation,
-  sizes: readonly GroupSize[],
-): readonly { readonly plan: VariantPlan; readonly instanceCount: number }[] {
-  return variants.map(({ plan }, index) => ({ plan, instanceCount: sizes[index]?.instanceCount ?? 0 }));
+/** The update of an endpoint to a further generation. What an earlier one has come to is undone first. */
+export function updateTo(
+  now: EndpointRecord,
+  next: Generation,
+  { deploymentConfig, nowMs }: { readonly deploymentConfig: DeploymentConfig | null; readonly nowMs: number },
+): EndpointEvent {
+  const all: EndpointRecord["generations"] = [...now.generations, next];
+  const restoring = now.state.at === "InService" ? [] : restoringSteps(all, now.deploymentConfig);
+  const steps = [...restoring, ...updateSteps(now.generations[0], next, deploymentConfig)];
+  const change = beginChange(nowMs, steps, limitsOf(deploymentConfig, nowMs));
+  return { kind: "update", next, change, deploymentConfig };
+}
+
+/** How an update could need less at once than it does; null where no way is known. */
+export function smallerUpdate(updating: EndpointRecord): string | null {
+  const { generations, deploymentConfig } = updating;
+  const { RollingUpdatePolicy: rolling } = deploymentConfig ?? {};
+  const next = generations.at(-1);
+  if (next === undefined || next.variants.some(({ settled }) => settled.concurrency !== undefined)) return null;
+  if (rolling === undefined) {
+    if (productionCount(next) < 2) return null;
+    return (
+      "The update has both fleets at once: by a RollingUpdatePolicy with a MaximumBatchSize and a RollbackMaximumBatchSize it has no more " +
+      "than a batch beside what there is."
+    );
+  }
+  if (rolling.RollbackMaximumBatchSize !== undefined) return null;
+  const policy = { ...rolling, RollbackMaximumBatchSize: rolling.MaximumBatchSize };
+  const back = { ...deploymentConfig, RollingUpdatePolicy: policy };
+  const less = footprintBeyond(plannedFootprint(updating), plannedFootprint({ ...updating, deploymentConfig: back }));
+  if (less.instanceCount === 0) return null;
+  return (
+    "Without a RollbackMaximumBatchSize a roll-back has all old instances at once beside the new ones: with one that is as large as the " +
+    `MaximumBatchSize the update would need ${less.instanceCount} instances and ${Math.floor(footprintBytes(less) / 2 ** 20)} MiB less.`
+  );
 }
 
 /** For the sentences of quotas. */
@@ -126,7 +167,7 @@ export function alarmsOf(config: DeploymentConfig | null): readonly string[] {
 }
 
 /** What may end an update before its steps do. */
-export function limitsOf(config: DeploymentConfig | null, nowMs: number): Pick<Change, "deadlineMs" | "alarms"> {
+function limitsOf(config: DeploymentConfig | null, nowMs: number): Pick<Change, "deadlineMs" | "alarms"> {
   const seconds =
     config?.BlueGreenUpdatePolicy?.MaximumExecutionTimeoutInSeconds ??
     config?.RollingUpdatePolicy?.MaximumExecutionTimeoutInSeconds;

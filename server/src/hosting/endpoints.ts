@@ -1,4 +1,4 @@
-import type { Clock, Logger } from "../base/index.ts";
+import { AwsError, type Clock, type Logger } from "../base/index.ts";
 import { DocumentConflict } from "../records/index.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { Components } from "./components.ts";
@@ -6,30 +6,29 @@ import { hostingArn, nameKey, type DeploymentConfig, type Owner } from "./defini
 import type { EndpointMoves, LookAtAlarm } from "./endpoint-moves.ts";
 import {
   alarmsOf,
-  groupsOf,
-  limitsOf,
   productionCount,
   resized,
   retaining,
-  settledSizes,
+  smallerUpdate,
   typeOf,
+  updateTo,
   type EndpointUpdate,
   type VariantSize,
 } from "./endpoint-updates.ts";
 import {
   beginChange,
   checkDeployment,
-  footprintOf,
+  footprintBeyond,
   mayStop,
   mayUpdate,
+  moveEndpoint,
   newEndpoint,
   newGeneration,
   plannedFootprint,
   resizingSteps,
-  restoringSteps,
   serverlessDeploymentRefusal,
   stateChangeOf,
-  updateSteps,
+  type EndpointEvent,
   type EndpointRecord,
   type Generation,
 } from "./endpoints/index.ts";
@@ -60,6 +59,13 @@ export interface EndpointDescription {
 }
 
 const endpointsReadAtOnce = 100;
+
+/** The refusal of an update that has no room, with how it would need less. */
+function advised(error: unknown, moved: EndpointRecord): unknown {
+  const advice = smallerUpdate(moved);
+  if (advice === null || !(error instanceof AwsError) || error.code !== "ResourceLimitExceeded") return error;
+  return new AwsError(error.code, `${error.message} ${advice}`);
+}
 
 /** What is asked of endpoints: checked, reserved, recorded; `EndpointMoves` makes it so. */
 export class Endpoints {
@@ -94,11 +100,11 @@ export class Endpoints {
     using _reserved = this.#options.quotas.reserveRecord("endpoints", key);
     const generation = newGeneration(1, await this.#options.catalogue.plan(configName, owner));
     this.#checkDeployment(asked.deploymentConfig, generation);
-    using _instances = this.#reserveInstances(key, [generation]);
     const nowMs = this.#options.clock.epochMs();
     const { deploymentConfig } = asked;
     const made = { name, arn, owner, placementKey: newPlacementKey(), deploymentConfig };
     const record = newEndpoint(made, generation, nowMs);
+    using _instances = this.#options.quotas.reserveEndpoint(key, plannedFootprint(record), typeOf(generation));
     const expects = found.at === "absent" ? "absent" : found.version;
     try {
       const changes = [endpoints.put(key, record, expects), ...this.#options.catalogue.firstTags(arn, tags)];
@@ -122,22 +128,15 @@ export class Endpoints {
     const deploymentConfig = asked.retainsDeployment ? record.deploymentConfig : asked.deploymentConfig;
     const next = newGeneration(0, plan);
     this.#checkDeployment(deploymentConfig, next);
-    using _instances = this.#reserveInstances(key, [retaining(next, record.generations[0], asked)]);
     const nowMs = this.#options.clock.epochMs();
     const moved = await this.#options.variants.placing(name, () =>
-      this.#options.moves.record(key, (now) => {
+      this.#recordReserved(key, (now) => {
         this.#checkMayUpdate(now);
         const [first] = now.generations;
         const number = Math.max(...now.generations.map((generation) => generation.number)) + 1;
         const numbered = retaining({ ...next, number }, first, asked);
         this.#options.components.checkGeneration(now, numbered);
-        // What an earlier update has come to is undone first.
-        const isSettled = now.state.at === "InService";
-        const all: EndpointRecord["generations"] = [...now.generations, numbered];
-        const restoring = isSettled ? [] : restoringSteps(all, now.deploymentConfig);
-        const steps = [...restoring, ...updateSteps(first, numbered, deploymentConfig)];
-        const change = beginChange(nowMs, steps, limitsOf(deploymentConfig, nowMs));
-        return { kind: "update", next: numbered, change, deploymentConfig };
+        return updateTo(now, numbered, { deploymentConfig, nowMs });
       }),
     );
     if (moved === null) throw notFound("endpoint", record.arn);
@@ -149,23 +148,11 @@ export class Endpoints {
   async resize(name: string, asked: readonly VariantSize[], owner: Owner): Promise<EndpointRecord> {
     const record = await this.find(name, owner);
     const key = nameKey(name);
-    const before = plannedFootprint(record);
-    const sizesFor = (now: EndpointRecord) => {
-      if (now.state.at !== "InService") throw inProgress(now);
-      return resized(now.generations[0], asked);
-    };
-    const wanted = groupsOf(record.generations[0], sizesFor(record));
-    const after = footprintOf(wanted);
-    const more = {
-      instanceCount: Math.max(0, after.instanceCount - before.instanceCount),
-      containerCount: Math.max(0, after.containerCount - before.containerCount),
-      promisedBytes: Math.max(0, (after.promisedBytes ?? 0) - (before.promisedBytes ?? 0)),
-    };
-    using _instances = this.#options.quotas.reserveEndpoint(key, more, typeOf(record.generations[0]));
     const nowMs = this.#options.clock.epochMs();
     const moved = await this.#options.variants.placing(name, () =>
-      this.#options.moves.record(key, (now) => {
-        const sizes = sizesFor(now);
+      this.#recordReserved(key, (now) => {
+        if (now.state.at !== "InService") throw inProgress(now);
+        const sizes = resized(now.generations[0], asked);
         this.#options.components.checkSizes(now, sizes);
         return { kind: "resize", change: beginChange(nowMs, resizingSteps(now.generations[0], sizes)) };
       }),
@@ -190,8 +177,7 @@ export class Endpoints {
 
   async start(name: string, owner: Owner): Promise<EndpointRecord> {
     const record = await this.find(name, owner);
-    using _instances = this.#reserveInstances(nameKey(name), record.generations);
-    const moved = await this.#options.moves.record(nameKey(name), (now) => {
+    const moved = await this.#recordReserved(nameKey(name), (now) => {
       if (now.state.at !== "OutOfService") {
         throw invalid(`Cannot start endpoint "${now.arn}": it is ${now.state.at}.`);
       }
@@ -230,9 +216,31 @@ export class Endpoints {
     return listPage(this.#options.store.kinds.endpoints, question, turn);
   }
 
-  #reserveInstances(key: string, generations: readonly Generation[]): Disposable {
-    const groups = generations.flatMap((generation) => groupsOf(generation, settledSizes(generation)));
-    return this.#options.quotas.reserveEndpoint(key, footprintOf(groups), typeOf(generations[0]));
+  /** Records a move for which there is room on the machine: what the endpoint comes to need at once beyond what it has reserved. */
+  async #recordReserved(
+    key: string,
+    decide: (record: EndpointRecord) => EndpointEvent,
+  ): Promise<EndpointRecord | null> {
+    const { moves, quotas } = this.#options;
+    let reserved: Disposable | null = null;
+    try {
+      return await moves.record(key, (now) => {
+        const event = decide(now);
+        // Of an attempt before, over which another write was faster.
+        reserved?.[Symbol.dispose]();
+        reserved = null;
+        const moved = moveEndpoint(now, event);
+        const more = footprintBeyond(plannedFootprint(moved), plannedFootprint(now));
+        try {
+          reserved = quotas.reserveEndpoint(key, more, typeOf(moved.generations.at(-1)));
+        } catch (error) {
+          throw event.kind === "update" ? advised(error, moved) : error;
+        }
+        return event;
+      });
+    } finally {
+      (reserved as Disposable | null)?.[Symbol.dispose]();
+    }
   }
 
   #checkMayUpdate(record: EndpointRecord): void {

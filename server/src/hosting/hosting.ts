@@ -90,6 +90,10 @@ export class Hosting implements AsyncDisposable {
     const claim: FleetParts["claim"] = (what, instanceType) => this.#quotas.claim(what, instanceType);
     const memory: FleetParts["memory"] = {
       countBeyond: (bytes) => this.#quotas.countBeyond(bytes),
+      countLeaving: (look) => this.#quotas.countLeaving(look),
+      gone: () => this.#quotas.gone(),
+      fits: () => this.#quotas.fits,
+      freed: () => this.#quotas.freed(),
       seen: (model, mostBytes) => this.#memories.seen(model, mostBytes),
     };
     this.#moves = new EndpointMoves({

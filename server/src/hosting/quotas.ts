@@ -1,4 +1,5 @@
-import { containerOwnBytes, type Footprint } from "./endpoints/index.ts";
+import { Gate } from "../base/index.ts";
+import { footprintBytes, type Footprint, type Leaving } from "./endpoints/index.ts";
 import { limitExceeded, memoryMissing } from "./hosting-errors.ts";
 import type { RetirementLimits } from "./retirements.ts";
 import type { HostingKinds, HostingStore } from "./store/index.ts";
@@ -63,6 +64,9 @@ export class Quotas {
   readonly #claimed = new Set<() => Footprint>();
   /** What is taken beyond what is reserved. */
   readonly #beyond = new Set<() => number>();
+  /** What no record reserves any more, and is there until it has answered what it holds. */
+  readonly #leaving = new Set<() => Leaving>();
+  readonly #freed = new Gate();
 
   constructor(store: HostingStore, limits: HostingLimits) {
     this.#store = store;
@@ -76,12 +80,27 @@ export class Quotas {
     };
   }
 
-  /** What the containers of all that is recorded take, what their models are promised, and what they were seen to take beyond that. */
+  /** What the containers of all that is recorded take, what their models are promised, and what is taken beyond that. */
   get reservedBytes(): number {
     let bytes = 0;
-    for (const footprint of this.#store.view.footprints()) bytes += neededBytes(footprint);
-    for (const claimed of this.#claimed) bytes += neededBytes(claimed());
+    for (const footprint of this.#store.view.footprints()) bytes += footprintBytes(footprint);
+    for (const claimed of this.#claimed) bytes += footprintBytes(claimed());
     return bytes + this.#beyondBytes;
+  }
+
+  /** Whether the machine has all of that. */
+  get fits(): boolean {
+    return this.reservedBytes <= this.#limits.memoryBytesMax;
+  }
+
+  /** Resolves when less may be taken of the machine than before. To be asked for before `fits`. */
+  freed(): Promise<void> {
+    return Promise.race([this.#freed.opened(), this.#store.view.stateChanged()]);
+  }
+
+  /** To be called when something that was counted as leaving has gone. */
+  gone(): void {
+    this.#freed.open();
   }
 
   hasRoom(kind: CountedKind): boolean {
@@ -130,8 +149,14 @@ export class Quotas {
     return held(this.#beyond, bytes);
   }
 
+  /** What leaves, as it is at each time. To be disposed when nothing of it is left. */
+  countLeaving(look: () => Leaving): Disposable {
+    return held(this.#leaving, look);
+  }
+
   get #beyondBytes(): number {
     let bytes = 0;
+    for (const look of this.#leaving) bytes += look().bytes;
     for (const beyond of this.#beyond) bytes += beyond();
     return bytes;
   }
@@ -157,8 +182,8 @@ export class Quotas {
     }
     const memory = {
       limit: this.#limits.memoryBytesMax,
-      used: all.reduce((sum, each) => sum + neededBytes(each), this.#beyondBytes),
-      wanted: neededBytes(footprint),
+      used: all.reduce((sum, each) => sum + footprintBytes(each), this.#beyondBytes),
+      wanted: footprintBytes(footprint),
     };
     if (isBeyond(memory)) throw memoryMissing(memory);
   }
@@ -168,9 +193,6 @@ const isSame = (one: Footprint, other: Footprint) =>
   one.instanceCount === other.instanceCount &&
   one.containerCount === other.containerCount &&
   (one.promisedBytes ?? 0) === (other.promisedBytes ?? 0);
-
-const neededBytes = ({ containerCount, promisedBytes = 0 }: Footprint) =>
-  containerCount * containerOwnBytes + promisedBytes;
 
 const isBeyond = ({
   limit,

@@ -1,4 +1,4 @@
-import { delay, openDeadline, type Clock } from "../base/index.ts";
+import { delay, openDeadline, type Clock, type Deadline } from "../base/index.ts";
 
 export interface RetirementLimits {
   /** How long the instances of what is deleted or stopped are kept for the requests that they have: longer than any that is no stream. */
@@ -32,12 +32,19 @@ export class Retirements {
 
   /** For what is deleted or stopped, with what still leaves under its key. Resolves when `retire` has ended; its signal aborts at the bound. */
   async end(key: string, closing: AbortSignal, retire: (signal: AbortSignal) => Promise<void>): Promise<void> {
-    using limit = openDeadline({ clock: this.#clock, afterMs: this.#limits.retireMsMax, signal: closing });
-    const hurry = () => {
+    using limit = this.hurry(key, closing);
+    await retire(limit.signal);
+  }
+
+  /** From now on what leaves under a key has as long as what is deleted; not where this is disposed, or the signal aborts, before. */
+  hurry(key: string, signal: AbortSignal): Deadline {
+    const limit = openDeadline({ clock: this.#clock, afterMs: this.#limits.retireMsMax, signal });
+    const cut = () => {
+      if (!limit.isLate) return;
       for (const each of this.#leaving) if (each.key === key) each.aborter.abort(limit.signal.reason);
     };
-    limit.signal.addEventListener("abort", hurry, { once: true });
-    await retire(limit.signal);
+    limit.signal.addEventListener("abort", cut, { once: true });
+    return limit;
   }
 
   /** For what an update or a smaller number takes away. */

@@ -1,6 +1,7 @@
 /** Endpoints that are updated, resized and stopped while clients ask all the time: real processes, and no request that fails. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { AwsError } from "../../base/index.ts";
 import type { DeploymentConfig, EndpointRecord } from "../../hosting/index.ts";
 import { DocumentMemory } from "../../records/contracts/index.ts";
 import { owner } from "./hosting-fixture.ts";
@@ -20,19 +21,45 @@ const rolling = (size = percent(50), waitSeconds = 0.1): DeploymentConfig => ({
   RollingUpdatePolicy: { MaximumBatchSize: size, WaitIntervalInSeconds: waitSeconds },
 });
 
-/** The new generation's parts of the requests between none and all, as they are recorded from now on. */
-function sharesWritten({ held }: DocumentMemory): ReadonlySet<number> {
-  const shares = new Set<number>();
+const rollingBothWays = (size = percent(25), waitSeconds = 0): DeploymentConfig => ({
+  RollingUpdatePolicy: { MaximumBatchSize: size, WaitIntervalInSeconds: waitSeconds, RollbackMaximumBatchSize: size },
+});
+
+/** On a machine that has room for so many instances of this endpoint with four; `most` is how many were seen at once since it was there. */
+async function openTight(instancesMax: number, documents = new DocumentMemory()) {
+  const hosting = { memoryBytesMax: instancesMax * 128 * 2 ** 20 };
+  const bench = await TrafficBench.open(documents, null, { hosting });
+  await bench.deploy("tight", [{ name: "old", VariantName: "v", InitialInstanceCount: 4 }]);
+  await bench.configure("next", [{ name: "new", VariantName: "v", InitialInstanceCount: 4 }]);
+  let most = 0;
+  const looking = setInterval(() => (most = Math.max(most, bench.running().length)), 2);
+  return {
+    bench,
+    most: () => most,
+    [Symbol.asyncDispose]: async () => {
+      clearInterval(looking);
+      await bench[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Looks at endpoints' records as they are written from now on. */
+function whenWritten({ held }: DocumentMemory, look: (record: EndpointRecord) => void): void {
   const set = held.set.bind(held);
   held.set = (id, document) => {
-    if (document.kind === "endpoint") {
-      const { generations } = JSON.parse(document.body) as EndpointRecord;
-      const share = generations[1]?.trafficShare ?? 0;
-      if (share > 0 && share < 1) shares.add(share);
-    }
+    if (document.kind === "endpoint") look(JSON.parse(document.body) as EndpointRecord);
     set(id, document);
     return held;
   };
+}
+
+/** The new generation's parts of the requests between none and all, as they are recorded from now on. */
+function sharesWritten(documents: DocumentMemory): ReadonlySet<number> {
+  const shares = new Set<number>();
+  whenWritten(documents, ({ generations }) => {
+    const share = generations[1]?.trafficShare ?? 0;
+    if (share > 0 && share < 1) shares.add(share);
+  });
   return shares;
 }
 
@@ -83,6 +110,82 @@ test("an update whose instances do not start is rolled back, with the reason, an
   assert.deepEqual(await bench.status("kept"), ["InService", "kept", null]);
   assert.deepEqual(Object.fromEntries((await clients.end()).failures), {});
   await until("nothing else runs", () => bench.running().length === 1);
+});
+
+test("a rolling update for which the machine has room for one batch is taken, never has more at once, and fails no request; others are refused with what they would need less", async () => {
+  await using tight = await openTight(5);
+  const { bench } = tight;
+  const refused = (deploymentConfig: DeploymentConfig | null, wanted: number, advice: RegExp) =>
+    assert.rejects(bench.update("tight", "next", { deploymentConfig }), (error: AwsError) => {
+      assert.equal(error.code, "ResourceLimitExceeded");
+      assert.match(
+        error.message,
+        new RegExp(`a request delta of ${wanted * 128} MiB.* ${(wanted - 1) * 128} MiB are missing`),
+      );
+      assert.match(error.message, advice);
+      return true;
+    });
+  const both = /both fleets at once: by a RollingUpdatePolicy with a MaximumBatchSize and a RollbackMaximumBatchSize/;
+  await refused(null, 4, both);
+  await refused(blueGreen({ Type: "CANARY", CanarySize: percent(25) }), 4, both);
+  const { RollbackMaximumBatchSize: _back, ...policy } = rollingBothWays().RollingUpdatePolicy ?? assert.fail();
+  await refused({ RollingUpdatePolicy: policy }, 4, /the update would need 3 instances and 384 MiB less\.$/);
+  await refused(rollingBothWays(percent(50)), 2, /would make room\.$/);
+  const clients = bench.clients("tight");
+  await bench.update("tight", "next", { deploymentConfig: rollingBothWays() });
+  await bench.settled("tight");
+  assert.deepEqual(await bench.status("tight"), ["InService", "next", null]);
+  await until("the old instances are gone", () => bench.running().every((name) => name === "new"));
+  assert.deepEqual([bench.running().length, tight.most()], [4, 5]);
+  assert.deepEqual(Object.fromEntries((await clients.end()).failures), {});
+});
+
+test("a rolling update that an alarm rolls back in batches has no more at once on its way back", async () => {
+  const documents = new DocumentMemory();
+  await using tight = await openTight(5, documents);
+  const { bench } = tight;
+  bench.alarms.set("errors", "OK");
+  const clients = bench.clients("tight");
+  // At the last step, when one old instance is left.
+  whenWritten(documents, ({ state, generations }) => {
+    if (state.at === "Updating" && generations[1]?.trafficShare === 1) bench.alarms.set("errors", "ALARM");
+  });
+  await bench.update("tight", "next", {
+    deploymentConfig: {
+      ...rollingBothWays(percent(25), 0.3),
+      AutoRollbackConfiguration: { Alarms: [{ AlarmName: "errors" }] },
+    },
+  });
+  await bench.settled("tight");
+  const reason = "The CloudWatch alarm errors is in the state ALARM.";
+  assert.deepEqual(await bench.status("tight"), ["InService", "tight", reason]);
+  await until("the new instances are gone", () => bench.running().every((name) => name === "old"));
+  assert.deepEqual([bench.running().length, tight.most()], [4, 5]);
+  assert.deepEqual(Object.fromEntries((await clients.end()).failures), {});
+});
+
+test("a rolling update without room for a batch beside instances that answer what they hold waits for them", async () => {
+  await using tight = await openTight(5);
+  const { bench } = tight;
+  const held = Array.from({ length: 4 }, (_, index) => bench.ask("tight", `hold ${index}`));
+  await until("each instance holds one", () => bench.heldCount() === 4);
+  await bench.update("tight", "next", { deploymentConfig: rollingBothWays() });
+  const stepIndex = async () => {
+    const { state } = await bench.hosting.endpoints.find("tight", owner);
+    return state.at === "Updating" ? state.change.stepIndex : null;
+  };
+  await until("an old instance leaves", async () => (await stepIndex()) === 1);
+  for (let count = 0; count < 100; count += 1) await bench.ask("tight", `${count}`);
+  assert.deepEqual([await stepIndex(), bench.running().toSorted()], [1, ["new", "old", "old", "old", "old"]]);
+  bench.signal("SIGUSR2");
+  assert.deepEqual(
+    (await Promise.all(held)).map(({ container }) => container),
+    ["old", "old", "old", "old"],
+  );
+  await bench.settled("tight");
+  assert.deepEqual(await bench.status("tight"), ["InService", "next", null]);
+  await until("the old instances are gone", () => bench.running().every((name) => name === "new"));
+  assert.deepEqual([bench.running().length, tight.most()], [4, 5]);
 });
 
 for (const [kind, policy] of [

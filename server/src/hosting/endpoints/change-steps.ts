@@ -99,33 +99,76 @@ function rollingSteps(
   });
 }
 
-/** Back to all that the first generation is to have, in batches where the deployment says so; the others end behind the last step. */
+/**
+ * Back to all that the first generation is to have. At once, where the deployment says nothing of it: the others end behind the only step. Or in
+ * batches, and then a step begins with the end of as many of the others as there are more than the requests need beside the first.
+ */
 export function restoringSteps(
   [first, ...others]: EndpointRecord["generations"],
   config: DeploymentConfig | null,
 ): readonly ChangeStep[] {
   const [now, wanted] = [observedSizes(first), settledSizes(first)];
   const batch = config?.RollingUpdatePolicy?.RollbackMaximumBatchSize;
+  const whole = { number: first.number, trafficShare: 1, sizes: wanted };
+  const kept = others.map((each) => ({ number: each.number, trafficShare: 0, sizes: observedSizes(each) }));
+  if (batch === undefined) return [{ generations: [whole, ...kept], bakeMs: 0 }];
+  const batches = wanted.map(({ instanceCount }) => batchOf(batch, instanceCount));
   const missing = wanted.map((size, index) => Math.max(0, size.instanceCount - (now[index]?.instanceCount ?? 0)));
-  const batches = wanted.map(({ instanceCount }) => (batch === undefined ? Infinity : batchOf(batch, instanceCount)));
-  const stepCount = Math.max(1, ...missing.map((count, index) => Math.ceil(count / (batches[index] ?? Infinity))));
-  const othersShare = others.reduce((sum, { trafficShare }) => sum + trafficShare, 0);
-  return Array.from({ length: stepCount }, (_, index) => {
+  const stepCount = Math.max(1, ...missing.map((count, index) => Math.ceil(count / (batches[index] ?? 1))));
+  const wholeCount = Math.max(1, countOf(first, wanted));
+  const partOf = (sizes: readonly GroupSize[]) => Math.min(1, countOf(first, sizes) / wholeCount);
+  const leastShare = others.every(({ trafficShare }) => trafficShare === 0) ? 1 : first.trafficShare;
+  const steps: ChangeStep[] = [];
+  const add = (sizes: readonly GroupSize[], part: number, left: readonly (readonly GroupSize[])[]) => {
+    const share = Math.max(leastShare, part);
+    const beside = others.map((each, index): StepGeneration => ({
+      number: each.number,
+      trafficShare: share === 1 ? 0 : (each.trafficShare * (1 - share)) / (1 - first.trafficShare),
+      sizes: left[index] ?? [],
+    }));
+    steps.push({ generations: [{ number: first.number, trafficShare: share, sizes }, ...beside], bakeMs: 0 });
+  };
+  let before = now;
+  for (let index = 0; index < stepCount; index += 1) {
     const isLast = index === stepCount - 1;
     const sizes = wanted.map((size, which) => {
-      const so = (now[which]?.instanceCount ?? 0) + (index + 1) * (batches[which] ?? Infinity);
-      return { ...size, instanceCount: isLast ? size.instanceCount : Math.min(size.instanceCount, so) };
+      const instanceCount = (now[which]?.instanceCount ?? 0) + (index + 1) * (batches[which] ?? 1);
+      return { ...size, instanceCount: isLast ? size.instanceCount : Math.min(size.instanceCount, instanceCount) };
     });
-    const back = isLast ? 1 : (index + 1) / stepCount;
-    const kept = others.map((each): StepGeneration => ({
-      number: each.number,
-      trafficShare: isLast ? 0 : each.trafficShare * (1 - back),
-      sizes: observedSizes(each),
-    }));
-    const own = isLast ? 1 : 1 - othersShare * (1 - back);
-    return { generations: [{ number: first.number, trafficShare: own, sizes }, ...kept], bakeMs: 0 };
+    const left = others.map((each) => neededBeside(each, first, before));
+    // Whoever is about to have fewer instances has its part of the requests taken off first.
+    if (index === 0 && left.some((each, which) => hasFewer(each, kept[which]?.sizes ?? []))) {
+      add(
+        now,
+        partOf(now),
+        kept.map(({ sizes: all }) => all),
+      );
+    }
+    add(sizes, isLast ? 1 : partOf(sizes), left);
+    before = sizes;
+  }
+  return steps;
+}
+
+/** What of a generation is needed beside another one that has so many instances: of each variant as large a part as that one lacks of it. */
+function neededBeside({ variants }: Generation, other: Generation, sizes: readonly GroupSize[]): readonly GroupSize[] {
+  const wholeCount = Math.max(1, countOf(other, settledSizes(other)));
+  const lacks = new Map(
+    other.variants.map(({ plan, settled }, index) => {
+      const part = (sizes[index]?.instanceCount ?? 0) / Math.max(1, settled.instanceCount);
+      return [plan.variant.VariantName, 1 - Math.min(1, part)];
+    }),
+  );
+  return variants.map(({ plan, settled, observed }) => {
+    const lacking = lacks.get(plan.variant.VariantName) ?? 1 - Math.min(1, countOf(other, sizes) / wholeCount);
+    // One stays of each variant, as in the steps forward.
+    const instanceCount = Math.max(1, Math.ceil(settled.instanceCount * lacking - 1e-9));
+    return { ...observed, instanceCount: Math.min(observed.instanceCount, instanceCount) };
   });
 }
+
+const hasFewer = (sizes: readonly GroupSize[], than: readonly GroupSize[]) =>
+  sizes.some(({ instanceCount }, index) => instanceCount < (than[index]?.instanceCount ?? 0));
 
 /** The one step to other sizes of the generation there is. */
 export function resizingSteps(generation: Generation, sizes: readonly GroupSize[]): readonly ChangeStep[] {

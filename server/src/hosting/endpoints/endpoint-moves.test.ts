@@ -9,13 +9,13 @@ import {
   failureReason,
   isTransient,
   newGeneration,
-  plannedFootprint,
   routesOf,
   settledGeneration,
   type EndpointRecord,
   type Generation,
 } from "./endpoint-record.ts";
-import { moveEndpoint, nextAction, type EndpointEvent } from "./endpoint-state.ts";
+import { moveEndpoint, nextAction, stepOf, type EndpointEvent } from "./endpoint-state.ts";
+import { plannedFootprint } from "./planned-footprint.ts";
 
 const owner = { region: "us-east-1", accountId: "000000000000" };
 
@@ -114,19 +114,34 @@ function assertServes(record: EndpointRecord): void {
 const observedCounts = (record: EndpointRecord) =>
   record.generations.map(({ variants }) => variants.map(({ observed }) => observed.instanceCount));
 
+/** As many as are there at once: at a step all that it wants, beside what the moves before it have left. */
+function instancesAtOnce(record: EndpointRecord): number {
+  const step = stepOf(record);
+  const wanted = new Map(step?.generations.map(({ number, sizes: each }) => [number, each]));
+  const groups = record.generations.flatMap(({ number, variants }) =>
+    variants.map(({ observed }, index) =>
+      Math.max(observed.instanceCount, wanted.get(number)?.[index]?.instanceCount ?? 0),
+    ),
+  );
+  return groups.reduce((sum, each) => sum + each, 0);
+}
+
+/** No more is ever there at once than an update reserved, and it never comes to need more than it said. */
+function assertWithin(reserved: number): (record: EndpointRecord) => void {
+  return (record) => {
+    assertServes(record);
+    const planned = plannedFootprint(record).instanceCount;
+    assert.ok(instancesAtOnce(record) <= planned, `${instancesAtOnce(record)} at once, ${planned} planned`);
+    assert.ok(planned <= reserved, `${planned} planned, ${reserved} reserved`);
+    assert.ok(plannedFootprint({ ...record, state: { at: "Deleting" } }).instanceCount <= reserved);
+  };
+}
+
 test("every update comes to the new configuration and has instances for all requests at each step; none needs more than was reserved", () => {
   fc.assert(
     fc.property(counts, counts, configs, (from, to, config) => {
       const begun = updated(serving(from), generation(2, to), config);
-      const reserved = plannedFootprint(begun).instanceCount;
-      const done = throughMoves(begun, (record) => {
-        assertServes(record);
-        assert.ok(
-          observedCounts(record)
-            .flat()
-            .reduce((sum, each) => sum + each, 0) <= reserved,
-        );
-      });
+      const done = throughMoves(begun, assertWithin(plannedFootprint(begun).instanceCount));
       assert.deepEqual([done.state.at, failureReason(done.state)], ["InService", null]);
       assert.deepEqual([done.generations.length, done.generations[0].configName], [1, "c2"]);
       assert.deepEqual(observedCounts(done), [to]);
@@ -134,10 +149,40 @@ test("every update comes to the new configuration and has instances for all requ
   );
 });
 
+test("a rolling update with batches both ways reserves what it updates and one batch, a blue/green one both fleets, and one that goes back at once what that takes", () => {
+  const size = (Value: number) => ({ Type: "INSTANCE_COUNT", Value }) as const;
+  const rolling = (batch: number, back?: number): DeploymentConfig => ({
+    RollingUpdatePolicy: {
+      MaximumBatchSize: size(batch),
+      WaitIntervalInSeconds: 0,
+      ...(back === undefined ? {} : { RollbackMaximumBatchSize: size(back) }),
+    },
+  });
+  const reservedBy = (from: readonly number[], to: readonly number[], config: DeploymentConfig | null) =>
+    plannedFootprint(updated(serving(from), generation(2, to), config)).instanceCount;
+  fc.assert(
+    fc.property(fc.integer({ min: 2, max: 30 }), fc.nat(14), fc.nat(29), (count, forth, back) => {
+      const [batch, backBatch] = [1 + (forth % Math.floor(count / 2)), 1 + (back % count)];
+      const reserved = reservedBy([count], [count], rolling(batch, backBatch));
+      assert.ok(reserved >= count + batch && reserved <= count + Math.max(batch, backBatch), `${reserved}`);
+    }),
+  );
+  assert.deepEqual(
+    [reservedBy([4], [4], null), reservedBy([4], [4], routing("CANARY", size(1)))],
+    [8, 8],
+    "both are there while requests shift",
+  );
+  assert.equal(reservedBy([4], [4], routing("LINEAR", size(2))), 8);
+  assert.equal(reservedBy([4], [4], rolling(1)), 8, "all of the old ones come back at once, beside all new ones");
+  assert.deepEqual([reservedBy([4], [4], rolling(1, 1)), reservedBy([8], [8], rolling(2, 4))], [5, 12]);
+  assert.deepEqual([reservedBy([4, 2], [4, 2], rolling(1, 1)), reservedBy([2], [10], rolling(1, 1))], [8, 11]);
+});
+
 test("an update that fails at any move goes back to what was there, and one that is superseded at any move comes to what superseded it", () => {
   fc.assert(
     fc.property(counts, counts, configs, fc.nat(60), fc.boolean(), (from, to, config, moveCount, isSuperseded) => {
-      let record = updated(serving(from), generation(2, to), config);
+      const begun = updated(serving(from), generation(2, to), config);
+      let record = begun;
       for (let count = 0; count < moveCount; count += 1) {
         const next = goOn(record);
         if (next === null || next.state.at !== "Updating") break;
@@ -146,7 +191,8 @@ test("an update that fails at any move goes back to what was there, and one that
       const turned = isSuperseded
         ? updated(record, generation(3, [2, 2]), config)
         : moveEndpoint(record, { kind: "failed", reason: "broken" });
-      const done = throughMoves(turned, assertServes);
+      const reserved = plannedFootprint(isSuperseded ? turned : begun).instanceCount;
+      const done = throughMoves(turned, assertWithin(reserved));
       const expected = isSuperseded ? ["c3", null, [[2, 2]]] : ["c1", "broken", [from]];
       assert.deepEqual([done.generations[0].configName, failureReason(done.state), observedCounts(done)], expected);
     }),
@@ -159,6 +205,7 @@ test("a roll-back that fails leaves what it has come to, which answers and can b
     RollingUpdatePolicy: { MaximumBatchSize: { Type: "INSTANCE_COUNT", Value: 1 }, WaitIntervalInSeconds: 0 },
   };
   let record = updated(serving([4]), generation(2, [4]), rolling as DeploymentConfig);
+  const reserved = plannedFootprint(record).instanceCount;
   for (let count = 0; count < 5; count += 1) record = goOn(record) ?? assert.fail();
   record = moveEndpoint(record, { kind: "failed", reason: "one" });
   assert.equal(record.state.at, "RollingBack");
@@ -167,7 +214,7 @@ test("a roll-back that fails leaves what it has come to, which answers and can b
     [record.state.at, failureReason(record.state)],
     ["UpdateRollbackFailed", "one The roll-back failed: two"],
   );
-  assertServes(record);
+  assertWithin(reserved)(record);
   assert.equal(isTransient(record.state), false);
   const done = throughMoves(updated(record, generation(3, [2]), null), assertServes);
   assert.deepEqual([done.generations[0].configName, observedCounts(done)], ["c3", [[2]]]);

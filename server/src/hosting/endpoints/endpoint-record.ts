@@ -8,7 +8,7 @@ import type {
   VariantPlan,
 } from "../definitions/index.ts";
 import type { PlacementKey } from "./model-rank.ts";
-import { promisedMemoryBytes } from "./planned-containers.ts";
+import { containerOwnBytes, promisedMemoryBytes } from "./planned-containers.ts";
 
 /** What of a variant's instances and traffic is asked for, or is so. */
 export interface GroupSize {
@@ -194,25 +194,6 @@ export interface Footprint {
 
 export const noFootprint: Footprint = { instanceCount: 0, containerCount: 0 };
 
-/** The most instances that each group of an endpoint has or is to have until it settles; `key` is the group's. */
-export function plannedGroups({
-  generations,
-  state,
-}: EndpointRecord): readonly { readonly key: string; readonly plan: VariantPlan; readonly instanceCount: number }[] {
-  if (state.at === "OutOfService") return [];
-  const steps = state.at === "Updating" || state.at === "RollingBack" ? state.change.steps : [];
-  return generations.flatMap(({ number, variants }) =>
-    variants.map(({ plan, settled, observed }, index) => {
-      const planned = steps.flatMap(({ generations: each }) => each.find((one) => one.number === number) ?? []);
-      const counts = planned.map(({ sizes }) => sizes[index]?.instanceCount ?? 0);
-      const instanceCount = Math.max(observed.instanceCount, settled.instanceCount, ...counts);
-      return { key: groupKey(number, plan.variant.VariantName), plan, instanceCount };
-    }),
-  );
-}
-
-export const plannedFootprint = (record: EndpointRecord): Footprint => footprintOf(plannedGroups(record));
-
 export function footprintOf(
   groups: readonly { readonly plan: VariantPlan; readonly instanceCount: number }[],
 ): Footprint {
@@ -224,6 +205,10 @@ export function footprintOf(
   }
   return { instanceCount: instances, containerCount: containers, promisedBytes };
 }
+
+/** Of the machine's memory. */
+export const footprintBytes = ({ containerCount, promisedBytes = 0 }: Footprint): number =>
+  containerCount * containerOwnBytes + promisedBytes;
 
 export function failureReason(state: EndpointState): string | null {
   switch (state.at) {

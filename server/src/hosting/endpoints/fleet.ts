@@ -51,10 +51,29 @@ export interface FleetParts {
   readonly memory: FleetMemory;
 }
 
+/** What answers what it holds, and then ends. */
+export interface Leaving {
+  /** As a sentence names it. */
+  readonly of: string;
+  readonly bytes: number;
+  /** When the last of it began to leave. */
+  readonly sinceMs: number;
+  /** Whether all of it ends: then it has less time than what leaves while others stay. */
+  readonly isEnding: boolean;
+}
+
 /** Who is told what instances take of the machine's memory. */
 export interface FleetMemory {
   /** What they take beyond what is reserved for them, as it is at each time. To be disposed when they have ended. */
   readonly countBeyond: (bytes: () => number) => Disposable;
+  /** What is still there of what leaves, beyond what a record reserves, as it is at each time. To be disposed when nothing is left. */
+  readonly countLeaving: (look: () => Leaving) => Disposable;
+  /** What was counted as leaving has gone. */
+  readonly gone: () => void;
+  /** Whether all that is reserved and taken is there. */
+  readonly fits: () => boolean;
+  /** Resolves when it may be so that was not. */
+  readonly freed: () => Promise<void>;
   /** The most that each container of an instance of a model was seen to take, in their order; zero for what was not looked at. */
   readonly seen: (model: ModelRecord, mostBytes: readonly number[]) => void;
 }
@@ -81,7 +100,6 @@ export class Fleet implements AsyncDisposable {
   readonly #containers: readonly PlannedContainer[];
   readonly #memory: MeasuredMemory;
   readonly #counted: Disposable;
-  #recordedCount = Infinity;
   readonly #quiet = new Gate();
   /** Of requests that have not been answered, those among them that wait for an instance. */
   #callCount = 0;
@@ -107,7 +125,7 @@ export class Fleet implements AsyncDisposable {
     const isServerless = plan.variant.ServerlessConfig !== undefined;
     const claimBytes = names.component?.claimBytes ?? (isServerless ? budget.memoryBytes : null);
     this.#memory = new MeasuredMemory(reservedBytesOf(plan, budget, claimBytes));
-    this.#counted = parts.memory.countBeyond(() => this.#beyondBytes);
+    this.#counted = parts.memory.countBeyond(() => this.#memory.beyondBytes);
     const withModels = containers.filter(({ definition }) => definition.Mode === "MultiModel");
     this.#modelContainers = withModels.map(({ name }) => name);
     this.#metrics = new VariantMetrics(options.openSeries, {
@@ -160,12 +178,19 @@ export class Fleet implements AsyncDisposable {
     return this.#plan.variant.VariantName;
   }
 
-  /** What its instances take of the machine beyond what is reserved for them. */
-  get #beyondBytes(): number {
-    const unrecordedCount = this.#members.length + this.#leaving.size - this.#recordedCount;
-    if (unrecordedCount <= 0) return this.#memory.beyondBytes;
-    const instanceBytes = this.#containers.length * containerOwnBytes + promisedMemoryBytes(this.#plan);
-    return this.#memory.beyondBytes + unrecordedCount * instanceBytes;
+  /** What is reserved for all its instances, those that leave among them. */
+  get reservedBytes(): number {
+    return this.#members.length * this.#instanceBytes + this.leavingBytes;
+  }
+
+  /** What is reserved for those that leave. */
+  get leavingBytes(): number {
+    return this.#leaving.size * this.#instanceBytes;
+  }
+
+  get #instanceBytes(): number {
+    const modelBytes = this.#names.component?.claimBytes ?? promisedMemoryBytes(this.#plan);
+    return this.#containers.length * containerOwnBytes + modelBytes;
   }
 
   get #budget(): InstanceBudget {
@@ -219,11 +244,6 @@ export class Fleet implements AsyncDisposable {
     }
     await Promise.all(added.map((member) => member[Symbol.asyncDispose]()));
     throw failed.reason;
-  }
-
-  /** So many instances are reserved for it by a record: those beyond, which answer what they hold, take their memory all the same. */
-  recorded(instanceCount: number): void {
-    this.#recordedCount = instanceCount;
   }
 
   /** For what was in service before the platform ended: tried until it is again. */

@@ -2,6 +2,7 @@
 export {
   beginChange,
   failureReason,
+  footprintBytes,
   footprintOf,
   groupKey,
   isProduction,
@@ -9,7 +10,6 @@ export {
   newEndpoint,
   newGeneration,
   noFootprint,
-  plannedFootprint,
   settledGeneration,
   type Change,
   type EndpointRecord,
@@ -37,8 +37,9 @@ export { FleetMember } from "./fleet-member.ts";
 export { InstanceSampler } from "./instance-sampler.ts";
 export { placementKeyOf, type PlacementKey } from "./model-rank.ts";
 export { containerOwnBytes, plannedContainers } from "./planned-containers.ts";
+export { footprintBeyond, plannedFootprint } from "./planned-footprint.ts";
 export { failureSentence } from "./failure-sentence.ts";
-export { Fleet, type FleetMemory, type FleetParts } from "./fleet.ts";
+export { Fleet, type FleetMemory, type FleetParts, type Leaving } from "./fleet.ts";
 export type { FleetOptions } from "./fleet-options.ts";
 export { containerModels } from "./container-models.ts";
 export { RunningEndpoint } from "./running-endpoint.ts";

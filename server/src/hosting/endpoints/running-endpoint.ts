@@ -5,7 +5,7 @@ import type { CallWatch, Mirrors } from "../mirrors/index.ts";
 import { EndpointMirrors } from "./endpoint-mirrors.ts";
 import {
   groupKey,
-  plannedGroups,
+  isTransient,
   routesOf,
   type EndpointRecord,
   type Generation,
@@ -16,7 +16,9 @@ import { stepOf } from "./endpoint-state.ts";
 import { isShared } from "../definitions/index.ts";
 import { failureSentence } from "./failure-sentence.ts";
 import { Fleet, type FleetNames, type FleetParts } from "./fleet.ts";
+import { LeavingFleets } from "./leaving-fleets.ts";
 import { placementKeyOf, type PlacementKey } from "./model-rank.ts";
+import { plannedFootprint } from "./planned-footprint.ts";
 import { ServerlessFleet } from "./serverless-fleet.ts";
 import { SharedInstances } from "./shared-instances.ts";
 import { WeightedRotation } from "./weighted-rotation.ts";
@@ -41,6 +43,7 @@ export class RunningEndpoint implements AsyncDisposable {
   readonly #parts: FleetParts;
   readonly #mirrors: EndpointMirrors<VariantFleet>;
   readonly #fleets = new Map<string, VariantFleet>();
+  readonly #leaving: LeavingFleets;
   /** Which endpoint of its name it is. */
   readonly queued: { readonly name: string; readonly createdMs: number } & EndpointRecord["owner"];
   #asyncInference: AsyncInferenceConfig | null = null;
@@ -57,6 +60,8 @@ export class RunningEndpoint implements AsyncDisposable {
     this.#owner = owner;
     this.#parts = parts;
     this.#mirrors = new EndpointMirrors(name, parts.mirrors);
+    const fleets = () => this.#fleets.values().filter((fleet) => fleet instanceof Fleet);
+    this.#leaving = new LeavingFleets({ of: `endpoint "${name}"`, fleets, parts });
   }
 
   get fleets(): Iterable<VariantFleet> {
@@ -118,10 +123,15 @@ export class RunningEndpoint implements AsyncDisposable {
     either.throwIfAborted();
   }
 
-  /** What of it runs is reserved by the record: what runs beyond that is counted with what is taken of the machine. */
+  /** What of it runs is reserved by the record: what leaves beside that is counted with what is taken of the machine. */
   countBy(record: EndpointRecord): void {
-    const counts = new Map(plannedGroups(record).map(({ key, instanceCount }) => [key, instanceCount]));
-    for (const [key, fleet] of this.#fleets) if (fleet instanceof Fleet) fleet.recorded(counts.get(key) ?? 0);
+    const isMoving = record.state.at !== "Deleting" && isTransient(record.state);
+    this.#leaving.recorded(plannedFootprint(record), isMoving);
+  }
+
+  /** Resolves when the machine has room for what the record says: what leaves of the endpoint itself is waited for. */
+  room(signal: AbortSignal): Promise<void> {
+    return this.#leaving.room(signal);
   }
 
   /** What the other fleets of its variant have in use of many models is loaded before requests go there. */
@@ -163,11 +173,15 @@ export class RunningEndpoint implements AsyncDisposable {
         const size = observed.get(key);
         if (size !== undefined) {
           if (size.concurrency !== undefined && fleet instanceof ServerlessFleet) fleet.allow(size.concurrency);
-          return await fleet.shrinkTo(size.instanceCount, signal);
+          if (!(fleet instanceof Fleet)) return await fleet.shrinkTo(size.instanceCount);
+          return await this.#leaving.shrink(fleet, size.instanceCount, signal);
         }
         this.#fleets.delete(key);
-        await this.#mirrors.leave(fleet);
-        return await fleet.retire(signal);
+        const retire = async () => {
+          await this.#mirrors.leave(fleet);
+          await fleet.retire(signal);
+        };
+        return await (fleet instanceof Fleet ? this.#leaving.retire(fleet, retire) : retire());
       }),
     );
   }
@@ -210,19 +224,23 @@ export class RunningEndpoint implements AsyncDisposable {
 
   /** For one that gets no more requests: those in flight may end until the signal aborts; then nothing is left. */
   async retire(signal: AbortSignal): Promise<void> {
+    this.#leaving.ends();
     await this.#mirrors.leaveAll();
     await Promise.all([...this.#fleets.values()].map((fleet) => fleet.retire(signal)));
     this.#fleets.clear();
+    this.#leaving[Symbol.dispose]();
     this.#mirrors.flush();
   }
 
   /** For the platform's end: everything stops, and unpacked models stay for its next life. */
   async leave(): Promise<void> {
+    this.#leaving[Symbol.dispose]();
     await this.#mirrors.leaveAll();
     await Promise.all([...this.#fleets.values()].map((fleet) => fleet.leave()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#leaving[Symbol.dispose]();
     await this.#mirrors.leaveAll();
     await Promise.all([...this.#fleets.values()].map((fleet) => fleet[Symbol.asyncDispose]()));
     this.#fleets.clear();
