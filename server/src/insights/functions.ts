@@ -131,7 +131,7 @@ const functions: Readonly<Record<string, QueryFunction>> = {
     most: 1,
     of: ([periodMs = null], { timestampMs }) => {
       const period = numberOf(periodMs);
-      return period === null || period <= 0 ? null : printTime(Math.floor(timestampMs / period) * period);
+      return period === null || period <= 0 ? null : timeText(Math.floor(timestampMs / period) * period);
     },
   },
   datefloor: timed(rounded(Math.floor)),
@@ -156,7 +156,8 @@ export function printTime(ms: number): string {
 
 const timeMsMax = 8.64e15;
 
-const timeText = (ms: number | null) => (ms === null || Math.abs(ms) > timeMsMax ? null : printTime(ms));
+/** Null for what is no time: of a period of next to nothing it is none, either. */
+const timeText = (ms: number | null) => (ms !== null && Math.abs(ms) <= timeMsMax ? printTime(ms) : null);
 
 function timeOf(value: QueryValue): number | null {
   const number = numberOf(value);

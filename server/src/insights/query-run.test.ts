@@ -35,6 +35,13 @@ const indexes = (condition: string) =>
     requests.indexOf(row["@message"] ?? ""),
   );
 
+test("bins of next to no time, and of all time, hold nobody up", () => {
+  assert.deepEqual(rowsOf("stats count(*) as n by bin(1e-300) as at", ["x"]), [{ n: "1" }]);
+  assert.deepEqual(rowsOf("stats count(*) as n by bin(1e300) as at", ["x"]), [
+    { at: "1970-01-01 00:00:00.000", n: "1" },
+  ]);
+});
+
 test("without fields there are the time and the message, the newest first, each with its pointer", () => {
   const run = new QueryRun("limit 2", { limit: 10_000, nowMs: startMs });
   for (const [index, message] of requests.entries()) run.add(event(message, index));

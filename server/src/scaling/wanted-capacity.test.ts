@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AlarmEvent, MetricAlarm } from "../alarms/index.ts";
 import { MovedClock } from "../base/moved-clock-fixture.ts";
-import type { StepPolicy } from "./policy.ts";
-import { steppedByAlarm } from "./wanted-capacity.ts";
+import type { StepPolicy, TrackingPolicy } from "./policy.ts";
+import { steppedByAlarm, trackedByAlarm } from "./wanted-capacity.ts";
 
 const startMs = Date.UTC(2026, 10, 22);
 const facts = { name: "p", arn: "arn", resourceId: "r", dimension: "d", createdMs: 0 };
@@ -59,4 +59,33 @@ test("a step is made of the ten seconds that set the alarm off, in the midst of 
   const event: AlarmEvent = { definition: alarm, status, before: "OK", atMs: startMs + 40_500 };
   assert.equal(await steppedByAlarm(reading, policy, event, state), 2);
   assert.deepEqual(ranges, [{ startMs: startMs + 20_000, endMs: startMs + 40_000 }]);
+});
+
+test("a metric beyond all numbers is no metric", async () => {
+  const clock = new MovedClock();
+  const tracking: TrackingPolicy = {
+    ...facts,
+    type: "TargetTrackingScaling",
+    targetValue: 1,
+    watched: alarm.watched,
+    isZeroWhenMissing: false,
+    scaleOutCooldownMs: 0,
+    scaleInCooldownMs: 0,
+    isScaleInDisabled: false,
+    configuration: {},
+    highAlarm: alarm.name,
+    lowAlarm: null,
+  };
+  const reading = {
+    clock,
+    sinceMs: 0,
+    readValues: (_: unknown, range: { readonly endMs: number }) =>
+      Promise.resolve(new Map([[range.endMs - 10_000, Infinity]])),
+  };
+  const status = { state: "ALARM", reason: "", reasonData: null, updatedMs: 0, transitionedMs: 0 } as const;
+  const event: AlarmEvent = { definition: alarm, status, before: "OK", atMs: clock.epochMs() };
+  // None runs just now: so many times infinity is not even a number.
+  const capacity = { desired: 1, running: 0, isMoving: false };
+  const alarmed = { policy: tracking, event, capacity, steadySinceMs: 0 };
+  assert.equal(await trackedByAlarm(reading, [tracking], alarmed), null);
 });

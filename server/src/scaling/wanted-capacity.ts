@@ -93,7 +93,9 @@ async function lastValues(
   const values = [...found]
     .filter(([startMs]) => startMs >= steadySinceMs)
     .toSorted(([a], [b]) => a - b)
-    .map(([, value]) => value);
+    .map(([, value]) => value)
+    // A sum that is beyond all numbers says nothing of how many instances it takes.
+    .filter(Number.isFinite);
   const isSilent = isZeroWhenMissing && endMs - Math.max(createdMs, sinceMs) >= silenceMs;
   return found.size === 0 && isSilent ? [0] : values;
 }

@@ -82,7 +82,7 @@ export class Deliveries implements AsyncDisposable {
   readonly #tasks: TaskGroup;
   readonly #posted = new Gate();
   /** Oldest first. */
-  readonly #dead: string[] = [];
+  readonly #dead = new Set<string>();
   #sendingCount = 0;
   #postedCount = 0;
 
@@ -99,7 +99,7 @@ export class Deliveries implements AsyncDisposable {
       const delivery = deliveries.#read(key, body);
       if (delivery !== null) deliveries.#enter(key, delivery, Buffer.byteLength(body));
     }
-    for await (const { key } of deliveries.#all(deadKind)) deliveries.#dead.push(key);
+    for await (const { key } of deliveries.#all(deadKind)) deliveries.#dead.add(key);
     deliveries.#tasks.run((closing) => deliveries.#watch(closing));
     return deliveries;
   }
@@ -124,8 +124,10 @@ export class Deliveries implements AsyncDisposable {
           messageId,
           subscription: arn,
         });
-        changes.push(...this.#buried(key, body));
+        const buried = this.#buried(key, body);
+        changes.push(...buried.changes);
         entered.push(() => {
+          buried.written();
           this.#options.record(topicArn, "NumberOfNotificationsFailed", 1);
           const why = "too many messages are on their way to the endpoint";
           this.#options.ended({ delivery, endpoint, isDelivered: false, outcome: null, why });
@@ -258,7 +260,9 @@ export class Deliveries implements AsyncDisposable {
     if (move.do === "forget") await this.#persist([gone], closing);
     else {
       logger.warning("a message is given up", { messageId, subscription: delivery.subscriptionArn, why: move.why });
-      await this.#persist([gone, ...this.#buried(key, JSON.stringify({ ...delivery, why: move.why }))], closing);
+      const buried = this.#buried(key, JSON.stringify({ ...delivery, why: move.why }));
+      await this.#persist([gone, ...buried.changes], closing);
+      buried.written();
     }
     const isDelivered = move.do === "forget";
     ended({ delivery, endpoint: ready.endpoint, isDelivered, outcome, why: isDelivered ? null : move.why });
@@ -266,14 +270,19 @@ export class Deliveries implements AsyncDisposable {
     return null;
   }
 
-  /** Kept, instead of the oldest ones. */
-  #buried(key: string, body: string): readonly DocumentChange[] {
-    this.#dead.push(key);
-    const surplus = this.#dead.splice(0, Math.max(0, this.#dead.length - this.#options.limits.deadMax));
-    return [
+  /** Kept, instead of the oldest ones; `written` is to be called when it is, and not where nothing was written. */
+  #buried(key: string, body: string) {
+    const surplusCount = Math.max(0, this.#dead.size + 1 - this.#options.limits.deadMax);
+    const surplus = [...this.#dead.values().take(surplusCount)];
+    const changes: readonly DocumentChange[] = [
       { do: "put", kind: deadKind, key, body, expects: "any" },
       ...surplus.map((oldest): DocumentChange => ({ do: "delete", kind: deadKind, key: oldest, expects: "any" })),
     ];
+    const written = () => {
+      for (const oldest of surplus) this.#dead.delete(oldest);
+      this.#dead.add(key);
+    };
+    return { changes, written };
   }
 
   /** Until it is written: what an endpoint has taken is not sent again for a disk that is full for a while. */

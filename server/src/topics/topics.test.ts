@@ -4,13 +4,16 @@ import { test } from "node:test";
 import { silentLogger } from "../base/index.ts";
 import { MovedClock } from "../base/moved-clock-fixture.ts";
 import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
-import { deliveryLimits, topicLimits, Topics } from "./index.ts";
+import type { DocumentChange } from "../records/index.ts";
+import { deliveryLimits, topicLimits, Topics, type TopicsOptions } from "./index.ts";
 
 const accountId = "000000000000";
 const topicArn = `arn:aws:sns:r:${accountId}:told`;
 const asked = { topicArn, protocol: "http", isRaw: true, filter: null, deliveryPolicy: null, accountId } as const;
 
-async function opened(clock: MovedClock, limits: Partial<typeof topicLimits>): Promise<Topics> {
+type Given = Partial<Pick<TopicsOptions, "documents" | "send">> & { readonly limits: Partial<TopicsOptions["limits"]> };
+
+async function opened(clock: MovedClock, { limits, ...given }: Given): Promise<Topics> {
   let count = 0;
   const topics = await Topics.open({
     documents: new MemoryDocuments(new DocumentMemory()),
@@ -25,6 +28,7 @@ async function opened(clock: MovedClock, limits: Partial<typeof topicLimits>): P
     newToken: () => `token ${count}`,
     clock,
     logger: silentLogger,
+    ...given,
   });
   await topics.create({
     arn: topicArn,
@@ -41,7 +45,7 @@ async function opened(clock: MovedClock, limits: Partial<typeof topicLimits>): P
 
 test("subscriptions that nobody confirmed in time leave their places to others", async () => {
   const clock = new MovedClock();
-  await using topics = await opened(clock, { subscriptionsMax: 2 });
+  await using topics = await opened(clock, { limits: { subscriptionsMax: 2 } });
   const subscribe = (host: string) => topics.subscribe({ ...asked, endpoint: `http://${host}/` });
   await subscribe("a");
   await subscribe("b");
@@ -52,4 +56,34 @@ test("subscriptions that nobody confirmed in time leave their places to others",
     topics.subscriptions(null).map(({ endpoint }) => endpoint),
     ["http://c/"],
   );
+});
+
+test("what is given up while the disk is full pushes nothing out of what is kept", async () => {
+  const memory = new DocumentMemory();
+  let isFull = false;
+  const documents = new (class extends MemoryDocuments {
+    override async write(changes: readonly DocumentChange[]): Promise<number> {
+      if (isFull) throw new Error("the disk is full");
+      return super.write(changes);
+    }
+  })(memory);
+  // An endpoint that never answers, so that each message is one too many.
+  const send: TopicsOptions["send"] = (_url, _message, signal) =>
+    new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
+  await using topics = await opened(new MovedClock(), { documents, send, limits: { waitingMax: 0, deadMax: 2 } });
+  const { state } = await topics.subscribe({ ...asked, endpoint: "http://a/" });
+  await topics.confirm(topicArn, state.at === "pending" ? state.token : "", true);
+  const publish = (text: string) => topics.publish({ topicArn, subject: null, text, attributes: {} });
+  const dead = () =>
+    [...memory.held.values()]
+      .filter(({ kind }) => kind === "sns-dead-letter")
+      .map(({ body }) => (JSON.parse(body) as { message: { text: string } }).message.text)
+      .toSorted();
+  for (const text of ["a", "b", "c"]) await publish(text);
+  assert.deepEqual(dead(), ["b", "c"]);
+  isFull = true;
+  for (const text of ["d", "e"]) await assert.rejects(publish(text), /the disk is full/);
+  isFull = false;
+  for (const text of ["f", "g"]) await publish(text);
+  assert.deepEqual(dead(), ["f", "g"]);
 });

@@ -436,7 +436,9 @@ export class Fleet implements AsyncDisposable {
         if (this.#modelContainers.length > 0 && member.isInService)
           metrics.recordInstance("LoadedModelCount", member.loadedCount);
       }
-      this.#memory.keep(new Set([...this.#members, ...this.#leaving].map(({ id }) => id)));
+      const ids = new Set([...this.#members, ...this.#leaving].map(({ id }) => id));
+      this.#memory.keep(ids);
+      sampler.keep(ids);
       const { mostBytes } = this.#memory;
       if (mostBytes.size > 0) {
         this.#parts.memory.seen(

@@ -39,3 +39,25 @@ test("GPUs are told of where there are some, 100 for each whole one; containers 
     "GPUMemoryUtilization 75",
   ]);
 });
+
+test("what is known of instances that are gone is forgotten", async () => {
+  const sampler = new InstanceSampler(systemClock, { memoryBytes: 100 } as InstanceBudget);
+  const told: string[] = [];
+  const to = {
+    instance: (metric: string) => told.push(metric),
+    container: (name: string) => (metric: string) => told.push(`${name} ${metric}`),
+  };
+  const usages = () => Promise.resolve([["a", used] as const, ["b", used] as const]);
+  const sample = async () => {
+    told.length = 0;
+    await sampler.sample({ id: "i", usages } as unknown as FleetMember, to);
+    return told.filter((each) => each.includes("CPU"));
+  };
+  const all = ["a CPUUtilization", "b CPUUtilization", "CPUUtilization"];
+  assert.deepEqual(await sample(), []);
+  sampler.keep(new Set(["i", "j"]));
+  assert.deepEqual(await sample(), all);
+  // How much time it has used since the last look is known of one that was looked at before.
+  sampler.keep(new Set(["j"]));
+  assert.deepEqual(await sample(), []);
+});

@@ -15,6 +15,7 @@ type Record = (metric: Exclude<InstanceMetric, "LoadedModelCount">, value: numbe
 export class InstanceSampler {
   readonly #clock: Clock;
   readonly #budget: InstanceBudget;
+  /** By the instance's id, or `id/container`. */
   readonly #before = new Map<string, CpuSample>();
 
   constructor(clock: Clock, budget: InstanceBudget) {
@@ -35,6 +36,11 @@ export class InstanceSampler {
     }
     if (total !== null) this.#record(member.id, total, to.instance);
     return usages;
+  }
+
+  /** What is known of instances that are none of these is forgotten. */
+  keep(instanceIds: ReadonlySet<string>): void {
+    for (const key of this.#before.keys()) if (!instanceIds.has(key.split("/", 1)[0] ?? "")) this.#before.delete(key);
   }
 
   #record(key: string, { cpuNs, memoryBytes, diskShare, gpus }: InstanceUsage, record: Record): void {

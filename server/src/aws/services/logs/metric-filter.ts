@@ -37,9 +37,11 @@ export function metricFilter({
   metric,
 }: MetricFilterRecord): (message: string) => MetricSample | null {
   const pattern = readFilterPattern(source);
-  const constant = Number(metric.value);
-  const valueAt =
-    metric.value.trim() !== "" && Number.isFinite(constant) ? () => constant : numeric(reader(pattern, metric.value));
+  const constant = metric.value.trim() === "" ? NaN : Number(metric.value);
+  for (const value of [constant, metric.defaultValue ?? 0]) {
+    if (Math.abs(value) > valueMax) throw invalid(`The value ${value} is beyond what a metric has, which is 2^360.`);
+  }
+  const valueAt = Number.isNaN(constant) ? numeric(reader(pattern, metric.value)) : () => constant;
   const dimensions = Object.entries(metric.dimensions).map(([name, at]) => ({ name, at: reader(pattern, at) }));
   const { defaultValue } = metric;
   return (message) => {

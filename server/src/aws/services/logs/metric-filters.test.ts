@@ -64,6 +64,16 @@ function world() {
   return { open, write: tell, recorded, kept, disk, groups };
 }
 
+test("a value that no metric can have is refused", async () => {
+  const at = world();
+  using filters = await at.open();
+  const { metric } = filter("a");
+  for (const other of [{ value: "1e300" }, { value: "-Infinity" }, { defaultValue: 1e300 }]) {
+    const given = { ...filter("a"), metric: { ...metric, ...other } };
+    await assert.rejects(filters.put(given), { code: "InvalidParameterException", message: /2\^360/ });
+  }
+});
+
 test("filters are at work in the next life of the platform too; one that cannot be read any more is left out", async () => {
   const at = world();
   {
