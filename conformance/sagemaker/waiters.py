@@ -10,6 +10,7 @@ import io
 import json
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import boto3
 from archives import archive
@@ -17,8 +18,10 @@ from botocore.config import Config
 from statements import BUCKET, IMAGE, ROLE, finish, proven, s3, sagemaker
 
 NAME = "conformance-waiters"
+GOING = "conformance-going"
 # Longer than what boto3 reads without a byte here, which is longer than the platform ever keeps silent.
 START_SECONDS = 19
+END_SECONDS = 19
 READ_SECONDS = 17
 LATE_SECONDS = 10
 MODEL = """
@@ -27,6 +30,8 @@ import triton_python_backend_utils as pb_utils
 
 class TritonPythonModel:
     def initialize(self, args):
+        time.sleep(%d)
+    def finalize(self):
         time.sleep(%d)
     def execute(self, requests):
         return [
@@ -67,17 +72,37 @@ def wait_for_job():
     lateness["transform_job_completed_or_stopped"] = told - found["TransformEndTime"].timestamp()
 
 
+def wait_for_deletion():
+    patient.get_waiter("endpoint_deleted").wait(EndpointName=GOING)
+    lateness["endpoint_deleted"] = time.time() - gone.result()
+
+
+def time_of_deletion():
+    # Nobody holds a list.
+    while sagemaker.list_endpoints(NameContains=GOING)["Endpoints"]:
+        time.sleep(0.5)
+    return time.time()
+
+
+def deploy(name, start_seconds, end_seconds):
+    key = "waiters/%s.tar.gz" % name
+    files = {"slow/config.pbtxt": CONFIG, "slow/1/model.py": MODEL % (start_seconds, end_seconds)}
+    s3.upload_fileobj(io.BytesIO(archive(files)), BUCKET, key)
+    container = {"Image": IMAGE, "ModelDataUrl": "s3://%s/%s" % (BUCKET, key)}
+    sagemaker.create_model(ModelName=name, ExecutionRoleArn=ROLE, PrimaryContainer=container)
+    variant = {"VariantName": "v", "ModelName": name, "InstanceType": "ml.m5.large", "InitialInstanceCount": 1}
+    sagemaker.create_endpoint_config(EndpointConfigName=name, ProductionVariants=[variant])
+    sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
+
+
 s3.create_bucket(Bucket=BUCKET)
-files = {"slow/config.pbtxt": CONFIG, "slow/1/model.py": MODEL % START_SECONDS}
-s3.upload_fileobj(io.BytesIO(archive(files)), BUCKET, "waiters/model.tar.gz")
 row = {"inputs": [{"name": "X", "shape": [1], "datatype": "FP32", "data": [1]}]}
 s3.put_object(Bucket=BUCKET, Key="waiters/in/row.json", Body=json.dumps(row))
-container = {"Image": IMAGE, "ModelDataUrl": "s3://%s/waiters/model.tar.gz" % BUCKET}
-sagemaker.create_model(ModelName=NAME, ExecutionRoleArn=ROLE, PrimaryContainer=container)
-variant = {"VariantName": "v", "ModelName": NAME, "InstanceType": "ml.m5.large", "InitialInstanceCount": 1}
-sagemaker.create_endpoint_config(EndpointConfigName=NAME, ProductionVariants=[variant])
+deploy(GOING, 0, END_SECONDS)
+sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=GOING)
 began = time.time()
-sagemaker.create_endpoint(EndpointName=NAME, EndpointConfigName=NAME)
+deploy(NAME, START_SECONDS, 0)
+sagemaker.delete_endpoint(EndpointName=GOING)
 sagemaker.create_transform_job(
     TransformJobName=NAME,
     ModelName=NAME,
@@ -88,7 +113,8 @@ sagemaker.create_transform_job(
     TransformOutput={"S3OutputPath": "s3://%s/waiters/out" % BUCKET},
     TransformResources={"InstanceType": "ml.m5.large", "InstanceCount": 1},
 )
-waiting = [threading.Thread(target=wait) for wait in (wait_for_endpoint, wait_for_job)]
+gone = ThreadPoolExecutor(1).submit(time_of_deletion)
+waiting = [threading.Thread(target=wait) for wait in (wait_for_endpoint, wait_for_job, wait_for_deletion)]
 watching = threading.Thread(target=dashboard)
 for thread in [*waiting, watching]:
     thread.start()
@@ -96,8 +122,9 @@ for thread in waiting:
     thread.join()
 ended.set()
 watching.join()
-proven("they took longer than boto3 reads", time.time() - began > READ_SECONDS)
-for name in ("endpoint_in_service", "transform_job_completed_or_stopped"):
+proven("the start took longer than boto3 reads", time.time() - began > READ_SECONDS)
+proven("the deletion took longer than boto3 reads", gone.result() - began > READ_SECONDS, gone.result() - began)
+for name in ("endpoint_in_service", "transform_job_completed_or_stopped", "endpoint_deleted"):
     late = lateness.get(name)
     proven("%s was told when it was so" % name, late is not None and late < LATE_SECONDS, late)
 proven("a dashboard was told meanwhile", seen.count("Creating") > 1, seen)

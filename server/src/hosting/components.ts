@@ -255,7 +255,7 @@ export class Components implements AsyncDisposable {
       subject: `component ${key}`,
       stays: view.componentState(key) !== "Deleting",
       wait: async (wait) => {
-        await this.settled(name, wait, () => wait.isAwake && view.componentState(key) === "Deleting");
+        await this.settled(name, wait, () => !wait.mayFail && view.componentState(key) === "Deleting");
         const at = view.componentState(key);
         return at !== null && isMoving({ at });
       },

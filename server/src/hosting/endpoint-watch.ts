@@ -46,7 +46,7 @@ export class EndpointWatch {
       stays: view.endpointState(key) !== "Deleting",
       wait: async (wait) => {
         // The answer of one that is deleted and gone would be an error.
-        const isOver = () => wait.isAwake && view.endpointState(key) === "Deleting";
+        const isOver = () => !wait.mayFail && view.endpointState(key) === "Deleting";
         if (asker.isWaiter) await this.#settled(key, wait, isOver);
         else await this.#news(key, wait, isOver);
         const at = view.endpointState(key);

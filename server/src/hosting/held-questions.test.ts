@@ -7,6 +7,8 @@ const { waiterMsMax, shyMsMax, answersMax } = heldQuestionsLimits;
 const awakeMsMax = 90_000;
 const quietMsMax = 25_000;
 
+const ignore = (_mayFail: boolean): void => {};
+
 /** Questions over a time that is moved by hand, each of which would be held as long as it may. */
 class Bench {
   nowMs = 1e12;
@@ -17,15 +19,16 @@ class Bench {
   }
 
   /** How long the question may be held, after a pause. */
-  async ask(asker: Partial<Asker>, { pauseMs = 0, stays = true, more = true } = {}): Promise<number> {
+  async ask(asker: Partial<Asker>, { pauseMs = 0, stays = true, more = true, see = ignore } = {}): Promise<number> {
     this.nowMs += pauseMs;
     let heldMs = -1;
     await this.questions.hold({
       asker: { ...stranger(), ...asker },
       subject: "endpoint e",
       stays,
-      wait: ({ waitMsMax }) => {
+      wait: ({ waitMsMax, mayFail }) => {
         heldMs = waitMsMax;
+        see(mayFail);
         return Promise.resolve(more);
       },
     });
@@ -33,7 +36,10 @@ class Bench {
   }
 }
 
-const stayAwake = () => ({ [Symbol.dispose]() {} });
+const awake = () => ({ [Symbol.dispose]() {} });
+const silent = { blanks: null, interims: null };
+/** Takes blanks only. */
+const stayAwake = { ...silent, blanks: awake };
 const stranger = (): Asker => ({
   name: "key program",
   connection: { destroyed: false },
@@ -49,8 +55,27 @@ test("a waiter is held as long as it may be each time, and a stranger for the fi
   assert.equal(await bench.ask({ isWaiter: true }), awakeMsMax);
   assert.equal(await bench.ask({ isWaiter: true }), awakeMsMax);
   assert.equal(await bench.ask({}), awakeMsMax);
-  assert.equal(await bench.ask({ stayAwake: null }), quietMsMax);
+  assert.equal(await bench.ask({ stayAwake: silent }), quietMsMax);
   assert.equal(await bench.ask({ isWaiter: true }, { stays: false }), quietMsMax);
+});
+
+test("blanks are for an answer that is no error, and interim responses for any", async () => {
+  const bench = new Bench();
+  const sent: string[] = [];
+  const way = (name: string) => () => {
+    sent.push(name);
+    return awake();
+  };
+  const both = { isWaiter: true, stayAwake: { blanks: way("blanks"), interims: way("interims") } };
+  const interims = { ...both, stayAwake: { ...both.stayAwake, blanks: null } };
+  const told: boolean[] = [];
+  const see = (mayFail: boolean) => void told.push(mayFail);
+  assert.equal(await bench.ask(both, { see }), awakeMsMax);
+  assert.equal(await bench.ask(both, { stays: false, see }), awakeMsMax);
+  assert.equal(await bench.ask(interims, { see }), awakeMsMax);
+  assert.equal(await bench.ask({ stayAwake: silent }, { stays: false, see }), quietMsMax);
+  assert.deepEqual(sent, ["blanks", "interims", "interims"]);
+  assert.deepEqual(told, [false, true, true, true]);
 });
 
 test("who asks often is held for no longer than the pause, and who pauses like a waiter as a waiter is", async () => {

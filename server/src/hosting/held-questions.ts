@@ -12,10 +12,17 @@ export interface Asker {
   readonly awakeMsMax: number;
   /** How long it reads without a byte before it gives up, at least. */
   readonly quietMsMax: number;
-  /** Until disposed the asker is sent blanks before its answer, so that it goes on reading. Its answer cannot be an error then. */
-  readonly stayAwake: (() => Disposable) | null;
+  readonly stayAwake: StayingAwake;
   /** Aborts when the asker is gone. */
   readonly signal: AbortSignal;
+}
+
+/** What an asker may be sent before its answer, so that it goes on reading: until disposed. Null for what it would not take. */
+export interface StayingAwake {
+  /** The beginning of an answer that is no error. */
+  readonly blanks: (() => Disposable) | null;
+  /** Nothing of the answer, which may be an error still. */
+  readonly interims: (() => Disposable) | null;
 }
 
 /** A question of an asker about one thing. */
@@ -25,8 +32,11 @@ export interface HeldQuestion {
   readonly subject: string;
   /** Whether what is asked about will be there when the wait is over, so that there is no error to be told. */
   readonly stays: boolean;
-  /** Resolves when there is something to tell, or the wait is over: with whether more is to come. */
-  readonly wait: (wait: Wait & { readonly isAwake: boolean }) => Promise<boolean>;
+  /**
+   * Resolves when there is something to tell, or the wait is over: with whether more is to come. Where the answer may not fail, the wait
+   * is over before what is asked about is gone.
+   */
+  readonly wait: (wait: Wait & { readonly mayFail: boolean }) => Promise<boolean>;
 }
 
 export interface HeldQuestionsLimits {
@@ -34,7 +44,7 @@ export interface HeldQuestionsLimits {
   readonly waiterPauseMs: number;
   readonly waiterMsMax: number;
   readonly awakeCountMax: number;
-  /** How long one is held whose asker left the last time: a proxy may keep the blanks from it, or it reads for a few seconds only. */
+  /** How long one is held whose asker left the last time: a proxy may keep from it what keeps it awake, or it reads for a few seconds only. */
   readonly shyMsMax: number;
   /** Answers that are remembered; the oldest are forgotten first. */
   readonly answersMax: number;
@@ -78,13 +88,15 @@ export class HeldQuestions {
     const { awakeCountMax } = this.#limits;
     const asked = `${asker.name} ${subject}`;
     const last = this.#forget(asked, asker.connection);
-    const isAwake = stays && last?.hasLeft !== true && asker.stayAwake !== null && this.#awakeCount < awakeCountMax;
-    const waitMsMax = this.#longestMs(asker, last, isAwake);
+    const { blanks, interims } = asker.stayAwake;
+    // Every client takes blanks, also through proxies.
+    const fitting = stays && blanks !== null ? blanks : interims;
+    const stayAwake = last?.hasLeft !== true && this.#awakeCount < awakeCountMax ? fitting : null;
+    const waitMsMax = this.#longestMs(asker, last, stayAwake !== null);
+    const mayFail = stayAwake === null || stayAwake === interims;
     let more = true;
     try {
-      more = await this.#awake(isAwake ? asker.stayAwake : null, () =>
-        wait({ waitMsMax, signal: asker.signal, isAwake }),
-      );
+      more = await this.#awake(stayAwake, () => wait({ waitMsMax, signal: asker.signal, mayFail }));
     } finally {
       const hasLeft = asker.signal.aborted;
       if (more || hasLeft) this.#remember({ asked, connection: asker.connection, hasLeft });
@@ -104,7 +116,7 @@ export class HeldQuestions {
     if (stayAwake === null) return await act();
     this.#awakeCount += 1;
     try {
-      using _blanks = stayAwake();
+      using _awake = stayAwake();
       return await act();
     } finally {
       this.#awakeCount -= 1;

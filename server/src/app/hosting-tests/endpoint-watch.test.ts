@@ -15,7 +15,7 @@ const asker = (name: string, more: Partial<Asker> = {}): Asker => {
     isWaiter: false,
     awakeMsMax: 60_000,
     quietMsMax: 60_000,
-    stayAwake: null,
+    stayAwake: { blanks: null, interims: null },
     signal,
     ...more,
   };
@@ -154,7 +154,7 @@ test("a waiter's question is held beyond the steps of an update, until the state
   assert.deepEqual(await bench.status("e"), ["InService", "f", null]);
 });
 
-test("who is kept awake is told of a deletion when it begins, because its answer can be no error", async () => {
+test("who is kept awake by blanks is told of a deletion when it begins, because its answer can be no error", async () => {
   await using bench = await TrafficBench.open();
   const { hosting } = bench;
   await bench.deploy("e", [{ name: "v" }]);
@@ -162,10 +162,11 @@ test("who is kept awake is told of a deletion when it begins, because its answer
   await bench.configure("f", [{ name: "w" }]);
   await bench.update("e", "f", {});
   let awakeCount = 0;
-  const stayAwake = () => {
+  const awake = () => {
     awakeCount += 1;
     return { [Symbol.dispose]: () => void (awakeCount -= 1) };
   };
+  const stayAwake = { blanks: awake, interims: null };
   const held = hosting.watch.news("e", asker("waiter", { isWaiter: true, stayAwake }));
   assert.equal(awakeCount, 1);
   await hosting.endpoints.delete("e", owner);
@@ -173,7 +174,11 @@ test("who is kept awake is told of a deletion when it begins, because its answer
   assert.deepEqual([awakeCount, (await bench.status("e"))[0]], [0, "Deleting"]);
   const later = hosting.watch.news("e", asker("waiter", { isWaiter: true, stayAwake }));
   assert.equal(awakeCount, 0, "the answer to who asks of a deletion may be an error");
+  const interims = { blanks: null, interims: awake };
+  const kept = hosting.watch.news("e", asker("other waiter", { isWaiter: true, stayAwake: interims }));
+  assert.equal(awakeCount, 1, "interim responses may come before an error");
   bench.signal("SIGCONT");
-  await later;
+  await Promise.all([later, kept]);
+  assert.equal(awakeCount, 0);
   await assert.rejects(bench.status("e"));
 });

@@ -192,7 +192,7 @@ function callContext(): CallContext {
     accountId: "000000000000",
     accessKeyId: null,
     program: { userAgent: "", connection: { destroyed: false } },
-    stayAwake: null,
+    stayAwake: { blanks: null, interims: null },
     signal: new AbortController().signal,
     memory: new ByteLease(new ByteBudget(2 ** 20)),
     turn: () => nextTurn(),

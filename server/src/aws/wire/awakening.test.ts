@@ -3,7 +3,12 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { test } from "node:test";
-import { DescribeEndpointCommand, SageMakerClient, waitUntilEndpointInService } from "@aws-sdk/client-sagemaker";
+import {
+  DescribeEndpointCommand,
+  SageMakerClient,
+  waitUntilEndpointDeleted,
+  waitUntilEndpointInService,
+} from "@aws-sdk/client-sagemaker";
 import { AwsError, delay, silentLogger, systemClock, type Clock } from "../../base/index.ts";
 import sagemaker from "../spec/gen/sagemaker.json" with { type: "json" };
 import { asServiceModel } from "../spec/index.ts";
@@ -66,18 +71,36 @@ const clientOf = (port: number, maxAttempts = 1) =>
 
 /** Kept awake for so many minutes of the clock. */
 async function late(context: CallContext, minutes: number): Promise<object> {
-  using _blanks = context.stayAwake?.() ?? assert.fail();
+  using _blanks = context.stayAwake.blanks?.() ?? assert.fail();
   await delay(fast, minutes * 60_000, context.signal);
   return described;
 }
 
-/** The whole answer as it came, of a request for the content type; `see` is told what there is of it. */
-async function raw(port: number, contentType: string, see: (text: string) => void = () => {}): Promise<string> {
+/** That there is no such endpoint, after so many minutes of the clock. */
+async function lateError(context: CallContext, minutes: number): Promise<never> {
+  using _interims = context.stayAwake.interims?.();
+  await delay(fast, minutes * 60_000, context.signal);
+  throw new AwsError("ValidationException", 'Could not find endpoint "e".');
+}
+
+interface RawRequest {
+  readonly version?: string;
+  readonly header?: string;
+  /** Told what there is of the answer. */
+  readonly see?: (text: string) => void;
+}
+
+/** The whole answer as it came, of a request for the content type. */
+async function raw(
+  port: number,
+  contentType: string,
+  { version = "1.1", header = "X-Test: a", see = () => {} }: RawRequest = {},
+): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   let seen = "";
   socket.on("data", (bytes) => see((seen += String(bytes))));
   socket.write(
-    `POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: ${contentType}\r\nX-Amz-Target: SageMaker.DescribeEndpoint\r\n` +
+    `POST / HTTP/${version}\r\n${header}\r\nHost: a\r\nConnection: close\r\nContent-Type: ${contentType}\r\nX-Amz-Target: SageMaker.DescribeEndpoint\r\n` +
       `Content-Length: 20\r\n\r\n{"EndpointName":"e"}`,
   );
   // One that is broken off says so by an error, which is no surprise here.
@@ -100,12 +123,12 @@ test("blanks come after a while only, so that what is answered soon has the leng
   assert.match(await raw(server.port, "application/x-amz-json-1.1"), /^HTTP\/1.1 200 [^]*Content-Length: /);
   const { promise: blank, resolve } = Promise.withResolvers<void>();
   await using slow = await serve(async (context) => {
-    using _blanks = context.stayAwake?.() ?? assert.fail();
+    using _blanks = context.stayAwake.blanks?.() ?? assert.fail();
     await blank;
     return described;
   });
-  const answer = await raw(slow.port, "application/x-amz-json-1.1", (seen) => {
-    if (seen.includes("\r\n1\r\n \r\n1\r\n \r\n")) resolve();
+  const answer = await raw(slow.port, "application/x-amz-json-1.1", {
+    see: (seen) => seen.includes("\r\n1\r\n \r\n1\r\n \r\n") && resolve(),
   });
   assert.match(answer, /\r\nContent-Type: application\/x-amz-json-1.1\r\n/);
   assert.match(answer, /\r\nTransfer-Encoding: chunked\r\n[^]*\r\n1\r\n \r\n1\r\n \r\n[^]*"EndpointName":"e"/);
@@ -121,6 +144,49 @@ test("an error before the first blank is an error, and one after it breaks the a
   await using slow = await serve((context) => fail(context, 1));
   const answer = await raw(slow.port, "application/x-amz-json-1.1");
   assert.ok(!answer.includes("gone") && !answer.endsWith("0\r\n\r\n"), answer);
+});
+
+test("the JavaScript SDK reads an error behind interim responses, and its waiter for a deletion is done with it", async () => {
+  await using server = await serve((context) => lateError(context, 2));
+  using client = { sdk: clientOf(server.port), [Symbol.dispose]: () => client.sdk.destroy() };
+  const answer = client.sdk.send(new DescribeEndpointCommand({ EndpointName: "e" }));
+  await assert.rejects(answer, { name: "ValidationException", message: 'Could not find endpoint "e".' });
+  const waited = await waitUntilEndpointDeleted({ client: client.sdk, maxWaitTime: 60 }, { EndpointName: "e" });
+  assert.equal(waited.state, "SUCCESS");
+});
+
+test("interim responses come after a while only, any number of them, and leave the answer as it is without", async () => {
+  await using soon = await serve((context) => lateError(context, 0.1));
+  const plain = await raw(soon.port, "application/x-amz-json-1.1");
+  assert.match(plain, /^HTTP\/1.1 400 [^]*\r\nContent-Length: [^]*Could not find/);
+  const { promise: woken, resolve } = Promise.withResolvers<void>();
+  await using slow = await serve(async (context) => {
+    using _interims = context.stayAwake.interims?.() ?? assert.fail();
+    await woken;
+    return described;
+  });
+  const interims = "HTTP/1.1 100 Continue\r\n\r\n".repeat(3);
+  const answer = await raw(slow.port, "application/x-amz-json-1.1", {
+    see: (seen) => seen.startsWith(interims) && resolve(),
+  });
+  assert.match(
+    answer,
+    /^(?:HTTP\/1.1 100 Continue\r\n\r\n){3,}HTTP\/1.1 200 [^]*\r\nContent-Length: [^]*"EndpointName":"e"/,
+  );
+});
+
+test("there are no interim responses for HTTP/1.0, nor through a proxy that says what it is", async () => {
+  await using server = await serve((context) => lateError(context, 1));
+  for (const request of [
+    { version: "1.0" },
+    { header: "Via: 1.1 a" },
+    { header: "X-Forwarded-For: 10.0.0.1" },
+    { header: "X-Real-IP: 10.0.0.1" },
+    { header: "Forwarded: for=10.0.0.1" },
+  ]) {
+    assert.match(await raw(server.port, "application/x-amz-json-1.1", request), /^HTTP\/1.1 400 /);
+  }
+  assert.match(await raw(server.port, "application/x-amz-json-1.1"), /^HTTP\/1.1 100 /);
 });
 
 test("whoever leaves while it is kept awake ends the call", async () => {

@@ -20,6 +20,7 @@ export {
   type RawOperationRow,
   type RawService,
   type ServiceRow,
+  type StayingAwake,
 } from "./service-row.ts";
 export { encodeEvent, encodeEventHeaders, eventStreamType } from "./event-stream.ts";
 export { StreamWriter } from "./stream-writer.ts";
