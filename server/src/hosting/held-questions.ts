@@ -12,17 +12,15 @@ export interface Asker {
   readonly awakeMsMax: number;
   /** How long it reads without a byte before it gives up, at least. */
   readonly quietMsMax: number;
-  readonly stayAwake: StayingAwake;
+  /** What the asker may be sent before its answer, so that it goes on reading: until disposed. Null for what it would not take. */
+  readonly stayAwake: {
+    /** The beginning of an answer that is no error. */
+    readonly blanks: (() => Disposable) | null;
+    /** Nothing of the answer, which may be an error still. */
+    readonly interims: (() => Disposable) | null;
+  };
   /** Aborts when the asker is gone. */
   readonly signal: AbortSignal;
-}
-
-/** What an asker may be sent before its answer, so that it goes on reading: until disposed. Null for what it would not take. */
-export interface StayingAwake {
-  /** The beginning of an answer that is no error. */
-  readonly blanks: (() => Disposable) | null;
-  /** Nothing of the answer, which may be an error still. */
-  readonly interims: (() => Disposable) | null;
 }
 
 /** A question of an asker about one thing. */
