@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { AwsError, delay, unreachable } from "../base/index.ts";
+import { AwsError, patientWrite, unreachable } from "../base/index.ts";
 import {
   emptyTrace,
   expiredFailure,
@@ -49,7 +49,7 @@ export class AsyncEndings {
     const { life, closing } = on;
     const result = on.result ?? failureOf(life);
     const variant = result.is === "completed" ? result.variantName : invocation.variantName;
-    await this.persist(closing, async () => {
+    await this.persist(closing, invocation, async () => {
       if (result.is === "failed")
         await this.#storeFailure(invocation, result.failure.text, { queue, variant, closing });
       const nowMs = fleet.clock.epochMs();
@@ -98,19 +98,15 @@ export class AsyncEndings {
   }
 
   /** Until it is written: a disk that is full for a while costs time, and no request. Rejects when the platform ends. */
-  async persist(closing: AbortSignal, write: () => Promise<void>): Promise<void> {
-    const { fleet, limits } = this.#options;
-    for (let pauseMs = limits.pauseMsMin; ; pauseMs = Math.min(2 * pauseMs, limits.pauseMsMax)) {
-      try {
-        return await write();
-      } catch (error) {
-        closing.throwIfAborted();
-        fleet.logger.error("what came of an invocation cannot be recorded; it is tried again", {
-          error: String(error),
-        });
-        await delay(fleet.clock, pauseMs, closing);
-      }
-    }
+  async persist(
+    signal: AbortSignal,
+    { inferenceId: name }: AsyncInvocation,
+    write: () => Promise<void>,
+  ): Promise<void> {
+    const { fleet, limits: pauses } = this.#options;
+    const { clock, logger } = fleet;
+    const what = "what came of an invocation";
+    await patientWrite(write, { clock, logger, what, name, outlasts: "every error", pauses, signal });
   }
 }
 

@@ -278,7 +278,7 @@ export class AsyncInferences implements AsyncDisposable {
       const { key } = entry;
       if (end.kind === "lost") queue.log.write(invocation, trace, againText(end.failure.text, next.lostCount));
       const change = store.kinds.asyncInvocations.put(key, { ...invocation, lostCount: next.lostCount }, "any");
-      await this.#endings.persist(closing, () => store.write([change]));
+      await this.#endings.persist(closing, invocation, () => store.write([change]));
     }
     queue.waiting.putBack(entry);
   }

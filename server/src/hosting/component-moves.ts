@@ -149,7 +149,14 @@ export class ComponentMoves implements AsyncDisposable {
       const { clock, logger } = this.#options.parts.fleet;
       // A step changes nothing before it is recorded, so all of it is made again.
       for (let more = true; more && !signal.aborted;)
-        more = await patientWrite(step, { clock, logger, name: key, signal });
+        more = await patientWrite(step, {
+          clock,
+          logger,
+          what: "a move",
+          name: key,
+          outlasts: "disk faults",
+          signal,
+        });
     } catch (error) {
       if (!signal.aborted) throw error;
     } finally {

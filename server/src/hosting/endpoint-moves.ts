@@ -307,7 +307,7 @@ export class EndpointMoves implements AsyncDisposable {
 
   #patience(name: string, signal: AbortSignal): PatientWriteOptions {
     const { clock, logger } = this.#options.fleet;
-    return { clock, logger, name, signal };
+    return { clock, logger, what: "a move", name, outlasts: "disk faults", signal };
   }
 }
 

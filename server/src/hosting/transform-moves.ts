@@ -1,4 +1,4 @@
-import { delay, TaskGroup, type LoopTurns } from "../base/index.ts";
+import { patientWrite, TaskGroup, type LoopTurns } from "../base/index.ts";
 import { nameKey } from "./definitions/index.ts";
 import type { FleetOptions } from "./endpoints/index.ts";
 import { LatestWrite } from "./latest-write.ts";
@@ -13,8 +13,6 @@ import {
   type TransformProgress,
   type TransformState,
 } from "./transforms/index.ts";
-
-const recordedAgainMs = 5000;
 
 export interface TransformMovesOptions {
   readonly store: HostingStore;
@@ -97,18 +95,9 @@ export class TransformMoves implements AsyncDisposable {
     closing: AbortSignal,
   ): Promise<void> {
     const { clock, logger } = this.#options.fleet;
-    for (;;) {
-      try {
-        await this.record(key, from, endOf(from, failure, clock.epochMs()));
-        return;
-      } catch (error) {
-        logger.error("the end of a transform job cannot be recorded; it is tried again", {
-          job: key,
-          error: String(error),
-        });
-        await delay(clock, recordedAgainMs, closing);
-      }
-    }
+    const record = () => this.record(key, from, endOf(from, failure, clock.epochMs()));
+    const what = "the end of a transform job";
+    await patientWrite(record, { clock, logger, what, name: key, outlasts: "every error", signal: closing });
   }
 
   /** Null, or why it failed. Where the signal aborts nothing of it runs any more. */

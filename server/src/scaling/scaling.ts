@@ -357,7 +357,8 @@ export class Scaling implements AsyncDisposable {
       );
       closing.throwIfAborted();
       const end = () => this.#change(target, () => this.#ended(target, activity, failure));
-      await patientWrite(end, { clock, logger, name: target.resourceId, signal: closing });
+      const [what, name] = ["the end of a change", target.resourceId];
+      await patientWrite(end, { clock, logger, what, name, outlasts: "disk faults", signal: closing });
     });
     return null;
   }

@@ -1,4 +1,4 @@
-import { delay, openDeadline, orAborted, Gate, TaskGroup, type Clock, type Logger } from "../base/index.ts";
+import { openDeadline, orAborted, patientWrite, Gate, TaskGroup, type Clock, type Logger } from "../base/index.ts";
 import { documentsListedMax, type DocumentChange, type DocumentPosition, type Documents } from "../records/index.ts";
 import { afterAttempt, type AttemptOutcome, type Delivery } from "./delivery.ts";
 import type { DeliveryPolicy } from "./delivery-policy.ts";
@@ -72,7 +72,6 @@ interface Line {
 
 const kind = "sns-delivery";
 const deadKind = "sns-dead-letter";
-const pauseMs = 1000;
 
 /** Messages on their way: each is a document until its endpoint has taken it, or it is given up. Whoever posts one never waits. */
 export class Deliveries implements AsyncDisposable {
@@ -243,7 +242,7 @@ export class Deliveries implements AsyncDisposable {
     if (delivery === null) return null;
     const ready = written(delivery);
     if (ready === null) {
-      await this.#persist([{ do: "delete", kind, key, expects: "any" }], closing);
+      await this.#persist(delivery, [{ do: "delete", kind, key, expects: "any" }], closing);
       return null;
     }
     using limit = openDeadline({ clock, afterMs: limits.attemptMs, signal: closing });
@@ -253,15 +252,16 @@ export class Deliveries implements AsyncDisposable {
     const move = afterAttempt(delivery, outcome, { retries, nowMs: clock.epochMs() });
     const { messageId, topicArn } = delivery.message;
     if (move.do === "retry") {
-      await this.#persist([{ do: "put", kind, key, body: JSON.stringify(move.delivery), expects: "any" }], closing);
+      const body = JSON.stringify(move.delivery);
+      await this.#persist(delivery, [{ do: "put", kind, key, body, expects: "any" }], closing);
       return move.delivery.notBeforeMs;
     }
     const gone: DocumentChange = { do: "delete", kind, key, expects: "any" };
-    if (move.do === "forget") await this.#persist([gone], closing);
+    if (move.do === "forget") await this.#persist(delivery, [gone], closing);
     else {
       logger.warning("a message is given up", { messageId, subscription: delivery.subscriptionArn, why: move.why });
       const buried = this.#buried(key, JSON.stringify({ ...delivery, why: move.why }));
-      await this.#persist([gone, ...buried.changes], closing);
+      await this.#persist(delivery, [gone, ...buried.changes], closing);
       buried.written();
     }
     const isDelivered = move.do === "forget";
@@ -286,16 +286,14 @@ export class Deliveries implements AsyncDisposable {
   }
 
   /** Until it is written: what an endpoint has taken is not sent again for a disk that is full for a while. */
-  async #persist(changes: readonly DocumentChange[], closing: AbortSignal): Promise<void> {
+  async #persist(
+    { subscriptionArn: name }: Delivery,
+    changes: readonly DocumentChange[],
+    signal: AbortSignal,
+  ): Promise<void> {
     const { documents, clock, logger } = this.#options;
-    for (;;) {
-      try {
-        return void (await documents.write(changes));
-      } catch (error) {
-        closing.throwIfAborted();
-        logger.error("what came of a delivery cannot be recorded; it is tried again", { error: String(error) });
-        await delay(clock, pauseMs, closing);
-      }
-    }
+    const what = "what came of a delivery";
+    const options = { clock, logger, what, name, outlasts: "every error", signal } as const;
+    await patientWrite(() => documents.write(changes), options);
   }
 }

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Clock } from "./clock.ts";
+import type { Logger } from "./log.ts";
+import { patientWrite, type PatientWriteOptions } from "./patient-write.ts";
+
+const full = () => Object.assign(new Error("no space left"), { code: "ENOSPC", syscall: "write" });
+const other = () => new Error("no such table");
+
+/** Pauses that are over at once, and what is told of them. */
+function place(more: Partial<PatientWriteOptions> = {}) {
+  const [pausesMs, told]: [number[], string[]] = [[], []];
+  const tell = (message: string) => void told.push(message);
+  const logger: Logger = { error: tell, warning: tell, info: tell, verbose: tell };
+  const over = new AbortController();
+  const clock: Clock = {
+    epochMs: () => 0,
+    monotonicNs: () => 0,
+    timer(delayMs, fire) {
+      pausesMs.push(delayMs);
+      setImmediate(fire);
+      return { [Symbol.dispose]() {} };
+    },
+  };
+  const fixed = { what: "the end of a job", name: "j", outlasts: "disk faults", signal: over.signal } as const;
+  let count = 0;
+  return {
+    pausesMs,
+    told,
+    over,
+    /** Fails so many times. */
+    write: (failureCount: number, failure: () => Error, failed: () => void = () => {}) =>
+      patientWrite(
+        async () => {
+          count += 1;
+          if (count > failureCount) return `written at try ${count}`;
+          failed();
+          throw failure();
+        },
+        { clock, logger, ...fixed, ...more },
+      ),
+  };
+}
+
+test("what a full disk does not take is written when there is room, with pauses that grow up to a bound", async () => {
+  const at = place();
+  assert.equal(await at.write(7, full), "written at try 8");
+  assert.deepEqual(at.pausesMs, [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
+  assert.deepEqual(new Set(at.told), new Set(["the end of a job cannot be recorded; it is tried again"]));
+  assert.equal(at.told.length, 7);
+  const quick = place({ pauses: { pauseMsMin: 5, pauseMsMax: 8 } });
+  await quick.write(3, full);
+  assert.deepEqual(quick.pausesMs, [5, 8, 8]);
+});
+
+test("what is no fault of a disk is the writer's, unless every error is to be outlasted", async () => {
+  const at = place();
+  await assert.rejects(at.write(1, other), /no such table/);
+  assert.deepEqual([at.pausesMs, at.told], [[], []]);
+  assert.equal(await place({ outlasts: "every error" }).write(2, other), "written at try 3");
+});
+
+test("nothing is tried or told any more where the signal has aborted, in a try or between two of them", async () => {
+  const within = place();
+  const aborted = within.write(1, full, () => within.over.abort(new Error("over")));
+  await assert.rejects(aborted, /over/);
+  assert.deepEqual([within.pausesMs, within.told], [[], []]);
+  const between = place({
+    clock: { epochMs: () => 0, monotonicNs: () => 0, timer: () => ({ [Symbol.dispose]() {} }) },
+  });
+  const waiting = between.write(1, full, () => setImmediate(() => between.over.abort(new Error("over"))));
+  await assert.rejects(waiting, /over/);
+  assert.equal(between.told.length, 1);
+});
