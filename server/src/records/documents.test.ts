@@ -5,7 +5,14 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { silentLogger } from "../base/index.ts";
 import { DocumentMemory, documentsContract, MemoryDocuments } from "./contracts/index.ts";
-import { documentMigrations, openDocuments, openRecords, recordsDefaults, type DocumentLimits } from "./index.ts";
+import {
+  documentMigrations,
+  openDocuments,
+  openRecords,
+  recordsDefaults,
+  RecordsError,
+  type DocumentLimits,
+} from "./index.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-documents-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -62,4 +69,31 @@ test("a page of documents in SQLite is read by range: no step of the plan scans 
       }
     }
   }
+});
+
+test("a write is made, and told so, though the disk takes no more when old deletions are to be forgotten", async () => {
+  await using records = await openDatabase(join(root, "forgetting.db"));
+  let isFull = true;
+  const documents = await openDocuments(
+    {
+      rows: (sql, ...values) => records.rows(sql, ...values),
+      write(statements) {
+        const forgets = statements.some(({ sql }) => sql.startsWith("DELETE FROM document_gone WHERE version <="));
+        if (isFull && forgets) return Promise.reject(new RecordsError("database or disk is full", 13));
+        return records.write(statements);
+      },
+      async [Symbol.asyncDispose]() {},
+    },
+    { deletionsMax: 4, batchMax: 10 },
+  );
+  const goneCount = async () => Number((await records.rows("SELECT COUNT(*) AS n FROM document_gone"))[0]?.["n"]);
+  const putAndDelete = async (key: string) => {
+    await documents.write([{ do: "put", kind: "k", key, body: "", expects: "absent" }]);
+    await documents.write([{ do: "delete", kind: "k", key, expects: "any" }]);
+  };
+  for (const key of ["a", "b", "c", "d", "e", "f"]) await putAndDelete(key);
+  assert.equal(await goneCount(), 6);
+  isFull = false;
+  await documents.write([{ do: "put", kind: "k", key: "g", body: "", expects: "absent" }]);
+  assert.equal(await goneCount(), 2);
 });

@@ -85,7 +85,7 @@ class SqliteDocuments implements Documents {
     }
     this.#deletionCount += deletions;
     this.#written.open();
-    if (this.#deletionCount > this.#limits.deletionsMax) await this.#forget();
+    if (this.#deletionCount > this.#limits.deletionsMax) await this.#forgetIfTaken();
     return version;
   }
 
@@ -120,6 +120,15 @@ class SqliteDocuments implements Documents {
     return { version, changes: rows.map(changedDocument) };
   }
 
+  /** Whatever comes of it: the write before it is made. What a disk does not take now is forgotten behind a later write. */
+  async #forgetIfTaken(): Promise<void> {
+    try {
+      await this.#forget();
+    } catch (error) {
+      if (!(error instanceof RecordsError)) throw error;
+    }
+  }
+
   /** The older half of the deletions. */
   async #forget(): Promise<void> {
     const sql = "SELECT version AS number FROM document_gone ORDER BY version DESC LIMIT 1 OFFSET ?";
@@ -127,7 +136,6 @@ class SqliteDocuments implements Documents {
     const [row] = await this.#records.rows(sql, kept);
     if (row === undefined) return;
     const forgotten = Number(row["number"]);
-    this.#deletionCount = kept;
     const statements: readonly Statement[] = [
       { sql: "DELETE FROM document_gone WHERE version <= ?", values: [forgotten] },
       {
@@ -136,6 +144,7 @@ class SqliteDocuments implements Documents {
       },
     ];
     await this.#records.write(statements);
+    this.#deletionCount = kept;
   }
 
   async #number(sql: string, ...values: SqlValue[]): Promise<number> {
