@@ -56,6 +56,10 @@ export interface AlarmsOptions {
 interface Entry extends AlarmRecord {
   /** Of a composite alarm. */
   readonly rule: AlarmRule | null;
+  /** The alarms that it names. */
+  readonly named: ReadonlySet<string>;
+  /** Of a composite alarm: those of its rule, and its suppressor. */
+  readonly reads: ReadonlySet<string>;
 }
 
 /** Metrics of the minute that ends are recorded before they are looked at. */
@@ -87,7 +91,11 @@ export class Alarms implements AsyncDisposable {
 
   static async open(options: AlarmsOptions): Promise<Alarms> {
     const alarms = new Alarms(options);
-    for (const record of await alarms.#store.all()) alarms.#entries.set(record.definition.name, entryOf(record));
+    for (const record of await alarms.#store.all()) {
+      const { definition } = record;
+      const rule = definition.kind === "composite" ? parseRule(definition.rule) : null;
+      alarms.#entries.set(definition.name, entryOf(record, rule));
+    }
     const gone = await alarms.#store.gone();
     for (const each of gone.toSorted((a, b) => a.deletedMs - b.deletedMs)) alarms.#gone.set(each.name, each);
     alarms.#tasks.run((closing) => alarms.#watch(closing));
@@ -106,6 +114,12 @@ export class Alarms implements AsyncDisposable {
   /** By name. */
   list(): readonly AlarmRecord[] {
     return [...this.#entries.values()].toSorted((a, b) => (a.definition.name < b.definition.name ? -1 : 1));
+  }
+
+  /** The composite alarms whose rules name one. */
+  parentsOf(name: string): readonly string[] {
+    const parents = [...this.#entries.values()].filter(({ named }) => named.has(name));
+    return parents.map(({ definition }) => definition.name);
   }
 
   /** Those there are, and those deleted whose history is kept. */
@@ -155,7 +169,7 @@ export class Alarms implements AsyncDisposable {
         data,
       };
       await this.#store.put(record, [item]);
-      this.#entries.set(definition.name, { ...record, rule });
+      this.#entries.set(definition.name, entryOf(record, rule));
     });
     await this.#evaluate(definition.name);
   }
@@ -183,9 +197,8 @@ export class Alarms implements AsyncDisposable {
     const absent = names.filter((name) => !this.#entries.has(name));
     if (absent.length > 0) throw absentAlarm(absent);
     for (const entry of this.#entries.values()) {
-      const held = names.includes(entry.definition.name)
-        ? undefined
-        : readBy(entry).find((name) => names.includes(name));
+      const isGoing = names.includes(entry.definition.name);
+      const held = isGoing ? undefined : names.find((name) => entry.reads.has(name));
       if (held === undefined) continue;
       const text = `${held} cannot be deleted: the composite alarm ${entry.definition.name} reads it.`;
       throw new AwsError("ValidationError", text);
@@ -345,13 +358,13 @@ export class Alarms implements AsyncDisposable {
       const owed = [...entry.owed, ...(acts ? this.#acting.owedFor(event) : [])].slice(-owedMax);
       const record = { definition, status, owed };
       await this.#store.put(record, isNew ? [stateUpdate(record, entry.status), ...suppressed(status)] : []);
-      this.#entries.set(name, { ...record, rule: entry.rule });
+      this.#entries.set(name, { ...entry, status, owed });
       return isNew ? { event, acts } : null;
     });
     if (moved === null) return;
     if (moved.acts) this.#acting.begins(moved.event);
     for (const above of this.#entries.values()) {
-      if (readBy(above).includes(name)) await this.#evaluate(above.definition.name);
+      if (above.reads.has(name)) await this.#evaluate(above.definition.name);
     }
   }
 
@@ -440,13 +453,6 @@ export class Alarms implements AsyncDisposable {
   }
 }
 
-/** The alarms that a composite alarm reads: those of its rule, and its suppressor. */
-function readBy({ definition, rule }: Entry): readonly string[] {
-  if (rule === null) return [];
-  const suppressor = definition.kind === "composite" ? definition.suppressor : undefined;
-  return [...alarmsOfRule(rule), ...(suppressor === undefined ? [] : [suppressor.alarm])];
-}
-
 function suppressed({ suppression, updatedMs }: AlarmStatus): readonly HistoryItem[] {
   if (suppression === undefined) return [];
   const summary = suppressedReason(suppression.by);
@@ -454,9 +460,12 @@ function suppressed({ suppression, updatedMs }: AlarmStatus): readonly HistoryIt
   return [{ atMs: updatedMs, kind: "Action", summary, data }];
 }
 
-function entryOf(record: AlarmRecord): Entry {
+/** What a rule names is found once: every composite alarm is asked for it each time that any alarm moves. */
+function entryOf(record: AlarmRecord, rule: AlarmRule | null): Entry {
   const { definition } = record;
-  return { ...record, rule: definition.kind === "composite" ? parseRule(definition.rule) : null };
+  const named = new Set(rule === null ? [] : alarmsOfRule(rule));
+  const suppressor = definition.kind === "composite" ? definition.suppressor : undefined;
+  return { ...record, rule, named, reads: suppressor === undefined ? named : new Set([...named, suppressor.alarm]) };
 }
 
 function stateUpdate({ status }: AlarmRecord, before: AlarmStatus): HistoryItem {

@@ -187,12 +187,7 @@ function relatedTo(alarms: Alarms, input: CloudwatchInputs["DescribeAlarmsInput"
     const found = alarms.get(parent)?.definition;
     return new Set(found?.kind === "composite" ? alarmsOfRule(parseRule(found.rule)) : []);
   }
-  if (child === undefined) return null;
-  const parents = alarms.list().flatMap(({ definition }) => {
-    const isParent = definition.kind === "composite" && alarmsOfRule(parseRule(definition.rule)).includes(child);
-    return isParent ? [definition.name] : [];
-  });
-  return new Set(parents);
+  return child === undefined ? null : new Set(alarms.parentsOf(child));
 }
 
 function alarmsForMetric(alarms: Alarms, input: CloudwatchInputs["DescribeAlarmsForMetricInput"]) {
