@@ -173,7 +173,7 @@ export class ComponentMoves implements AsyncDisposable {
     const { value: record } = found;
     const { at } = record.state;
     if (at === "Deleting") {
-      await this.#tearDown(key, closing);
+      await this.#tearDown(key, record, closing);
       return false;
     }
     if (at === "InService" || at === "Failed") return false;
@@ -189,7 +189,7 @@ export class ComponentMoves implements AsyncDisposable {
       return await this.#fail(key, found, { copies, reason, closing });
     }
     try {
-      await this.#within(goal.deadlineMs, signal, (limited) => copies.bringUp(record, limited));
+      await this.#within(goal.deadlineMs, signal, (limited) => this.#bringUp(record, copies, limited));
     } catch (error) {
       signal.throwIfAborted();
       const reason = failureSentence(error, record.variantName);
@@ -220,6 +220,21 @@ export class ComponentMoves implements AsyncDisposable {
       default:
         return unreachable(moved);
     }
+  }
+
+  /**
+   * Copies that leave are waited for where the machine has no room for those to come beside them. They have their time, unless something is
+   * to be undone.
+   */
+  async #bringUp(record: ComponentRecord, copies: ComponentCopies, signal: AbortSignal): Promise<void> {
+    const { name, state } = record;
+    copies.countBy(record);
+    const isUndone = state.at === "Updating" && state.undoing !== null;
+    {
+      using _hurry = isUndone ? this.#options.retirements.hurry(nameKey(name), signal) : null;
+      await copies.room(signal);
+    }
+    await copies.bringUp(record, signal);
   }
 
   /** While nobody else places copies on the endpoint. */
@@ -275,7 +290,7 @@ export class ComponentMoves implements AsyncDisposable {
       return true;
     }
     this.#running.delete(key);
-    await this.#options.retirements.end(key, closing, (signal) => copies.retire(signal));
+    await this.#options.retirements.end(key, closing, (signal) => copies.retire(moved, signal));
     this.#release(moved);
     return false;
   }
@@ -293,12 +308,14 @@ export class ComponentMoves implements AsyncDisposable {
     this.#tasks.run((closing) => variants.release(record, () => this.of(record.endpointName), closing));
   }
 
-  async #tearDown(key: string, closing: AbortSignal): Promise<void> {
+  async #tearDown(key: string, record: ComponentRecord, closing: AbortSignal): Promise<void> {
     const { store, variants } = this.#options;
     const { components, tags } = store.kinds;
     const copies = this.#running.get(key);
     this.#running.delete(key);
-    if (copies !== undefined) await this.#options.retirements.end(key, closing, (signal) => copies.retire(signal));
+    if (copies !== undefined) {
+      await this.#options.retirements.end(key, closing, (signal) => copies.retire(record, signal));
+    }
     const going = this.#records.get(key);
     // Nothing of it is on an instance any more.
     this.#records.delete(key);

@@ -41,13 +41,22 @@ export function limitExceeded(
   return new AwsError("ResourceLimitExceeded", text);
 }
 
-/** The same for the machine's own memory, with how much is missing and what a person can do about it. */
-export function memoryMissing(bytes: {
-  readonly limit: number;
-  readonly used: number;
-  readonly wanted: number;
-}): AwsError {
-  const mebi = 2 ** 20;
+/** Memory of what leaves: it is there until what it answers has ended, and at the latest at a time. */
+export interface LeavingMemory {
+  /** As a sentence names it. */
+  readonly of: string;
+  readonly bytes: number;
+  readonly untilMs: number;
+}
+
+const mebi = 2 ** 20;
+const namesMax = 3;
+
+/** The same for the machine's own memory, with how much is missing, what a person can do about it, and what of it goes by itself. */
+export function memoryMissing(
+  bytes: { readonly limit: number; readonly used: number; readonly wanted: number },
+  leaving: readonly LeavingMemory[],
+): AwsError {
   const limit = Math.floor(bytes.limit / mebi);
   const [used, wanted] = [Math.ceil(bytes.used / mebi), Math.ceil(bytes.wanted / mebi)];
   const { code, message } = limitExceeded({ what: "Memory of this machine", unit: "MiB" }, { limit, used, wanted });
@@ -55,5 +64,17 @@ export function memoryMissing(bytes: {
     `${message} A model counts with what it took before, or else with the size of its data. ` +
     `${used + wanted - limit} MiB are missing: fewer instances, a lower GALATEA_MODEL_MEMORY_BYTES in the ` +
     "Environment of the model's containers, or the end of other endpoints and transform jobs would make room.";
-  return new AwsError(code, text);
+  return new AwsError(code, text + leavingText(leaving, bytes.used + bytes.wanted - bytes.limit));
+}
+
+function leavingText(leaving: readonly LeavingMemory[], missingBytes: number): string {
+  if (leaving.length === 0) return "";
+  const bytes = leaving.reduce((sum, each) => sum + each.bytes, 0);
+  const names = leaving.slice(0, namesMax).map(({ of }) => of);
+  if (leaving.length > namesMax) names.push(`${leaving.length - namesMax} more`);
+  const until = new Date(Math.max(...leaving.map(({ untilMs }) => untilMs))).toISOString();
+  return (
+    ` ${Math.ceil(bytes / mebi)} MiB of the utilization leave when the requests that they hold are answered (${names.join(", ")}), ` +
+    `at the latest at ${until}${bytes >= missingBytes ? ": trying again then is enough." : "."}`
+  );
 }

@@ -1,6 +1,6 @@
 import { Gate } from "../base/index.ts";
 import { footprintBytes, type Footprint, type Leaving } from "./endpoints/index.ts";
-import { limitExceeded, memoryMissing } from "./hosting-errors.ts";
+import { limitExceeded, memoryMissing, type LeavingMemory } from "./hosting-errors.ts";
 import type { RetirementLimits } from "./retirements.ts";
 import type { HostingKinds, HostingStore } from "./store/index.ts";
 
@@ -161,6 +161,14 @@ export class Quotas {
     return bytes;
   }
 
+  #leavingNow(): readonly LeavingMemory[] {
+    const { retireMsMax, leaveMsMax } = this.#limits;
+    return [...this.#leaving].flatMap((look) => {
+      const { of, bytes, sinceMs, isEnding } = look();
+      return bytes === 0 ? [] : [{ of, bytes, untilMs: sinceMs + (isEnding ? retireMsMax : leaveMsMax) }];
+    });
+  }
+
   #reserve(recorded: () => Footprint, footprint: Footprint, what: string): Disposable {
     this.#check(footprint, what);
     return held(this.#pendingFootprints, { footprint, recorded, before: recorded() });
@@ -185,7 +193,7 @@ export class Quotas {
       used: all.reduce((sum, each) => sum + footprintBytes(each), this.#beyondBytes),
       wanted: footprintBytes(footprint),
     };
-    if (isBeyond(memory)) throw memoryMissing(memory);
+    if (isBeyond(memory)) throw memoryMissing(memory, this.#leavingNow());
   }
 }
 

@@ -158,3 +158,61 @@ test("Application Auto Scaling has as many copies as it asks for, down to none, 
   assert.deepEqual(await scalable.capacity(id), { desired: 1, running: 1, isMoving: false });
   assert.equal(await scalable.capacity({ ...id, resourceId: "inference-component/nobody" }), null);
 });
+
+/** An endpoint whose component `a` has two copies of 1,152 MiB, each of which holds a request, on a machine for three and a half. */
+async function openHeld() {
+  const bench = await TrafficBench.open(undefined, null, { hosting: { memoryBytesMax: 3.5 * 1152 * 2 ** 20 } });
+  await deployShared(bench, "shared");
+  await create(bench, "shared", "a", spec("old"), 2);
+  const held = [0, 1].map((index) => bench.ask("shared", `hold ${index}`, null, "a"));
+  await until("each copy holds one", () => bench.heldCount() === 2);
+  return { bench, held };
+}
+
+test("a copy that answers what it holds takes its memory until it is gone: what has no room beside it is told what leaves, and until when", async () => {
+  const { bench, held } = await openHeld();
+  await using _closing = bench;
+  await update(bench, "a", { copyCount: 1 });
+  const second = await refused(createComponent(bench, "shared", "b", spec("b"), 2));
+  assert.equal(second.code, "ResourceLimitExceeded");
+  assert.match(
+    second.message,
+    /current utilization of 2304 MiB and a request delta of 2304 MiB.* 576 MiB are missing.* 1152 MiB of the utilization leave when the requests that they hold are answered \(inference component "a"\), at the latest at 2\S+Z: trying again then is enough\.$/,
+  );
+  const third = await refused(createComponent(bench, "shared", "c", spec("c"), 3));
+  assert.match(third.message, /\(inference component "a"\), at the latest at 2\S+Z\.$/);
+  bench.signal("SIGUSR2");
+  await Promise.all(held);
+  await until("it is gone", () => bench.running().length === 1);
+  await until("there is room", () =>
+    createComponent(bench, "shared", "b", spec("b"), 2).then(
+      () => true,
+      () => false,
+    ),
+  );
+});
+
+test("a rolling update of a component waits for copies that answer what they hold where the machine has no room beside them", async () => {
+  const { bench, held } = await openHeld();
+  await using _closing = bench;
+  let most = 0;
+  const looking = setInterval(() => (most = Math.max(most, bench.running().length)), 2);
+  using _looking = { [Symbol.dispose]: () => clearInterval(looking) };
+  const batch = { Type: "INSTANCE_COUNT", Value: 1 } as const;
+  const rolling = { batch, rollbackBatch: null, waitMs: 0, limitMs: null };
+  await updateComponent(bench, "a", { spec: spec("new"), rolling });
+  // One for which there was room, and one that is recorded and has to wait.
+  const copiesOf = async (number: number) => {
+    const { copies } = await bench.hosting.components.find("a", owner);
+    return copies.filter((copy) => copy.spec === number).length;
+  };
+  await until("the next copy is placed", async () => (await copiesOf(2)) === 2);
+  for (let count = 0; count < 100; count += 1) await bench.ask("shared", `${count}`, null, "a");
+  assert.deepEqual(bench.running().toSorted(), ["new", "old", "old"]);
+  bench.signal("SIGUSR2");
+  await Promise.all(held);
+  await settled(bench, "a");
+  assert.deepEqual(await stateOf(bench, "a"), { at: "InService", reason: null, copyCount: 2, inService: 2 });
+  await until("the old copies have ended", () => bench.running().every((name) => name === "new"));
+  assert.equal(most, 3);
+});

@@ -1,8 +1,13 @@
 import { AwsError } from "../../base/index.ts";
 import type { ProductionVariant } from "../definitions/index.ts";
-import { Fleet, placementKeyOf, type FleetParts } from "../endpoints/index.ts";
+import { Fleet, LeavingFleets, placementKeyOf, type FleetParts } from "../endpoints/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
-import type { ComponentCopy, ComponentRecord, ComponentSpec } from "./component-record.ts";
+import {
+  componentFootprint,
+  type ComponentCopy,
+  type ComponentRecord,
+  type ComponentSpec,
+} from "./component-record.ts";
 
 /** What runs for a component: a fleet for each of its specs, whose instances are the copies. */
 export class ComponentCopies implements AsyncDisposable {
@@ -11,6 +16,7 @@ export class ComponentCopies implements AsyncDisposable {
   readonly #configName: string;
   #record: ComponentRecord;
   readonly #fleets = new Map<number, Fleet>();
+  readonly #leaving: LeavingFleets;
 
   constructor(
     record: ComponentRecord,
@@ -21,6 +27,9 @@ export class ComponentCopies implements AsyncDisposable {
     this.#parts = parts;
     this.#variant = of.variant;
     this.#configName = of.configName;
+    const fleets = () => this.#fleets.values();
+    this.#leaving = new LeavingFleets({ of: `inference component "${record.name}"`, fleets, parts });
+    this.countBy(record);
   }
 
   get endpointName(): string {
@@ -38,6 +47,17 @@ export class ComponentCopies implements AsyncDisposable {
   /** For what was in service before the platform ended: tried until it is again. */
   resume(record: ComponentRecord): void {
     for (const [number, copyCount] of countsOf(record.copies)) this.#fleetOf(record, number).resume(copyCount);
+  }
+
+  /** What of its copies runs is reserved by the record: what leaves beside that is counted with what is taken of the machine. */
+  countBy(record: ComponentRecord): void {
+    const { at } = record.state;
+    this.#leaving.recorded(componentFootprint(record), at === "Creating" || at === "Updating");
+  }
+
+  /** Resolves when the machine has room for what the record says: what leaves of the component itself is waited for. */
+  room(signal: AbortSignal): Promise<void> {
+    return this.#leaving.room(signal);
   }
 
   /** Resolves when all copies that are recorded are in service; rejects where one does not start. */
@@ -64,14 +84,15 @@ export class ComponentCopies implements AsyncDisposable {
   /** Nobody has more than the record says. Resolves when what has less has answered what it holds, or the signal aborts. */
   async follow(record: ComponentRecord, signal: AbortSignal): Promise<void> {
     this.#record = record;
+    this.countBy(record);
     const counts = countsOf(record.copies);
     const wanted = new Set(record.specs.map(({ number }) => number));
     await Promise.all(
       [...this.#fleets].map(async ([number, fleet]) => {
         const copyCount = counts.get(number) ?? 0;
-        if (copyCount > 0 || wanted.has(number)) return await fleet.shrinkTo(copyCount, signal);
+        if (copyCount > 0 || wanted.has(number)) return await this.#leaving.shrink(fleet, copyCount, signal);
         this.#fleets.delete(number);
-        return await fleet.retire(signal);
+        return await this.#leaving.retire(fleet, () => fleet.retire(signal));
       }),
     );
   }
@@ -94,17 +115,23 @@ export class ComponentCopies implements AsyncDisposable {
     return await chosen.invoke(request, this.inServiceCount);
   }
 
-  async retire(signal: AbortSignal): Promise<void> {
+  /** For one that is deleted or has failed, as its record says. */
+  async retire(record: ComponentRecord, signal: AbortSignal): Promise<void> {
+    this.countBy(record);
+    this.#leaving.ends();
     await Promise.all([...this.#fleets.values()].map((fleet) => fleet.retire(signal)));
     this.#fleets.clear();
+    this.#leaving[Symbol.dispose]();
   }
 
   /** For the platform's end: everything stops, and records stay. */
   async leave(): Promise<void> {
+    this.#leaving[Symbol.dispose]();
     await Promise.all([...this.#fleets.values()].map((fleet) => fleet.leave()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#leaving[Symbol.dispose]();
     await Promise.all([...this.#fleets.values()].map((fleet) => fleet[Symbol.asyncDispose]()));
     this.#fleets.clear();
   }

@@ -21,6 +21,7 @@ export class LeavingFleets implements Disposable {
   #reservedBytes = 0;
   #isMoving = false;
   #isEnding = false;
+  #isOver = false;
   #sinceMs = 0;
 
   constructor(options: LeavingFleetsOptions) {
@@ -57,6 +58,7 @@ export class LeavingFleets implements Disposable {
     } finally {
       this.#retiring.delete(fleet);
       this.#options.parts.memory.gone();
+      if (this.#isOver) this[Symbol.dispose]();
     }
   }
 
@@ -76,24 +78,32 @@ export class LeavingFleets implements Disposable {
     }
   }
 
+  /** Nothing is reserved any more, and nothing stays; what an earlier move has let go is counted until it is gone. */
   [Symbol.dispose](): void {
+    this.#isOver = true;
+    if (this.#retiring.size > 0) return;
     this.#counted[Symbol.dispose]();
     this.#options.parts.memory.gone();
   }
 
+  get #bytes(): number {
+    if (this.#isOver) return this.#retiringBytes;
+    if (this.#isMoving) return this.#leavingBytes;
+    let bytes = this.#retiringBytes;
+    for (const { reservedBytes } of this.#options.fleets()) bytes += reservedBytes;
+    return Math.max(0, bytes - this.#reservedBytes);
+  }
+
   get #leavingBytes(): number {
-    let bytes = 0;
+    let bytes = this.#retiringBytes;
     for (const { leavingBytes } of this.#options.fleets()) bytes += leavingBytes;
-    for (const { reservedBytes } of this.#retiring) bytes += reservedBytes;
     return bytes;
   }
 
-  get #bytes(): number {
-    if (this.#isMoving) return this.#leavingBytes;
+  get #retiringBytes(): number {
     let bytes = 0;
-    for (const { reservedBytes } of this.#options.fleets()) bytes += reservedBytes;
     for (const { reservedBytes } of this.#retiring) bytes += reservedBytes;
-    return Math.max(0, bytes - this.#reservedBytes);
+    return bytes;
   }
 
   get #nowMs(): number {
