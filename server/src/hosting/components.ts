@@ -4,9 +4,11 @@ import type { Catalogue } from "./catalogue.ts";
 import { sharedInstances, type ComponentMoves } from "./component-moves.ts";
 import {
   claimSum,
+  componentFootprint,
   copiesFootprint,
   fits,
   isMoving,
+  moveComponent,
   noClaim,
   type ComponentClaim,
   type ComponentDeployment,
@@ -23,10 +25,16 @@ import {
   type ModelRecord,
   type Owner,
 } from "./definitions/index.ts";
-import type { EndpointRecord, FleetOptions, Generation, GroupSize } from "./endpoints/index.ts";
+import {
+  footprintBeyond,
+  type EndpointRecord,
+  type FleetOptions,
+  type Generation,
+  type GroupSize,
+} from "./endpoints/index.ts";
 import { alreadyExists, invalid, notFound } from "./hosting-errors.ts";
 import type { InvocationReply, InvocationRequest } from "./invocations/index.ts";
-import type { Quotas } from "./quotas.ts";
+import { WriteReservation, type Quotas } from "./quotas.ts";
 import type { LookAtAlarm } from "./endpoint-moves.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
 import type { Asker } from "./held-questions.ts";
@@ -168,10 +176,6 @@ export class Components implements AsyncDisposable {
     this.#checkAlarms(rolling?.alarms ?? []);
     if (spec !== null) this.#checkFits(endpoint, record.variantName, spec.claim);
     const copyCount = asked.copyCount ?? record.copyCount;
-    using _copies = quotas.reserveComponent(
-      nameKey(name),
-      copiesFootprint((spec ?? before).claim.memoryBytes, Math.max(0, copyCount - record.copyCount)),
-    );
     const nowMs = fleet.clock.epochMs();
     const limitMs = rolling?.limitMs ?? null;
     const deadlineMs = limitMs === null ? null : nowMs + limitMs;
@@ -185,10 +189,14 @@ export class Components implements AsyncDisposable {
       deadlineMs,
       ...(rolling?.alarms === undefined ? {} : { alarms: rolling.alarms }),
     };
+    using reserved = new WriteReservation();
     const moved = await moves.record(nameKey(name), (now) => {
       checkMayUpdate(now);
       const deployment = rolling?.request;
-      return { kind: "update", spec, goal, ...(deployment === undefined ? {} : { deployment }) };
+      const event = { kind: "update", spec, goal, ...(deployment === undefined ? {} : { deployment }) } as const;
+      const more = footprintBeyond(componentFootprint(moveComponent(now, event)), componentFootprint(now));
+      reserved.replace(() => quotas.reserveComponent(nameKey(name), more));
+      return event;
     });
     if (moved === null) throw notFound("inference component", record.arn);
     moves.go(moved);

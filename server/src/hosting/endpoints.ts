@@ -34,7 +34,7 @@ import {
 } from "./endpoints/index.ts";
 import { alreadyExists, inProgress, invalid, notFound } from "./hosting-errors.ts";
 import type { ModelHost } from "./instances/index.ts";
-import type { Quotas } from "./quotas.ts";
+import { WriteReservation, type Quotas } from "./quotas.ts";
 import type { SharedVariants } from "./shared-variants.ts";
 import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "./store/index.ts";
 import { endpointCounts, newPlacementKey, wantedInstances } from "./wanted-instances.ts";
@@ -222,25 +222,18 @@ export class Endpoints {
     decide: (record: EndpointRecord) => EndpointEvent,
   ): Promise<EndpointRecord | null> {
     const { moves, quotas } = this.#options;
-    let reserved: Disposable | null = null;
-    try {
-      return await moves.record(key, (now) => {
-        const event = decide(now);
-        // Of an attempt before, over which another write was faster.
-        reserved?.[Symbol.dispose]();
-        reserved = null;
-        const moved = moveEndpoint(now, event);
-        const more = footprintBeyond(plannedFootprint(moved), plannedFootprint(now));
-        try {
-          reserved = quotas.reserveEndpoint(key, more, typeOf(moved.generations.at(-1)));
-        } catch (error) {
-          throw event.kind === "update" ? advised(error, moved) : error;
-        }
-        return event;
-      });
-    } finally {
-      (reserved as Disposable | null)?.[Symbol.dispose]();
-    }
+    using reserved = new WriteReservation();
+    return await moves.record(key, (now) => {
+      const event = decide(now);
+      const moved = moveEndpoint(now, event);
+      const more = footprintBeyond(plannedFootprint(moved), plannedFootprint(now));
+      try {
+        reserved.replace(() => quotas.reserveEndpoint(key, more, typeOf(moved.generations.at(-1))));
+      } catch (error) {
+        throw event.kind === "update" ? advised(error, moved) : error;
+      }
+      return event;
+    });
   }
 
   #checkMayUpdate(record: EndpointRecord): void {

@@ -101,3 +101,33 @@ test("property: whatever is created, held, deleted or taken beyond, an endpoint 
     { numRuns: 100 },
   );
 });
+
+test("what needs nothing more is not refused while more is taken than there is; what leaves is told with the time at which it is gone at the latest", async () => {
+  const options = { clock: systemClock, logger: silentLogger };
+  await using store = await HostingStore.open(new MemoryDocuments(new DocumentMemory()), options);
+  const quotas = new Quotas(store, { ...hostingLimits, memoryBytesMax: 1024 * mebi });
+  const leaves = (name: string, leavingMebi: number, isEnding: boolean) =>
+    quotas.countLeaving(() => ({ of: `endpoint "${name}"`, bytes: leavingMebi * mebi, sinceMs: 0, isEnding }));
+  using leaving = new DisposableStack();
+  leaving.use(leaves("a", 512, false));
+  leaving.use(leaves("b", 700, true));
+  leaving.use(leaves("none", 0, false));
+  const reserve = (containerCount: number) =>
+    quotas.reserveEndpoint("e", { instanceCount: containerCount, containerCount }, "ml.m5.large");
+  reserve(0)[Symbol.dispose]();
+  const isTold = (missingMebi: number, text: string) => (error: unknown) =>
+    error instanceof AwsError &&
+    error.message.includes(` ${missingMebi} MiB are missing`) &&
+    error.message.endsWith(text);
+  const both =
+    '1212 MiB of the utilization leave when the requests that they hold are answered (endpoint "a", endpoint "b"), at the latest at';
+  assert.throws(() => reserve(1), isTold(316, `${both} 1970-01-01T01:01:00.000Z: trying again then is enough.`));
+  assert.throws(() => reserve(9), isTold(1340, `${both} 1970-01-01T01:01:00.000Z.`));
+  leaving.dispose();
+  reserve(8)[Symbol.dispose]();
+  using _last = leaves("b", 700, true);
+  assert.throws(
+    () => reserve(8),
+    isTold(700, '(endpoint "b"), at the latest at 1970-01-01T00:02:00.000Z: trying again then is enough.'),
+  );
+});

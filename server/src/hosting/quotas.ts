@@ -197,11 +197,28 @@ export class Quotas {
   }
 }
 
+/** What is reserved for a write that may be decided anew: only what was reserved last holds. */
+export class WriteReservation implements Disposable {
+  #held: Disposable | null = null;
+
+  /** Throws ResourceLimitExceeded as `reserve` does, and then nothing is held. */
+  replace(reserve: () => Disposable): void {
+    this[Symbol.dispose]();
+    this.#held = reserve();
+  }
+
+  [Symbol.dispose](): void {
+    this.#held?.[Symbol.dispose]();
+    this.#held = null;
+  }
+}
+
 const isSame = (one: Footprint, other: Footprint) =>
   one.instanceCount === other.instanceCount &&
   one.containerCount === other.containerCount &&
   (one.promisedBytes ?? 0) === (other.promisedBytes ?? 0);
 
+/** What needs nothing more is never refused, also where more is taken than there is. */
 const isBeyond = ({
   limit,
   used,
@@ -210,7 +227,7 @@ const isBeyond = ({
   readonly limit: number;
   readonly used: number;
   readonly wanted: number;
-}) => used + wanted > limit;
+}) => wanted > 0 && used + wanted > limit;
 
 function held<Item>(items: Set<Item>, item: Item): Disposable {
   items.add(item);

@@ -181,6 +181,8 @@ test("a copy that answers what it holds takes its memory until it is gone: what 
   );
   const third = await refused(createComponent(bench, "shared", "c", spec("c"), 3));
   assert.match(third.message, /\(inference component "a"\), at the latest at 2\S+Z\.$/);
+  const larger = await refused(updateComponent(bench, "a", { spec: spec("new", 3) }));
+  assert.match(larger.message, /current utilization of 2304 MiB and a request delta of 2048 MiB/);
   bench.signal("SIGUSR2");
   await Promise.all(held);
   await until("it is gone", () => bench.running().length === 1);
