@@ -59,8 +59,11 @@ test("a calls b, which calls a: the call that closes the circle fails, and what 
 });
 
 test("two requests that hold what the other wants do not hang", async () => {
-  const crossed = (other: string) => `time.sleep(0.2); out = call(${quoted(other)}, "out = 1")`;
-  const texts = await Promise.all([told(port, "a", crossed("b")), told(port, "b", crossed("a"))]);
+  const crossed = (other: string) => `leave("holds", "")${waitFor("cross")}\nout = call(${quoted(other)}, "out = 1")`;
+  const asked = Promise.all([told(port, "a", crossed("b")), told(port, "b", crossed("a"))]);
+  await Promise.all(["a", "b"].map((model) => left(model, "holds")));
+  await Promise.all(["a", "b"].map((model) => allow(model, "cross")));
+  const texts = await asked;
   assert.ok(texts.some((text) => inCircle.test(text)) && texts.includes("[[b'1']]"), texts.join());
 });
 

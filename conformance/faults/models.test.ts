@@ -130,7 +130,7 @@ for (const [sentence, text, said] of badStarts) {
     const message = errorOf(await load(port, name), 400);
     assert.match(message, new RegExp(`^load failed for model '${name}': `));
     assert.match(message, said);
-    assert.deepEqual([...workerPids().difference(workers)], [], "no process is left of the attempt");
+    await until("no process is left of the attempt", () => workerPids().difference(workers).size === 0);
     await assertEchoes(port, "bystander");
   });
 }
@@ -188,7 +188,7 @@ test("a process that a model leaves behind ends with the model", async () => {
   const model = await loadFresh();
   const workers = workerPids();
   assert.equal((await infer(port, model, doing("orphan"))).status, 200);
-  assert.equal(workerPids().difference(workers).size, 1);
+  await until("there is one process more", () => workerPids().difference(workers).size === 1);
   assert.equal((await unload(port, model)).status, 200);
   await until("the orphan is gone", () => workerPids().difference(workers).size === 0);
 });
