@@ -127,6 +127,15 @@ export function floats(name: string, values: readonly number[], shape: readonly 
   return { name, datatype: "FP32", shape, data };
 }
 
+/** Whether requests of a model have shared an execution. */
+export async function haveShared({ server }: FrameworkFixture, model: string): Promise<boolean> {
+  const response = await fetch(`http://127.0.0.1:${server.httpPort}/v2/models/${model}/stats`);
+  const { model_stats: rows } = (await response.json()) as {
+    model_stats: { inference_count: number; execution_count: number }[];
+  };
+  return rows.some((row) => row.execution_count < row.inference_count);
+}
+
 /** The pid of a model's first worker. */
 export async function workerOf(fixture: FrameworkFixture, model: string): Promise<number> {
   const [first] = await workersOf(fixture, model);

@@ -4,6 +4,7 @@ import { request, type IncomingHttpHeaders } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { eventually } from "../../server/src/base/eventually-fixture.ts";
 import { cacheDirectory } from "../environments/index.ts";
 
 const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
@@ -60,12 +61,19 @@ export class ScriptServer implements AsyncDisposable {
       stdio: ["ignore", "pipe", "pipe"],
     });
     const server = new ScriptServer(directory, child);
-    await server.#said("Started Sagemaker HTTPService");
+    await server.#serves();
     return server;
   }
 
   get log(): string {
     return this.#log;
+  }
+
+  /** Resolves when the log has that: it leaves the server by another way than the answer that it is about. */
+  async logged(words: string): Promise<void> {
+    await eventually(() => this.#log.includes(words)).catch((error: unknown) => {
+      throw new Error(`the log has no "${words}": ${this.#log.slice(-5000)}`, { cause: error });
+    });
   }
 
   get pid(): number {
@@ -122,12 +130,14 @@ export class ScriptServer implements AsyncDisposable {
     await rm(this.directory, { recursive: true, force: true });
   }
 
-  async #said(words: string): Promise<void> {
+  async #serves(): Promise<void> {
+    const words = "Started Sagemaker HTTPService";
     if (this.#log.includes(words)) return;
     await new Promise<void>((resolve, reject) => {
       const look = () => this.#log.includes(words) && resolve();
       this.#child.stdout?.on("data", look);
-      this.#child.once("exit", () => reject(new Error(`the server ended before it served: ${this.#log}`)));
+      this.#child.stderr?.on("data", look);
+      this.#child.once("close", () => reject(new Error(`the server ended before it served: ${this.#log}`)));
     });
   }
 }
