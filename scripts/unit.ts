@@ -1,12 +1,16 @@
 import { spawnSync } from "node:child_process";
-import { availableParallelism } from "node:os";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
  * The unit tests, in as many processes as there are processors, and two at least: many tests wait for processes and clocks of their
- * own. (Node's runner leaves one processor out, which on two is half of them.) Compiled code is kept between runs.
+ * own. (Node's runner leaves one processor out, which on two is half of them.) Compiled code is kept between runs. What they leave in the
+ * temporary directory fails the run.
  */
 const root = join(import.meta.dirname, "..");
+// Short: the names of sockets lie below it.
+const temporary = mkdtempSync(join(tmpdir(), "u-"));
 const { status, signal } = spawnSync(
   process.execPath,
   [
@@ -19,7 +23,10 @@ const { status, signal } = spawnSync(
   {
     cwd: root,
     stdio: "inherit",
-    env: { ...process.env, NODE_COMPILE_CACHE: join(root, "node_modules/.cache/compiled") },
+    env: { ...process.env, NODE_COMPILE_CACHE: join(root, "node_modules/.cache/compiled"), TMPDIR: temporary },
   },
 );
-process.exitCode = signal === null ? (status ?? 1) : 1;
+const left = readdirSync(temporary);
+rmSync(temporary, { recursive: true, force: true });
+if (left.length > 0) process.stderr.write(`left in the temporary directory: ${left.join(" ")}\n`);
+process.exitCode = signal === null && left.length === 0 ? (status ?? 1) : 1;

@@ -15,12 +15,15 @@ const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 
 /** A platform below another process; its output ends when the last process that holds it has. */
 async function startPlatform(t: TestContext, command: string, args: readonly string[]) {
-  const data = await mkdtemp(join(tmpdir(), "npx-parent-"));
+  const directory = await mkdtemp(join(tmpdir(), "npx-parent-"));
+  const data = join(directory, "data");
   const child: ChildProcess = spawn(
     command,
     args.map((word) => word.replace("DATA", data)),
     {
       cwd: root,
+      // One that is killed leaves what is temporary of it behind.
+      env: { ...process.env, TMPDIR: directory },
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,
     },
@@ -42,7 +45,7 @@ async function startPlatform(t: TestContext, command: string, args: readonly str
       assert.equal((error as NodeJS.ErrnoException).code, "ESRCH");
     }
     await ended;
-    await rm(data, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
   });
   return { child, ended, url: await url.promise };
 }

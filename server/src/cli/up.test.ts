@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { request } from "node:http";
@@ -25,6 +26,8 @@ interface Started {
 
 function up(data: string): Started {
   const child = spawn(process.execPath, [main, "up", "--open", "--port=0", `--data=${data}`], {
+    // One that is killed leaves what is temporary of it behind.
+    env: { ...process.env, TMPDIR: root },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let text = "";
@@ -52,7 +55,7 @@ function up(data: string): Started {
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-test("a signal ends a platform that never gets open", { timeout: 30_000 }, async () => {
+test("a signal ends a platform that never gets open", { timeout: 120_000 }, async () => {
   for (const name of ["SIGTERM", "SIGINT"] as const) {
     const data = join(root, `stuck-${name}`);
     await mkdir(join(data, "clients"), { recursive: true });
@@ -71,10 +74,12 @@ test("one stop, however many times it is passed on at once, waits for what is un
   const platform = up(join(root, "held"));
   const [, url = ""] = await platform.seen(/at (http:\S+)/);
   assert.equal((await fetch(`${url}/bucket`, { method: "PUT" })).status, 200);
-  const upload = request(`${url}/bucket/held`, { method: "PUT", headers: { "content-length": 10 } });
+  const headers = { "content-length": 10, expect: "100-continue" };
+  const upload = request(`${url}/bucket/held`, { method: "PUT", headers });
   const cut = new Promise((resolve) => upload.once("error", resolve));
-  await new Promise<void>((resolve) => upload.write("half", () => resolve()));
-  await wait(200);
+  // What says so has read that there is a request.
+  await once(upload, "continue");
+  upload.write("half");
   for (let time = 0; time < 3; time++) platform.child.kill(time === 1 ? "SIGTERM" : "SIGINT");
   await platform.seen(/stopping: SIG\w+; requests under way have 30 s, a second signal ends them at once/);
   await wait(1000);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, mkdirSync } from "node:fs";
+import { mkdtempSync, mkdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ByteBudget, InferenceError, silentLogger, systemClock } from "../base/index.ts";
@@ -224,8 +224,9 @@ export class EngineBench implements AsyncDisposable {
     };
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.engine[Symbol.asyncDispose]();
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.engine[Symbol.asyncDispose]();
+    rmSync(this.#directory, { recursive: true, force: true });
   }
 }
 

@@ -21,13 +21,14 @@ export function openEngineSubject(): Promise<EngineSubject> {
   const backend = new ContractBackend();
   bench.backends.push(backend);
   for (const [name, model] of Object.entries(contractModels)) bench.models[name] = configText(model);
-  return bench[Symbol.asyncDispose]().then(() => {
+  return bench.engine[Symbol.asyncDispose]().then(() => {
     const engine = bench.open(null);
+    bench.engine = engine;
     return {
       engine,
       holdFailing: (until) => void (backend.failingWaitsFor = until),
       exit: () => engine.abandon("the server exits"),
-      [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
+      [Symbol.asyncDispose]: () => bench[Symbol.asyncDispose](),
     };
   });
 }

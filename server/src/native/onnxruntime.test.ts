@@ -22,6 +22,8 @@ let directory: string;
 let runtime: OnnxRuntime;
 
 before(async () => {
+  // Official builds of the library leave files in the temporary directory, unless told.
+  process.env["ORT_DISABLE_TELEMETRY"] = "1";
   directory = await mkdtemp(join(tmpdir(), "onnxruntime-"));
   runtime = openOnnxRuntime({
     libraryPath,

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { env } from "node:process";
 import { createLogger, type LogLevel, systemClock } from "../../base/index.ts";
 import { type InferenceRequest, noParameters } from "../../inference/index.ts";
 import { completeConfig, type ModelConfig, parseConfigText } from "../../modelconfig/index.ts";
@@ -14,6 +15,7 @@ import {
   onnxRuntimeBackendDefaults,
   type OnnxRuntimeBackendOptions,
 } from "./onnxruntime-backend.ts";
+import { quietLibrary } from "./start-runner.ts";
 
 export const libraryPath = join(
   dirname(createRequire(import.meta.url).resolve("onnxruntime-node/package.json")),
@@ -39,6 +41,8 @@ export async function openWorkshop(
   placement: Placement = "apart",
   options: Partial<OnnxRuntimeBackendOptions> = {},
 ): Promise<Workshop> {
+  // The library reads this process's environment where it runs in it.
+  if (placement === "here") Object.assign(env, quietLibrary);
   const directory = await mkdtemp(join(tmpdir(), "onnxruntime-backend-"));
   const arena = createArena({ capacityBytes: 64 * 2 ** 20 });
   const logged: string[] = [];
