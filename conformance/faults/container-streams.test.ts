@@ -120,7 +120,7 @@ describe("a stop while a model streams", () => {
     );
     await until("there is an event", () => stream.events().length === 1);
     assert.equal(await serving.server.stop(), 0);
-    assert.equal(stream.end(), "whole");
+    await until("the stream has ended", () => stream.end() === "whole");
     assert.deepEqual(stream.events().map(textOf), ["one", "two"]);
   });
 

@@ -91,7 +91,7 @@ function exchange(request: Buffer): Promise<string> {
 }
 
 for (const refusal of refusals) {
-  test(`${refusal.name}: the client that sends it all sees the refusal`, { timeout: 20_000 }, async () => {
+  test(`${refusal.name}: the client that sends it all sees the refusal`, { timeout: 120_000 }, async () => {
     const answer = await exchange(Buffer.concat([headOf(refusal), refusal.body]));
     assert.match(answer, refusal.answer);
     assert.equal((await fetch(`${server.url}/bkt/k`, { headers: { Connection: "close" } })).status, 404);
@@ -117,7 +117,7 @@ test("a short document that is refused leaves its connection to the next request
 
 test(
   "clients that leave in the middle of refused bodies leave no socket and no file behind",
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   async () => {
     const openBefore = server.openFiles();
     const half = (refusal: Refusal) =>
@@ -132,7 +132,7 @@ test(
     await until(
       "nothing is open that was not",
       () => server.openFiles().every((link) => openBefore.includes(link)),
-      10_000,
+      60_000,
     );
   },
 );
