@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -11,6 +11,8 @@ import { join } from "node:path";
 const root = join(import.meta.dirname, "..");
 // Short: the names of sockets lie below it.
 const temporary = mkdtempSync(join(tmpdir(), "u-"));
+// As the system's own: some tests go on as another user.
+chmodSync(temporary, 0o1777);
 const { status, signal } = spawnSync(
   process.execPath,
   [
