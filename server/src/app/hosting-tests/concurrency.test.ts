@@ -20,9 +20,11 @@ test("requests in flight are a metric in points of ten seconds, of endpoints tha
     const query = { startMs: endMs - 120_000, endMs, periodMs: 10_000, unit: "Count" };
     return series.query({ namespace: "AWS/SageMaker", metricName: "ConcurrentRequestsPerModel", dimensions }, query);
   };
-  await until("somebody has looked", () => points("asked").length > 0);
+  // A look may come before the first request, or between two.
+  await until("somebody has looked while requests were in flight", () =>
+    points("asked").some(({ maximum }) => maximum >= 1),
+  );
   await end();
-  const [point] = points("asked");
-  assert.ok(point !== undefined && point.maximum >= 1 && point.maximum <= 4, JSON.stringify(point));
+  for (const point of points("asked")) assert.ok(point.maximum <= 4, JSON.stringify(point));
   assert.deepEqual(points("quiet"), []);
 });

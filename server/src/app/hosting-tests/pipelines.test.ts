@@ -25,7 +25,7 @@ async function refusal(asked: Promise<unknown>): Promise<AwsError> {
 }
 
 async function until(what: string, look: () => boolean | Promise<boolean>): Promise<void> {
-  for (const untilMs = performance.now() + 10_000; !(await look());) {
+  for (const untilMs = performance.now() + 30_000; !(await look());) {
     assert(performance.now() < untilMs, `waited in vain until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }

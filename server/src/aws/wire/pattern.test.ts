@@ -23,9 +23,11 @@ test("every published pattern compiles, and none can be made to run long", () =>
       assert.ok(expression !== null, `${service} ${name}: ${shape.pattern}`);
       const length = Math.min(shape.max ?? patternInputCharsMax, patternInputCharsMax);
       for (const unit of ["a", "-", "a-", "/", "s3://a", "arn:aws:iam::", "0", " "]) {
-        const startMs = performance.now();
+        // Of the processor: whoever else works on it does not count.
+        const before = process.threadCpuUsage();
         expression.test(`${unit.repeat(length / unit.length)}\u0001`.slice(-length));
-        const tookMs = performance.now() - startMs;
+        const { user, system } = process.threadCpuUsage(before);
+        const tookMs = (user + system) / 1000;
         assert.ok(tookMs < 250, `${service} ${name} took ${tookMs} ms for ${length} of '${unit}': ${shape.pattern}`);
       }
     }

@@ -21,7 +21,7 @@ function open(context: TestContext) {
   return { channel, frames, malformed, theirs: pair.theirs, closeOther: () => closeSync(pair.theirs) };
 }
 
-test("frames are read whole, wherever their bytes are cut", { timeout: 20_000 }, async (context) => {
+test("frames are read whole, wherever their bytes are cut", { timeout: 120_000 }, async (context) => {
   const texts = ["", "a", "frame of a few words", "x".repeat(300), ""];
   const bytes = Buffer.concat(texts.map((text) => encodeFrame(kinds.log, Buffer.from(text))));
   const { frames, theirs } = open(context);
@@ -39,7 +39,7 @@ test("frames are read whole, wherever their bytes are cut", { timeout: 20_000 },
 
 test(
   "a frame that says that it is shorter than its head, or longer than any, closes the channel",
-  { timeout: 20_000 },
+  { timeout: 120_000 },
   async (context) => {
     for (const frameBytes of [0, headerBytes - 1, frameBytesMax + 1]) {
       const { malformed, theirs } = open(context);

@@ -172,7 +172,7 @@ test("a body that stalls is answered 408; a model that takes longer than that is
 });
 
 test("a connection whose body stalls is told so and ended; one that is slow but steady is answered", async () => {
-  const stallTimeoutMs = 500;
+  const stallTimeoutMs = 1500;
   await using serving = await serve({ stallTimeoutMs });
   const header = '{"inputs":[{"name":"IN","shape":[5],"datatype":"FP32","parameters":{"binary_data_size":20}}]}';
   const binary = Buffer.concat([Buffer.from(header), Buffer.from(new Float32Array([1, 2, 3, 4, 5]).buffer)]);
@@ -192,7 +192,7 @@ test("a connection whose body stalls is told so and ended; one that is slow but 
       const stepBytes = Math.ceil(request.length / 20);
       for (let sent = 0; sent < request.length; sent += stepBytes) {
         connection.send(request.subarray(sent, sent + stepBytes));
-        await new Promise((resolve) => setTimeout(resolve, stallTimeoutMs / 8));
+        await new Promise((resolve) => setTimeout(resolve, stallTimeoutMs / 12));
       }
       assert.equal((await answer)!.status, 200);
     }),
@@ -200,7 +200,7 @@ test("a connection whose body stalls is told so and ended; one that is slow but 
 });
 
 test("header lines that do not come, are too long, or lie about the length are told so", async () => {
-  await using serving = await serve({ headersTimeoutMs: 200, headerBytesMax: 8192 });
+  await using serving = await serve({ headersTimeoutMs: 1000, headerBytesMax: 8192 });
   const slow = await ask(serving.port, "GET /v2 HTTP/1.1\r\nX-");
   assert.deepEqual([slow.status, slow.body], [408, '{"error":"the request header did not arrive in time"}']);
   assert.equal((await ask(serving.port, `GET /v2 HTTP/1.1\r\nX: ${"y".repeat(9000)}\r\n\r\n`)).status, 431);

@@ -198,14 +198,14 @@ test("a client that cancels ends its request, also in the middle of its message"
 });
 
 test("a deadline that passes is the status of the call, and ends the request", async () => {
-  const answered = call(frameMessage(identity(floats(1), "held")), { metadata: { "grpc-timeout": "100m" } });
+  const answered = call(frameMessage(identity(floats(1), "held")), { metadata: { "grpc-timeout": "500m" } });
   const reply = await answered;
   assert.deepEqual([reply.status, reply.message], [4, "Deadline Exceeded"]);
   assert.equal(held[0]?.signal.aborted, true);
   held[0]?.answer();
 });
 
-test("a call that has ended keeps no timer, however far its deadline is", { timeout: 20_000 }, async () => {
+test("a call that has ended keeps no timer, however far its deadline is", { timeout: 120_000 }, async () => {
   const timers = new Set<object>();
   const timer: Clock["timer"] = (delayMs, fire) => {
     const handle = systemClock.timer(delayMs, () => {
