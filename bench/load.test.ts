@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
+import { seededRandom } from "../conformance/seeded-random.ts";
 import { requestBytes, runLoad } from "./load.ts";
 import { judgeMeasure, median } from "./row.ts";
-import { idealLruHitRate, seededRandom, zipf } from "./zipf.ts";
+import { idealLruHitRate, zipf } from "./zipf.ts";
 
 async function withServer(status: number, body: Buffer, work: (port: number) => Promise<void>): Promise<void> {
   const server = createServer((request, response) => {

@@ -1,14 +1,3 @@
-/** A small seeded generator (mulberry32): the same sequence of models for every server and every run. */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** Numbers below `count`, the k-th with a weight of 1/k^exponent. */
 export function zipf(count: number, exponent: number, random: () => number): () => number {
   const cumulative = new Float64Array(count);

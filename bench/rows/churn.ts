@@ -1,3 +1,4 @@
+import { seededRandom } from "../../conformance/seeded-random.ts";
 import { startGalatea, type RunningServer } from "../../conformance/environments/index.ts";
 import {
   invokeModel,
@@ -11,7 +12,7 @@ import { addSub } from "../models.ts";
 import { addSubBody } from "../requests.ts";
 import type { BenchContext, Measure } from "../row.ts";
 import { alternate, temporaryDirectory } from "../servers.ts";
-import { seededRandom, zipf } from "../zipf.ts";
+import { zipf } from "../zipf.ts";
 
 const modelCount = 200;
 const room = 20;

@@ -1,3 +1,4 @@
+import { seededRandom } from "../../conformance/seeded-random.ts";
 import { ask } from "../ask.ts";
 import { pack } from "../archive.ts";
 import { addSub } from "../models.ts";
@@ -5,7 +6,7 @@ import { invokeHeaders, metricStatistics, startPlatform, warmUp, type Platform }
 import { addSubBody } from "../requests.ts";
 import { median, type BenchContext, type Measure } from "../row.ts";
 import { temporaryDirectory } from "../servers.ts";
-import { seededRandom, zipf } from "../zipf.ts";
+import { zipf } from "../zipf.ts";
 
 const instanceType = "ml.c5.large";
 const clients = 8;

@@ -1,3 +1,4 @@
+import { seededRandom } from "../../conformance/seeded-random.ts";
 import { ask } from "../ask.ts";
 import { pack } from "../archive.ts";
 import { weighty } from "../models.ts";
@@ -5,7 +6,7 @@ import { invokeHeaders, metricStatistics, startPlatform, warmUp, type Platform }
 import { treeMemory } from "../processes.ts";
 import { median, type BenchContext, type Measure } from "../row.ts";
 import { temporaryDirectory } from "../servers.ts";
-import { idealLruHitRate, seededRandom, zipf } from "../zipf.ts";
+import { idealLruHitRate, zipf } from "../zipf.ts";
 
 const instanceType = "ml.c5.large";
 /** What the models may hold: a tenth of them, and no more than the instance gives. Each holds 16 MiB and a worker's own. */

@@ -11,23 +11,13 @@ import { test } from "node:test";
 import { RegisterScalableTargetCommand } from "@aws-sdk/client-application-auto-scaling";
 import { CreateBucketCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { CreateEndpointCommand, CreateEndpointConfigCommand, CreateModelCommand } from "@aws-sdk/client-sagemaker";
+import { seededRandom } from "../seeded-random.ts";
 import { bucket, clientsOf, type Clients, type Lane } from "./clients.ts";
 import { ComponentLane, EndpointLane, ModelsLane, settledEndpoint } from "./hosting-lanes.ts";
 import { KilledPlatform, type KillPoint } from "./killed-platform.ts";
 import { Unanswered } from "./known.ts";
 import { modelArchive, question } from "./model-archive.ts";
 import { AsyncLane, ObjectLane, ScheduleLane, UploadLane } from "./stored-lanes.ts";
-
-/** mulberry32: a run is told by its seed. */
-function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 const image = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3";
 const models = ["m1.tar.gz", "m2.tar.gz"];
@@ -121,7 +111,7 @@ async function operate(lane: Lane, clients: Clients, dead: Promise<void>): Promi
 test("a platform that is killed in the middle of everything, again and again, has everything that it acknowledged, and leaves nothing behind", async (t) => {
   const seed = randomInt(2 ** 31);
   t.diagnostic(`seed ${seed}`);
-  const random = randomOf(seed);
+  const random = seededRandom(seed);
   await using platform = await KilledPlatform.open();
   let clients = clientsOf(platform.url);
   await prepare(clients);

@@ -5,6 +5,7 @@ import { chmod, mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test } from "node:test";
+import { seededRandom } from "../seeded-random.ts";
 import { writeFaultyModel } from "./faulty-model.ts";
 import { descendantsOf } from "./processes.ts";
 import { assertNothingLeft, compileCache, makeWorkplace, type Workplace } from "./serving.ts";
@@ -15,17 +16,6 @@ const endedWithinMs = 20_000;
 const budgetMs = 40_000;
 const roundsMax = 30;
 const roundsMin = 5;
-
-/** mulberry32: a round is told by its seed. */
-function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** An environment of its own, activated by a script, with the interpreter of the product's. */
 async function writeEnvironment(place: Workplace): Promise<string> {
@@ -80,7 +70,7 @@ async function isReached(place: Workplace, moment: Moment, seen: { pid: number; 
 }
 
 async function round(place: Workplace, seed: number): Promise<void> {
-  const moment = momentOf(randomOf(seed));
+  const moment = momentOf(seededRandom(seed));
   const what = `round ${seed}, ${JSON.stringify(moment)}`;
   for (const event of events) await rm(join(place.directory, `reached.${event}`), { force: true });
   const flags = ["--http-port=0", "--allow-metrics=false", "--allow-grpc=false", `--data=${place.data}`];
