@@ -24,8 +24,15 @@ const programs: readonly (readonly [string, boolean, number, number, boolean])[]
   ["aws-sdk-java/2.29.20 md/io#sync md/http#Apache ua/2.1 lang/java#17.0.15 m/D,N,B", true, 600, 25, true],
   ["aws-sdk-java/2.29.20 md/io#sync md/http#UrlConnection ua/2.1 lang/java#17.0.15 m/D,N", false, 600, 25, true],
   ["aws-sdk-java/2.29.20 md/io#async md/http#NettyNio ua/2.1 lang/java#17.0.15 m/D,N,B", true, 600, 25, false],
-  ["aws-sdk-go-v2/1.36.0 ua/2.1 os/linux lang/go#1.26.8 md/GOOS#linux api/sagemaker#1.163.0", false, 600, 25, true],
+  [
+    "aws-sdk-go-v2/1.36.0 ua/2.1 os/linux lang/go#1.26.8 md/GOOS#linux api/sagemaker#1.286.1 m/B,E",
+    true,
+    600,
+    25,
+    true,
+  ],
   ["aws-sdk-go-v2/1.36.0 ua/2.1 os/linux lang/go#1.22.1 md/GOOS#linux api/sagemaker#1.163.0", false, 600, 25, false],
+  ["aiobotocore/3.10.0 md/Botocore#1.43.117 ua/2.1 m/D,N,b,B,e,Z botocore/1.43.117", true, 600, 50, true],
   ["curl/8.5.0", false, 120, 25, false],
   ["", false, 120, 25, false],
 ];

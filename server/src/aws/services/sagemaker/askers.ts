@@ -17,7 +17,7 @@ const patiences: readonly { readonly fits: (userAgent: string) => boolean; reado
     fits: (userAgent) => (isBotocore(userAgent) && namesWaiter(userAgent)) || isPythonSdk(userAgent),
     patience: { isWaiter: true, awakeMsMax: longestMs, quietMsMax: botocoreMsMax },
   },
-  // Those of the Java SDK.
+  // Those of the SDKs for Java and Go.
   {
     fits: namesWaiter,
     patience: { isWaiter: true, awakeMsMax: longestMs, quietMsMax },
