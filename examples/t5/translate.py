@@ -72,6 +72,8 @@ sm_client.create_endpoint_config(
 )
 sm_client.create_endpoint(EndpointName=name, EndpointConfigName=name)
 sm_client.get_waiter("endpoint_in_service").wait(EndpointName=name)
+# Its metrics are read from here on.
+scaled = ScaledEndpoint(name)
 
 # 3. Ask with one sentence, and with all of them as a batch.
 tokenizer = Tokenizer.from_file(os.path.join(repository, "t5", "tokenizer.json"))
@@ -108,7 +110,6 @@ for sentence, tokens in zip(sentences, answers):
 # 4. Let it scale: by the invocations of an instance first of all, and by how busy its processors are. How busy it is only adds instances,
 # because an endpoint shrinks when each of its policies allows it.
 if options.scale is not None:
-    scaled = ScaledEndpoint(name)
     scaled.register(1, 2)
     scaled.follow(
         "Invocations-ScalingPolicy",
