@@ -1,7 +1,9 @@
-import { delay, KeyedLock, openDeadline, patientWrite, TaskGroup, unreachable } from "../base/index.ts";
+import { delay, KeyedLock, openDeadline, orAborted, patientWrite, TaskGroup, unreachable } from "../base/index.ts";
 import {
   claimSum,
   ComponentCopies,
+  componentFootprint,
+  moreCopies,
   moveComponent,
   nextComponentAction,
   noClaim,
@@ -12,7 +14,8 @@ import {
   type SharedInstance,
 } from "./components/index.ts";
 import { nameKey } from "./definitions/index.ts";
-import { failureSentence, type FleetParts } from "./endpoints/index.ts";
+import { failureSentence, footprintBeyond, type FleetParts } from "./endpoints/index.ts";
+import type { Quotas } from "./quotas.ts";
 import type { Retirements } from "./retirements.ts";
 import type { LookAtAlarm } from "./endpoint-moves.ts";
 import type { HostingStore } from "./store/index.ts";
@@ -24,6 +27,7 @@ export interface ComponentMovesOptions {
   readonly variants: SharedVariants;
   readonly retirements: Retirements;
   readonly alarmState: LookAtAlarm;
+  readonly quotas: Pick<Quotas, "reserveComponent">;
 }
 
 /** How often the alarms of an update are looked at while a batch of it bakes. */
@@ -195,7 +199,7 @@ export class ComponentMoves implements AsyncDisposable {
       const reason = failureSentence(error, record.variantName);
       return await this.#fail(key, found, { copies, reason, closing });
     }
-    const moved = await this.#place(key, found);
+    const moved = await this.#place(key, found, copies);
     switch (moved.do) {
       case "nothing":
         return false;
@@ -211,6 +215,11 @@ export class ComponentMoves implements AsyncDisposable {
           signal,
         );
         return true;
+      case "no-memory": {
+        const late = moved.freed === null ? null : await this.#untilFreed(record, moved.freed, signal);
+        if (moved.freed !== null && late === null) return true;
+        return await this.#fail(key, found, { copies, reason: late ?? noMemory(record, moved.missingCount), closing });
+      }
       case "no-room": {
         const refusal = await this.#options.variants.grow(record, signal);
         if (refusal === null) return true;
@@ -237,20 +246,41 @@ export class ComponentMoves implements AsyncDisposable {
     await copies.bringUp(record, signal);
   }
 
+  /** Waits for what leaves. Null, or else why the component has no time to. */
+  async #untilFreed(record: ComponentRecord, freed: Promise<void>, signal: AbortSignal): Promise<string | null> {
+    const { name, state, variantName } = record;
+    const isUndone = state.at === "Updating" && state.undoing !== null;
+    using _hurry = isUndone ? this.#options.retirements.hurry(nameKey(name), signal) : null;
+    const deadlineMs = "goal" in state ? state.goal.deadlineMs : null;
+    try {
+      await this.#within(deadlineMs, signal, (limited) => orAborted(freed, limited));
+      return null;
+    } catch (error) {
+      signal.throwIfAborted();
+      return failureSentence(error, variantName);
+    }
+  }
+
   /** While nobody else places copies on the endpoint. */
-  async #place(key: string, found: Recorded): Promise<Placed> {
+  async #place(key: string, found: Recorded, copies: ComponentCopies): Promise<Placed> {
     const { value: record } = found;
-    const { variants, parts } = this.#options;
+    const { variants, parts, quotas } = this.#options;
     return await variants.placing(record.endpointName, async () => {
       const instances = await this.instancesFor(record);
       const nowMs = parts.fleet.clock.epochMs();
-      const action: ComponentAction = nextComponentAction(record, instances, nowMs);
+      const freed = copies.freed();
+      const moreCount = moreCopies(record, parts.memory.freeBytes());
+      const room = { instances, moreCount, isMade: freed !== null };
+      const action: ComponentAction = nextComponentAction(record, room, nowMs);
       switch (action.do) {
-        case "place":
-          return {
-            do: "moved",
-            record: await this.#write(key, found, { kind: "placed", copies: action.copies, nowMs }),
-          };
+        case "place": {
+          const event = { kind: "placed", copies: action.copies, nowMs } as const;
+          const more = footprintBeyond(componentFootprint(moveComponent(record, event)), componentFootprint(record));
+          using _reserved = quotas.reserveComponent(key, more);
+          return { do: "moved", record: await this.#write(key, found, event) };
+        }
+        case "no-memory":
+          return { ...action, freed };
         case "settle":
           return { do: "moved", record: await this.#write(key, found, { kind: "settled" }) };
         case "bake":
@@ -345,20 +375,36 @@ type Placed =
   | { readonly do: "moved"; readonly record: ComponentRecord }
   | { readonly do: "bake"; readonly forMs: number }
   | { readonly do: "no-room"; readonly missingCount: number }
+  /** `freed`: of copies that leave; null where none do. */
+  | { readonly do: "no-memory"; readonly missingCount: number; readonly freed: Promise<void> | null }
   | { readonly do: "nothing" };
 
 const hasAlarms = ({ state }: ComponentRecord) => "goal" in state && (state.goal.alarms ?? []).length > 0;
 
+const noResources =
+  "There are not enough hardware resources on the instances for this endpoint to create a copy of the inference component.";
+
 /** SageMaker's sentence, and what is missing. */
-function noRoom({ state, specs }: ComponentRecord, missingCount: number): string {
-  const goal = "goal" in state ? state.goal.spec : 0;
-  const claim = specs.find(({ number }) => number === goal)?.claim ?? noClaim;
+function noRoom(record: ComponentRecord, missingCount: number): string {
+  const claim = goalClaim(record);
   return (
-    "There are not enough hardware resources on the instances for this endpoint to create a copy of the inference component. " +
-    `No instance has room for the next of ${missingCount} more copies, which takes ${claim.cpuCores} CPU cores, ` +
+    `${noResources} No instance has room for the next of ${missingCount} more copies, which takes ${claim.cpuCores} CPU cores, ` +
     `${Math.round(claim.memoryBytes / 2 ** 20)} MiB of memory and ${claim.acceleratorCount} accelerators. ` +
     "Lower the resource requirements, delete other inference components, or give the endpoint more instances."
   );
+}
+
+function noMemory(record: ComponentRecord, missingCount: number): string {
+  return (
+    `${noResources} This machine has no memory for the next of ${missingCount} more copies, which takes ` +
+    `${Math.round(goalClaim(record).memoryBytes / 2 ** 20)} MiB, beside what runs. Lower the resource requirements, or delete what is no ` +
+    "longer needed; where a component has several copies, old ones make room for new ones."
+  );
+}
+
+function goalClaim({ state, specs }: ComponentRecord): ComponentClaim {
+  const goal = "goal" in state ? state.goal.spec : 0;
+  return specs.find(({ number }) => number === goal)?.claim ?? noClaim;
 }
 
 /** What each instance of a variant has, what components have taken of it, and how many copies of this one are on it. */

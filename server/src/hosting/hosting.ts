@@ -93,6 +93,7 @@ export class Hosting implements AsyncDisposable {
       countLeaving: (look) => this.#quotas.countLeaving(look),
       gone: () => this.#quotas.gone(),
       fits: () => this.#quotas.fits,
+      freeBytes: () => this.#quotas.freeBytes,
       freed: () => this.#quotas.freed(),
       seen: (model, mostBytes) => this.#memories.seen(model, mostBytes),
     };

@@ -40,6 +40,6 @@ export function openComponents(of: {
       await of.settled(endpointName, wait);
     },
   });
-  const moves = new ComponentMoves({ store, parts, variants, alarmState, retirements });
+  const moves = new ComponentMoves({ store, parts, variants, alarmState, retirements, quotas: of.quotas });
   return { variants, components: new Components({ ...of, moves, variants, fleet }) };
 }

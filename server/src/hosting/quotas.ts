@@ -93,6 +93,13 @@ export class Quotas {
     return this.reservedBytes <= this.#limits.memoryBytesMax;
   }
 
+  /** What nothing of it has, what is being written among that; less than zero where that is more than there is. */
+  get freeBytes(): number {
+    let bytes = this.#limits.memoryBytesMax - this.reservedBytes;
+    for (const footprint of this.#pending) bytes -= footprintBytes(footprint);
+    return bytes;
+  }
+
   /** Resolves when less may be taken of the machine than before. To be asked for before `fits`. */
   freed(): Promise<void> {
     return Promise.race([this.#freed.opened(), this.#store.view.stateChanged()]);
@@ -161,6 +168,13 @@ export class Quotas {
     return bytes;
   }
 
+  /** What is reserved and not among the records yet. */
+  get #pending(): readonly Footprint[] {
+    return [...this.#pendingFootprints].flatMap(({ footprint, recorded, before }) =>
+      isSame(recorded(), before) ? [footprint] : [],
+    );
+  }
+
   #leavingNow(): readonly LeavingMemory[] {
     const { retireMsMax, leaveMsMax } = this.#limits;
     return [...this.#leaving].flatMap((look) => {
@@ -175,10 +189,8 @@ export class Quotas {
   }
 
   #check(footprint: Footprint, what: string): void {
-    const all = [...this.#store.view.footprints(), ...[...this.#claimed].map((claimed) => claimed())];
-    for (const pending of this.#pendingFootprints) {
-      if (isSame(pending.recorded(), pending.before)) all.push(pending.footprint);
-    }
+    const claimed = [...this.#claimed].map((look) => look());
+    const all = [...this.#store.view.footprints(), ...claimed, ...this.#pending];
     const { instancesMax, containersMax } = this.#limits;
     const { instanceCount, containerCount } = footprint;
     const used = (of: "instanceCount" | "containerCount") => all.reduce((sum, each) => sum + each[of], 0);

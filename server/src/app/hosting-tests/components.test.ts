@@ -231,18 +231,38 @@ test("a rolling update of a component waits for copies that answer what they hol
   const batch = { Type: "INSTANCE_COUNT", Value: 1 } as const;
   const rolling = { batch, rollbackBatch: null, waitMs: 0, limitMs: null };
   await updateComponent(bench, "a", { spec: spec("new"), rolling });
-  // One for which there was room, and one that is recorded and has to wait.
   const copiesOf = async (number: number) => {
     const { copies } = await bench.hosting.components.find("a", owner);
     return copies.filter((copy) => copy.spec === number).length;
   };
-  await until("the next copy is placed", async () => (await copiesOf(2)) === 2);
+  await until("an old copy leaves for a new one", async () => (await copiesOf(1)) === 1 && (await copiesOf(2)) === 1);
   for (let count = 0; count < 100; count += 1) await bench.ask("shared", `${count}`, null, "a");
-  assert.deepEqual(bench.running().toSorted(), ["new", "old", "old"]);
+  assert.deepEqual([await copiesOf(1), bench.running().toSorted()], [1, ["new", "old", "old"]]);
   bench.signal("SIGUSR2");
   await Promise.all(held);
   await settled(bench, "a");
   assert.deepEqual(await stateOf(bench, "a"), { at: "InService", reason: null, copyCount: 2, inService: 2 });
   await until("the old copies have ended", () => bench.running().every((name) => name === "new"));
   assert.equal(most, 3);
+});
+
+test("an update of a component has no copies beside the old ones that the machine has no memory for: old ones make room, and the last one does not", async () => {
+  await using bench = await TrafficBench.open(undefined, null, { hosting: { memoryBytesMax: 2.5 * 1152 * 2 ** 20 } });
+  await deployShared(bench, "shared");
+  await create(bench, "shared", "a", spec("old"), 2);
+  let most = 0;
+  const looking = setInterval(() => (most = Math.max(most, bench.running().length)), 2);
+  using _looking = { [Symbol.dispose]: () => clearInterval(looking) };
+  const clients = bench.clients("shared", 2, "a");
+  await update(bench, "a", { spec: spec("new") });
+  assert.deepEqual(await stateOf(bench, "a"), { at: "InService", reason: null, copyCount: 2, inService: 2 });
+  await until("the old copies have ended", () => bench.running().every((name) => name === "new"));
+  assert.equal(most, 2);
+  await update(bench, "a", { copyCount: 1 });
+  await create(bench, "shared", "b", spec("b"), 1);
+  await update(bench, "a", { spec: spec("newer") });
+  const kept = await stateOf(bench, "a");
+  assert.deepEqual([kept.at, kept.copyCount, kept.inService], ["InService", 1, 1]);
+  assert.match(kept.reason ?? "", /This machine has no memory for the next of 1 more copies, which takes 1024 MiB/);
+  assert.deepEqual(Object.fromEntries((await clients.end()).failures), {});
 });

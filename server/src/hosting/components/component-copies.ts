@@ -60,6 +60,11 @@ export class ComponentCopies implements AsyncDisposable {
     return this.#leaving.room(signal);
   }
 
+  /** Of copies that leave, when less may be taken of the machine than now; null where none leave. */
+  freed(): Promise<void> | null {
+    return this.#leaving.isLeaving ? this.#parts.memory.freed() : null;
+  }
+
   /** Resolves when all copies that are recorded are in service; rejects where one does not start. */
   async bringUp(record: ComponentRecord, signal: AbortSignal): Promise<void> {
     await Promise.all(

@@ -1,5 +1,5 @@
 import type { CapacitySize, ModelRecord, Owner } from "../definitions/index.ts";
-import type { Footprint } from "../endpoints/index.ts";
+import { footprintBytes, type Footprint } from "../endpoints/index.ts";
 import type { ComponentClaim, PlacementStrategy } from "./placement.ts";
 
 /** What the copies of a component are made of, since it was created with it or updated to it. */
@@ -94,12 +94,23 @@ export function isMoving({ at }: Pick<ComponentState, "at">): boolean {
 }
 
 /** What a component's copies take, or come to take, for the limits of an account: their instances are their endpoint's. */
-export function componentFootprint({ state, copyCount, copies, specs }: ComponentRecord): Footprint {
-  const isOver = state.at === "Failed" || state.at === "Deleting";
-  const goal = "goal" in state ? state.goal.copyCount : 0;
-  const containerCount = isOver ? copies.length : Math.max(copyCount, goal, copies.length);
-  return copiesFootprint(Math.max(...specs.map(({ claim }) => claim.memoryBytes)), containerCount);
+export function componentFootprint(record: ComponentRecord): Footprint {
+  return copiesFootprint(largestClaimBytes(record), countedCopies(record));
 }
+
+/** Of a component with so many bytes of the machine left to others, how many more copies it may have than there are. */
+export function moreCopies(record: ComponentRecord, freeBytes: number): number {
+  const copyBytes = footprintBytes(copiesFootprint(largestClaimBytes(record), 1));
+  return countedCopies(record) - record.copies.length + Math.floor(Math.max(0, freeBytes) / copyBytes);
+}
+
+function countedCopies({ state, copyCount, copies }: ComponentRecord): number {
+  if (state.at === "Failed" || state.at === "Deleting") return copies.length;
+  return Math.max(copyCount, "goal" in state ? state.goal.copyCount : 0, copies.length);
+}
+
+/** Of what it has and what it is being updated to. */
+const largestClaimBytes = ({ specs }: ComponentRecord) => Math.max(...specs.map(({ claim }) => claim.memoryBytes));
 
 /** What a copy claims of memory it is promised. */
 export function copiesFootprint(memoryBytes: number, copyCount: number): Footprint {

@@ -63,7 +63,7 @@ function run(
     const instances = instancesWith(record, instanceCount);
     for (const { taken } of instances) assert.ok(fits({ has, taken: noClaim }, taken), "an instance is over-committed");
     record = look(record, moveCount) ?? record;
-    const action = nextComponentAction(record, instancesWith(record, instanceCount), nowMs);
+    const action = nextComponentAction(record, { instances, moreCount: Infinity, isMade: false }, nowMs);
     switch (action.do) {
       case "nothing":
       case "tear-down":
@@ -77,6 +77,7 @@ function run(
       case "settle":
         record = moveComponent(record, { kind: "settled" });
         break;
+      case "no-memory":
       case "no-room":
         record = moveComponent(record, { kind: "failed", reason: "no room", copies: record.copies });
         break;
@@ -199,4 +200,22 @@ test("an event out of turn is a bug", () => {
     () => moveComponent(created(20, 1), { kind: "update", spec: null, goal: goalOf(1, 1) }),
     /while Creating/,
   );
+});
+
+test("where the machine has no memory for a copy beside those there are, what leaves is waited for, or else an old one makes room, but not the last one", () => {
+  const inService = run(created(10, 3), 3);
+  const updating = moveComponent(inService, { kind: "update", spec: spec(2, 10), goal: goalOf(2, 3) });
+  const next = (record: ComponentRecord, moreCount: number, isMade: boolean) =>
+    nextComponentAction(record, { instances: instancesWith(record, 3), moreCount, isMade }, 0);
+  const newCount = (record: ComponentRecord, moreCount: number) => {
+    const action = next(record, moreCount, false);
+    return action.do === "place" ? action.copies.filter((copy) => copy.spec === 2).length : action.do;
+  };
+  assert.deepEqual(
+    [3, 2, 1, 0].map((moreCount) => newCount(updating, moreCount)),
+    [3, 2, 1, 0],
+  );
+  assert.deepEqual(next(updating, 0, true), { do: "no-memory", missingCount: 3 });
+  const last = { ...updating, copies: updating.copies.slice(0, 1) };
+  assert.equal(newCount(last, 0), "no-memory");
 });

@@ -98,22 +98,30 @@ export type ComponentAction =
   | { readonly do: "settle" }
   /** So many more copies have no place. */
   | { readonly do: "no-room"; readonly missingCount: number }
+  /** The machine has no memory for any of so many more. */
+  | { readonly do: "no-memory"; readonly missingCount: number }
   | { readonly do: "tear-down" }
   | { readonly do: "nothing" };
 
-/** Of the record and of its variant's instances, without what the component itself takes counted as its own twice. */
-export function nextComponentAction(
-  record: ComponentRecord,
-  instances: readonly SharedInstance[],
-  nowMs: number,
-): ComponentAction {
+/** Where copies may come. */
+export interface CopyRoom {
+  /** Of the component's variant, with what the component itself takes of them. */
+  readonly instances: readonly SharedInstance[];
+  /** How many more copies the machine has memory for, wherever they come. */
+  readonly moreCount: number;
+  /** Whether copies of the component leave, which make room for others when they are gone. */
+  readonly isMade: boolean;
+}
+
+/** Of the record, and of the room that there is. */
+export function nextComponentAction(record: ComponentRecord, room: CopyRoom, nowMs: number): ComponentAction {
   const { state } = record;
   switch (state.at) {
     case "Creating":
-      return towards(record, state.goal, instances);
+      return towards(record, state.goal, room);
     case "Updating":
       if (state.bakesUntilMs !== null && nowMs < state.bakesUntilMs) return { do: "bake", untilMs: state.bakesUntilMs };
-      return towards(record, state.goal, instances);
+      return towards(record, state.goal, room);
     case "Deleting":
       return { do: "tear-down" };
     case "InService":
@@ -128,7 +136,7 @@ export function nextComponentAction(
 function towards(
   { copies, specs }: ComponentRecord,
   goal: ComponentGoal,
-  instances: readonly SharedInstance[],
+  { instances, moreCount, isMade }: CopyRoom,
 ): ComponentAction {
   const spec = specs.find(({ number }) => number === goal.spec);
   assert(spec !== undefined, "a goal is one of the specs");
@@ -145,15 +153,16 @@ function towards(
   const missingCount = goal.copyCount - own.length;
   if (missingCount === 0) return { do: "settle" };
   const { claim, strategy } = spec;
-  const wanted = { claim, copyCount: Math.min(batch, missingCount), strategy };
+  const wanted = { claim, copyCount: Math.min(batch, missingCount, moreCount), strategy };
   const places = placeCopies(instances, wanted);
   if (places.length > 0) {
     const added = places.map((instance) => ({ spec: goal.spec, instance }));
     return { do: "place", copies: [...copies, ...added] };
   }
+  if (moreCount === 0 && isMade) return { do: "no-memory", missingCount };
   // Without room for a new one beside them an old one makes it, as long as another copy answers.
   if (old.length > (own.length > 0 ? 0 : 1)) return { do: "place", copies: [...without(old, 1), ...own] };
-  return { do: "no-room", missingCount };
+  return { do: moreCount === 0 ? "no-memory" : "no-room", missingCount };
 }
 
 function without(copies: readonly ComponentCopy[], surplusCount: number): readonly ComponentCopy[] {

@@ -4,6 +4,7 @@ export {
   componentFootprint,
   copiesFootprint,
   isMoving,
+  moreCopies,
   type ComponentCopy,
   type ComponentDeployment,
   type ComponentGoal,

@@ -72,7 +72,9 @@ export interface FleetMemory {
   readonly gone: () => void;
   /** Whether all that is reserved and taken is there. */
   readonly fits: () => boolean;
-  /** Resolves when it may be so that was not. */
+  /** What of the machine nothing has reserved or taken; less than zero where that is more than there is. */
+  readonly freeBytes: () => number;
+  /** Resolves when less may be taken than before. */
   readonly freed: () => Promise<void>;
   /** The most that each container of an instance of a model was seen to take, in their order; zero for what was not looked at. */
   readonly seen: (model: ModelRecord, mostBytes: readonly number[]) => void;

@@ -68,12 +68,16 @@ export class LeavingFleets implements Disposable {
     this.#sinceMs = this.#nowMs;
   }
 
+  get isLeaving(): boolean {
+    return this.#leavingBytes > 0;
+  }
+
   /** Resolves when all that is reserved on the machine is there, or what leaves here takes nothing of it. */
   async room(signal: AbortSignal): Promise<void> {
     const { memory } = this.#options.parts;
     for (;;) {
       const freed = memory.freed();
-      if (this.#leavingBytes === 0 || memory.fits()) return;
+      if (!this.isLeaving || memory.fits()) return;
       await orAborted(freed, signal);
     }
   }
