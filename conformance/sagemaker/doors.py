@@ -5,8 +5,9 @@ python doors.py deploy|stopped|clean
 
 import sys
 
-from archives import TWICE_BODY, archive, twice
-from statements import IMAGE, ROLE, answers, finish, refused, runtime, s3, sagemaker
+from archives import TWICE_BODY, twice
+from deployments import deployed, removed
+from statements import answers, finish, refused, runtime, sagemaker
 
 NAME = "doors"
 
@@ -21,23 +22,7 @@ def status():
 
 
 def deploy():
-    s3.create_bucket(Bucket=NAME)
-    s3.put_object(Bucket=NAME, Key="twice.tar.gz", Body=archive(twice))
-    container = {
-        "Image": IMAGE,
-        "ModelDataUrl": "s3://%s/twice.tar.gz" % NAME,
-        "Environment": {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "twice"},
-    }
-    sagemaker.create_model(ModelName=NAME, ExecutionRoleArn=ROLE, PrimaryContainer=container)
-    variant = {
-        "VariantName": "AllTraffic",
-        "ModelName": NAME,
-        "InstanceType": "ml.m5.large",
-        "InitialInstanceCount": 1,
-    }
-    sagemaker.create_endpoint_config(EndpointConfigName=NAME, ProductionVariants=[variant])
-    sagemaker.create_endpoint(EndpointName=NAME, EndpointConfigName=NAME)
-    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=NAME)
+    deployed(NAME, twice, {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "twice"})
     answers("an endpoint answers", invoke, 1)
 
 
@@ -50,8 +35,7 @@ def stopped():
 
 def clean():
     answers("an endpoint that was started again answers as before", invoke, 1)
-    sagemaker.delete_endpoint(EndpointName=NAME)
-    sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=NAME)
+    removed(NAME)
 
 
 {"deploy": deploy, "stopped": stopped, "clean": clean}[sys.argv[1]]()

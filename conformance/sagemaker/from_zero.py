@@ -12,6 +12,7 @@ import time
 import boto3
 from archives import archive, doubling
 from botocore.exceptions import ClientError
+from deployments import removed, woken
 from statements import BUCKET, IMAGE, ROLE, finish, proven, runtime, s3, sagemaker
 
 ENDPOINT = "conformance-from-zero"
@@ -106,30 +107,17 @@ def scale():
     proven(
         "its copies are followed by the ten seconds", watched == {("ConcurrentRequestsPerCopy", 10, COMPONENT)}, watched
     )
-    waking = autoscaling.put_scaling_policy(
-        PolicyName="wake",
-        PolicyType="StepScaling",
-        StepScalingPolicyConfiguration={
-            "AdjustmentType": "ChangeInCapacity",
-            "MetricAggregationType": "Maximum",
-            "Cooldown": 60,
-            "StepAdjustments": [{"MetricIntervalLowerBound": 0, "ScalingAdjustment": 1}],
-        },
-        **TARGET,
-    )
-    cloudwatch.put_metric_alarm(
-        AlarmName="wake",
-        AlarmActions=[waking["PolicyARN"]],
+    woken(
+        TARGET,
+        policy="wake",
+        alarm="wake",
+        cooldown=60,
         MetricName="NoCapacityInvocationFailures",
-        Namespace="AWS/SageMaker",
         Statistic="Maximum",
         Dimensions=[{"Name": "InferenceComponentName", "Value": COMPONENT}],
         Period=30,
         EvaluationPeriods=1,
         DatapointsToAlarm=1,
-        Threshold=1,
-        ComparisonOperator="GreaterThanOrEqualToThreshold",
-        TreatMissingData="missing",
     )
 
 
@@ -166,6 +154,5 @@ causes = [each["Cause"].split("monitor alarm ")[1].split(" in state")[0] for eac
 proven("each for its alarm", [each.split("-")[0] for each in causes] == ["TargetTracking", "wake"] * 2, causes)
 sagemaker.delete_inference_component(InferenceComponentName=COMPONENT)
 until("it is gone", lambda: not sagemaker.list_inference_components()["InferenceComponents"])
-sagemaker.delete_endpoint(EndpointName=ENDPOINT)
-sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=ENDPOINT)
+removed(ENDPOINT)
 finish()

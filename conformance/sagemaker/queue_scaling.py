@@ -7,8 +7,8 @@ import json
 import time
 
 import boto3
-from archives import archive
-from statements import IMAGE, ROLE, finish, proven, runtime, s3, sagemaker
+from deployments import deployed, removed, woken
+from statements import finish, proven, runtime, s3, sagemaker
 
 NAME = "conformance-queue-scaling"
 CONFIG = """
@@ -29,37 +29,12 @@ class TritonPythonModel:
 REQUESTS = 40
 
 scaling = boto3.client("application-autoscaling")
-cloudwatch = boto3.client("cloudwatch")
 variant = {
     "ServiceNamespace": "sagemaker",
-    "ResourceId": "endpoint/%s/variant/all" % NAME,
+    "ResourceId": "endpoint/%s/variant/AllTraffic" % NAME,
     "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
 }
 dimensions = [{"Name": "EndpointName", "Value": NAME}]
-
-
-def deploy():
-    s3.create_bucket(Bucket=NAME)
-    files = {"slow/config.pbtxt": CONFIG, "slow/1/model.py": MODEL}
-    s3.put_object(Bucket=NAME, Key="slow.tar.gz", Body=archive(files))
-    container = {
-        "Image": IMAGE,
-        "ModelDataUrl": "s3://%s/slow.tar.gz" % NAME,
-        "Environment": {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "slow"},
-    }
-    sagemaker.create_model(ModelName=NAME, ExecutionRoleArn=ROLE, PrimaryContainer=container)
-    sagemaker.create_endpoint_config(
-        EndpointConfigName=NAME,
-        ProductionVariants=[
-            {"VariantName": "all", "ModelName": NAME, "InstanceType": "ml.m5.large", "InitialInstanceCount": 1}
-        ],
-        AsyncInferenceConfig={
-            "ClientConfig": {"MaxConcurrentInvocationsPerInstance": 1},
-            "OutputConfig": {"S3OutputPath": "s3://%s/out" % NAME},
-        },
-    )
-    sagemaker.create_endpoint(EndpointName=NAME, EndpointConfigName=NAME)
-    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=NAME)
 
 
 def policies():
@@ -80,30 +55,17 @@ def policies():
             "ScaleOutCooldown": 300,
         },
     )
-    wakes = scaling.put_scaling_policy(
-        **variant,
-        PolicyName="HasBacklogWithoutCapacity-ScalingPolicy",
-        PolicyType="StepScaling",
-        StepScalingPolicyConfiguration={
-            "AdjustmentType": "ChangeInCapacity",
-            "MetricAggregationType": "Average",
-            "Cooldown": 300,
-            "StepAdjustments": [{"MetricIntervalLowerBound": 0, "ScalingAdjustment": 1}],
-        },
-    )
-    cloudwatch.put_metric_alarm(
-        AlarmName="%s-waits" % NAME,
+    woken(
+        variant,
+        policy="HasBacklogWithoutCapacity-ScalingPolicy",
+        alarm="%s-waits" % NAME,
+        cooldown=300,
         MetricName="HasBacklogWithoutCapacity",
-        Namespace="AWS/SageMaker",
         Statistic="Average",
-        EvaluationPeriods=2,
-        DatapointsToAlarm=2,
-        Threshold=1,
-        ComparisonOperator="GreaterThanOrEqualToThreshold",
-        TreatMissingData="missing",
         Dimensions=dimensions,
         Period=60,
-        AlarmActions=[wakes["PolicyARN"]],
+        EvaluationPeriods=2,
+        DatapointsToAlarm=2,
     )
 
 
@@ -119,7 +81,14 @@ def wait_for(count):
 
 
 def main():
-    deploy()
+    deployed(
+        NAME,
+        {"slow/config.pbtxt": CONFIG, "slow/1/model.py": MODEL},
+        AsyncInferenceConfig={
+            "ClientConfig": {"MaxConcurrentInvocationsPerInstance": 1},
+            "OutputConfig": {"S3OutputPath": "s3://%s/out" % NAME},
+        },
+    )
     policies()
     wait_for(0)
     proven("nothing waits: no instance", True)
@@ -139,8 +108,7 @@ def main():
     proven("then there were two", any("to 2." in text for text, _ in steps), told)
     proven("and it went to zero, twice", sum("to 0." in text for text, _ in steps) == 2, told)
     scaling.deregister_scalable_target(**variant)
-    sagemaker.delete_endpoint(EndpointName=NAME)
-    sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=NAME)
+    removed(NAME)
     finish()
 
 

@@ -7,11 +7,10 @@ import datetime
 import time
 
 import boto3
-from archives import TWICE_BODY, archive, twice
-from statements import IMAGE, ROLE, answers, eventually, finish, proven, refused, runtime, s3, sagemaker
+from archives import TWICE_BODY, twice
+from deployments import deployed, removed
+from statements import answers, eventually, finish, proven, refused, runtime, sagemaker
 
-# The workflows that run against the same platform have buckets of their own.
-BUCKET = "conformance-scaling"
 ENDPOINT = "conformance-scaling"
 RESOURCE = {
     "ServiceNamespace": "sagemaker",
@@ -22,27 +21,6 @@ DIMENSIONS = [{"Name": "EndpointName", "Value": ENDPOINT}, {"Name": "VariantName
 
 scaling = boto3.client("application-autoscaling")
 cloudwatch = boto3.client("cloudwatch")
-
-
-def deploy():
-    s3.create_bucket(Bucket=BUCKET)
-    s3.put_object(Bucket=BUCKET, Key="twice.tar.gz", Body=archive(twice))
-    container = {
-        "Image": IMAGE,
-        "ModelDataUrl": "s3://%s/twice.tar.gz" % BUCKET,
-        "Environment": {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "twice"},
-    }
-    sagemaker.create_model(ModelName=ENDPOINT, ExecutionRoleArn=ROLE, PrimaryContainer=container)
-    variant = {
-        "VariantName": "AllTraffic",
-        "ModelName": ENDPOINT,
-        "InstanceType": "ml.m5.large",
-        "InitialInstanceCount": 1,
-        "InitialVariantWeight": 1,
-    }
-    sagemaker.create_endpoint_config(EndpointConfigName=ENDPOINT, ProductionVariants=[variant])
-    sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName=ENDPOINT)
-    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT)
 
 
 def invoke():
@@ -193,8 +171,7 @@ def bounds():
 
 
 def clean():
-    sagemaker.delete_endpoint(EndpointName=ENDPOINT)
-    sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=ENDPOINT)
+    removed(ENDPOINT)
     answers(
         "an endpoint that is deleted takes its targets along",
         lambda: scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"],
@@ -203,7 +180,7 @@ def clean():
     answers("and their alarms", lambda: cloudwatch.describe_alarms()["MetricAlarms"], [])
 
 
-deploy()
+deployed(ENDPOINT, twice, {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "twice"})
 tracking()
 fine_grained()
 stepping()

@@ -4,14 +4,13 @@ python streams.py
 """
 
 import glob
-import io
 import json
 import os
 import signal
 
-from archives import archive
 from botocore.exceptions import ClientError, EventStreamError
-from statements import BUCKET, IMAGE, ROLE, finish, proven, refused, runtime, s3, sagemaker
+from deployments import deployed, removed
+from statements import finish, proven, refused, runtime
 
 ENDPOINT = "conformance-streams"
 MODEL = """
@@ -100,25 +99,8 @@ def container_pid():
     raise AssertionError("no container runs for the endpoint")
 
 
-def created():
-    s3.create_bucket(Bucket=BUCKET)
-    model = archive({"model/config.pbtxt": CONFIG, "model/1/model.py": MODEL})
-    s3.upload_fileobj(io.BytesIO(model), BUCKET, "streams.tar.gz")
-    container = {"Image": IMAGE, "ModelDataUrl": "s3://%s/streams.tar.gz" % BUCKET}
-    sagemaker.create_model(ModelName=ENDPOINT, ExecutionRoleArn=ROLE, PrimaryContainer=container)
-    variant = {
-        "VariantName": "AllTraffic",
-        "ModelName": ENDPOINT,
-        "InstanceType": "ml.m5.large",
-        "InitialInstanceCount": 1,
-    }
-    sagemaker.create_endpoint_config(EndpointConfigName=ENDPOINT, ProductionVariants=[variant])
-    sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName=ENDPOINT)
-    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT)
-
-
 def main():
-    created()
+    deployed(ENDPOINT, {"model/config.pbtxt": CONFIG, "model/1/model.py": MODEL})
     reply = ask("hello", CustomAttributes="c000b4f9")
     proven("the type of the answer", reply["ContentType"] == "text/event-stream; charset=utf-8", reply["ContentType"])
     proven("the variant", reply["InvokedProductionVariant"] == "AllTraffic")
@@ -156,7 +138,7 @@ def main():
     except EventStreamError as error:
         told = error.response["Error"]
         proven("a container that dies is told of", told["Code"] == "ModelStreamError", str(told))
-    sagemaker.delete_endpoint(EndpointName=ENDPOINT)
+    removed(ENDPOINT)
     finish()
 
 

@@ -1,0 +1,55 @@
+"""What several scripts set up alike: an endpoint of one model, and the policy that brings a first instance or copy where there is none."""
+
+import boto3
+from archives import archive
+from statements import IMAGE, ROLE, s3, sagemaker
+
+
+def deployed(name, files, environment=None, **config):
+    """Model, configuration, endpoint and bucket of one name, with these files of a Triton repository; in service when this returns."""
+    s3.create_bucket(Bucket=name)
+    s3.put_object(Bucket=name, Key="model.tar.gz", Body=archive(files))
+    container = {
+        "Image": IMAGE,
+        "ModelDataUrl": "s3://%s/model.tar.gz" % name,
+        "Environment": environment or {},
+    }
+    sagemaker.create_model(ModelName=name, ExecutionRoleArn=ROLE, PrimaryContainer=container)
+    variant = {
+        "VariantName": "AllTraffic",
+        "ModelName": name,
+        "InstanceType": "ml.m5.large",
+        "InitialInstanceCount": 1,
+    }
+    sagemaker.create_endpoint_config(EndpointConfigName=name, ProductionVariants=[variant], **config)
+    sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=name)
+
+
+def removed(name):
+    sagemaker.delete_endpoint(EndpointName=name)
+    sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=name)
+
+
+def woken(target, policy, alarm, cooldown, **watched):
+    """One more instance or copy while a metric of SageMaker's is 1 or more: how its guides have targets leave zero."""
+    made = boto3.client("application-autoscaling").put_scaling_policy(
+        PolicyName=policy,
+        PolicyType="StepScaling",
+        StepScalingPolicyConfiguration={
+            "AdjustmentType": "ChangeInCapacity",
+            "MetricAggregationType": watched["Statistic"],
+            "Cooldown": cooldown,
+            "StepAdjustments": [{"MetricIntervalLowerBound": 0, "ScalingAdjustment": 1}],
+        },
+        **target,
+    )
+    boto3.client("cloudwatch").put_metric_alarm(
+        AlarmName=alarm,
+        AlarmActions=[made["PolicyARN"]],
+        Namespace="AWS/SageMaker",
+        Threshold=1,
+        ComparisonOperator="GreaterThanOrEqualToThreshold",
+        TreatMissingData="missing",
+        **watched,
+    )
