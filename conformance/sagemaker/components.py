@@ -207,10 +207,14 @@ def scaling():
         call,
     )
     variant = dict(
-        target, ResourceId="endpoint/a/variant/v", ScalableDimension="sagemaker:variant:DesiredInstanceCount"
+        target,
+        ResourceId="endpoint/%s/variant/v" % ENDPOINT,
+        ScalableDimension="sagemaker:variant:DesiredInstanceCount",
     )
     call = lambda: autoscaling.register_scalable_target(MinCapacity=0, MaxCapacity=2, **variant)
-    refused("variants not down to none", "ValidationException", "", call)
+    refused(
+        "variants not down to none", "ValidationException", "^The minimum capacity of .*DesiredInstanceCount is 1", call
+    )
     autoscaling.register_scalable_target(MinCapacity=2, MaxCapacity=2, **target)
     while state("contained")[2] != 2:
         time.sleep(POLL_SECONDS)

@@ -3,6 +3,7 @@
 python queues.py boto3|topics|accept|after-restart|sdk
 """
 
+import base64
 import http.server
 import json
 import os
@@ -137,14 +138,16 @@ def invocations():
     told = json.loads(message["Message"])
     found = (kind, told["invocationStatus"], told["inferenceId"], told["responseParameters"]["outputLocation"])
     proven("and a topic is told", found == ("Notification", "Completed", "mine", answer["OutputLocation"]), str(told))
-    proven("with the answer itself, as it is asked for", told["responseBody"]["encoding"] == "BASE64")
+    said = json.loads(base64.b64decode(told["responseBody"]["content"]))["outputs"][0]["data"]
+    found = (told["responseBody"]["encoding"], said)
+    proven("with the answer itself, as it is asked for", found == ("BASE64", [2.0, 4.0]), str(told["responseBody"]))
     answer = ask(Body=TWICE_BODY.encode(), Filename="own.json", S3OutputPathExtension="deep")
     proven("Filename and S3OutputPathExtension", answer["OutputLocation"] == "s3://%s/out/deep/own.json" % BUCKET)
     proven("an input within the request", outputs(answer["OutputLocation"]) == [2.0, 4.0])
     received()
     answer = ask(InputLocation="s3://%s/in/bad.json" % BUCKET)
     failure = body_of(answer["FailureLocation"])["Body"].read()
-    proven("what fails is told in FailureLocation", len(failure) > 0, failure[:80].decode())
+    proven("what fails is told in FailureLocation", list(json.loads(failure)) == ["error"], failure[:80].decode())
     kind, message = received()
     told = json.loads(message["Message"])
     words = "ClientError: Received server error (500) from model."
@@ -213,7 +216,7 @@ def accept():
 def after_restart():
     resize(1)
     urls = json.loads(s3.get_object(Bucket=BUCKET, Key="accepted.json")["Body"].read())
-    proven("what was accepted is answered after kill -9", all(outputs(url) == [2.0, 4.0] for url in urls))
+    proven("what was accepted is answered after kill -9", [outputs(url) for url in urls] == [[2.0, 4.0]] * 5)
     sagemaker.delete_endpoint(EndpointName=ENDPOINT)
     sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=ENDPOINT)
 

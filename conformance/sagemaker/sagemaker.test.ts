@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { platformOperations } from "./conversation/platform-operations.ts";
 import { ScriptedPlatform } from "./scripted-platform.ts";
 
 const workflow = fileURLToPath(new URL("workflow.py", import.meta.url));
@@ -54,5 +55,6 @@ test("the sagemaker SDK: default bucket, execution role, Model.deploy, MultiData
 });
 
 test("what is not built is refused by name, with what to do instead: training, processing, tuning and all other operations", async () => {
-  await platform.run(refusals, [], { proxy: true });
+  const operations = (await platformOperations()).flatMap((each) => /^sagemaker\.(.*)$/.exec(each)?.[1] ?? []);
+  await platform.run(refusals, operations, { proxy: true });
 });

@@ -119,8 +119,14 @@ def components():
     answers("InferenceComponent", lambda: doubled(endpoint, inference_component_name="v3h-component"), [2.0, 5.0])
     names = [each.inference_component_name for each in InferenceComponent.get_all(endpoint_name_equals="v3h-shared")]
     proven("InferenceComponent.get_all", names == ["v3h-component"], str(names))
-    component.update(specification=shapes.InferenceComponentSpecification(**given))
+    larger = shapes.InferenceComponentComputeResourceRequirements(
+        number_of_cpu_cores_required=0.25, min_memory_required_in_mb=300
+    )
+    changed = dict(given, compute_resource_requirements=larger)
+    component.update(specification=shapes.InferenceComponentSpecification(**changed))
     component.wait_for_status("InService", poll=1)
+    memory = component.specification.compute_resource_requirements.min_memory_required_in_mb
+    proven("InferenceComponent.update", memory == 300, str(memory))
     component.update_runtime_configs(shapes.InferenceComponentRuntimeConfig(copy_count=2))
     component.wait_for_status("InService", poll=1)
     copies = component.runtime_config.desired_copy_count
@@ -176,12 +182,16 @@ def jobs():
         )
 
     first, second = job("v3h-job"), job("v3h-stopped")
+    end = "Stopped"
     try:
         second.stop()
     except ClientError as error:
-        # It had ended by itself.
-        proven("TransformJob.stop", "only one that is InProgress can be stopped" in str(error), str(error))
+        end = "Completed"
+        proven("TransformJob.stop of one that has ended", "only one that is InProgress" in str(error), str(error))
     first.wait(poll=1)
+    sagemaker.get_waiter("transform_job_completed_or_stopped").wait(TransformJobName="v3h-stopped")
+    found = second.refresh().transform_job_status
+    proven("TransformJob.stop", found == end, found)
     found = numbers(s3.get_object(Bucket=BUCKET, Key="transformed/one.out")["Body"].read())
     proven("TransformJob", (first.transform_job_status, found) == ("Completed", [2.0, 5.0]), str(found))
     names = {each.transform_job_name for each in TransformJob.get_all(name_contains="v3h-")}
@@ -202,6 +212,8 @@ Tag.add_tags(resource_arn=arn, tags=[shapes.Tag(key="k", value="v")])
 tags = [(each.key, each.value) for each in Tag.get_all(resource_arn=arn)]
 proven("Tag.add_tags and get_all", tags == [("k", "v")], str(tags))
 Tag.delete_tags(resource_arn=arn, tag_keys=["k"])
+tags = list(Tag.get_all(resource_arn=arn))
+proven("Tag.delete_tags", tags == [], str(tags))
 updates()
 components()
 kinds()

@@ -148,7 +148,9 @@ def create():
     refusals()
     configure("small", MemorySizeInMB=2048, MaxConcurrency=2)
     described = sagemaker.describe_endpoint_config(EndpointConfigName="small")["ProductionVariants"][0]
-    proven("a configuration is described as it was asked for", "InstanceType" not in described, described)
+    asked = {"MemorySizeInMB": 2048, "MaxConcurrency": 2}
+    found = (described["ServerlessConfig"], "InstanceType" in described)
+    proven("a configuration is described as it was asked for", found == (asked, False), described)
     sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName="small")
     sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT)
     answers("nothing runs", sizes, (0, {"MemorySizeInMB": 2048, "MaxConcurrency": 2}))

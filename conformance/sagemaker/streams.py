@@ -1,12 +1,15 @@
 """InvokeEndpointWithResponseStream with the real boto3: a decoupled model, and botocore's reader of event streams.
 
-python streams.py
+python streams.py DIRECTORY
+
+The directory is the platform's, by which its containers are told from those of another one on this machine.
 """
 
 import glob
 import json
 import os
 import signal
+import sys
 
 from botocore.exceptions import ClientError, EventStreamError
 from deployments import deployed, removed
@@ -94,7 +97,8 @@ def container_pid():
                 words = file.read().split(b"\0")
         except OSError:
             continue
-        if any(word.startswith(b"--id=" + ENDPOINT.encode() + b"/") for word in words):
+        named = any(word.startswith(b"--id=" + ENDPOINT.encode() + b"/") for word in words)
+        if named and b"--data=" + os.path.join(sys.argv[1], "data").encode() in words:
             return int(path.split("/")[2])
     raise AssertionError("no container runs for the endpoint")
 

@@ -232,7 +232,8 @@ def sdk():
         "s3://%s/in/" % BUCKET, content_type="application/json", split_type="Line", job_name="sdk", wait=False
     )
     done("sdk")
-    proven("the SDK's Transformer", len(output("sdk", "a.jsonl")) == 50)
+    found = [each["outputs"][0]["data"] for each in output("sdk", "a.jsonl")]
+    proven("the SDK's Transformer", found == [[2.0 * at] for at in range(50)], str(found[:5]))
 
 
 def begin():
@@ -247,7 +248,8 @@ def begin():
 def resumed():
     before = json.loads(s3.get_object(Bucket=BUCKET, Key="before.json")["Body"].read())
     done("resumed")
-    proven("every object is there", len(keys("resumed")) == SLOW_OBJECTS, str(keys("resumed")))
+    found = [output("resumed", "%02d" % at)[0]["outputs"][0]["data"] for at in range(SLOW_OBJECTS)]
+    proven("every object is there", found == [[800.0]] * SLOW_OBJECTS, str(found))
     client = boto3.client("logs")
     group = "/aws/sagemaker/TransformJobs"
     events = client.get_log_events(logGroupName=group, logStreamName="resumed/data-log", startFromHead=True)["events"]

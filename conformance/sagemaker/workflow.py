@@ -267,7 +267,8 @@ def logs():
     streams = client.describe_log_streams(logGroupName=group)["logStreams"]
     proven("a log stream per instance", streams and re.match(r"AllTraffic/i-[0-9a-f]+$", streams[0]["logStreamName"]))
     events = client.get_log_events(logGroupName=group, logStreamName=streams[0]["logStreamName"], startFromHead=True)
-    proven("with the container's lines", len(events["events"]) > 0)
+    lines = [event["message"] for event in events["events"]]
+    proven("with the container's lines", any("successfully loaded 'a.tar.gz'" in line for line in lines), lines[:3])
 
 
 def after_restart():

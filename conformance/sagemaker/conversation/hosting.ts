@@ -40,6 +40,7 @@ export async function hosting(asking: Asking, options: HostingOptions): Promise<
   await call("sagemaker", "AddTags", { ResourceArn: arn, Tags: [{ Key: "k", Value: "v" }] });
   assert.deepEqual((await call("sagemaker", "ListTags", { ResourceArn: arn }))["Tags"], [{ Key: "k", Value: "v" }]);
   await call("sagemaker", "DeleteTags", { ResourceArn: arn, TagKeys: ["k"] });
+  assert.deepEqual((await call("sagemaker", "ListTags", { ResourceArn: arn }))["Tags"], []);
 
   await endpoint(asking, options);
   await queue(asking, name);
@@ -102,6 +103,8 @@ async function endpoint({ call, wait }: Asking, { name, readsEvents }: HostingOp
   for (const config of [name, `${name}-heavy`]) {
     await call("sagemaker", "DeleteEndpointConfig", { EndpointConfigName: config });
   }
+  const { EndpointConfigs: left } = await call("sagemaker", "ListEndpointConfigs", { NameContains: name });
+  assert.deepEqual(left, []);
 }
 
 const scalingService = "application-autoscaling";
@@ -127,6 +130,7 @@ async function scaling({ call }: Asking, name: string): Promise<void> {
   await call(scalingService, "TagResource", { ResourceARN, Tags: { k: "v" } });
   assert.deepEqual((await call(scalingService, "ListTagsForResource", { ResourceARN }))["Tags"], { k: "v" });
   await call(scalingService, "UntagResource", { ResourceARN, TagKeys: ["k"] });
+  assert.deepEqual((await call(scalingService, "ListTagsForResource", { ResourceARN }))["Tags"], {});
   const policy = { ...target, PolicyName: "busy" };
   const TargetTrackingScalingPolicyConfiguration = {
     TargetValue: 1000,
@@ -140,14 +144,21 @@ async function scaling({ call }: Asking, name: string): Promise<void> {
   assert.equal(alarms.length, 2);
   assert.equal((await call(scalingService, "DescribeScalingPolicies", found))["ScalingPolicies"][0].PolicyName, "busy");
   await call(scalingService, "DeleteScalingPolicy", policy);
+  assert.deepEqual((await call(scalingService, "DescribeScalingPolicies", found))["ScalingPolicies"], []);
   const action = { ...target, ScheduledActionName: "nightly" };
   const nightly = { Schedule: "cron(0 3 * * ? *)", ScalableTargetAction: { MinCapacity: 1, MaxCapacity: 1 } };
   await call(scalingService, "PutScheduledAction", { ...action, ...nightly });
   const { ScheduledActions: actions } = await call(scalingService, "DescribeScheduledActions", found);
   assert.equal(actions[0].Schedule, nightly.Schedule);
   await call(scalingService, "DeleteScheduledAction", action);
-  await call(scalingService, "DescribeScalingActivities", found);
+  assert.deepEqual((await call(scalingService, "DescribeScheduledActions", found))["ScheduledActions"], []);
+  assert.deepEqual((await call(scalingService, "DescribeScalingActivities", found))["ScalingActivities"], []);
   await call(scalingService, "DeregisterScalableTarget", target);
+  const { ScalableTargets: left } = await call(scalingService, "DescribeScalableTargets", { ServiceNamespace });
+  assert.deepEqual(
+    left.filter((each: Members) => each["ResourceId"] === target.ResourceId),
+    [],
+  );
 }
 
 /** An asynchronous endpoint. */
@@ -211,6 +222,8 @@ async function components({ call, wait }: Asking, name: string): Promise<void> {
     Specification: { ...Specification, ComputeResourceRequirements: larger },
   });
   await settled();
+  const { Specification: specified } = await call("sagemaker", "DescribeInferenceComponent", component);
+  assert.equal(specified.ComputeResourceRequirements.MinMemoryRequiredInMb, 300);
   await call("sagemaker", "UpdateInferenceComponentRuntimeConfig", {
     ...component,
     DesiredRuntimeConfig: { CopyCount: 0 },
@@ -240,16 +253,20 @@ async function job({ call, wait }: Asking, name: string): Promise<void> {
   await call("sagemaker", "CreateTransformJob", asked(name));
   const stopped = { TransformJobName: `${name}-stopped` };
   await call("sagemaker", "CreateTransformJob", asked(stopped.TransformJobName));
-  await call("sagemaker", "StopTransformJob", stopped).catch((error: CallError) => {
-    // It had ended by itself.
-    assert.match(error.message, /only one that is InProgress can be stopped/);
-  });
+  const end = await call("sagemaker", "StopTransformJob", stopped).then(
+    () => "Stopped",
+    (error: CallError) => {
+      assert.match(error.message, /only one that is InProgress can be stopped/);
+      return "Completed";
+    },
+  );
   await wait("sagemaker", "TransformJobCompletedOrStopped", { TransformJobName: name });
   const { TransformJobStatus: status } = await call("sagemaker", "DescribeTransformJob", { TransformJobName: name });
   assert.equal(status, "Completed");
   const { Body: answer } = await call("s3", "GetObject", { Bucket: bucket, Key: "transformed/one.out" });
   assert.deepEqual(doubles(answer), [8]);
   await wait("sagemaker", "TransformJobCompletedOrStopped", stopped);
+  assert.equal((await call("sagemaker", "DescribeTransformJob", stopped))["TransformJobStatus"], end);
   const { TransformJobSummaries: jobs } = await call("sagemaker", "ListTransformJobs", { NameContains: name });
   assert.equal(jobs.length, 2);
 }

@@ -18,6 +18,8 @@ export async function logs(asking: Asking, { name, tails }: LogOptions): Promise
   const { logGroups: groups } = await call("logs", "DescribeLogGroups", { logGroupNamePrefix: group.logGroupName });
   assert.equal(groups[0].retentionInDays, 3);
   await call("logs", "DeleteRetentionPolicy", group);
+  const { logGroups: kept } = await call("logs", "DescribeLogGroups", { logGroupNamePrefix: group.logGroupName });
+  assert.deepEqual([kept.length, kept[0].retentionInDays], [1, undefined]);
   if (tails) {
     const asked = { logGroupIdentifiers: [groups[0].logGroupArn], logEventFilterPattern: "error" };
     const { responseStream: told } = await call("logs", "StartLiveTail", asked);
@@ -37,6 +39,7 @@ export async function logs(asking: Asking, { name, tails }: LogOptions): Promise
   await queries(asking, group);
   await metricFilters(asking, group);
   await call("logs", "DeleteLogStream", stream);
+  assert.deepEqual((await call("logs", "DescribeLogStreams", group))["logStreams"], []);
   await call("logs", "DeleteLogGroup", group);
   await assert.rejects(call("logs", "GetLogEvents", stream), { code: "ResourceNotFoundException" });
 }
@@ -57,10 +60,15 @@ async function queries({ call }: Asking, group: Group): Promise<void> {
   const { queries: listed } = await call("logs", "DescribeQueries", group);
   assert.equal(listed[0].queryId, queryId);
   const second = await call("logs", "StartQuery", { ...asked, queryString: "stats count(*)" });
-  await call("logs", "StopQuery", { queryId: second["queryId"] }).catch((error: CallError) => {
-    // It had ended by itself.
-    assert.match(error.message, /already ended/);
-  });
+  const stopped = { queryId: second["queryId"] };
+  const end = await call("logs", "StopQuery", stopped).then(
+    () => "Cancelled",
+    (error: CallError) => {
+      assert.match(error.message, /already ended/);
+      return "Complete";
+    },
+  );
+  assert.equal((await call("logs", "GetQueryResults", stopped))["status"], end);
 }
 
 async function metricFilters({ call }: Asking, group: Group): Promise<void> {
@@ -73,4 +81,5 @@ async function metricFilters({ call }: Asking, group: Group): Promise<void> {
   const { metricFilters: listed } = await call("logs", "DescribeMetricFilters", group);
   assert.equal(listed[0].filterName, "errors");
   await call("logs", "DeleteMetricFilter", own);
+  assert.deepEqual((await call("logs", "DescribeMetricFilters", group))["metricFilters"], []);
 }

@@ -37,8 +37,13 @@ export async function metrics({ call, wait }: Asking, name: string): Promise<voi
   assert.equal(alarms[0].Threshold, 5);
   const { MetricAlarms: watching } = await call("cloudwatch", "DescribeAlarmsForMetric", metric);
   assert.equal(watching[0].AlarmName, name);
+  const both = { AlarmNames: [name, composite.AlarmName], AlarmTypes: ["MetricAlarm", "CompositeAlarm"] };
+  const described = () => call("cloudwatch", "DescribeAlarms", both);
+  assert.equal((await described())["CompositeAlarms"][0].AlarmRule, composite.AlarmRule);
   await call("cloudwatch", "DisableAlarmActions", { AlarmNames: [name] });
+  assert.equal((await described())["MetricAlarms"][0].ActionsEnabled, false);
   await call("cloudwatch", "EnableAlarmActions", { AlarmNames: [name] });
+  assert.equal((await described())["MetricAlarms"][0].ActionsEnabled, true);
   await call("cloudwatch", "SetAlarmState", { ...alarm, StateValue: "ALARM", StateReason: "to see it" });
   await wait("cloudwatch", "AlarmExists", { AlarmNames: [name] });
   const { AlarmHistoryItems: history } = await call("cloudwatch", "DescribeAlarmHistory", alarm);
@@ -49,8 +54,11 @@ export async function metrics({ call, wait }: Asking, name: string): Promise<voi
     { Key: "k", Value: "v" },
   ]);
   await call("cloudwatch", "UntagResource", { ResourceARN, TagKeys: ["k"] });
+  assert.deepEqual((await call("cloudwatch", "ListTagsForResource", { ResourceARN }))["Tags"], []);
   await call("cloudwatch", "DeleteAlarms", { AlarmNames: [composite.AlarmName] });
   await call("cloudwatch", "DeleteAlarms", { AlarmNames: [name] });
+  const { MetricAlarms: metricAlarms, CompositeAlarms: composites } = await described();
+  assert.deepEqual([metricAlarms, composites], [[], []]);
 
   const DashboardBody = JSON.stringify({ widgets: [] });
   await call("cloudwatch", "PutDashboard", { DashboardName: name, DashboardBody });

@@ -9,8 +9,9 @@ export async function objects({ call, wait }: Asking, name: string): Promise<voi
   await call("s3", "HeadBucket", bucket);
   const { Buckets: buckets } = await call("s3", "ListBuckets", {});
   assert(buckets.some((each: { Name: string }) => each.Name === bucket.Bucket));
-  await call("s3", "GetBucketLocation", bucket);
-  await call("s3", "GetBucketVersioning", bucket);
+  // The first region's buckets have none.
+  assert.equal((await call("s3", "GetBucketLocation", bucket))["LocationConstraint"] ?? null, null);
+  assert.equal((await call("s3", "GetBucketVersioning", bucket))["Status"], undefined);
 
   const first = { ...bucket, Key: "a/first" };
   await call("s3", "PutObject", { ...first, Body: Buffer.from("body") });
@@ -19,8 +20,10 @@ export async function objects({ call, wait }: Asking, name: string): Promise<voi
   await call("s3", "PutObjectTagging", { ...first, Tagging: { TagSet: [{ Key: "k", Value: "v" }] } });
   assert.deepEqual((await call("s3", "GetObjectTagging", first))["TagSet"], [{ Key: "k", Value: "v" }]);
   await call("s3", "DeleteObjectTagging", first);
+  assert.deepEqual((await call("s3", "GetObjectTagging", first))["TagSet"], []);
   const source = `${bucket.Bucket}/a/first`;
   await call("s3", "CopyObject", { ...bucket, Key: "second", CopySource: source });
+  assert.equal(String((await call("s3", "GetObject", { ...bucket, Key: "second" }))["Body"]), "body");
   const keys = (answer: { Contents?: readonly { Key: string }[] }) => (answer.Contents ?? []).map(({ Key }) => Key);
   assert.deepEqual(keys(await call("s3", "ListObjects", bucket)), ["a/first", "second"]);
   assert.deepEqual(keys(await call("s3", "ListObjectsV2", { ...bucket, Prefix: "a/" })), ["a/first"]);
@@ -40,11 +43,13 @@ export async function objects({ call, wait }: Asking, name: string): Promise<voi
   assert.equal((await call("s3", "HeadObject", third))["ContentLength"], 5 * 2 ** 20 + 4);
   const { UploadId: left } = await call("s3", "CreateMultipartUpload", third);
   await call("s3", "AbortMultipartUpload", { ...third, UploadId: left });
+  assert.deepEqual((await call("s3", "ListMultipartUploads", bucket))["Uploads"] ?? [], []);
 
   await call("s3", "DeleteObject", first);
   await wait("s3", "ObjectNotExists", first);
   const Objects = [{ Key: "second" }, { Key: "third" }];
   assert.equal((await call("s3", "DeleteObjects", { ...bucket, Delete: { Objects } }))["Deleted"].length, 2);
+  assert.deepEqual(keys(await call("s3", "ListObjectsV2", bucket)), []);
   await call("s3", "DeleteBucket", bucket);
   await wait("s3", "BucketNotExists", bucket);
 }

@@ -5,10 +5,14 @@ import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 import { CallError, type Asking } from "./client.ts";
 
-const trust = JSON.stringify({
-  Version: "2012-10-17",
-  Statement: [{ Effect: "Allow", Principal: { Service: "sagemaker.amazonaws.com" }, Action: "sts:AssumeRole" }],
-});
+const trusts = (Sid: string) =>
+  JSON.stringify({
+    Version: "2012-10-17",
+    Statement: [{ Sid, Effect: "Allow", Principal: { Service: "sagemaker.amazonaws.com" }, Action: "sts:AssumeRole" }],
+  });
+/** The identifier of the statement in a policy's document, which clients give as an object, or as encoded text. */
+const sidOf = (document: unknown) =>
+  /"Sid":\s*"(\w*)"/.exec(decodeURIComponent(typeof document === "string" ? document : JSON.stringify(document)))?.[1];
 const mayRead = JSON.stringify({
   Version: "2012-10-17",
   Statement: [{ Effect: "Allow", Action: "s3:GetObject", Resource: "*" }],
@@ -18,18 +22,21 @@ const mayRead = JSON.stringify({
 export async function identities({ call }: Asking, name: string): Promise<void> {
   const { Account: account } = await call("sts", "GetCallerIdentity", {});
   assert.match(account, /^\d{12}$/);
-  const { Role: role } = await call("iam", "CreateRole", { RoleName: name, AssumeRolePolicyDocument: trust });
+  const { Role: role } = await call("iam", "CreateRole", { RoleName: name, AssumeRolePolicyDocument: trusts("made") });
   const found = await call("iam", "GetRole", { RoleName: name });
-  assert.equal(found["Role"].Arn, role.Arn);
+  assert.deepEqual([found["Role"].Arn, sidOf(found["Role"].AssumeRolePolicyDocument)], [role.Arn, "made"]);
   const { Roles: roles } = await call("iam", "ListRoles", {});
   assert(roles.some((each: { RoleName: string }) => each.RoleName === name));
-  await call("iam", "UpdateAssumeRolePolicy", { RoleName: name, PolicyDocument: trust });
+  await call("iam", "UpdateAssumeRolePolicy", { RoleName: name, PolicyDocument: trusts("changed") });
+  const changed = await call("iam", "GetRole", { RoleName: name });
+  assert.equal(sidOf(changed["Role"].AssumeRolePolicyDocument), "changed");
 
   const own = { RoleName: name, PolicyName: "own" };
   await call("iam", "PutRolePolicy", { ...own, PolicyDocument: mayRead });
   assert.deepEqual((await call("iam", "ListRolePolicies", { RoleName: name }))["PolicyNames"], ["own"]);
   assert.equal((await call("iam", "GetRolePolicy", own))["PolicyName"], "own");
   await call("iam", "DeleteRolePolicy", own);
+  assert.deepEqual((await call("iam", "ListRolePolicies", { RoleName: name }))["PolicyNames"], []);
 
   const { Policy: policy } = await call("iam", "CreatePolicy", { PolicyName: name, PolicyDocument: mayRead });
   const attached = { RoleName: name, PolicyArn: policy.Arn };
@@ -47,7 +54,9 @@ export async function identities({ call }: Asking, name: string): Promise<void> 
   assert.match((await call("sts", "GetSessionToken", {}))["Credentials"].AccessKeyId, /^ASIA/);
 
   await call("iam", "DetachRolePolicy", attached);
+  assert.deepEqual((await call("iam", "ListAttachedRolePolicies", { RoleName: name }))["AttachedPolicies"], []);
   await call("iam", "DeletePolicy", { PolicyArn: policy.Arn });
+  await assert.rejects(call("iam", "GetPolicy", { PolicyArn: policy.Arn }), /was not found/);
   await call("iam", "DeleteRole", { RoleName: name });
   await assert.rejects(call("iam", "GetRole", { RoleName: name }), /cannot be found/);
 }
@@ -69,15 +78,18 @@ export async function topics({ call }: Asking, name: string): Promise<void> {
   assert(listed.some((each: { SubscriptionArn: string }) => each.SubscriptionArn === subscription.SubscriptionArn));
   const { Subscriptions: of } = await call("sns", "ListSubscriptionsByTopic", { TopicArn: arn });
   assert.equal(of[0].SubscriptionArn, subscription.SubscriptionArn);
-  const raw = { AttributeName: "RawMessageDelivery", AttributeValue: "false" };
-  await call("sns", "SetSubscriptionAttributes", { ...subscription, ...raw });
-  const { Attributes: attributes } = await call("sns", "GetSubscriptionAttributes", subscription);
-  assert.equal(attributes.RawMessageDelivery, "false");
+  for (const AttributeValue of ["true", "false"]) {
+    const raw = { AttributeName: "RawMessageDelivery", AttributeValue };
+    await call("sns", "SetSubscriptionAttributes", { ...subscription, ...raw });
+    const { Attributes: attributes } = await call("sns", "GetSubscriptionAttributes", subscription);
+    assert.equal(attributes.RawMessageDelivery, AttributeValue);
+  }
 
   const { MessageId: id } = await call("sns", "Publish", { TopicArn: arn, Message: "it", Subject: "Hear" });
   const message = await endpoint.next();
   assert.deepEqual([message["MessageId"], message["Message"], message["Subject"]], [id, "it", "Hear"]);
   await call("sns", "Unsubscribe", subscription);
+  assert.deepEqual((await call("sns", "ListSubscriptionsByTopic", { TopicArn: arn }))["Subscriptions"], []);
   await call("sns", "DeleteTopic", { TopicArn: arn });
   await assert.rejects(call("sns", "Publish", { TopicArn: arn, Message: "x" }), (error) => {
     assert(error instanceof CallError);
