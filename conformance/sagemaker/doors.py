@@ -3,6 +3,7 @@
 python doors.py deploy|stopped|clean
 """
 
+import json
 import sys
 
 from archives import TWICE_BODY, twice
@@ -14,7 +15,7 @@ NAME = "doors"
 
 def invoke():
     reply = runtime.invoke_endpoint(EndpointName=NAME, ContentType="application/json", Body=TWICE_BODY)
-    return reply["Body"].read().count(b"4.0")
+    return json.loads(reply["Body"].read())["outputs"][0]["data"]
 
 
 def status():
@@ -23,7 +24,7 @@ def status():
 
 def deploy():
     deployed(NAME, twice, {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "twice"})
-    answers("an endpoint answers", invoke, 1)
+    answers("an endpoint answers", invoke, [2.0, 4.0])
 
 
 def stopped():
@@ -34,7 +35,7 @@ def stopped():
 
 
 def clean():
-    answers("an endpoint that was started again answers as before", invoke, 1)
+    answers("an endpoint that was started again answers as before", invoke, [2.0, 4.0])
     removed(NAME)
 
 

@@ -54,6 +54,12 @@ def instances():
     return variant["CurrentInstanceCount"]
 
 
+def activities():
+    """The oldest first."""
+    page = autoscaling.describe_scaling_activities(ServiceNamespace="sagemaker", ResourceId=TARGET["ResourceId"])
+    return page["ScalingActivities"][::-1]
+
+
 def until(statement, condition, minutes=60):
     end = time.time() + minutes * 60
     while not (reached := condition()) and time.time() < end:
@@ -146,11 +152,12 @@ sleeps("when nobody asks")
 wakes("when somebody asks,")
 sleeps("after that")
 wakes("and again")
-page = autoscaling.describe_scaling_activities(ServiceNamespace="sagemaker", ResourceId=TARGET["ResourceId"])
-done = [(each["StatusCode"], each["Description"]) for each in page["ScalingActivities"]][::-1]
+# The last one is over a moment after the copy that it brought has answered.
+until("its activities are over", lambda: all(each["StatusCode"] != "InProgress" for each in activities()))
+done = [(each["StatusCode"], each["Description"]) for each in activities()]
 expected = [("Successful", "Setting desired copy count to %d." % count) for count in (0, 1, 0, 1)]
 proven("its activities", done == expected, done)
-causes = [each["Cause"].split("monitor alarm ")[1].split(" in state")[0] for each in page["ScalingActivities"]][::-1]
+causes = [each["Cause"].split("monitor alarm ")[1].split(" in state")[0] for each in activities()]
 proven("each for its alarm", [each.split("-")[0] for each in causes] == ["TargetTracking", "wake"] * 2, causes)
 sagemaker.delete_inference_component(InferenceComponentName=COMPONENT)
 until("it is gone", lambda: not sagemaker.list_inference_components()["InferenceComponents"])
