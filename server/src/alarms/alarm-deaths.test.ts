@@ -1,5 +1,6 @@
 /** A platform that is killed after any write of a move of an alarm: the next one has its state, its history, and has done what it says. */
-import { silentLogger, type Clock } from "../base/index.ts";
+import { silentLogger } from "../base/index.ts";
+import { toldClock } from "../base/told-clock-fixture.ts";
 import {
   MemoryDocuments,
   recordedMovesContract,
@@ -7,34 +8,16 @@ import {
   type MovesRow,
 } from "../records/contracts/index.ts";
 import { alarmLimits, Alarms, type AlarmDefinition } from "./index.ts";
+import { alarmFacts, sumAlarm } from "./sum-alarm-fixture.ts";
 
 const minuteMs = 60_000;
 const startMs = Date.UTC(2026, 10, 22);
 const never = new AbortController().signal;
 const topic = "arn:aws:sns:r:1:told";
 
-const facts = {
-  arn: "arn:aws:cloudwatch:r:1:alarm:a",
-  description: null,
-  actionsEnabled: true,
-  actions: { OK: [topic], ALARM: [topic], INSUFFICIENT_DATA: [] },
-  configuredMs: startMs,
-  tags: [],
-};
-const metric = { namespace: "n", metricName: "m", dimensions: [] };
-const errors: AlarmDefinition = {
-  ...facts,
-  kind: "metric",
-  name: "errors",
-  watched: { kind: "metric", metric, statistic: "Sum", unit: null, periodMs: minuteMs },
-  threshold: 10,
-  comparison: "GreaterThanThreshold",
-  evaluationPeriods: 1,
-  datapointsToAlarm: 1,
-  hasDatapointsToAlarm: false,
-  missing: null,
-};
-const above: AlarmDefinition = { ...facts, kind: "composite", name: "above", rule: 'ALARM("errors")' };
+const facts = { actions: { OK: [topic], ALARM: [topic], INSUFFICIENT_DATA: [] }, configuredMs: startMs };
+const errors = sumAlarm("errors", facts);
+const above: AlarmDefinition = { ...alarmFacts, ...facts, kind: "composite", name: "above", rule: 'ALARM("errors")' };
 
 /** The time, what is measured, and what was told to whom, of which the last that an alarm told is what people see. */
 interface Outside {
@@ -58,11 +41,7 @@ class World implements AsyncDisposable {
 
   static async open(memory: DocumentMemory, outside: Outside | null): Promise<World> {
     const world = new World(outside ?? { nowMs: startMs, value: 1, told: [] });
-    const clock: Clock = {
-      epochMs: () => world.nowMs,
-      monotonicNs: () => world.nowMs * 1e6,
-      timer: () => ({ [Symbol.dispose]() {} }),
-    };
+    const clock = toldClock(() => world.nowMs);
     world.alarms = await Alarms.open({
       documents: new MemoryDocuments(memory),
       readValues: (_, range) => Promise.resolve(new Map([[range.endMs - minuteMs, world.value]])),

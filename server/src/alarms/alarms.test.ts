@@ -5,34 +5,22 @@ import { MovedClock } from "../base/moved-clock-fixture.ts";
 import { Gate, silentLogger } from "../base/index.ts";
 import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
 import type { DocumentChange } from "../records/index.ts";
-import { alarmLimits, Alarms, type AlarmActions, type AlarmDefinition, type CompositeAlarm } from "./index.ts";
+import { alarmLimits, Alarms, type AlarmActions, type CompositeAlarm } from "./index.ts";
+import { alarmFacts, sumAlarm } from "./sum-alarm-fixture.ts";
 
 const minuteMs = 60_000;
 const never = new AbortController().signal;
 const policy = "arn:aws:autoscaling:r:1:scalingPolicy:x:resource/sagemaker/endpoint/e:policyName/p";
 
-const facts = {
-  arn: "arn:aws:cloudwatch:r:1:alarm:a",
-  description: null,
-  actionsEnabled: true,
-  actions: { OK: [], ALARM: [policy], INSUFFICIENT_DATA: [] },
-  configuredMs: 0,
-  tags: [],
-};
-const metric = { namespace: "n", metricName: "m", dimensions: [] };
-const errors: AlarmDefinition = {
-  ...facts,
-  kind: "metric",
-  name: "errors",
-  watched: { kind: "metric", metric, statistic: "Sum", unit: null, periodMs: minuteMs },
-  threshold: 10,
-  comparison: "GreaterThanThreshold",
-  evaluationPeriods: 1,
-  datapointsToAlarm: 1,
-  hasDatapointsToAlarm: false,
-  missing: null,
-};
-const composite = (name: string, rule: string): CompositeAlarm => ({ ...facts, kind: "composite", name, rule });
+const actions = { OK: [], ALARM: [policy], INSUFFICIENT_DATA: [] };
+const errors = sumAlarm("errors", { actions });
+const composite = (name: string, rule: string): CompositeAlarm => ({
+  ...alarmFacts,
+  actions,
+  kind: "composite",
+  name,
+  rule,
+});
 
 /** What the alarm measures in each minute, and how writes go: `beforeWrite` is waited for, and may reject. */
 class Bench implements AsyncDisposable {

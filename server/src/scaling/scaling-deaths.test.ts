@@ -1,7 +1,9 @@
 /** A platform that is killed after any write of a move of scaling: the next one comes to the same end, and nothing is left over. */
 import assert from "node:assert/strict";
-import { alarmLimits, Alarms, type MetricAlarm } from "../alarms/index.ts";
-import { silentLogger, type Clock } from "../base/index.ts";
+import { alarmLimits, Alarms } from "../alarms/index.ts";
+import { sumAlarm } from "../alarms/sum-alarm-fixture.ts";
+import { silentLogger } from "../base/index.ts";
+import { toldClock } from "../base/told-clock-fixture.ts";
 import {
   MemoryDocuments,
   recordedMovesContract,
@@ -70,23 +72,14 @@ const steps: StepPolicy = {
 };
 const alarmArn = (name: string) => `arn:aws:cloudwatch:r:1:alarm:${name}`;
 /** Of the user's, for the step policy. */
-const busy: MetricAlarm = {
-  kind: "metric",
-  name: "busy",
-  arn: alarmArn("busy"),
-  description: null,
-  actionsEnabled: true,
+const busy = sumAlarm("busy", {
   actions: { OK: [], ALARM: [steps.arn], INSUFFICIENT_DATA: [] },
   configuredMs: startMs,
-  tags: [],
   watched,
   threshold: 100,
-  comparison: "GreaterThanThreshold",
   evaluationPeriods: 2,
   datapointsToAlarm: 2,
-  hasDatapointsToAlarm: false,
-  missing: null,
-};
+});
 /** Falls into the time in which a row waits for its end. */
 const scheduled: ScheduledAction = {
   ...key,
@@ -131,11 +124,7 @@ class World implements AsyncDisposable {
 
   static async open(memory: DocumentMemory, outside: Outside | null): Promise<World> {
     const world = new World(outside ?? { capacity: 1, nowMs: startMs, load: 100, isMoving: false });
-    const clock: Clock = {
-      epochMs: () => world.nowMs,
-      monotonicNs: () => world.nowMs * 1e6,
-      timer: () => ({ [Symbol.dispose]() {} }),
-    };
+    const clock = toldClock(() => world.nowMs);
     const documents = new MemoryDocuments(memory);
     const readValues = (_: unknown, range: { readonly startMs: number; readonly endMs: number }) => {
       const values = new Map<number, number>();

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { AlarmEvent, MetricAlarm } from "../alarms/index.ts";
+import type { AlarmEvent } from "../alarms/index.ts";
+import { sumAlarm, watchedSum } from "../alarms/sum-alarm-fixture.ts";
 import { MovedClock } from "../base/moved-clock-fixture.ts";
 import type { StepPolicy, TrackingPolicy } from "./policy.ts";
 import { steppedByAlarm, trackedByAlarm } from "./wanted-capacity.ts";
@@ -17,24 +18,12 @@ const policy: StepPolicy = {
   aggregation: "Average",
   configuration: {},
 };
-const metric = { namespace: "n", metricName: "m", dimensions: [] };
-const alarm: MetricAlarm = {
-  kind: "metric",
-  name: "busy",
-  arn: "arn",
-  description: null,
-  actionsEnabled: true,
-  actions: { OK: [], ALARM: [], INSUFFICIENT_DATA: [] },
-  configuredMs: 0,
-  tags: [],
-  watched: { kind: "metric", metric, statistic: "Sum", unit: null, periodMs: 10_000 },
+const alarm = sumAlarm("busy", {
+  watched: { ...watchedSum, periodMs: 10_000 },
   threshold: 100,
-  comparison: "GreaterThanThreshold",
   evaluationPeriods: 2,
   datapointsToAlarm: 2,
-  hasDatapointsToAlarm: false,
-  missing: null,
-};
+});
 const state = {
   nowMs: startMs,
   desired: 1,

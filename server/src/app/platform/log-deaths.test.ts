@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
 import { MetricFilters, type MetricFilterRecord } from "../../aws/index.ts";
-import { silentLogger, type Clock } from "../../base/index.ts";
+import { silentLogger } from "../../base/index.ts";
+import { toldClock } from "../../base/told-clock-fixture.ts";
 import { createDirectoryLogStreams, type LogStreams } from "../../hosting/index.ts";
 import {
   MemoryDocuments,
@@ -18,7 +19,7 @@ import { recordedMetricFilters } from "./metric-filters.ts";
 
 const nowMs = Date.UTC(2026, 10, 23);
 const dayMs = 86_400_000;
-const clock: Clock = { epochMs: () => nowMs, monotonicNs: () => 0, timer: () => ({ [Symbol.dispose]() {} }) };
+const clock = toldClock(() => nowMs);
 /** Four files of a stream hold three of these tests' lines each. */
 const limits = { streamBytesMax: 4 * 100, streamsMax: 2, groupsMax: 10 };
 
