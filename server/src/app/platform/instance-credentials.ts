@@ -21,7 +21,7 @@ const instanceActions: ReadonlySet<string> = new Set([
   "s3:ListObjectsV2",
 ]);
 
-/** On every log group but other endpoints': what stands in theirs is what their own containers printed. */
+/** On every log group but those of others' containers: what stands in theirs is what these printed, and metric filters count it. */
 const logActions: ReadonlySet<string> = new Set([
   "logs:CreateLogGroup",
   "logs:CreateLogStream",
@@ -90,7 +90,7 @@ export function createInstanceCredentials(options: InstanceCredentialsOptions): 
       if (owner === undefined) return true;
       if (instanceActions.has(action)) return true;
       if (action === "cloudwatch:PutMetricData") return !isPlatformsNamespace(namespaceOf(resource));
-      if (logActions.has(action)) return !isOthersLog(resource, owner.identity.endpointName);
+      if (logActions.has(action)) return !isOthersLog(resource, owner.identity);
       const object = objectOf(resource);
       const reads = objectReads.has(action);
       if (object === null || (!reads && !objectWrites.has(action))) return false;
@@ -101,11 +101,14 @@ export function createInstanceCredentials(options: InstanceCredentialsOptions): 
   };
 }
 
-/** Whether the ARN is of the log group of another endpoint or of transform jobs, or of a stream in it. */
-function isOthersLog(arn: string, endpointName: string): boolean {
-  if (/:log-group:\/aws\/sagemaker\/TransformJobs(:|$)/.test(arn)) return true;
-  const [, endpoint] = /^arn:aws:logs:[^:]*:[^:]*:log-group:\/aws\/sagemaker\/Endpoints\/([^:/]*)/.exec(arn) ?? [];
-  return endpoint !== undefined && endpoint !== endpointName;
+const containersLog = /^\/aws\/sagemaker\/(?:Endpoints|InferenceComponents|TransformJobs)(?:\/|$)/;
+
+/** Whether the ARN is of the log group of others' containers, or of a stream in it. Transform jobs have one group together, which is nobody's. */
+function isOthersLog(arn: string, { logGroup, endpointName }: InstanceIdentity): boolean {
+  const group = /^arn:aws:logs:[^:]*:[^:]*:log-group:([^:]*)/.exec(arn)?.[1] ?? "";
+  if (!containersLog.test(group)) return false;
+  const isOwn = group === logGroup || group === `/aws/sagemaker/Endpoints/${endpointName}`;
+  return group === "/aws/sagemaker/TransformJobs" || !isOwn;
 }
 
 const namespaceOf = (arn: string) => arn.replace(/^.*?:namespace\//s, "");

@@ -27,6 +27,14 @@ import { openPlatform, type Platform } from "./platform.ts";
 
 const key = { accessKeyId: "OWNER", secretAccessKey: "owner-secret" };
 const memory = new ByteBudget(64 * 2 ** 20);
+/** Of an instance of endpoint e, whose containers' lines are in this log group. */
+const identityOf = (logGroup: string) => ({
+  instanceId: "i-1",
+  endpointName: "e",
+  accountId: "000000000000",
+  region: "us-east-1",
+  logGroup,
+});
 let root: string;
 let platform: Platform;
 
@@ -246,7 +254,7 @@ test("an instance's key reads its model's data, works in S3 and invokes, and doe
     randomBytes,
     isModelData: ({ key: name }) => /^(?:mine\/|theirs\/|one\.tar\.gz)/.test(name),
   });
-  const identity = { instanceId: "i-1", endpointName: "e", accountId: "000000000000", region: "us-east-1" };
+  const identity = identityOf("/aws/sagemaker/Endpoints/e");
   const issued = instances.issue({ ...identity, modelDataUrl: "s3://bkt/mine/" });
   const id = issued.environment.AWS_ACCESS_KEY_ID ?? "";
   const may = (action: string, name?: string) =>
@@ -281,33 +289,42 @@ test("an instance's key reads its model's data, works in S3 and invokes, and doe
   assert.equal(instances.credential(id), undefined);
 });
 
-test("an instance's key writes to the logs of its own endpoint and to those of nobody's, not to another endpoint's", () => {
-  const instances = createInstanceCredentials({ url: "http://127.0.0.1:1", randomBytes, isModelData: () => false });
-  const identity = { instanceId: "i-1", endpointName: "e", accountId: "000000000000", region: "us-east-1" };
-  const issued = instances.issue({ ...identity, modelDataUrl: null });
-  const may = (action: string, group: string) =>
-    instances.permits(
-      issued.environment.AWS_ACCESS_KEY_ID ?? "",
-      action,
-      `arn:aws:logs:us-east-1:000000000000:log-group:${group}`,
-    );
-  for (const action of [
-    "logs:PutLogEvents",
-    "logs:CreateLogStream",
-    "logs:CreateLogGroup",
-    "logs:DescribeLogStreams",
-  ]) {
-    for (const group of ["/aws/sagemaker/Endpoints/e", "/aws/sagemaker/Endpoints/e:log-stream:s", "my-own"])
-      assert.ok(may(action, group), `${action} ${group}`);
-    for (const group of [
-      "/aws/sagemaker/Endpoints/other",
-      "/aws/sagemaker/Endpoints/e2:log-stream:AllTraffic/i-2",
-      "/aws/sagemaker/TransformJobs",
-      "/aws/sagemaker/TransformJobs:log-stream:j/i-3",
-    ])
-      assert.ok(!may(action, group), `${action} ${group}`);
-  }
-});
+const ownLogs = [
+  { whose: "its own endpoint", own: "/aws/sagemaker/Endpoints/e", others: ["/aws/sagemaker/InferenceComponents/c"] },
+  { whose: "its own inference component", own: "/aws/sagemaker/InferenceComponents/c", others: [] },
+];
+
+for (const { whose, own, others } of ownLogs) {
+  test(`an instance's key writes to the logs of ${whose} and to those of nobody's, not to another's`, () => {
+    const instances = createInstanceCredentials({ url: "http://127.0.0.1:1", randomBytes, isModelData: () => false });
+    const issued = instances.issue({ ...identityOf(own), modelDataUrl: null });
+    const may = (action: string, group: string) =>
+      instances.permits(
+        issued.environment.AWS_ACCESS_KEY_ID ?? "",
+        action,
+        `arn:aws:logs:us-east-1:000000000000:log-group:${group}`,
+      );
+    for (const action of [
+      "logs:PutLogEvents",
+      "logs:CreateLogStream",
+      "logs:CreateLogGroup",
+      "logs:DescribeLogStreams",
+    ]) {
+      for (const group of [own, `${own}:log-stream:s`, "my-own", "/aws/sagemaker/Endpointsmine"])
+        assert.ok(may(action, group), `${action} ${group}`);
+      for (const group of [
+        ...others,
+        "/aws/sagemaker/Endpoints/other",
+        "/aws/sagemaker/Endpoints/e2:log-stream:AllTraffic/i-2",
+        "/aws/sagemaker/InferenceComponents/other",
+        "/aws/sagemaker/InferenceComponents/c2:log-stream:AllTraffic/i-2",
+        "/aws/sagemaker/TransformJobs",
+        "/aws/sagemaker/TransformJobs:log-stream:j/i-3",
+      ])
+        assert.ok(!may(action, group), `${action} ${group}`);
+    }
+  });
+}
 
 test("of all that the services' rows name, an instance's key may do what is listed here on an object of nobody's, and nothing else", () => {
   const parts = { hosting: {} } as AwsServicesParts;
@@ -323,7 +340,7 @@ test("of all that the services' rows name, an instance's key may do what is list
   };
   const rows = awsServices({ ...parts, ...rest });
   const instances = createInstanceCredentials({ url: "http://127.0.0.1:1", randomBytes, isModelData: () => false });
-  const identity = { instanceId: "i-1", endpointName: "e", accountId: "000000000000", region: "us-east-1" };
+  const identity = identityOf("/aws/sagemaker/Endpoints/e");
   const issued = instances.issue({ ...identity, modelDataUrl: null });
   const id = issued.environment.AWS_ACCESS_KEY_ID ?? "";
   const named = rows.flatMap(({ operations }) => Object.values(operations).map(({ action }) => action));

@@ -29,7 +29,8 @@ export function openingOf(planned: PlannedContainer, member: MemberOptions): Con
   const stream = `${logStream}${planned.isOnly ? "" : `/${planned.name}`}`;
   const write = fleet.openLog(group, stream);
   const modelDataUrl = modelDataUrlOf(planned.definition);
-  const credentials = fleet.issue({ instanceId: id, endpointName: ownerName, accountId, region, modelDataUrl });
+  const owner = { endpointName: ownerName, accountId, region, logGroup: group };
+  const credentials = fleet.issue({ instanceId: id, ...owner, modelDataUrl });
   return {
     planned,
     credentials,

@@ -6,6 +6,8 @@ export interface InstanceIdentity {
   readonly endpointName: string;
   readonly accountId: string;
   readonly region: string;
+  /** Where what its containers print goes. */
+  readonly logGroup: string;
   /** The one object or prefix that the instance's models come from; null without model data. */
   readonly modelDataUrl: string | null;
 }
