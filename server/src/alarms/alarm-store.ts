@@ -1,5 +1,5 @@
 import type { Logger } from "../base/index.ts";
-import { documentsListedMax, type DocumentChange, type DocumentPosition, type Documents } from "../records/index.ts";
+import { allJson, readJson, type DocumentChange, type Documents } from "../records/index.ts";
 import type { AlarmDefinition, AlarmRecord, HistoryItem } from "./alarm.ts";
 
 const kind = "alarm";
@@ -33,14 +33,20 @@ export class AlarmStore {
   }
 
   async all(): Promise<readonly AlarmRecord[]> {
-    const records = (await this.#listed(kind)) as readonly (Omit<AlarmRecord, "owed"> & Partial<AlarmRecord>)[];
+    const all: AlarmRecord[] = [];
     // What earlier versions have recorded owes nothing.
-    return records.map((record) => ({ owed: [], ...record }));
+    for await (const record of this.#listed<Omit<AlarmRecord, "owed"> & Partial<AlarmRecord>>(kind)) {
+      all.push({ owed: [], ...record });
+    }
+    return all;
   }
 
   async gone(): Promise<readonly GoneAlarm[]> {
-    const records = (await this.#listed(goneKind)) as readonly GoneRecord[];
-    return records.map(({ name, kind: of, deletedMs }) => ({ name, kind: of, deletedMs }));
+    const all: GoneAlarm[] = [];
+    for await (const { name, kind: of, deletedMs } of this.#listed<GoneRecord>(goneKind)) {
+      all.push({ name, kind: of, deletedMs });
+    }
+    return all;
   }
 
   /** Oldest first; of a name that another alarm has had before, that one's too. */
@@ -92,42 +98,21 @@ export class AlarmStore {
   }
 
   async #items(name: string): Promise<readonly HistoryItem[]> {
-    const found = await this.#options.documents.get(historyKind, name);
-    return found === null ? [] : ((this.#read(name, found.body) ?? []) as readonly HistoryItem[]);
+    return (await this.#found<readonly HistoryItem[]>(historyKind, name)) ?? [];
   }
 
   async #goneItems(name: string): Promise<readonly HistoryItem[]> {
-    const found = await this.#options.documents.get(goneKind, name);
-    return found === null ? [] : ((this.#read(name, found.body) as GoneRecord | null)?.items ?? []);
+    return (await this.#found<GoneRecord>(goneKind, name))?.items ?? [];
   }
 
-  /** One that cannot be read stays where it is, is told, and is not served. */
-  async #listed(of: string): Promise<readonly unknown[]> {
-    const { documents } = this.#options;
-    const all: unknown[] = [];
-    for (let after: DocumentPosition | null = null; ;) {
-      const page = await documents.list({
-        kind: of,
-        order: null,
-        isDescending: false,
-        after,
-        limit: documentsListedMax,
-      });
-      for (const { key, body } of page.documents) {
-        const record = this.#read(key, body);
-        if (record !== null) all.push(record);
-      }
-      if (page.next === null) return all;
-      after = page.next;
-    }
+  async #found<Value>(of: string, name: string): Promise<Value | null> {
+    const { documents, logger } = this.#options;
+    const found = await documents.get(of, name);
+    return found === null ? null : readJson<Value>(found, logger);
   }
 
-  #read(key: string, body: string): unknown {
-    try {
-      return JSON.parse(body);
-    } catch (error) {
-      this.#options.logger.error("a record is damaged and left out", { kind, key, error: String(error) });
-      return null;
-    }
+  async *#listed<Value>(of: string): AsyncGenerator<Value, void, void> {
+    const { documents, logger } = this.#options;
+    for await (const { value } of allJson<Value>(documents, of, { logger })) yield value;
   }
 }

@@ -8,7 +8,6 @@ export { documentMigrations } from "./document-tables.ts";
 export {
   ChangesForgotten,
   DocumentConflict,
-  documentsListedMax,
   type ChangeBatch,
   type ChangedDocument,
   type Document,
@@ -20,6 +19,7 @@ export {
   type Expectation,
   type ListedDocument,
 } from "./documents.ts";
+export { allDocuments, allJson, readJson, type JsonDocument } from "./json-documents.ts";
 export { DocumentMemory, MemoryDocuments, type MemoryDocumentsOptions } from "./memory-documents.ts";
 export { documentLimits, openDocuments, type DocumentLimits } from "./sqlite-documents.ts";
 export { openRecords, recordsDefaults, type Records, type RecordsOptions } from "./records.ts";

@@ -1,5 +1,5 @@
 import type { Logger } from "../base/index.ts";
-import { documentsListedMax, type DocumentChange, type DocumentPosition, type Documents } from "../records/index.ts";
+import { allJson, type DocumentChange, type Documents } from "../records/index.ts";
 import type { ScaledBefore } from "./capacity.ts";
 import type { ScalableTarget, ScalingActivity, ScalingPolicy, ScheduledAction } from "./policy.ts";
 
@@ -35,22 +35,11 @@ export class ScalingStore {
     this.#logger = logger;
   }
 
-  /** One that cannot be read stays where it is, is told, and is not served. */
   async all(): Promise<readonly ScalingRecord[]> {
     const all: ScalingRecord[] = [];
-    for (let after: DocumentPosition | null = null; ;) {
-      const query = { kind, order: null, isDescending: false, after, limit: documentsListedMax };
-      const page = await this.#documents.list(query);
-      for (const { key, body } of page.documents) {
-        try {
-          all.push(JSON.parse(body) as ScalingRecord);
-        } catch (error) {
-          this.#logger.error("a record is damaged and left out", { kind, key, error: String(error) });
-        }
-      }
-      if (page.next === null) return all;
-      after = page.next;
-    }
+    for await (const { value } of allJson<ScalingRecord>(this.#documents, kind, { logger: this.#logger }))
+      all.push(value);
+    return all;
   }
 
   async put(record: ScalingRecord): Promise<void> {

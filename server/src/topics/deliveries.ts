@@ -1,5 +1,5 @@
 import { openDeadline, orAborted, patientWrite, Gate, TaskGroup, type Clock, type Logger } from "../base/index.ts";
-import { documentsListedMax, type DocumentChange, type DocumentPosition, type Documents } from "../records/index.ts";
+import { allDocuments, allJson, readJson, type DocumentChange, type Documents } from "../records/index.ts";
 import { afterAttempt, type AttemptOutcome, type Delivery } from "./delivery.ts";
 import type { DeliveryPolicy } from "./delivery-policy.ts";
 import type { EndedDelivery } from "./delivery-status.ts";
@@ -72,6 +72,8 @@ interface Line {
 
 const kind = "sns-delivery";
 const deadKind = "sns-dead-letter";
+/** Each has a message of up to 256 KiB. */
+const readAtOnce = 200;
 
 /** Messages on their way: each is a document until its endpoint has taken it, or it is given up. Whoever posts one never waits. */
 export class Deliveries implements AsyncDisposable {
@@ -94,11 +96,11 @@ export class Deliveries implements AsyncDisposable {
 
   static async open(options: DeliveriesOptions): Promise<Deliveries> {
     const deliveries = new Deliveries(options);
-    for await (const { key, body } of deliveries.#all(kind)) {
-      const delivery = deliveries.#read(key, body);
-      if (delivery !== null) deliveries.#enter(key, delivery, Buffer.byteLength(body));
+    const { documents, logger } = options;
+    for await (const { key, body, value } of allJson<Delivery>(documents, kind, { logger, readAtOnce })) {
+      deliveries.#enter(key, value, Buffer.byteLength(body));
     }
-    for await (const { key } of deliveries.#all(deadKind)) deliveries.#dead.add(key);
+    for await (const { key } of allDocuments(documents, deadKind, readAtOnce)) deliveries.#dead.add(key);
     deliveries.#tasks.run((closing) => deliveries.#watch(closing));
     return deliveries;
   }
@@ -145,25 +147,6 @@ export class Deliveries implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
-  }
-
-  async *#all(of: string) {
-    for (let after: DocumentPosition | null = null; ;) {
-      const query = { kind: of, order: null, isDescending: false, after, limit: Math.min(200, documentsListedMax) };
-      const page = await this.#options.documents.list(query);
-      yield* page.documents;
-      if (page.next === null) return;
-      after = page.next;
-    }
-  }
-
-  #read(key: string, body: string): Delivery | null {
-    try {
-      return JSON.parse(body) as Delivery;
-    } catch (error) {
-      this.#options.logger.error("a record is damaged and left out", { kind, key, error: String(error) });
-      return null;
-    }
   }
 
   #enter(key: string, { subscriptionArn, notBeforeMs }: Delivery, bytes: number): void {
@@ -238,7 +221,7 @@ export class Deliveries implements AsyncDisposable {
   async #deliver(key: string, closing: AbortSignal): Promise<number | null> {
     const { documents, clock, written, limits, send, record, ended, logger } = this.#options;
     const found = await documents.get(kind, key);
-    const delivery = found === null ? null : this.#read(key, found.body);
+    const delivery = found === null ? null : readJson<Delivery>(found, logger);
     if (delivery === null) return null;
     const ready = written(delivery);
     if (ready === null) {

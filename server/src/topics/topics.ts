@@ -1,5 +1,5 @@
 import { AwsError, KeyedLock, LoopTurns, type Clock, type Logger } from "../base/index.ts";
-import { documentsListedMax, type DocumentChange, type DocumentPosition, type Documents } from "../records/index.ts";
+import { allJson, type DocumentChange, type Documents } from "../records/index.ts";
 import { Deliveries, type DeliveryLimits, type SendMessage } from "./deliveries.ts";
 import type { Delivery } from "./delivery.ts";
 import { effectivePolicyText } from "./delivery-policy.ts";
@@ -71,12 +71,13 @@ export class Topics implements AsyncDisposable {
 
   static async open(options: TopicsOptions): Promise<Topics> {
     const topics = new Topics(options);
+    const { documents } = options;
     // What earlier versions have recorded has no policies.
-    for await (const topic of topics.#all<Topic>(topicKind)) {
+    for await (const { value: topic } of allJson<Topic>(documents, topicKind, options)) {
       const { deliveryPolicy = null, feedback = null } = topic as Partial<Topic>;
       topics.#topics.set(topic.arn, { ...topic, deliveryPolicy, feedback });
     }
-    for await (const each of topics.#all<Subscription>(subscriptionKind)) {
+    for await (const { value: each } of allJson<Subscription>(documents, subscriptionKind, options)) {
       const { filter = null, deliveryPolicy = null } = each as Partial<Subscription>;
       topics.#subscriptions.set(each.arn, { ...each, filter, deliveryPolicy });
     }
@@ -341,22 +342,6 @@ export class Topics implements AsyncDisposable {
 
   async #write(changes: readonly DocumentChange[]): Promise<void> {
     await this.#options.documents.write(changes);
-  }
-
-  async *#all<Value>(kind: string): AsyncIterable<Value> {
-    const { documents, logger } = this.#options;
-    for (let after: DocumentPosition | null = null; ;) {
-      const page = await documents.list({ kind, order: null, isDescending: false, after, limit: documentsListedMax });
-      for (const { key, body } of page.documents) {
-        try {
-          yield JSON.parse(body) as Value;
-        } catch (error) {
-          logger.error("a record is damaged and left out", { kind, key, error: String(error) });
-        }
-      }
-      if (page.next === null) return;
-      after = page.next;
-    }
   }
 }
 
