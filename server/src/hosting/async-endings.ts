@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { AwsError, patientWrite, unreachable } from "../base/index.ts";
+import { AwsError, diskFault, patientWrite, unreachable } from "../base/index.ts";
 import {
   emptyTrace,
   expiredFailure,
@@ -49,14 +49,15 @@ export class AsyncEndings {
     const { life, closing } = on;
     const result = on.result ?? failureOf(life);
     const variant = result.is === "completed" ? result.variantName : invocation.variantName;
+    if (result.is === "failed") {
+      const { text } = result.failure;
+      await this.persist(closing, invocation, () => this.#storeFailure(invocation, text, { queue, variant, closing }));
+    }
     await this.persist(closing, invocation, async () => {
-      if (result.is === "failed")
-        await this.#storeFailure(invocation, result.failure.text, { queue, variant, closing });
       const nowMs = fleet.clock.epochMs();
       const topic = result.is === "completed" ? invocation.topics.success : invocation.topics.error;
       const posted =
         topic === null ? null : await this.#options.outbox?.post(topic, resultMessage(invocation, result, nowMs));
-      if (topic !== null && (posted ?? null) === null) queue.metrics.record(variant, "NotificationFailures", 1);
       const { asyncInvocations, asyncPayloads } = store.kinds;
       await store.write([
         asyncInvocations.delete(entry.key, "any"),
@@ -64,6 +65,7 @@ export class AsyncEndings {
         ...(posted?.changes ?? []),
       ]);
       posted?.written();
+      if (topic !== null && (posted ?? null) === null) queue.metrics.record(variant, "NotificationFailures", 1);
     });
     queue.waiting.end(entry);
     queue.metrics.record(variant, "InvocationsProcessed", 1);
@@ -91,7 +93,7 @@ export class AsyncEndings {
       });
     } catch (error) {
       // A bucket that is not there now is told, and not waited for.
-      if (!(error instanceof AwsError)) throw error;
+      if (!(error instanceof AwsError) || diskFault(error) !== null) throw error;
       queue.metrics.record(variant, "ResponseUploadFailures", 1);
       fleet.logger.warning("a failure could not be stored", { place: urlOf(failure), error: error.message });
     }

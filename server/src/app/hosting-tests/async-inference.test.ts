@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { AwsError } from "../../base/index.ts";
 import { eventually } from "../../base/eventually-fixture.ts";
 import { AsyncBench, bucket, paths } from "./async-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
@@ -176,10 +177,36 @@ test("a disk that is full for a while when an answer is stored has the request r
   bench.store.put = (...args) => {
     if (refusalCount === 0) return put(...args);
     refusalCount -= 1;
-    return Promise.reject(Object.assign(new Error("no space left"), { code: "ENOSPC", syscall: "write" }));
+    return Promise.reject(fullDisk());
   };
   const ticket = await bench.ask("q", "fine");
   assert.equal((await bench.result(ticket)).ok, true);
   const runs = (await readFile(join(bench.directory, "runs"), "utf8")).trim().split("\n").length;
   assert.deepEqual([refusalCount, runs], [0, 3]);
 });
+
+test("a disk that is full for a while when a failure is stored costs time, and neither the failure nor a wrong count", async () => {
+  const absent = { ErrorTopic: "arn:aws:sns:us-east-1:000000000000:absent" };
+  await using bench = await AsyncBench.open();
+  await bench.deploy("q", { OutputConfig: { ...paths, NotificationConfig: absent } });
+  const put = bench.store.put.bind(bench.store);
+  let refusalCount = 2;
+  bench.store.put = (...args) => {
+    if (refusalCount === 0) return put(...args);
+    refusalCount -= 1;
+    return Promise.reject(fullDisk());
+  };
+  const result = await bench.result(await bench.ask("q", "fail"));
+  assert.equal(result.ok, false);
+  assert.match(result.text, /the model is not well/);
+  const sum = (name: string) => bench.sums.get(`q v ${name}`);
+  await eventually(() => sum("InvocationsProcessed") === 1);
+  assert.deepEqual([refusalCount, sum("ResponseUploadFailures"), sum("NotificationFailures")], [0, undefined, 1]);
+});
+
+/** What the object store throws on a full disk. */
+function fullDisk(): AwsError {
+  const cause = Object.assign(new Error("no space left"), { code: "ENOSPC", syscall: "write" });
+  const text = "There is no space left where the objects are kept";
+  return new AwsError("InsufficientStorage", text, { cause, statusFallback: 507 });
+}

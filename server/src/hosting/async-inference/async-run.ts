@@ -182,7 +182,8 @@ async function store(
     source.destroy();
     // An error of the answer itself is not one of the store.
     if (answer.fault !== null) throw answer.fault;
-    if (output !== null && error instanceof AwsError) {
+    // A full disk is waited for.
+    if (output !== null && error instanceof AwsError && diskFault(error) === null) {
       record("ResponseUploadFailures", 1);
       const text = `Unable to upload the output to ${urlOf(output)}: ${error.code}: ${error.message}`;
       throw new Unusable(text, { cause: error });
