@@ -98,17 +98,17 @@ export class AlarmStore {
   }
 
   async #items(name: string): Promise<readonly HistoryItem[]> {
-    return (await this.#found<readonly HistoryItem[]>(historyKind, name)) ?? [];
+    return ((await this.#found(historyKind, name)) as readonly HistoryItem[] | null) ?? [];
   }
 
   async #goneItems(name: string): Promise<readonly HistoryItem[]> {
-    return (await this.#found<GoneRecord>(goneKind, name))?.items ?? [];
+    return ((await this.#found(goneKind, name)) as GoneRecord | null)?.items ?? [];
   }
 
-  async #found<Value>(of: string, name: string): Promise<Value | null> {
+  async #found(of: string, name: string): Promise<unknown> {
     const { documents, logger } = this.#options;
     const found = await documents.get(of, name);
-    return found === null ? null : readJson<Value>(found, logger);
+    return found === null ? null : readJson(found, logger);
   }
 
   async *#listed<Value>(of: string): AsyncGenerator<Value, void, void> {

@@ -221,7 +221,7 @@ export class Deliveries implements AsyncDisposable {
   async #deliver(key: string, closing: AbortSignal): Promise<number | null> {
     const { documents, clock, written, limits, send, record, ended, logger } = this.#options;
     const found = await documents.get(kind, key);
-    const delivery = found === null ? null : readJson<Delivery>(found, logger);
+    const delivery = found === null ? null : (readJson(found, logger) as Delivery | null);
     if (delivery === null) return null;
     const ready = written(delivery);
     if (ready === null) {

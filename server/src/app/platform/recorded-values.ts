@@ -15,7 +15,7 @@ export class RecordedValues<Value> {
 
   async get(key: string): Promise<Value | null> {
     const found = await this.#documents.get(this.#kind, key);
-    return found === null ? null : readJson(found, this.#logger);
+    return found === null ? null : (readJson(found, this.#logger) as Value | null);
   }
 
   async all(): Promise<readonly Value[]> {
