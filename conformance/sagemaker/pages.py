@@ -8,6 +8,7 @@ Everything comes from the environment that `galatea env` prints.
 import datetime
 import io
 import json
+import time
 
 import boto3
 from archives import archive, doubling
@@ -21,6 +22,7 @@ GROUP = {"logGroupName": "/pages/group"}
 NAMES = ["page-%d" % number for number in range(4)]
 TRUST = json.dumps({"Version": "2012-10-17", "Statement": []})
 POLICY = json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]})
+READER, WRITER = ("arn:aws:iam::aws:policy/AmazonS3%sAccess" % kind for kind in ("ReadOnly", "Full"))
 ALARM = {
     "Namespace": "Pages",
     "MetricName": "one",
@@ -175,6 +177,61 @@ def walk(row):
         row["drop"](name)
 
 
+def of_texts():
+    """Tokens of CloudWatch Logs and markers of IAM: garbage, another listing's, and one of another question."""
+    now = int(time.time() * 1000)
+    lines = [{"timestamp": now, "message": "line %d" % number} for number in range(2)]
+    filters = [{"metricName": "m", "metricNamespace": "Pages", "metricValue": "1"}]
+    iam.attach_role_policy(RoleName="pages", PolicyArn=READER)
+    iam.attach_role_policy(RoleName="pages", PolicyArn=WRITER)
+    for name in NAMES[:2]:
+        logs.create_log_group(logGroupName=name)
+        logs.create_log_stream(logStreamName=name, **GROUP)
+        logs.put_log_events(logStreamName=name, logEvents=lines, **GROUP)
+        logs.put_metric_filter(filterName=name, filterPattern="", metricTransformations=filters, **GROUP)
+        iam.create_role(RoleName=name, Path="/pages/", AssumeRolePolicyDocument=TRUST)
+        iam.put_role_policy(RoleName="pages", PolicyName=name, PolicyDocument=POLICY)
+        logs.start_query(queryString="fields @message", startTime=0, endTime=1, **GROUP)
+    simulated = {"PolicySourceArn": iam.get_role(RoleName="pages")["Role"]["Arn"], "ActionNames": ["s3:Get", "s3:Put"]}
+    length = {"logs": "limit", "iam": "MaxItems"}
+    rows = [
+        ("logs.DescribeLogGroups", {}, {"logGroupNamePrefix": "page-"}),
+        ("logs.DescribeLogStreams", GROUP, {**GROUP, "descending": True}),
+        ("logs.DescribeLogStreams", {**GROUP, "orderBy": "LastEventTime"}, GROUP),
+        ("logs.FilterLogEvents", GROUP, {**GROUP, "filterPattern": "line"}),
+        ("logs.DescribeMetricFilters", GROUP, {}),
+        ("logs.DescribeQueries", {}, GROUP),
+        ("iam.ListRoles", {"PathPrefix": "/pages/"}, {}),
+        ("iam.ListRolePolicies", {"RoleName": "pages"}, {"RoleName": NAMES[0]}),
+        ("iam.ListAttachedRolePolicies", {"RoleName": "pages"}, {"RoleName": NAMES[0]}),
+        ("iam.SimulatePrincipalPolicy", simulated, {**simulated, "ActionNames": ["s3:Put", "s3:Get"]}),
+    ]
+    given_by = {}
+    for operation, given, other in rows:
+        service, name = operation.split(".")
+        ask = getattr(SERVICES[service], xform_name(name))
+        member, code = ("nextToken", "InvalidParameterException") if service == "logs" else ("Marker", "ValidationError")
+        limit = "maxResults" if name == "DescribeQueries" else length[service]
+        token = ask(**given, **{limit: 1})[member]
+        right = member not in ask(**given, **{member: token})
+        proven("%s takes its own token, with another length too" % operation, right)
+        for kind, asked, wrong in (
+            ("that is garbage", given, "garbage"),
+            ("of another question", other, token),
+            ("of another listing", given, given_by.get(service, "AAAA")),
+        ):
+            call = lambda: code_of(operation, **asked, **{member: wrong})
+            answers("%s refuses a token %s" % (operation, kind), call, code)
+        given_by[service] = token
+    asked = {"logStreamName": NAMES[0], "startFromHead": True, **GROUP}
+    token = logs.get_log_events(limit=1, **asked)["nextForwardToken"]
+    found = logs.get_log_events(nextToken=token, startTime=now, **asked)["events"]
+    proven("GetLogEvents goes on from its token with other times", [each["message"] for each in found] == ["line 1"])
+    for kind, stream, wrong in (("that is garbage", NAMES[0], "f/garbage"), ("of another stream", NAMES[1], token)):
+        call = lambda: code_of("logs.GetLogEvents", nextToken=wrong, **{**asked, "logStreamName": stream})
+        answers("GetLogEvents refuses a token %s" % kind, call, "InvalidParameterException")
+
+
 def code_of(operation, **given):
     service, name = operation.split(".")
     try:
@@ -240,4 +297,5 @@ scaling.register_scalable_target(MinCapacity=1, MaxCapacity=2, **TARGET)
 for each in LISTINGS:
     walk(each)
 tokens()
+of_texts()
 finish()

@@ -1,4 +1,5 @@
 import { AwsError, type Clock } from "../../../base/index.ts";
+import { pageAfter } from "../../wire/index.ts";
 import type { IdentityStore } from "./identity-store.ts";
 
 export interface IamOptions {
@@ -34,19 +35,29 @@ export function encodeDocument(document: string): string {
   );
 }
 
-/** A page in the order of names; its marker is the last name of the page before. */
+const pageDefault = 100;
+const pageMax = 1000;
+
+interface PageInput {
+  readonly Marker?: string;
+  readonly MaxItems?: number;
+}
+
+/** A page in the order of keys, and the marker of the next one. */
 export function pageOf<Item>(
   items: readonly Item[],
   keyOf: (item: Item) => string,
-  { Marker, MaxItems = 100 }: { readonly Marker?: string; readonly MaxItems?: number },
+  { operation, input }: { readonly operation: string; readonly input: PageInput },
 ): { readonly items: readonly Item[]; readonly IsTruncated: boolean; readonly Marker: string | undefined } {
   const sorted = items.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : keyOf(a) > keyOf(b) ? 1 : 0));
-  const rest = Marker === undefined ? sorted : sorted.filter((item) => keyOf(item) > Marker);
-  const page = rest.slice(0, MaxItems);
-  const last = page.at(-1);
-  const isTruncated = last !== undefined && rest.length > page.length;
-  return { items: page, IsTruncated: isTruncated, Marker: isTruncated ? keyOf(last) : undefined };
+  const { Marker: token, MaxItems: countMax = pageDefault } = input;
+  const asked = { countMax, pageMax, token, listing: { operation, input }, refusal: invalidMarker };
+  const { page, next } = pageAfter(sorted, keyOf, asked);
+  return { items: page, IsTruncated: next !== undefined, Marker: next };
 }
+
+/** The error for a marker that the listing did not give. */
+export const invalidMarker = (): AwsError => new AwsError("ValidationError", "Invalid Marker.");
 
 export function quota(name: string, max: number): AwsError {
   return new AwsError("LimitExceeded", `Cannot exceed quota for ${name}: ${max}`);

@@ -51,7 +51,10 @@ function attachedRows(options: IamOptions): AttachedRows {
       resource: roleArn,
       async handle(input) {
         const role = await existingRole(options, input.RoleName);
-        const { items, ...page } = pageOf(role.attachedPolicyArns, (arn) => arn, input);
+        const { items, ...page } = pageOf(role.attachedPolicyArns, (arn) => arn, {
+          operation: "ListAttachedRolePolicies",
+          input,
+        });
         const attached = items.map((arn) => ({ PolicyArn: arn, PolicyName: arn.slice(arn.lastIndexOf("/") + 1) }));
         return { AttachedPolicies: attached, ...page };
       },
@@ -90,7 +93,10 @@ function inlineRows(options: IamOptions): InlineRows {
       resource: roleArn,
       async handle(input) {
         const role = await existingRole(options, input.RoleName);
-        const { items, ...page } = pageOf(Object.keys(role.inlinePolicies), (name) => name, input);
+        const { items, ...page } = pageOf(Object.keys(role.inlinePolicies), (name) => name, {
+          operation: "ListRolePolicies",
+          input,
+        });
         return { PolicyNames: items, ...page };
       },
     },

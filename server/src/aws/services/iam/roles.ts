@@ -73,7 +73,7 @@ export function roleRows(
       resource: (input, { accountId }) => `arn:aws:iam::${accountId}:role${input.PathPrefix ?? "/"}`,
       async handle(input) {
         const roles = (await store.roles()).filter((role) => role.path.startsWith(input.PathPrefix ?? "/"));
-        const { items, ...page } = pageOf(roles, (role) => role.name, input);
+        const { items, ...page } = pageOf(roles, (role) => role.name, { operation: "ListRoles", input });
         return { Roles: items.map(printRole), ...page };
       },
     },

@@ -1,5 +1,6 @@
 import { AwsError } from "../../../base/index.ts";
-import type { IamOptions } from "./iam-words.ts";
+import { pageToken, placeOfToken } from "../../wire/index.ts";
+import { invalidMarker, type IamOptions } from "./iam-words.ts";
 import { existingRole } from "./roles.ts";
 import type { IamRows } from "./rows.ts";
 
@@ -14,13 +15,14 @@ export function simulationRows(options: IamOptions): Pick<IamRows, "SimulatePrin
     SimulatePrincipalPolicy: {
       action: "iam:SimulatePrincipalPolicy",
       resource: (input) => input.PolicySourceArn,
-      async handle({ PolicySourceArn: arn, ActionNames: actions, ResourceArns: resources = ["*"], ...page }) {
+      async handle(input) {
+        const { PolicySourceArn: arn, ActionNames: actions, ResourceArns: resources = ["*"], Marker, MaxItems } = input;
+        const listing = { operation: "SimulatePrincipalPolicy", input };
         const role = await existingRole(options, arn.slice(arn.lastIndexOf("/") + 1));
         if (role.arn !== arn) throw new AwsError("NoSuchEntity", `The role with name ${arn} cannot be found.`);
-        const start = Number(page.Marker ?? 0);
+        const start = Marker === undefined ? 0 : Number(placeOfToken(listing, Marker, invalidMarker));
         const total = actions.length * resources.length;
-        if (!Number.isSafeInteger(start) || start < 0) throw new AwsError("InvalidInput", "Marker is not one of ours.");
-        const end = Math.min(total, start + Math.min(page.MaxItems ?? pageMax, pageMax));
+        const end = Math.min(total, start + Math.min(MaxItems ?? pageMax, pageMax));
         const results = [];
         for (let at = start; at < end; at++) {
           results.push({
@@ -32,7 +34,11 @@ export function simulationRows(options: IamOptions): Pick<IamRows, "SimulatePrin
           });
         }
         const isTruncated = end < total;
-        return { EvaluationResults: results, IsTruncated: isTruncated, Marker: isTruncated ? String(end) : undefined };
+        return {
+          EvaluationResults: results,
+          IsTruncated: isTruncated,
+          Marker: isTruncated ? pageToken(listing, String(end)) : undefined,
+        };
       },
     },
   };

@@ -1,4 +1,3 @@
-import { AwsError } from "../../../base/index.ts";
 import type { LogStore, LogStoreEvent } from "./log-store.ts";
 import { MatchedLength } from "./matched-length.ts";
 
@@ -10,7 +9,8 @@ export interface FilterRequest {
   readonly endTimeMs: number | null;
   readonly matches: (message: string) => boolean;
   readonly eventsMax: number;
-  readonly token: string | null;
+  /** The place of the last event of the page before. */
+  readonly after: string | null;
   /** Waits for the call's next turn of the event loop. */
   readonly turn: () => Promise<void>;
 }
@@ -28,12 +28,12 @@ const eventsPerRead = 2000;
 /** Held beyond a page before they are put in order. */
 const addedMax = 2000;
 
-/** Matching events of several streams in one order of time. A page's token is the place of its last event. */
+/** Matching events of several streams in one order of time; the place of the page's last event where there are more. */
 export async function filterEvents(
   store: LogStore,
   request: FilterRequest,
-): Promise<{ readonly events: readonly FilteredEvent[]; readonly nextToken: string | null }> {
-  const after = request.token === null ? null : placeOf(request.token);
+): Promise<{ readonly events: readonly FilteredEvent[]; readonly next: string | null }> {
+  const after = request.after === null ? null : placeOf(request.after);
   const page = new PageInOrder(request.eventsMax);
   const matched = new MatchedLength();
   for (const stream of request.streams) {
@@ -45,7 +45,7 @@ export async function filterEvents(
   }
   const { events, isTruncated } = page.end();
   const last = events.at(-1);
-  return { events, nextToken: last === undefined || !isTruncated ? null : tokenOf(last) };
+  return { events, next: last === undefined || !isTruncated ? null : textOf(last) };
 }
 
 async function* eventsOf(
@@ -107,16 +107,11 @@ class PageInOrder {
   }
 }
 
-const tokenOf = ({ timestampMs, id, stream }: Place): string =>
-  Buffer.from(`${timestampMs} ${id} ${stream}`).toString("base64url");
+const textOf = ({ timestampMs, id, stream }: Place): string => JSON.stringify([timestampMs, id, stream]);
 
-function placeOf(token: string): Place {
-  const match = /^(\d{1,15}) (\S{1,64}) (.+)$/s.exec(Buffer.from(token, "base64url").toString("utf8"));
-  const [, timestampMs, id, stream] = match ?? [];
-  if (id === undefined || stream === undefined) {
-    throw new AwsError("InvalidParameterException", "The specified nextToken is invalid.");
-  }
-  return { timestampMs: Number(timestampMs), id, stream };
+function placeOf(text: string): Place {
+  const [timestampMs, id, stream] = JSON.parse(text) as [number, string, string];
+  return { timestampMs, id, stream };
 }
 
 function compare(a: Place, b: Place): number {

@@ -1,5 +1,5 @@
 import { AwsError } from "../../../base/index.ts";
-import type { CallContext } from "../../wire/index.ts";
+import type { CallContext, PageQuery } from "../../wire/index.ts";
 
 const namesPerPage = 50;
 
@@ -18,23 +18,19 @@ export function groupOf({ logGroupName, logGroupIdentifier }: NamedGroup): strin
   return /^arn:[^:]*:logs:[^:]*:[^:]*:log-group:([^:]+)/.exec(given)?.[1] ?? given;
 }
 
-interface PageRequest {
-  readonly limit?: number;
-  readonly nextToken?: string;
-  readonly isDescending?: boolean;
+/** The page of a listing that is asked for. */
+export function pageQuery(
+  operation: string,
+  input: { readonly limit?: number; readonly nextToken?: string },
+  isDescending = false,
+): PageQuery {
+  const { limit: countMax, nextToken: token } = input;
+  const listing = { operation, input };
+  return { countMax, pageMax: namesPerPage, token, isDescending, listing, refusal: invalidToken };
 }
 
-/** A page's token is the key of its last item: stable while others come and go. */
-export function pageBy<Item>(items: readonly Item[], keyOf: (item: Item) => string, request: PageRequest) {
-  const { limit = namesPerPage, nextToken, isDescending = false } = request;
-  const rest =
-    nextToken === undefined
-      ? items
-      : items.filter((item) => (isDescending ? keyOf(item) < nextToken : keyOf(item) > nextToken));
-  const page = rest.slice(0, limit);
-  const last = page.at(-1);
-  return { items: page, nextToken: last !== undefined && rest.length > page.length ? keyOf(last) : undefined };
-}
+/** The error for a token that the listing did not give. */
+export const invalidToken = (): AwsError => invalid("The specified nextToken is invalid.");
 
 export function arnPrefix({ region, accountId }: CallContext): string {
   return `arn:aws:logs:${region}:${accountId}:log-group:`;

@@ -1,8 +1,8 @@
 import { AwsError, type Clock } from "../../../base/index.ts";
 import type { LogsInputs, LogsOperations } from "../../spec/gen/logs.ts";
-import { anyResource, type CallContext, type OperationRows, type RefusedMember } from "../../wire/index.ts";
+import { anyResource, pageAfter, type CallContext, type OperationRows, type RefusedMember } from "../../wire/index.ts";
 import { readFilterPattern } from "./filter-pattern.ts";
-import { arnPrefix, pageBy } from "./log-names.ts";
+import { arnPrefix, pageQuery } from "./log-names.ts";
 import type { LogStore } from "./log-store.ts";
 import { extractedValues, type MetricFilterRecord } from "./metric-filter.ts";
 import type { MetricFilters } from "./metric-filters.ts";
@@ -102,8 +102,9 @@ function describe(filters: MetricFilters, input: LogsInputs["DescribeMetricFilte
     .filter((filter) => filter.name.startsWith(prefix ?? ""))
     .filter(({ metric }) => metricName === undefined || metric.name === metricName)
     .filter(({ metric }) => metricNamespace === undefined || metric.namespace === metricNamespace);
-  const page = pageBy(found, (filter) => JSON.stringify([filter.group, filter.name]), input);
-  return { metricFilters: page.items.map(printFilter), nextToken: page.nextToken };
+  const keyOf = (filter: MetricFilterRecord) => JSON.stringify([filter.group, filter.name]);
+  const { page, next } = pageAfter(found, keyOf, pageQuery("DescribeMetricFilters", input));
+  return { metricFilters: page.map(printFilter), nextToken: next };
 }
 
 function printFilter({ group, name, pattern, createdMs, metric }: MetricFilterRecord) {

@@ -1,9 +1,9 @@
 import { AwsError } from "../../../base/index.ts";
 import { parseQuery, QueryError, rowsMax } from "../../../insights/index.ts";
 import type { LogsInputs, LogsOperations } from "../../spec/gen/logs.ts";
-import { anyResource, type CallContext, type OperationRows } from "../../wire/index.ts";
+import { anyResource, pageAfter, type CallContext, type OperationRows } from "../../wire/index.ts";
 import type { LogQueries, LogQuery } from "./log-queries.ts";
-import { arnPrefix, groupOf, pageBy } from "./log-names.ts";
+import { arnPrefix, groupOf, invalidToken } from "./log-names.ts";
 import type { LogStore } from "./log-store.ts";
 
 export interface QueryParts {
@@ -121,14 +121,12 @@ function describe(queries: LogQueries, input: LogsInputs["DescribeQueriesRequest
     .filter(({ asked }) => input.logGroupName === undefined || asked.groups.includes(input.logGroupName));
   const keyOf = (query: LogQuery) => `${String(query.createdMs).padStart(15, "0")} ${query.id}`;
   const newestFirst = wanted.toSorted((a, b) => (keyOf(a) < keyOf(b) ? 1 : -1));
-  const { nextToken, maxResults: limit = queriesPerPage } = input;
-  const page = pageBy(newestFirst, keyOf, {
-    limit,
-    isDescending: true,
-    ...(nextToken === undefined ? {} : { nextToken }),
-  });
+  const { nextToken: token, maxResults: countMax } = input;
+  const listing = { operation: "DescribeQueries", input };
+  const asked = { countMax, pageMax: queriesPerPage, token, isDescending: true, listing, refusal: invalidToken };
+  const { page, next } = pageAfter(newestFirst, keyOf, asked);
   return {
-    queries: page.items.map(({ id, asked, state, createdMs, endedMs, statistics }) => ({
+    queries: page.map(({ id, asked, state, createdMs, endedMs, statistics }) => ({
       queryLanguage: language,
       queryId: id,
       queryString: asked.text,
@@ -138,7 +136,7 @@ function describe(queries: LogQueries, input: LogsInputs["DescribeQueriesRequest
       queryDuration: endedMs === null ? undefined : endedMs - createdMs,
       bytesScanned: statistics.bytesScanned,
     })),
-    nextToken: page.nextToken,
+    nextToken: next,
   };
 }
 

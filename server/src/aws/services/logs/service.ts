@@ -2,10 +2,19 @@ import { AwsError, type Clock } from "../../../base/index.ts";
 import logs from "../../spec/gen/logs.json" with { type: "json" };
 import type { LogsInputs, LogsOperations } from "../../spec/gen/logs.ts";
 import { asServiceModel } from "../../spec/index.ts";
-import type { CallContext, ModelledService, OperationRows, RefusedMember } from "../../wire/index.ts";
+import {
+  pageAfter,
+  pageToken,
+  placeOfToken,
+  type CallContext,
+  type Listing,
+  type ModelledService,
+  type OperationRows,
+  type RefusedMember,
+} from "../../wire/index.ts";
 import { filterEvents } from "./filter-events.ts";
 import { parseFilterPattern } from "./filter-pattern.ts";
-import { arnPrefix, groupOf, pageBy, type NamedGroup } from "./log-names.ts";
+import { arnPrefix, groupOf, invalidToken, pageQuery, type NamedGroup } from "./log-names.ts";
 import type { LogQueries } from "./log-queries.ts";
 import { queryOperations } from "./query-operations.ts";
 import type { MetricFilters } from "./metric-filters.ts";
@@ -181,8 +190,8 @@ async function describeGroups(
   const wanted = names.filter(
     (name) => (pattern === undefined || name.includes(pattern)) && (named?.has(name) ?? true),
   );
-  const page = pageBy(wanted, (name) => name, input);
-  const groups = await Promise.all(page.items.map((name) => store.group(name)));
+  const { page, next } = pageAfter(wanted, (name) => name, pageQuery("DescribeLogGroups", input));
+  const groups = await Promise.all(page.map((name) => store.group(name)));
   return {
     logGroups: groups
       .filter((group) => group !== null)
@@ -190,7 +199,7 @@ async function describeGroups(
         ...printGroup(group, context),
         metricFilterCount: metricFilters.countOf(group.name),
       })),
-    nextToken: page.nextToken,
+    nextToken: next,
   };
 }
 
@@ -231,9 +240,10 @@ async function describeStreams(store: LogStore, input: LogsInputs["DescribeLogSt
 async function streamsByName(store: LogStore, group: string, input: LogsInputs["DescribeLogStreamsRequest"]) {
   const names = await store.streamNames(group, input.logStreamNamePrefix ?? "");
   const isDescending = input.descending === true;
-  const page = pageBy(isDescending ? names.toReversed() : names, (name) => name, { ...input, isDescending });
-  const streams = await Promise.all(page.items.map((name) => store.stream(group, name)));
-  return { streams: streams.filter((stream) => stream !== null), nextToken: page.nextToken };
+  const inOrder = isDescending ? names.toReversed() : names;
+  const { page, next } = pageAfter(inOrder, (name) => name, pageQuery("DescribeLogStreams", input, isDescending));
+  const streams = await Promise.all(page.map((name) => store.stream(group, name)));
+  return { streams: streams.filter((stream) => stream !== null), nextToken: next };
 }
 
 async function streamsByTime(
@@ -255,17 +265,21 @@ async function streamsByTime(
   const keyOf = ({ name, lastEventMs }: StoredStream) => `${String(lastEventMs ?? 0).padStart(15, "0")} ${name}`;
   const sorted = found.toSorted((a, b) => compare(keyOf(a), keyOf(b)));
   const isDescending = input.descending === true;
-  const page = pageBy(isDescending ? sorted.toReversed() : sorted, keyOf, { ...input, isDescending });
-  return { streams: page.items, nextToken: page.nextToken };
+  const inOrder = isDescending ? sorted.toReversed() : sorted;
+  const { page, next } = pageAfter(inOrder, keyOf, pageQuery("DescribeLogStreams", input, isDescending));
+  return { streams: page, nextToken: next };
 }
 
 async function getEvents(store: LogStore, input: LogsInputs["GetLogEventsRequest"], nowMs: number) {
-  const page = await store.read(groupOf(input), input.logStreamName, {
+  const group = groupOf(input);
+  // A place in a stream, from which may be gone on with other times and in the other direction.
+  const listing = { operation: "GetLogEvents", input: { group, stream: input.logStreamName } };
+  const page = await store.read(group, input.logStreamName, {
     startTimeMs: input.startTime ?? null,
     endTimeMs: input.endTime ?? null,
     startFromHead: input.startFromHead ?? false,
     eventsMax: input.limit ?? eventsPerPage,
-    token: input.nextToken ?? null,
+    token: input.nextToken === undefined ? null : storedToken(listing, input.nextToken),
   });
   return {
     events: page.events.map(({ timestampMs, message }) => ({
@@ -273,10 +287,19 @@ async function getEvents(store: LogStore, input: LogsInputs["GetLogEventsRequest
       message,
       ingestionTime: Math.min(timestampMs, nowMs),
     })),
-    nextForwardToken: page.forwardToken,
-    nextBackwardToken: page.backwardToken,
+    nextForwardToken: givenToken(listing, page.forwardToken),
+    nextBackwardToken: givenToken(listing, page.backwardToken),
   };
 }
+
+const directionLength = 2;
+
+/** A token of the store with its direction, `f/` or `b/`, before what ties it to the stream. */
+const givenToken = (listing: Listing, token: string) =>
+  token.slice(0, directionLength) + pageToken(listing, token.slice(directionLength));
+
+const storedToken = (listing: Listing, token: string) =>
+  token.slice(0, directionLength) + placeOfToken(listing, token.slice(directionLength), invalidToken);
 
 async function filter(
   store: LogStore,
@@ -293,14 +316,15 @@ async function filter(
   if (wanted !== null && streams.length < wanted.size) {
     throw new AwsError("ResourceNotFoundException", "The specified log stream does not exist.");
   }
-  const { events, nextToken } = await filterEvents(store, {
+  const listing = { operation: "FilterLogEvents", input };
+  const { events, next } = await filterEvents(store, {
     group,
     streams: streams.slice(0, searchedStreamsMax),
     startTimeMs: input.startTime ?? 0,
     endTimeMs: input.endTime === undefined ? null : input.endTime + 1,
     matches: parseFilterPattern(input.filterPattern ?? ""),
     eventsMax: input.limit ?? eventsPerPage,
-    token: input.nextToken ?? null,
+    after: input.nextToken === undefined ? null : placeOfToken(listing, input.nextToken, invalidToken),
     turn,
   });
   return {
@@ -312,7 +336,7 @@ async function filter(
       eventId: `${id}${stream}`,
     })),
     searchedLogStreams: [],
-    nextToken: nextToken ?? undefined,
+    nextToken: next === null ? undefined : pageToken(listing, next),
   };
 }
 
