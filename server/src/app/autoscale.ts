@@ -5,10 +5,10 @@ import {
   LoadError,
   chartPage,
   parsePlan,
-  readSeries,
+  readTable,
   simulateScaling,
   chartText,
-  type Load,
+  type Source,
 } from "./simulation/index.ts";
 
 /** `galatea autoscale simulate`: prints what a policy would do, and writes it as a page. 1 for what cannot be read or is refused. */
@@ -16,8 +16,7 @@ export async function autoscale(options: AutoscaleOptions): Promise<number> {
   try {
     const simulation = await simulateScaling({
       ...options,
-      load: await loadOf(options),
-      isRequests: options.plan !== null,
+      source: await sourceOf(options),
       policy: await jsonOf(options.policyFile),
       alarm: options.alarmFile === null ? null : await jsonOf(options.alarmFile),
     });
@@ -36,8 +35,16 @@ export async function autoscale(options: AutoscaleOptions): Promise<number> {
   }
 }
 
-async function loadOf({ plan, seriesFile, recordedInstances }: AutoscaleOptions): Promise<Load> {
-  return plan === null ? readSeries(await readFile(seriesFile, "utf8"), recordedInstances) : parsePlan(plan);
+async function sourceOf(options: AutoscaleOptions): Promise<Source> {
+  const { plan, seriesFile, metricPerLoad, recordedInstances: instanceCount, totals, instanceCounts } = options;
+  if (plan !== null) return { kind: "planned", load: parsePlan(plan), metricPerLoad };
+  return {
+    kind: "recorded",
+    table: readTable(await readFile(seriesFile, "utf8")),
+    instanceCount,
+    totals,
+    instanceCounts,
+  };
 }
 
 async function jsonOf(path: string): Promise<object> {

@@ -115,6 +115,10 @@ export interface AutoscaleOptions {
   readonly plan: string | null;
   readonly seriesFile: string;
   readonly recordedInstances: number;
+  /** Metrics of the series that do not go with the number of instances. */
+  readonly totals: readonly string[];
+  /** Metrics of the policy that are the number of instances. */
+  readonly instanceCounts: readonly string[];
   readonly metricPerLoad: number;
   readonly minCapacity: number;
   readonly maxCapacity: number;

@@ -14,7 +14,18 @@ export const autoscaleFlags: readonly Flag[] = [
   {
     name: "series",
     kind: "string",
-    about: "file of a recorded metric: CSV of times and values, or an answer of GetMetricData or GetMetricStatistics",
+    about:
+      "file of recorded metrics: CSV of times and values, with a line of names such as time,m1,m2 where the policy has several, or an answer of GetMetricData or GetMetricStatistics",
+  },
+  {
+    name: "totals",
+    kind: "string",
+    about: "of a series: metrics that are the same however many instances there are, such as a backlog: m1,m2",
+  },
+  {
+    name: "instance-counts",
+    kind: "string",
+    about: "of a series: metrics that are the number of instances in service, and need no column: m3",
   },
   {
     name: "recorded-instances",
@@ -55,7 +66,10 @@ export function autoscaleOptions({ values, given, positionals }: ParsedFlags): A
   if ((plan === null) === (seriesFile === null)) {
     throw new UsageError("galatea autoscale simulate takes a load: either --plan or --series FILE");
   }
-  if (given.has("recorded-instances") && plan !== null) throw new UsageError("--recorded-instances is of --series");
+  for (const flag of ["recorded-instances", "totals", "instance-counts"]) {
+    if (given.has(flag) && plan !== null) throw new UsageError(`--${flag} is of --series`);
+  }
+  const names = (flag: string) => (text(flag) ?? "").split(",").filter((name) => name !== "");
   const metricPerLoad = plan === null ? 1 : Number(text("metric-per-request"));
   if (!(metricPerLoad > 0 && Number.isFinite(metricPerLoad))) {
     throw new UsageError(
@@ -68,6 +82,8 @@ export function autoscaleOptions({ values, given, positionals }: ParsedFlags): A
     plan,
     seriesFile: seriesFile ?? "",
     recordedInstances: count("recorded-instances"),
+    totals: names("totals"),
+    instanceCounts: names("instance-counts"),
     metricPerLoad,
     minCapacity: count("min"),
     maxCapacity: count("max"),

@@ -5,11 +5,13 @@ import { ByteBudget, ByteLease, silentLogger, type Clock } from "../../base/inde
 import { MinuteSeries } from "../../metrics/index.ts";
 import { MemoryDocuments } from "../../records/index.ts";
 import { Scaling, scalingLimits, type ScalingActivity } from "../../scaling/index.ts";
-import { LoadError, type Load } from "./load.ts";
+import { LoadError } from "./load.ts";
+import { metricFeed, type Source } from "./metric-feed.ts";
 import { SimulatedVariant } from "./simulated-variant.ts";
+import { titleOf } from "./watched-metrics.ts";
 
 export interface SimulationAsked {
-  readonly load: Load;
+  readonly source: Source;
   /** As PutScalingPolicy takes it, or its configuration alone. */
   readonly policy: object;
   /** As PutMetricAlarm takes it: what runs a step policy. */
@@ -19,14 +21,11 @@ export interface SimulationAsked {
   readonly startCapacity: number;
   /** Until an instance that was asked for is in service. */
   readonly startupMs: number;
-  /** What a unit of load is on the metric, where all of it is one instance's. */
-  readonly metricPerLoad: number;
-  /** Whether the load is requests a second, of which the metric may count each. */
-  readonly isRequests: boolean;
 }
 
 export interface SimulatedMinute {
   readonly atMs: number;
+  /** Asked of all instances together: requests a second, or the first of the policy's metrics that was recorded. */
   readonly load: number;
   /** Of the minute, as the policy reads it; null where nothing was recorded. */
   readonly metric: number | null;
@@ -81,19 +80,12 @@ export async function simulateScaling(asked: SimulationAsked): Promise<Simulatio
   const alarm = alarms.list().find(({ definition }) => definition.actions.ALARM.includes(policy.arn))?.definition;
   if (alarm?.kind !== "metric") throw new LoadError("a step policy needs the alarm that runs it: --alarm FILE");
   const { watched } = alarm;
-  if (watched.kind !== "metric")
-    throw new LoadError("a simulation follows one metric, and not an expression over several");
-  const series = recorderOf(world.series, watched);
-  const counts = watched.metric.metricName.startsWith("Invocations") && asked.isRequests;
+  const feed = metricFeed(asked.source, { watched, series: world.series, tickMs });
   const minutes: SimulatedMinute[] = [];
   const never = new AbortController().signal;
-  for (let timeMs = 0; timeMs < asked.load.durationMs; timeMs += tickMs) {
+  for (let timeMs = 0; timeMs < feed.durationMs; timeMs += tickMs) {
     clock.nowMs = originMs + timeMs + tickMs / 2;
-    const load = asked.load.at(timeMs + tickMs / 2);
-    const share = variant.running === 0 ? 0 : load / variant.running;
-    // Each request counts as its instance's part of one; what is not asked is not counted.
-    if (!counts) series(share * asked.metricPerLoad);
-    else if (share > 0) series((share * tickMs) / 1000);
+    const load = feed.record({ timeMs: timeMs + tickMs / 2, nowMs: clock.nowMs, running: variant.running });
     clock.nowMs = originMs + timeMs + tickMs + afterTickMs;
     variant.advance();
     await nextTurn();
@@ -107,7 +99,7 @@ export async function simulateScaling(asked: SimulationAsked): Promise<Simulatio
   return {
     minutes,
     activities: activities.map((each) => ({ ...each, startMs: each.startMs - originMs })),
-    metricName: watched.metric.metricName,
+    metricName: titleOf(watched),
     targetValue: policy.type === "TargetTrackingScaling" ? policy.targetValue : alarm.threshold,
     minCapacity: asked.minCapacity,
     maxCapacity: asked.maxCapacity,
@@ -120,15 +112,14 @@ async function minuteOf(
   { load, endMs }: { readonly load: number; readonly endMs: number },
 ): Promise<SimulatedMinute> {
   const startMs = Math.floor(endMs / minuteMs) * minuteMs - minuteMs;
-  const values = await readValues({ ...watched, periodMs: minuteMs }, { startMs, endMs: startMs + minuteMs });
+  // Queries have periods of their own, of a minute or, of alarms, others: what they last came to is the minute's.
+  const [looked, fromMs] =
+    watched.kind === "metric"
+      ? [{ ...watched, periodMs: minuteMs }, startMs]
+      : [watched, Math.floor((startMs + minuteMs) / watched.periodMs - 1) * watched.periodMs];
+  const values = await readValues(looked, { startMs: fromMs, endMs: startMs + minuteMs });
   const { desired, running } = variant;
-  return { atMs: startMs - originMs, load, metric: values.get(startMs) ?? null, desired, running };
-}
-
-function recorderOf(series: MinuteSeries, watched: Extract<Watched, { readonly kind: "metric" }>) {
-  const { metric, unit, periodMs } = watched;
-  const recorder = series.recorder({ ...metric, unit: unit ?? "None" }, periodMs < minuteMs ? 10_000 : minuteMs);
-  return (value: number) => recorder.record(value);
+  return { atMs: startMs - originMs, load, metric: [...values.values()].at(-1) ?? null, desired, running };
 }
 
 type World = Awaited<ReturnType<typeof openWorld>>;

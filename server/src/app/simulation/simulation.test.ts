@@ -11,7 +11,7 @@ import {
   LoadError,
   chartPage,
   parsePlan,
-  readSeries,
+  readTable,
   simulateScaling,
   chartText,
   type SimulationAsked,
@@ -24,15 +24,13 @@ const predefined = {
 
 function asked(plan: string, policy: object, more: Partial<SimulationAsked> = {}): SimulationAsked {
   return {
-    load: parsePlan(plan),
+    source: { kind: "planned", load: parsePlan(plan), metricPerLoad: 1 },
     policy,
     alarm: null,
     minCapacity: 1,
     maxCapacity: 10,
     startCapacity: 1,
     startupMs: 60_000,
-    metricPerLoad: 1,
-    isRequests: true,
     ...more,
   };
 }
@@ -56,15 +54,14 @@ test("a load that grows and shrinks: out by what it takes and no further, in whe
 
 test("a customised metric of a recorded series, which several instances shared", async () => {
   const lines = Array.from({ length: 40 }, (_, index) => `${1_700_000_000 + index * 60},${index < 10 ? 20 : 75}`);
-  const load = readSeries(["time,value", ...lines].join("\n"), 2);
+  const table = readTable(["time,value", ...lines].join("\n"));
   const dimensions = [{ Name: "EndpointName", Value: "e" }];
   const metric = { Namespace: "/aws/sagemaker/Endpoints", MetricName: "GPUUtilization", Statistic: "Average" };
   const specification = { CustomizedMetricSpecification: { ...metric, Dimensions: dimensions, Unit: "Percent" } };
   const policy = { TargetValue: 60, ...specification };
   const simulation = await simulateScaling({
     ...asked("0-1m:1rps", policy),
-    load,
-    isRequests: false,
+    source: { kind: "recorded", table, instanceCount: 2, totals: [], instanceCounts: [] },
     startCapacity: 2,
   });
   assert.equal(simulation.metricName, "GPUUtilization");
@@ -78,8 +75,9 @@ test("a metric in points of ten seconds scales out within a minute, and in after
   const type = "SageMakerVariantConcurrentRequestsPerModelHighResolution";
   const policy = { TargetValue: 5, PredefinedMetricSpecification: { PredefinedMetricType: type } };
   // 0.2 s a request: 100 of them a second are 20 at a time.
-  const load = { metricPerLoad: 0.2, startupMs: 20_000 };
-  const simulation = await simulateScaling(asked("0-5m:10rps,5m-30m:100rps,30m-1h:10rps", policy, load));
+  const load = parsePlan("0-5m:10rps,5m-30m:100rps,30m-1h:10rps");
+  const source = { kind: "planned", load, metricPerLoad: 0.2 } as const;
+  const simulation = await simulateScaling(asked("0-1m:1rps", policy, { source, startupMs: 20_000 }));
   assert.equal(simulation.metricName, "ConcurrentRequestsPerModel");
   const [out, back, ...more] = simulation.activities.filter(({ notScaled }) => notScaled === null);
   assert.deepEqual(
@@ -177,32 +175,69 @@ test("plans and series that cannot be read are refused with what is wrong", () =
   refused(() => parsePlan("0-5:1rps"), /'5' has no unit/);
   refused(() => parsePlan("0-8d:1rps"), /seven days/);
   refused(() => parsePlan("0-1m:1.2.3rps"), /is no number/);
-  refused(() => readSeries("", 1), /no datapoints/);
-  refused(() => readSeries("time,value\nnow,1", 1), /line 2/);
-  refused(() => readSeries("{}", 1), /neither pairs/);
-  refused(() => readSeries("[1", 1), /not JSON/);
+  const points = (text: string, name = "value") => readTable(text).points(name);
+  refused(() => points(""), /no datapoints/);
+  refused(() => points("time,value\nnow,1"), /line 2 \(now,1\) is not a time and a number/);
+  refused(() => points("time,m1,m2\n1700000000,1,x", "m2"), /line 2 .* is not a time and a number/);
+  refused(() => readTable("1700000000,1,2"), /has to name them, such as time,m1,m2/);
+  refused(() => readTable("time,m1,m1\n"), /two columns of one name/);
+  refused(() => readTable("{}"), /neither pairs/);
+  refused(() => readTable("[1"), /not JSON/);
+  refused(() => readTable('[{"time":1}]'), /datapoint 1 of the series is not a time and a number/);
+  refused(() => points('[{"time":1,"m1":-1}]', "m1"), /datapoint 1 of the series is not a time and a number/);
 });
 
-test("series are read as CSV and in the forms of CloudWatch's answers", () => {
-  const start = "2026-01-01T00:00:00Z";
-  const next = "2026-01-01T00:01:00Z";
+test("series are read as CSV and in the forms of CloudWatch's answers, a metric and several", () => {
+  const [start, next] = ["2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"];
+  const [startMs, nextMs] = [Date.parse(start), Date.parse(next)];
   for (const text of [
     `time,value\n${start},10\n${next},20\n`,
+    `${start},10\n${next},20\n`,
     JSON.stringify([
-      [Date.parse(start) / 1000, 10],
-      [Date.parse(next), 20],
+      [startMs / 1000, 10],
+      [nextMs, 20],
     ]),
     JSON.stringify({ MetricDataResults: [{ Timestamps: [next, start], Values: [20, 10] }] }),
     JSON.stringify({
       Label: "x",
       Datapoints: [
-        { Timestamp: next, Sum: 20 },
-        { Timestamp: start, Sum: 10 },
+        { Timestamp: next, Sum: 20, Unit: "Count" },
+        { Timestamp: start, Sum: 10, Unit: "Count" },
       ],
     }),
   ]) {
-    const load = readSeries(text, 3);
-    assert.deepEqual([load.durationMs, load.at(0), load.at(59_999), load.at(60_000)], [120_000, 30, 30, 60], text);
+    const table = readTable(text);
+    assert.deepEqual(table.names, ["value"], text);
+    assert.deepEqual(
+      table.points("value"),
+      [
+        [startMs, 10],
+        [nextMs, 20],
+      ],
+      text,
+    );
+  }
+  for (const text of [
+    `time,m1,m2\n${start},10,\n${next},20,5\n`,
+    JSON.stringify([
+      { time: start, m1: 10 },
+      { time: next, m1: 20, m2: 5 },
+    ]),
+    JSON.stringify({
+      MetricDataResults: [
+        { Id: "m1", Timestamps: [next], Values: [20] },
+        { Id: "m2", Timestamps: [next], Values: [5] },
+        { Id: "m1", Timestamps: [start], Values: [10] },
+      ],
+    }),
+  ]) {
+    const table = readTable(text);
+    assert.deepEqual(table.names, ["m1", "m2"], text);
+    const expected = [
+      [startMs, 10],
+      [nextMs, 20],
+    ];
+    assert.deepEqual([table.points("m1"), table.points("m2")], [expected, [[nextMs, 5]]], text);
   }
   const ramp = parsePlan("0-10s:0..100rps,20s-30s:60rpm");
   assert.deepEqual([ramp.at(5000), ramp.at(15_000), ramp.at(25_000)], [50, 0, 1]);
