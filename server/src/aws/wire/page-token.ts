@@ -7,10 +7,9 @@ export interface Listing {
 }
 
 /** The members of inputs that say which page, and not what is listed. */
-const pageMembers = new Set([
-  ...["NextToken", "nextToken", "Marker"],
-  ...["MaxResults", "maxResults", "MaxRecords", "MaxDatapoints", "MaxItems", "limit"],
-]);
+const tokenMembers = ["NextToken", "nextToken", "Marker"];
+const lengthMembers = ["MaxResults", "maxResults", "MaxRecords", "MaxDatapoints", "MaxItems", "limit"];
+const pageMembers = new Set([...tokenMembers, ...lengthMembers]);
 const digestBytes = 9;
 
 /** The token of the page behind this place. It holds under any length of pages, and in the next life of the platform too. */
