@@ -49,7 +49,7 @@ function takeTerm(text: PatternText): Term {
   if (quoted !== undefined) return { sign, isIn: includes(quoted.replaceAll(/\\(.)/gs, "$1")) };
   const regex = text.match(/%((?:[^%\\]|\\.)+)%(?!\S)/s)?.[1];
   if (regex !== undefined) {
-    text.countRegex();
+    text.count("regular expressions");
     return { sign, isIn: parsePatternRegex(regex) };
   }
   const word = text.match(/[^\s"]\S*/)?.[0];

@@ -120,6 +120,9 @@ function selector(text: PatternText): readonly Step[] {
     );
   }
   if (steps.length === 0) throw invalidPattern(`a property expected behind $, ${text.place()}`);
+  const wildcardCount = steps.filter((step) => step === null).length;
+  if (wildcardCount > 1) throw invalidPattern(`a selector may have one wildcard, ${text.place()}`);
+  if (wildcardCount > 0) text.count("wildcards");
   return steps;
 }
 

@@ -1,6 +1,7 @@
 import { AwsError } from "../../../base/index.ts";
 
-const regexesMax = 2;
+/** What costs most to look for: as many as CloudWatch Logs allows of a pattern. */
+const countedMax = { "regular expressions": 2, wildcards: 3 } as const;
 
 export function invalidPattern(detail: string): AwsError {
   return new AwsError("InvalidParameterException", `Invalid filter pattern: ${detail}`);
@@ -10,7 +11,7 @@ export function invalidPattern(detail: string): AwsError {
 export class PatternText {
   readonly text: string;
   #at = 0;
-  #regexCount = 0;
+  readonly #counts = { "regular expressions": 0, wildcards: 0 };
 
   constructor(text: string) {
     this.text = text;
@@ -51,10 +52,10 @@ export class PatternText {
     return found;
   }
 
-  /** Throws for more than CloudWatch Logs allows of a pattern. */
-  countRegex(): void {
-    this.#regexCount += 1;
-    if (this.#regexCount > regexesMax) throw invalidPattern(`it may have ${regexesMax} regular expressions at most`);
+  /** Throws for one too many. */
+  count(what: keyof typeof countedMax): void {
+    this.#counts[what] += 1;
+    if (this.#counts[what] > countedMax[what]) throw invalidPattern(`it may have ${countedMax[what]} ${what} at most`);
   }
 
   /** For a sentence that says where something is wrong. */

@@ -31,7 +31,7 @@ function takeAnyValue(text: PatternText): PatternValue {
   if (quoted !== null) return { kind: "text", isLike: wildcards((quoted[1] ?? "").replaceAll(/\\(.)/gs, "$1")) };
   const regex = text.match(/%((?:[^%\\]|\\.)+)%/s);
   if (regex !== null) {
-    text.countRegex();
+    text.count("regular expressions");
     return { kind: "regex", isLike: parsePatternRegex(regex[1] ?? "") };
   }
   const word = text.match(/[^\s"%,&|(){}[\]=<>!]+/)?.[0];
