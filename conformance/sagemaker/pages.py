@@ -210,7 +210,9 @@ def of_texts():
     for operation, given, other in rows:
         service, name = operation.split(".")
         ask = getattr(SERVICES[service], xform_name(name))
-        member, code = ("nextToken", "InvalidParameterException") if service == "logs" else ("Marker", "ValidationError")
+        member, code = (
+            ("nextToken", "InvalidParameterException") if service == "logs" else ("Marker", "ValidationError")
+        )
         limit = "maxResults" if name == "DescribeQueries" else length[service]
         token = ask(**given, **{limit: 1})[member]
         right = member not in ask(**given, **{member: token})

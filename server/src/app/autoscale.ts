@@ -8,7 +8,7 @@ import {
   readTable,
   simulateScaling,
   chartText,
-  type Source,
+  type MetricSource,
 } from "./simulation/index.ts";
 
 /** `galatea autoscale simulate`: prints what a policy would do, and writes it as a page. 1 for what cannot be read or is refused. */
@@ -35,7 +35,7 @@ export async function autoscale(options: AutoscaleOptions): Promise<number> {
   }
 }
 
-async function sourceOf(options: AutoscaleOptions): Promise<Source> {
+async function sourceOf(options: AutoscaleOptions): Promise<MetricSource> {
   const { plan, seriesFile, metricPerLoad, recordedInstances: instanceCount, totals, instanceCounts } = options;
   if (plan !== null) return { kind: "planned", load: parsePlan(plan), metricPerLoad };
   return {

@@ -6,7 +6,7 @@ import { recordedMetrics, type Recorded } from "./recorded-metrics.ts";
 import { metricRecorder, watchedMetrics } from "./watched-metrics.ts";
 
 /** Where the metrics come from that a policy looks at. */
-export type Source =
+export type MetricSource =
   /** Requests a second; `metricPerLoad`: what one is on the metric, where all of it is one instance's. */
   | { readonly kind: "planned"; readonly load: Load; readonly metricPerLoad: number }
   | ({ readonly kind: "recorded" } & Recorded);
@@ -31,7 +31,7 @@ export interface FeedOptions {
 }
 
 /** Throws LoadError where the source is not of the metrics that are looked at. */
-export function metricFeed(source: Source, options: FeedOptions): MetricFeed {
+export function metricFeed(source: MetricSource, options: FeedOptions): MetricFeed {
   switch (source.kind) {
     case "planned":
       return plannedFeed(source, options);
@@ -43,7 +43,7 @@ export function metricFeed(source: Source, options: FeedOptions): MetricFeed {
 }
 
 function plannedFeed(
-  { load, metricPerLoad }: Source & { readonly kind: "planned" },
+  { load, metricPerLoad }: MetricSource & { readonly kind: "planned" },
   { watched, series, tickMs }: FeedOptions,
 ): MetricFeed {
   const metrics = watchedMetrics(watched);
@@ -71,7 +71,7 @@ function plannedFeed(
 }
 
 function recordedFeed(
-  recorded: Source & { readonly kind: "recorded" },
+  recorded: MetricSource & { readonly kind: "recorded" },
   { watched, series, tickMs }: FeedOptions,
 ): MetricFeed {
   const { durationMs, metrics } = recordedMetrics(watchedMetrics(watched), recorded);

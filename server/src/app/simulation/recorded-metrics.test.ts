@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MinuteSeries } from "../../metrics/index.ts";
 import { alarmValues } from "../../aws/index.ts";
-import { LoadError, readTable, simulateScaling, type SimulationAsked, type Source } from "./index.ts";
+import { LoadError, readTable, simulateScaling, type SimulationAsked, type MetricSource } from "./index.ts";
 
 const minuteMs = 60_000;
 const startMs = Date.UTC(2026, 0, 1);
@@ -28,8 +28,8 @@ const math = (TargetValue: number, Metrics: readonly object[]) => ({
   CustomizedMetricSpecification: { Metrics },
 });
 
-function asked(policy: object, text: string, more: Partial<Source & { readonly kind: "recorded" }> = {}) {
-  const source: Source = {
+function asked(policy: object, text: string, more: Partial<MetricSource & { readonly kind: "recorded" }> = {}) {
+  const source: MetricSource = {
     kind: "recorded",
     table: readTable(text),
     instanceCount: 1,

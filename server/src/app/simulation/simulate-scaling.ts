@@ -6,12 +6,12 @@ import { MinuteSeries } from "../../metrics/index.ts";
 import { MemoryDocuments } from "../../records/index.ts";
 import { Scaling, scalingLimits, type ScalingActivity } from "../../scaling/index.ts";
 import { LoadError } from "./load.ts";
-import { metricFeed, type Source } from "./metric-feed.ts";
+import { metricFeed, type MetricSource } from "./metric-feed.ts";
 import { SimulatedVariant } from "./simulated-variant.ts";
 import { titleOf } from "./watched-metrics.ts";
 
 export interface SimulationAsked {
-  readonly source: Source;
+  readonly source: MetricSource;
   /** As PutScalingPolicy takes it, or its configuration alone. */
   readonly policy: object;
   /** As PutMetricAlarm takes it: what runs a step policy. */

@@ -19,7 +19,7 @@ export function groupOf({ logGroupName, logGroupIdentifier }: NamedGroup): strin
 }
 
 /** The page of a listing that is asked for. */
-export function pageQuery(
+export function logPage(
   operation: string,
   input: { readonly limit?: number; readonly nextToken?: string },
   isDescending = false,

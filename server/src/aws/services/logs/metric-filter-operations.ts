@@ -2,7 +2,7 @@ import { AwsError, type Clock } from "../../../base/index.ts";
 import type { LogsInputs, LogsOperations } from "../../spec/gen/logs.ts";
 import { anyResource, pageAfter, type CallContext, type OperationRows, type RefusedMember } from "../../wire/index.ts";
 import { readFilterPattern } from "./filter-pattern.ts";
-import { arnPrefix, pageQuery } from "./log-names.ts";
+import { arnPrefix, logPage } from "./log-names.ts";
 import type { LogStore } from "./log-store.ts";
 import { extractedValues, type MetricFilterRecord } from "./metric-filter.ts";
 import type { MetricFilters } from "./metric-filters.ts";
@@ -103,7 +103,7 @@ function describe(filters: MetricFilters, input: LogsInputs["DescribeMetricFilte
     .filter(({ metric }) => metricName === undefined || metric.name === metricName)
     .filter(({ metric }) => metricNamespace === undefined || metric.namespace === metricNamespace);
   const keyOf = (filter: MetricFilterRecord) => JSON.stringify([filter.group, filter.name]);
-  const { page, next } = pageAfter(found, keyOf, pageQuery("DescribeMetricFilters", input));
+  const { page, next } = pageAfter(found, keyOf, logPage("DescribeMetricFilters", input));
   return { metricFilters: page.map(printFilter), nextToken: next };
 }
 

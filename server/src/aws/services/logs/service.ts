@@ -14,7 +14,7 @@ import {
 } from "../../wire/index.ts";
 import { filterEvents } from "./filter-events.ts";
 import { parseFilterPattern } from "./filter-pattern.ts";
-import { arnPrefix, groupOf, invalidToken, pageQuery, type NamedGroup } from "./log-names.ts";
+import { arnPrefix, groupOf, invalidToken, logPage, type NamedGroup } from "./log-names.ts";
 import type { LogQueries } from "./log-queries.ts";
 import { queryOperations } from "./query-operations.ts";
 import type { MetricFilters } from "./metric-filters.ts";
@@ -190,7 +190,7 @@ async function describeGroups(
   const wanted = names.filter(
     (name) => (pattern === undefined || name.includes(pattern)) && (named?.has(name) ?? true),
   );
-  const { page, next } = pageAfter(wanted, (name) => name, pageQuery("DescribeLogGroups", input));
+  const { page, next } = pageAfter(wanted, (name) => name, logPage("DescribeLogGroups", input));
   const groups = await Promise.all(page.map((name) => store.group(name)));
   return {
     logGroups: groups
@@ -241,7 +241,7 @@ async function streamsByName(store: LogStore, group: string, input: LogsInputs["
   const names = await store.streamNames(group, input.logStreamNamePrefix ?? "");
   const isDescending = input.descending === true;
   const inOrder = isDescending ? names.toReversed() : names;
-  const { page, next } = pageAfter(inOrder, (name) => name, pageQuery("DescribeLogStreams", input, isDescending));
+  const { page, next } = pageAfter(inOrder, (name) => name, logPage("DescribeLogStreams", input, isDescending));
   const streams = await Promise.all(page.map((name) => store.stream(group, name)));
   return { streams: streams.filter((stream) => stream !== null), nextToken: next };
 }
@@ -266,7 +266,7 @@ async function streamsByTime(
   const sorted = found.toSorted((a, b) => compare(keyOf(a), keyOf(b)));
   const isDescending = input.descending === true;
   const inOrder = isDescending ? sorted.toReversed() : sorted;
-  const { page, next } = pageAfter(inOrder, keyOf, pageQuery("DescribeLogStreams", input, isDescending));
+  const { page, next } = pageAfter(inOrder, keyOf, logPage("DescribeLogStreams", input, isDescending));
   return { streams: page, nextToken: next };
 }
 
