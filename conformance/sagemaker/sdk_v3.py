@@ -41,11 +41,13 @@ def resources():
     answers("Endpoint.invoke", lambda: doubled(endpoint), [2.0, 5.0])
     found = [each.endpoint_name for each in Endpoint.get_all(name_contains="v3-")]
     proven("Endpoint.get_all", found == [name], found)
+    models = lambda: [each.model_name for each in Model.get_all() if each.model_name == name]
+    answers("Model.get_all", models, [name])
     endpoint.delete()
     endpoint.wait_for_delete(poll=1)
     config.delete()
     model.delete()
-    proven("Model.get_all after the end", [each for each in Model.get_all() if each.model_name == name] == [])
+    answers("Model.get_all after the end", models, [])
 
 
 def builder():
