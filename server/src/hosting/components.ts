@@ -262,6 +262,7 @@ export class Components implements AsyncDisposable {
       asker,
       subject: `component ${key}`,
       stays: view.componentState(key) !== "Deleting",
+      isLogged: false,
       wait: async (wait) => {
         await this.settled(name, wait, () => !wait.mayFail && view.componentState(key) === "Deleting");
         const at = view.componentState(key);

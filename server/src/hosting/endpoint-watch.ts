@@ -44,6 +44,7 @@ export class EndpointWatch {
       asker,
       subject: `endpoint ${key}`,
       stays: view.endpointState(key) !== "Deleting",
+      isLogged: false,
       wait: async (wait) => {
         // The answer of one that is deleted and gone would be an error.
         const isOver = () => !wait.mayFail && view.endpointState(key) === "Deleting";

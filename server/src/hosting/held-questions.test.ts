@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { systemClock } from "../base/index.ts";
 import { HeldQuestions, heldQuestionsLimits, type Asker } from "./held-questions.ts";
 
-const { waiterMsMax, shyMsMax, answersMax } = heldQuestionsLimits;
+const { waiterMsMax, printerMsMax, shyMsMax, answersMax } = heldQuestionsLimits;
 const awakeMsMax = 90_000;
 const quietMsMax = 25_000;
 
@@ -19,13 +19,17 @@ class Bench {
   }
 
   /** How long the question may be held, after a pause. */
-  async ask(asker: Partial<Asker>, { pauseMs = 0, stays = true, more = true, see = ignore } = {}): Promise<number> {
+  async ask(
+    asker: Partial<Asker>,
+    { pauseMs = 0, stays = true, isLogged = false, more = true, see = ignore } = {},
+  ): Promise<number> {
     this.nowMs += pauseMs;
     let heldMs = -1;
     await this.questions.hold({
       asker: { ...stranger(), ...asker },
       subject: "endpoint e",
       stays,
+      isLogged,
       wait: ({ waitMsMax, mayFail }) => {
         heldMs = waitMsMax;
         see(mayFail);
@@ -44,6 +48,7 @@ const stranger = (): Asker => ({
   name: "key program",
   connection: { destroyed: false },
   isWaiter: false,
+  printsLogs: false,
   awakeMsMax,
   quietMsMax,
   stayAwake,
@@ -57,6 +62,17 @@ test("a waiter is held as long as it may be each time, and a stranger for the fi
   assert.equal(await bench.ask({}), awakeMsMax);
   assert.equal(await bench.ask({ stayAwake: silent }), quietMsMax);
   assert.equal(await bench.ask({ isWaiter: true }, { stays: false }), quietMsMax);
+});
+
+test("who prints a log between its questions is held for a part of a minute, and not at all once it is seen to print", async () => {
+  const bench = new Bench();
+  const printer = { isWaiter: true, printsLogs: true, connection: { destroyed: false } };
+  const of = { isLogged: true };
+  assert.equal(await bench.ask(printer), awakeMsMax);
+  assert.equal(await bench.ask(printer, { ...of, pauseMs: 5000 }), printerMsMax);
+  assert.equal(await bench.ask(printer, { ...of, pauseMs: 30_000 }), 0);
+  assert.equal(await bench.ask(printer, { ...of, pauseMs: 5000 }), printerMsMax);
+  assert.equal(await bench.ask({ ...printer, printsLogs: false }, { ...of, pauseMs: 60_000 }), waiterMsMax);
 });
 
 test("blanks are for an answer that is no error, and interim responses for any", async () => {
@@ -130,7 +146,13 @@ test("a bounded number is kept awake, and of a bounded number of answers is know
   const bench = new Bench({ ...heldQuestionsLimits, awakeCountMax: 1 });
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const asker = { ...stranger(), isWaiter: true };
-  const held = bench.questions.hold({ asker, subject: "endpoint e", stays: true, wait: () => promise });
+  const held = bench.questions.hold({
+    asker,
+    subject: "endpoint e",
+    stays: true,
+    isLogged: false,
+    wait: () => promise,
+  });
   assert.equal(await bench.ask({ isWaiter: true }), quietMsMax);
   resolve(false);
   await held;

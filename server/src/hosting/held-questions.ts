@@ -10,6 +10,8 @@ export interface Asker {
   readonly isWaiter: boolean;
   /** How long its question may be held while it is kept awake. */
   readonly awakeMsMax: number;
+  /** Whether it may print between two questions what was logged meanwhile: nothing of that while one is held. */
+  readonly printsLogs: boolean;
   /** How long it reads without a byte before it gives up, at least. */
   readonly quietMsMax: number;
   /** What the asker may be sent before its answer, so that it goes on reading: until disposed. Null for what it would not take. */
@@ -30,6 +32,8 @@ export interface HeldQuestion {
   readonly subject: string;
   /** Whether what is asked about will be there when the wait is over, so that there is no error to be told. */
   readonly stays: boolean;
+  /** Whether what is asked about has a log that people follow. */
+  readonly isLogged: boolean;
   /**
    * Resolves when there is something to tell, or the wait is over: with whether more is to come. Where the answer may not fail, the wait
    * is over before what is asked about is gone.
@@ -42,6 +46,8 @@ export interface HeldQuestionsLimits {
   readonly waiterPauseMs: number;
   readonly waiterMsMax: number;
   readonly awakeCountMax: number;
+  /** How long those are held who may print what is logged. */
+  readonly printerMsMax: number;
   /** How long one is held whose asker left the last time: a proxy may keep from it what keeps it awake, or it reads for a few seconds only. */
   readonly shyMsMax: number;
   /** Answers that are remembered; the oldest are forgotten first. */
@@ -52,6 +58,7 @@ export const heldQuestionsLimits: HeldQuestionsLimits = {
   waiterPauseMs: 20_000,
   waiterMsMax: 600_000,
   awakeCountMax: 1000,
+  printerMsMax: 20_000,
   shyMsMax: 5000,
   answersMax: 1000,
 };
@@ -82,7 +89,7 @@ export class HeldQuestions {
   }
 
   /** Resolves when the question is to be answered. */
-  async hold({ asker, subject, stays, wait }: HeldQuestion): Promise<void> {
+  async hold({ asker, subject, stays, isLogged, wait }: HeldQuestion): Promise<void> {
     const { awakeCountMax } = this.#limits;
     const asked = `${asker.name} ${subject}`;
     const last = this.#forget(asked, asker.connection);
@@ -90,7 +97,8 @@ export class HeldQuestions {
     // Every client takes blanks, also through proxies.
     const fitting = stays && blanks !== null ? blanks : interims;
     const stayAwake = last?.hasLeft !== true && this.#awakeCount < awakeCountMax ? fitting : null;
-    const waitMsMax = this.#longestMs(asker, last, stayAwake !== null);
+    const longestMs = isLogged && asker.printsLogs ? this.#printerMs(last) : Infinity;
+    const waitMsMax = Math.min(longestMs, this.#longestMs(asker, last, stayAwake !== null));
     const mayFail = stayAwake === null || stayAwake === interims;
     let more = true;
     try {
@@ -104,10 +112,20 @@ export class HeldQuestions {
   #longestMs({ isWaiter, awakeMsMax, quietMsMax }: Asker, last: Remembered | null, isAwake: boolean): number {
     const { waiterMsMax, waiterPauseMs, shyMsMax } = this.#limits;
     if (last?.hasLeft === true) return shyMsMax;
-    const pausedMs = last === null ? null : Math.max(0, this.#clock.epochMs() - last.atMs);
+    const pausedMs = this.#pausedMs(last);
     if (pausedMs !== null && pausedMs >= waiterPauseMs) return isAwake ? waiterMsMax : quietMsMax;
     const longestMs = isAwake ? awakeMsMax : quietMsMax;
     return isWaiter || pausedMs === null ? longestMs : Math.min(pausedMs, longestMs);
+  }
+
+  /** The loops that do print ask twice a minute, and read the log meanwhile; those that do not ask every few seconds. */
+  #printerMs(last: Remembered | null): number {
+    const { waiterPauseMs, printerMsMax } = this.#limits;
+    return (this.#pausedMs(last) ?? 0) >= waiterPauseMs ? 0 : printerMsMax;
+  }
+
+  #pausedMs(last: Remembered | null): number | null {
+    return last === null ? null : Math.max(0, this.#clock.epochMs() - last.atMs);
   }
 
   async #awake<Value>(stayAwake: (() => Disposable) | null, act: () => Promise<Value>): Promise<Value> {

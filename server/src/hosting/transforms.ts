@@ -143,6 +143,7 @@ export class Transforms implements AsyncDisposable {
       asker,
       subject: `transform job ${key}`,
       stays: true,
+      isLogged: true,
       wait: async (wait) => {
         await this.settled(name, wait);
         const at = view.transformState(key);

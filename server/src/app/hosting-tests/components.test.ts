@@ -87,6 +87,7 @@ test("a waiter for a component's deletion is kept awake until it is gone, where 
     name: "waiter",
     connection: { destroyed: false },
     isWaiter: true,
+    printsLogs: false,
     awakeMsMax: 60_000,
     quietMsMax: 0,
     stayAwake: { blanks: () => assert.fail("blanks begin an answer that is no error"), interims },

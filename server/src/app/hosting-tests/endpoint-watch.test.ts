@@ -13,6 +13,7 @@ const asker = (name: string, more: Partial<Asker> = {}): Asker => {
     name,
     connection,
     isWaiter: false,
+    printsLogs: false,
     awakeMsMax: 60_000,
     quietMsMax: 60_000,
     stayAwake: { blanks: null, interims: null },

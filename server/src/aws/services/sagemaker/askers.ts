@@ -57,6 +57,7 @@ export function askerOf({ accessKeyId, program, stayAwake, signal }: CallContext
   const readsInterims = interimReaders.some((fits) => fits(userAgent));
   return {
     ...patience,
+    printsLogs: isPythonSdk(userAgent),
     name: `${accessKeyId ?? ""} ${userAgent.slice(0, 256)}`,
     connection,
     stayAwake: { ...stayAwake, interims: readsInterims ? stayAwake.interims : null },
