@@ -5,8 +5,7 @@ import {
   footprintBytes,
   isProduction,
   plannedFootprint,
-  restoringSteps,
-  updateSteps,
+  stepsTo,
   type Change,
   type EndpointEvent,
   type EndpointRecord,
@@ -121,16 +120,13 @@ export function productionCount({ variants }: Generation): number {
   return variants.filter(isProduction).reduce((sum, { settled }) => sum + settled.instanceCount, 0);
 }
 
-/** The update of an endpoint to a further generation. What an earlier one has come to is undone first. */
+/** The update of an endpoint to a further generation. */
 export function updateTo(
   now: EndpointRecord,
   next: Generation,
   { deploymentConfig, nowMs }: { readonly deploymentConfig: DeploymentConfig | null; readonly nowMs: number },
 ): EndpointEvent {
-  const all: EndpointRecord["generations"] = [...now.generations, next];
-  const restoring = now.state.at === "InService" ? [] : restoringSteps(all, now.deploymentConfig);
-  const steps = [...restoring, ...updateSteps(now.generations[0], next, deploymentConfig)];
-  const change = beginChange(nowMs, steps, limitsOf(deploymentConfig, nowMs));
+  const change = beginChange(nowMs, stepsTo(now, next, deploymentConfig), limitsOf(deploymentConfig, nowMs));
   return { kind: "update", next, change, deploymentConfig };
 }
 

@@ -15,6 +15,25 @@ const observedSizes = ({ variants }: Generation) => variants.map(({ observed }) 
 const countOf = ({ variants }: Generation, sizes: readonly GroupSize[]) =>
   variants.reduce((sum, group, index) => sum + (isProduction(group) ? (sizes[index]?.instanceCount ?? 0) : 0), 0);
 
+/** The steps of an update of an endpoint, whatever it has come to. */
+export function stepsTo(
+  { generations, state, deploymentConfig }: Pick<EndpointRecord, "generations" | "state" | "deploymentConfig">,
+  next: Generation,
+  config: DeploymentConfig | null,
+): readonly ChangeStep[] {
+  const steps = updateSteps(generations[0], next, config);
+  if (state.at === "InService") return steps;
+  if (state.at === "UpdateRollbackFailed") return [replacingStep(generations, next, steps.at(-1)?.bakeMs ?? 0)];
+  // What an earlier update has done is undone first.
+  return [...restoringSteps([...generations, next], deploymentConfig), ...steps];
+}
+
+/** What a roll-back that failed has left answers until the next generation is there: the one that could not be gone back to is not needed. */
+function replacingStep(generations: EndpointRecord["generations"], next: Generation, bakeMs: number): ChangeStep {
+  const left = generations.map((each) => ({ number: each.number, trafficShare: 0, sizes: observedSizes(each) }));
+  return { generations: [...left, { number: next.number, trafficShare: 1, sizes: settledSizes(next) }], bakeMs };
+}
+
 /** The steps from a generation that has all it is to have to the next one. */
 export function updateSteps(
   from: Generation,

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import type { CapacitySize, DeploymentConfig, ModelRecord } from "../definitions/index.ts";
-import { restoringSteps, updateSteps } from "./change-steps.ts";
+import { stepsTo } from "./change-steps.ts";
 import {
   beginChange,
   failureReason,
@@ -47,9 +47,7 @@ function serving(counts: readonly number[]): EndpointRecord {
 }
 
 function updated(record: EndpointRecord, next: Generation, config: DeploymentConfig | null): EndpointRecord {
-  const all: EndpointRecord["generations"] = [...record.generations, next];
-  const back = record.state.at === "InService" ? [] : restoringSteps(all, record.deploymentConfig);
-  const change = beginChange(0, [...back, ...updateSteps(record.generations[0], next, config)]);
+  const change = beginChange(0, stepsTo(record, next, config));
   return moveEndpoint(record, { kind: "update", next, change, deploymentConfig: config });
 }
 
@@ -216,8 +214,21 @@ test("a roll-back that fails leaves what it has come to, which answers and can b
   );
   assertWithin(reserved)(record);
   assert.equal(isTransient(record.state), false);
-  const done = throughMoves(updated(record, generation(3, [2]), null), assertServes);
-  assert.deepEqual([done.generations[0].configName, observedCounts(done)], ["c3", [[2]]]);
+  // The generation that could not be gone back to is not tried again.
+  const left = observedCounts(record);
+  const again = updated(record, generation(3, [2]), rolling as DeploymentConfig);
+  assert.deepEqual(
+    stepOf(again)?.generations.map(({ sizes: each }) => each.map(({ instanceCount }) => instanceCount)),
+    [...left, [2]],
+  );
+  const unchanged = ["fail", "fail"].reduce((now, reason) => moveEndpoint(now, { kind: "failed", reason }), again);
+  assertServes(unchanged);
+  assert.deepEqual([unchanged.state.at, observedCounts(unchanged)], ["UpdateRollbackFailed", [...left, [0]]]);
+  for (const begun of [again, updated(unchanged, generation(4, [2]), null)]) {
+    const done = throughMoves(begun, assertServes);
+    const { number } = begun.generations.at(-1) ?? assert.fail();
+    assert.deepEqual([done.generations[0].configName, observedCounts(done)], [`c${number}`, [[2]]]);
+  }
 });
 
 test("a long reason is cut to what FailureReason may be, and an event out of turn is a bug", () => {
