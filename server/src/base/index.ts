@@ -1,5 +1,6 @@
 /** Words every folder may use: errors, time, logs, task groups, whole bodies, bytes in flight. Nothing here knows models, AWS or HTTP. */
 export { takeForCall } from "./call-memory.ts";
+export { ByteRate, type ByteRateLimits } from "./byte-rate.ts";
 export { ByteBudget, ByteLease, type IdleMemory } from "./byte-budget.ts";
 export {
   AwsError,

@@ -1,5 +1,4 @@
-import type { Clock } from "../base/index.ts";
-import { ByteRate, type ByteRateLimits } from "./byte-rate.ts";
+import { ByteRate, type ByteRateLimits, type Clock } from "../base/index.ts";
 
 export interface OutputLimits {
   /** Longer lines are cut there. */

@@ -172,37 +172,37 @@ test("queues have their turns: a long one holds up no other", async () => {
 test("a disk that is full for a while when an answer is stored has the request run again later", async () => {
   await using bench = await AsyncBench.open();
   await bench.deploy("q");
-  const put = bench.store.put.bind(bench.store);
-  let refusalCount = 2;
-  bench.store.put = (...args) => {
-    if (refusalCount === 0) return put(...args);
-    refusalCount -= 1;
-    return Promise.reject(fullDisk());
-  };
+  const refusalsLeft = refusePuts(bench, 2);
   const ticket = await bench.ask("q", "fine");
   assert.equal((await bench.result(ticket)).ok, true);
   const runs = (await readFile(join(bench.directory, "runs"), "utf8")).trim().split("\n").length;
-  assert.deepEqual([refusalCount, runs], [0, 3]);
+  assert.deepEqual([refusalsLeft(), runs], [0, 3]);
 });
 
 test("a disk that is full for a while when a failure is stored costs time, and neither the failure nor a wrong count", async () => {
   const absent = { ErrorTopic: "arn:aws:sns:us-east-1:000000000000:absent" };
   await using bench = await AsyncBench.open();
   await bench.deploy("q", { OutputConfig: { ...paths, NotificationConfig: absent } });
-  const put = bench.store.put.bind(bench.store);
-  let refusalCount = 2;
-  bench.store.put = (...args) => {
-    if (refusalCount === 0) return put(...args);
-    refusalCount -= 1;
-    return Promise.reject(fullDisk());
-  };
+  const refusalsLeft = refusePuts(bench, 2);
   const result = await bench.result(await bench.ask("q", "fail"));
   assert.equal(result.ok, false);
   assert.match(result.text, /the model is not well/);
   const sum = (name: string) => bench.sums.get(`q v ${name}`);
   await eventually(() => sum("InvocationsProcessed") === 1);
-  assert.deepEqual([refusalCount, sum("ResponseUploadFailures"), sum("NotificationFailures")], [0, undefined, 1]);
+  assert.deepEqual([refusalsLeft(), sum("ResponseUploadFailures"), sum("NotificationFailures")], [0, undefined, 1]);
 });
+
+/** So many writes of objects meet a full disk; how many of these are still to come. */
+function refusePuts(bench: AsyncBench, count: number): () => number {
+  const put = bench.store.put.bind(bench.store);
+  let left = count;
+  bench.store.put = (...args) => {
+    if (left === 0) return put(...args);
+    left -= 1;
+    return Promise.reject(fullDisk());
+  };
+  return () => left;
+}
 
 /** What the object store throws on a full disk. */
 function fullDisk(): AwsError {

@@ -1,7 +1,6 @@
 import { Readable } from "node:stream";
-import { TaskGroup, delay, type Clock, type Logger } from "../../base/index.ts";
+import { ByteRate, TaskGroup, delay, type Clock, type Logger } from "../../base/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
-import { AnswerAllowance } from "./answer-allowance.ts";
 import type { MirrorShare } from "./mirror-account.ts";
 
 /** Asks a shadow variant. */
@@ -33,14 +32,16 @@ export interface MirroredRequest extends Pick<
  */
 export class ShadowCalls implements AsyncDisposable {
   readonly #options: ShadowCallsOptions;
-  readonly #allowance: AnswerAllowance;
+  /** Reading takes the time of those who wait for answers, and how much a shadow answers is its own affair. */
+  readonly #allowance: ByteRate;
   readonly #tasks: TaskGroup;
   readonly #underWay = new Set<AbortController>();
   #isClosed = false;
 
   constructor(options: ShadowCallsOptions) {
     this.#options = options;
-    this.#allowance = new AnswerAllowance(options.answerBytesPerSecond, options.clock);
+    const bytes = options.answerBytesPerSecond;
+    this.#allowance = new ByteRate(options.clock, { bytesPerSecondMax: bytes, burstBytesMax: bytes });
     this.#tasks = new TaskGroup((error) => {
       options.logger.error("a request of a shadow variant ended unexpectedly", { error: String(error) });
     });

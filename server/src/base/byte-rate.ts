@@ -1,4 +1,4 @@
-import type { Clock } from "../base/index.ts";
+import type { Clock } from "./clock.ts";
 
 /** How much is let through: so much a second over time, and after a pause more of it at once. */
 export interface ByteRateLimits {
@@ -26,6 +26,18 @@ export class ByteRate {
     if (byteLength > this.#bytes) return false;
     this.#bytes -= byteLength;
     return true;
+  }
+
+  /** So many are through, which may be more than there were left: then some are owed. */
+  take(byteLength: number): void {
+    this.#fill();
+    this.#bytes -= byteLength;
+  }
+
+  /** Until nothing is owed; zero for at once. */
+  get waitMs(): number {
+    this.#fill();
+    return this.#bytes > 0 ? 0 : Math.ceil((1000 * -this.#bytes) / this.#limits.bytesPerSecondMax) + 1;
   }
 
   #fill(): void {
