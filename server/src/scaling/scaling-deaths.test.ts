@@ -10,57 +10,26 @@ import {
   type DocumentMemory,
   type MovesRow,
 } from "../records/contracts/index.ts";
+import { Scaling, scalingLimits, type ResourceCapacity, type ScheduledAction, type StepPolicy } from "./index.ts";
 import {
-  Scaling,
-  scalingLimits,
-  type ResourceCapacity,
-  type ScalableTarget,
-  type ScheduledAction,
-  type StepPolicy,
-  type TrackingPolicy,
-} from "./index.ts";
+  invocationsSum,
+  policyAlarmArn,
+  policyArn,
+  scaledVariant,
+  trackedInvocations,
+  variant,
+} from "./scaled-variant-fixture.ts";
 
 const minuteMs = 60_000;
 const startMs = Date.UTC(2026, 10, 22);
-const resourceId = "endpoint/e/variant/v";
-const dimension = "sagemaker:variant:DesiredInstanceCount";
-const key = { resourceId, dimension };
 const never = new AbortController().signal;
 
-const target: ScalableTarget = {
-  ...key,
-  arn: "arn:aws:application-autoscaling:r:1:scalable-target/1",
-  roleArn: "",
-  createdMs: startMs,
-  minCapacity: 1,
-  maxCapacity: 5,
-  suspended: { scaleIn: false, scaleOut: false, scheduled: false },
-  tags: {},
-};
-const metric = { namespace: "AWS/SageMaker", metricName: "InvocationsPerInstance", dimensions: [] };
-const watched = { kind: "metric", metric, statistic: "Sum", unit: null, periodMs: minuteMs } as const;
-const arnOf = (name: string) =>
-  `arn:aws:autoscaling:r:1:scalingPolicy:1:resource/sagemaker/${resourceId}:policyName/${name}`;
-const policy: TrackingPolicy = {
-  ...key,
-  name: "p",
-  arn: arnOf("p"),
-  createdMs: startMs,
-  type: "TargetTrackingScaling",
-  targetValue: 100,
-  watched,
-  isZeroWhenMissing: true,
-  scaleOutCooldownMs: 0,
-  scaleInCooldownMs: 0,
-  isScaleInDisabled: false,
-  configuration: {},
-  highAlarm: "high",
-  lowAlarm: "low",
-};
+const target = scaledVariant({ createdMs: startMs });
+const policy = trackedInvocations({ createdMs: startMs });
 const steps: StepPolicy = {
-  ...key,
+  ...variant,
   name: "s",
-  arn: arnOf("s"),
+  arn: policyArn("s"),
   createdMs: startMs,
   type: "StepScaling",
   adjustmentType: "ChangeInCapacity",
@@ -70,19 +39,18 @@ const steps: StepPolicy = {
   aggregation: "Average",
   configuration: {},
 };
-const alarmArn = (name: string) => `arn:aws:cloudwatch:r:1:alarm:${name}`;
 /** Of the user's, for the step policy. */
 const busy = sumAlarm("busy", {
   actions: { OK: [], ALARM: [steps.arn], INSUFFICIENT_DATA: [] },
   configuredMs: startMs,
-  watched,
+  watched: invocationsSum,
   threshold: 100,
   evaluationPeriods: 2,
   datapointsToAlarm: 2,
 });
 /** Falls into the time in which a row waits for its end. */
 const scheduled: ScheduledAction = {
-  ...key,
+  ...variant,
   name: "a",
   arn: "arn:aws:autoscaling:r:1:scheduledAction:1",
   expression: "",
@@ -217,12 +185,12 @@ const register = (world: World) => world.scaling.register(target);
 
 async function followed(world: World): Promise<void> {
   await register(world);
-  await world.scaling.putPolicy(policy, alarmArn);
+  await world.scaling.putPolicy(policy, policyAlarmArn);
 }
 
 async function stepped(world: World): Promise<void> {
   await register(world);
-  await world.scaling.putPolicy(steps, alarmArn);
+  await world.scaling.putPolicy(steps, policyAlarmArn);
   await world.alarms.put(busy);
 }
 
@@ -260,14 +228,14 @@ const rows: readonly MovesRow<World, Found>[] = [
   {
     what: "a target is given tags",
     given: register,
-    ask: (world) => world.scaling.setTags(key, { team: "a" }),
+    ask: (world) => world.scaling.setTags(variant, { team: "a" }),
     end: registered,
     writesMin: 1,
   },
   {
     what: "a target is deregistered",
     given: followed,
-    ask: (world) => world.scaling.deregister(key),
+    ask: (world) => world.scaling.deregister(variant),
     orElse: [following],
     end: none,
     writesMin: 2,
@@ -285,7 +253,7 @@ const rows: readonly MovesRow<World, Found>[] = [
   {
     what: "a policy is put",
     given: register,
-    ask: (world) => world.scaling.putPolicy(policy, alarmArn),
+    ask: (world) => world.scaling.putPolicy(policy, policyAlarmArn),
     orElse: [registered],
     end: following,
     writesMin: 3,
@@ -293,7 +261,7 @@ const rows: readonly MovesRow<World, Found>[] = [
   {
     what: "a policy no longer scales in",
     given: followed,
-    ask: (world) => world.scaling.putPolicy({ ...policy, isScaleInDisabled: true, lowAlarm: null }, alarmArn),
+    ask: (world) => world.scaling.putPolicy({ ...policy, isScaleInDisabled: true, lowAlarm: null }, policyAlarmArn),
     end: following,
     writesMin: 3,
   },
@@ -332,7 +300,7 @@ const rows: readonly MovesRow<World, Found>[] = [
   {
     what: "a step policy is put",
     given: register,
-    ask: (world) => world.scaling.putPolicy(steps, alarmArn),
+    ask: (world) => world.scaling.putPolicy(steps, policyAlarmArn),
     orElse: [registered],
     end: stepping,
     writesMin: 1,

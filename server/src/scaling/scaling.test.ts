@@ -7,41 +7,11 @@ import { eventually } from "../base/eventually-fixture.ts";
 import { MovedClock } from "../base/moved-clock-fixture.ts";
 import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
 import type { DocumentChange } from "../records/index.ts";
-import { Scaling, scalingLimits, type ScalableTarget, type TrackingPolicy } from "./index.ts";
+import { Scaling, scalingLimits, type TrackingPolicy } from "./index.ts";
+import { policyAlarmArn, scaledVariant, trackedInvocations } from "./scaled-variant-fixture.ts";
 
-const minuteMs = 60_000;
-const resourceId = "endpoint/e/variant/v";
-const dimension = "sagemaker:variant:DesiredInstanceCount";
-const target: ScalableTarget = {
-  resourceId,
-  dimension,
-  arn: "arn:aws:application-autoscaling:r:1:scalable-target/1",
-  roleArn: "",
-  createdMs: 0,
-  minCapacity: 2,
-  maxCapacity: 5,
-  suspended: { scaleIn: false, scaleOut: false, scheduled: false },
-  tags: {},
-};
-const metric = { namespace: "AWS/SageMaker", metricName: "InvocationsPerInstance", dimensions: [] };
-const policy: TrackingPolicy = {
-  resourceId,
-  dimension,
-  name: "p",
-  arn: `arn:aws:autoscaling:r:1:scalingPolicy:1:resource/sagemaker/${resourceId}:policyName/p`,
-  createdMs: 0,
-  type: "TargetTrackingScaling",
-  targetValue: 100,
-  watched: { kind: "metric", metric, statistic: "Sum", unit: null, periodMs: minuteMs },
-  isZeroWhenMissing: true,
-  scaleOutCooldownMs: 0,
-  scaleInCooldownMs: 0,
-  isScaleInDisabled: false,
-  configuration: {},
-  highAlarm: "high",
-  lowAlarm: "low",
-};
-const alarmArn = (name: string) => `arn:aws:cloudwatch:r:1:alarm:${name}`;
+const target = scaledVariant({ minCapacity: 2 });
+const policy = trackedInvocations();
 const full = () => Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
 
 class Bench implements AsyncDisposable {
@@ -132,7 +102,7 @@ test("bounds that the resource cannot follow are set all the same, and an activi
 test("a policy whose alarms cannot be made is not there", async () => {
   await using bench = await Bench.open({ alarmsMax: 1 });
   await bench.scaling.register(target);
-  await assert.rejects(bench.scaling.putPolicy(policy, alarmArn), { code: "LimitExceeded" });
+  await assert.rejects(bench.scaling.putPolicy(policy, policyAlarmArn), { code: "LimitExceeded" });
   assert.deepEqual(bench.scaling.list()[0]?.policies, []);
   assert.deepEqual(bench.alarmNames, []);
 });
@@ -147,7 +117,7 @@ test("a target goes with what can go of its policies' alarms", async () => {
     highAlarm: "high q",
     lowAlarm: "low q",
   };
-  for (const each of [policy, second]) await bench.scaling.putPolicy(each, alarmArn);
+  for (const each of [policy, second]) await bench.scaling.putPolicy(each, policyAlarmArn);
   const { definition } = bench.alarms.get("high") ?? assert.fail();
   const facts = { ...definition, actions: { OK: [], ALARM: [], INSUFFICIENT_DATA: [] } };
   await bench.alarms.put({ ...facts, kind: "composite", name: "mine", rule: "ALARM(high)" });
