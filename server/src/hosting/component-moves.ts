@@ -1,4 +1,13 @@
-import { delay, KeyedLock, openDeadline, orAborted, patientWrite, TaskGroup, unreachable } from "../base/index.ts";
+import {
+  AwsError,
+  delay,
+  KeyedLock,
+  openDeadline,
+  orAborted,
+  patientWrite,
+  TaskGroup,
+  unreachable,
+} from "../base/index.ts";
 import {
   claimSum,
   ComponentCopies,
@@ -215,6 +224,8 @@ export class ComponentMoves implements AsyncDisposable {
           signal,
         );
         return true;
+      case "refused":
+        return await this.#fail(key, found, { copies, reason: moved.reason, closing });
       case "no-memory": {
         const late = moved.freed === null ? null : await this.#untilFreed(record, moved.freed, signal);
         if (moved.freed !== null && late === null) return true;
@@ -276,7 +287,9 @@ export class ComponentMoves implements AsyncDisposable {
         case "place": {
           const event = { kind: "placed", copies: action.copies, nowMs } as const;
           const more = footprintBeyond(componentFootprint(moveComponent(record, event)), componentFootprint(record));
-          using _reserved = quotas.reserveComponent(key, more);
+          const reserved = reservedOr(() => quotas.reserveComponent(key, more));
+          if (reserved instanceof AwsError) return { do: "refused", reason: reserved.message };
+          using _reserved = reserved;
           return { do: "moved", record: await this.#write(key, found, event) };
         }
         case "no-memory":
@@ -375,9 +388,21 @@ type Placed =
   | { readonly do: "moved"; readonly record: ComponentRecord }
   | { readonly do: "bake"; readonly forMs: number }
   | { readonly do: "no-room"; readonly missingCount: number }
+  /** A limit of the account is reached. */
+  | { readonly do: "refused"; readonly reason: string }
   /** `freed`: of copies that leave; null where none do. */
   | { readonly do: "no-memory"; readonly missingCount: number; readonly freed: Promise<void> | null }
   | { readonly do: "nothing" };
+
+/** What is reserved, or why it is not. */
+function reservedOr(reserve: () => Disposable): Disposable | AwsError {
+  try {
+    return reserve();
+  } catch (error) {
+    if (error instanceof AwsError) return error;
+    throw error;
+  }
+}
 
 const hasAlarms = ({ state }: ComponentRecord) => "goal" in state && (state.goal.alarms ?? []).length > 0;
 

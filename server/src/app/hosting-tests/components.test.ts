@@ -247,6 +247,16 @@ test("a rolling update of a component waits for copies that answer what they hol
   assert.equal(most, 3);
 });
 
+test("an update of a component whose next copy is beyond an account's limit is rolled back with that limit", async () => {
+  await using bench = await TrafficBench.open(undefined, null, { hosting: { containersMax: 1 } });
+  await deployShared(bench, "shared");
+  await create(bench, "shared", "a", spec("old"), 1);
+  await update(bench, "a", { spec: spec("new") });
+  const kept = await stateOf(bench, "a");
+  assert.deepEqual([kept.at, kept.copyCount, kept.inService], ["InService", 1, 1]);
+  assert.match(kept.reason ?? "", /service limit .* is 1 Containers, with current utilization of 1 Containers/);
+});
+
 test("an update of a component has no copies beside the old ones that the machine has no memory for: old ones make room, and the last one does not", async () => {
   await using bench = await TrafficBench.open(undefined, null, { hosting: { memoryBytesMax: 2.5 * 1152 * 2 ** 20 } });
   await deployShared(bench, "shared");
