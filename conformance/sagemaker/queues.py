@@ -8,6 +8,7 @@ import http.server
 import json
 import os
 import queue
+import struct
 import sys
 import threading
 import urllib.request
@@ -392,7 +393,7 @@ def sdk():
     from sagemaker.deserializers import JSONDeserializer
     from sagemaker.model import Model
     from sagemaker.predictor import Predictor
-    from sagemaker.serializers import JSONSerializer
+    from sagemaker.serializers import IdentitySerializer, JSONSerializer
 
     session = sdk_module.Session()
     bucket = session.default_bucket()
@@ -423,6 +424,17 @@ def sdk():
     response = predictor.predict_async(json.loads(TWICE_BODY))
     found = response.get_result(waiter)["outputs"][0]["data"]
     proven("AsyncPredictor.predict_async and get_result with a WaiterConfig", found == [2.0, 4.0])
+    header = json.dumps(
+        {
+            "id": "typed",
+            "inputs": [{"name": "X", "shape": [2], "datatype": "FP32", "parameters": {"binary_data_size": 8}}],
+        }
+    ).encode()
+    predictor.serializer = IdentitySerializer(
+        "application/vnd.sagemaker-triton.binary+json;json-header-size=%d" % len(header)
+    )
+    typed = predictor.predict(header + struct.pack("<2f", 1, 2), waiter_config=waiter)
+    proven("the content type of the object that AsyncPredictor stores is the input's", typed["id"] == "typed", str(typed))
     predictor.delete_model()
     predictor.delete_endpoint()
     # The SDK's own thread still waits for a failure that does not come.

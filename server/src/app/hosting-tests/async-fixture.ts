@@ -183,8 +183,8 @@ export class AsyncBench implements AsyncDisposable {
     });
   }
 
-  async put(key: string, body: string): Promise<string> {
-    await putText(this.store, key, body);
+  async put(key: string, body: string, contentType?: string): Promise<string> {
+    await putText(this.store, key, body, contentType);
     return `s3://${bucket}/${key}`;
   }
 
@@ -222,6 +222,8 @@ export class AsyncBench implements AsyncDisposable {
   }
 }
 
-async function putText(store: BucketStore, key: string, body: string): Promise<void> {
-  await store.put(bucket, key, Readable.from(Buffer.from(body)), { signal: new AbortController().signal });
+async function putText(store: BucketStore, key: string, body: string, contentType?: string): Promise<void> {
+  const { signal } = new AbortController();
+  const options = { signal, ...(contentType === undefined ? {} : { contentType }) };
+  await store.put(bucket, key, Readable.from(Buffer.from(body)), options);
 }

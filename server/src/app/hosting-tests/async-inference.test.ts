@@ -59,6 +59,23 @@ test("a request's answer goes to S3 with its type, one of an object and one of t
   assert.equal(bench.sums.get("q v Invocations"), undefined);
 });
 
+test("an input's content type is the call's, else its object's; S3's default type of an object counts as none", async () => {
+  await using bench = await AsyncBench.open();
+  await bench.deploy("q");
+  const received = async (inputUrl: string, headers: Record<string, string>) => {
+    const { ok, text } = await bench.result(await bench.ask("q", "", { inputUrl, headers }));
+    assert.equal(ok, true, text);
+    return (JSON.parse(text) as { headers: Record<string, string> }).headers["content-type"];
+  };
+  const csv = await bench.put("in/csv", "some 1,2", "text/csv");
+  assert.equal(await received(csv, {}), "text/csv");
+  assert.equal(await received(csv, { "content-type": "" }), "text/csv");
+  assert.equal(await received(csv, { "content-type": "application/json" }), "application/json");
+  assert.equal(await received(await bench.put("in/untyped", "some 1,2"), {}), undefined);
+  const long = await bench.put("in/long", `some ${"1,".repeat(4 * 2 ** 20)}`, "text/csv; header=absent");
+  assert.equal(await received(long, {}), "text/csv; header=absent");
+});
+
 test("what fails leaves what the model said in its failure object, and its topic is told why", async () => {
   await using bench = await AsyncBench.open();
   const included = { IncludeInferenceResponseIn: ["ERROR_NOTIFICATION_TOPIC", "SUCCESS_NOTIFICATION_TOPIC"] };

@@ -58,7 +58,7 @@ export async function runInvocation(
   const late = () => new TimeOver(timeoutText("primary"));
   using limit = openDeadline({ clock, afterMs: invocation.timeLimitMs, signal: closing, late });
   using lease = new ByteLease(memory);
-  let input: Buffer | Readable | null = null;
+  let input: OpenedInput | null = null;
   try {
     input = await openInput(invocation, parts, lease);
     const askedNs = clock.monotonicNs();
@@ -73,14 +73,22 @@ export async function runInvocation(
     const isLate = limit.isLate;
     return endOf(isLate ? (limit.signal.reason as Error) : error, closing);
   } finally {
-    if (input instanceof Readable) input.destroy();
+    if (input?.body instanceof Readable) input.body.destroy();
   }
+}
+
+/** The bytes of a request's input. */
+interface OpenedInput {
+  readonly body: Buffer | Readable;
+  readonly byteLength: number;
+  /** The type that the input's object was stored with. Null for an input that came with its request. */
+  readonly contentType: string | null;
 }
 
 function requestOf(
   { headers, timeLimitMs }: AsyncInvocation,
   on: {
-    readonly input: Buffer | Readable;
+    readonly input: OpenedInput;
     readonly lease: ByteLease;
     readonly signal: AbortSignal;
     readonly clock: Clock;
@@ -89,12 +97,16 @@ function requestOf(
 ): InvocationRequest {
   const { input, lease: memory, signal, clock, parts } = on;
   return {
-    headers: input instanceof Readable ? { ...headers, "content-length": String(lengthOf(input)) } : headers,
+    headers: {
+      ...headers,
+      ...contentTypeOf(headers, input),
+      ...(input.body instanceof Readable ? { "content-length": String(input.byteLength) } : {}),
+    },
     targetModel: null,
     targetVariant: null,
     targetContainer: null,
     isStreamed: false,
-    body: () => Promise.resolve(input),
+    body: () => Promise.resolve(input.body),
     memory,
     // The run's own limit ends it first, and says so.
     bounds: {
@@ -107,21 +119,27 @@ function requestOf(
   };
 }
 
-const lengths = new WeakMap<Readable, number>();
-const lengthOf = (input: Readable) => lengths.get(input) ?? 0;
+/** The type that S3 gives an object that was stored without one. */
+const unnamedType = "binary/octet-stream";
+
+/** Returns the content type for the container: the call's, else the object's, else none. */
+function contentTypeOf(
+  headers: AsyncInvocation["headers"],
+  { contentType }: OpenedInput,
+): { readonly "content-type"?: string } {
+  const named = headers["content-type"] ?? "";
+  if (named !== "" || contentType === null || contentType === unnamedType) return {};
+  return { "content-type": contentType };
+}
 
 /** Short inputs are held, so that another instance can be asked. */
-async function openInput(
-  invocation: AsyncInvocation,
-  parts: AsyncRunParts,
-  lease: ByteLease,
-): Promise<Buffer | Readable> {
+async function openInput(invocation: AsyncInvocation, parts: AsyncRunParts, lease: ByteLease): Promise<OpenedInput> {
   const { input } = invocation;
   if (input.at === "record") {
     takeForCall(lease, input.byteLength);
     const held = await parts.inline();
     if (held === null) throw new Unusable("The request's input cannot be read any more.");
-    return held;
+    return { body: held, byteLength: held.length, contentType: null };
   }
   const beganNs = parts.clock.monotonicNs();
   try {
@@ -143,16 +161,14 @@ async function openObject(
   { bucket, key }: { readonly bucket: string; readonly key: string },
   { store, bodyBytesMax }: AsyncRunParts,
   lease: ByteLease,
-): Promise<Buffer | Readable> {
+): Promise<OpenedInput> {
   const { head, body } = await store.get(bucket, key);
   try {
     if (head.byteLength > bodyBytesMax) throw tooLong(bodyBytesMax);
-    if (head.byteLength > heldBytesMax) {
-      lengths.set(body, head.byteLength);
-      return body;
-    }
-    takeForCall(lease, head.byteLength);
-    return await readWhole(body, heldBytesMax, () => tooLong(heldBytesMax));
+    const { byteLength, contentType } = head;
+    if (byteLength > heldBytesMax) return { body, byteLength, contentType };
+    takeForCall(lease, byteLength);
+    return { body: await readWhole(body, heldBytesMax, () => tooLong(heldBytesMax)), byteLength, contentType };
   } catch (error) {
     body.destroy();
     throw error;
