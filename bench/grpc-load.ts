@@ -1,11 +1,26 @@
 import { connect, type Socket } from "node:net";
+import {
+  clientPreface,
+  defaultFrameBytesMax,
+  defaultWindowBytes,
+  frameFlags,
+  frameHeadBytes,
+  frameOf,
+  FrameReader,
+  frameTypes,
+  settingIds,
+  settingsOf,
+  windowBytesMax,
+  windowUpdate,
+  type ControlFrame,
+} from "./http2-frames.ts";
 import { runClosedLoop, type LoadResult } from "./load.ts";
 
 export interface GrpcLoadOptions {
   readonly port: number;
   /** `/<package>.<service>/<method>` of a unary method. */
   readonly path: string;
-  /** One request message, at most 16 KiB less its prefix, so that it fits one frame. */
+  /** One request message. */
   readonly message: Uint8Array;
   /** Given for a method with streams: all requests of a client go over one stream, and each has so many answers. */
   readonly streamedAnswers?: number;
@@ -14,91 +29,247 @@ export interface GrpcLoadOptions {
   readonly warmUpMs: number;
 }
 
-const frame = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goaway: 7 } as const;
-const flag = { endStream: 1, ack: 1, endHeaders: 4 } as const;
-const frameBytes = 9;
-const messageBytesMax = 16 * 1024 - 5;
+/** Fits an answer of 1 MiB in a few reads; one buffer per connection, so that nothing is allocated while the clock runs. */
+const readBytes = 256 * 1024;
+const prefixBytes = 5;
+/** The tag of a streamed answer's `error_message`. */
+const errorMessageTag = 0x0a;
 
 /**
  * Closed-loop load over connections that speak HTTP/2 themselves, with every frame made before the clock starts: a client library would
- * be what is measured. One request at a time on each connection: a unary call, or a message of the one streaming call. What errors
- * look like, an answer without a message or the end of a stream, ends it with an error.
+ * be what is measured. One request at a time on each connection: a unary call, or a message of the one streaming call. Frames are as long as
+ * the server takes them, and as many as its windows have room for. What errors look like, an answer without a message or the end of a
+ * stream, ends it with an error.
  */
 export function runGrpcLoad(options: GrpcLoadOptions): Promise<LoadResult> {
-  if (options.message.length > messageBytesMax) throw new Error(`a message has at most ${messageBytesMax} bytes`);
-  return runClosedLoop(options, (endMs, one) => runClient(options, endMs, one));
-}
-
-function runClient(
-  options: GrpcLoadOptions,
-  endMs: number,
-  one: (sentMs: number, nowMs: number) => void,
-): Promise<void> {
-  const { streamedAnswers } = options;
-  const request = streamedAnswers === undefined ? unaryFrames(options) : streamFrames(options);
-  return new Promise((resolve, reject) => {
-    let sentMs = 0;
-    const socket: Socket = connect({ host: "127.0.0.1", port: options.port, noDelay: true });
-    const send = () => {
-      sentMs = performance.now();
-      socket.write(request());
-    };
-    const read = answerReader({
-      streamedAnswers: streamedAnswers ?? null,
-      reply: (bytes) => {
-        if (!socket.writableEnded) socket.write(bytes);
-      },
-      answered: () => {
-        const nowMs = performance.now();
-        one(sentMs, nowMs);
-        if (nowMs < endMs) send();
-        else socket.end();
-      },
-    });
-    socket.on("connect", () => {
-      socket.write(preface);
-      send();
-    });
-    socket.on("data", (piece: Buffer) => {
-      // What a server says to the end of a connection is no answer.
-      if (socket.writableEnded) return;
-      try {
-        read(piece);
-      } catch (error) {
-        socket.destroy(error as Error);
-      }
-    });
-    socket.on("error", reject);
-    socket.on("close", () =>
-      performance.now() < endMs ? reject(new Error("the server closed a connection")) : resolve(),
-    );
+  return runClosedLoop(options, (endMs, one) => {
+    const client = new GrpcClient(options, endMs, one);
+    return client.ended;
   });
 }
 
-function frameOf(type: number, flags: number, stream: number, body: Uint8Array): Buffer {
-  const head = Buffer.alloc(frameBytes);
-  head.writeUIntBE(body.length, 0, 3);
-  head[3] = type;
-  head[4] = flags;
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, body]);
+class GrpcClient {
+  readonly #socket: Socket;
+  readonly #requests: RequestFrames;
+  readonly #streamedAnswers: number | null;
+  readonly #endMs: number;
+  readonly #one: (sentMs: number, nowMs: number) => void;
+  readonly #messages = new MessageCounter();
+  #sentMs = 0;
+  /** Of the server's answers, since the client has widened its windows for them. */
+  #receivedBytes = 0;
+  readonly ended: Promise<void>;
+
+  constructor(options: GrpcLoadOptions, endMs: number, one: (sentMs: number, nowMs: number) => void) {
+    this.#streamedAnswers = options.streamedAnswers ?? null;
+    this.#requests = new RequestFrames(options);
+    this.#endMs = endMs;
+    this.#one = one;
+    const reader = new FrameReader({
+      data: (chunk) => this.#onData(chunk),
+      control: (frame) => this.#onControl(frame),
+      streamEnded: () => this.#onStreamEnd(),
+    });
+    const buffer = Buffer.allocUnsafe(readBytes);
+    const read = (byteLength: number) => {
+      try {
+        reader.push(buffer.subarray(0, byteLength));
+      } catch (error) {
+        this.#socket.destroy(error as Error);
+      }
+      return true;
+    };
+    const onread = { buffer, callback: read };
+    this.#socket = connect({ host: "127.0.0.1", port: options.port, noDelay: true, onread });
+    this.ended = new Promise((resolve, reject) => {
+      this.#socket.on("connect", () => {
+        this.#write(clientPreface);
+        this.#send();
+      });
+      this.#socket.on("error", reject);
+      this.#socket.on("close", () =>
+        performance.now() < endMs ? reject(new Error("the server closed a connection")) : resolve(),
+      );
+    });
+  }
+
+  #send(): void {
+    this.#sentMs = performance.now();
+    this.#messages.count = 0;
+    this.#requests.begin();
+    this.#sendMore();
+  }
+
+  #sendMore(): void {
+    const bytes = this.#requests.next();
+    if (bytes.length > 0) this.#write(bytes);
+  }
+
+  #write(bytes: Buffer): void {
+    if (!this.#socket.writableEnded) this.#socket.write(bytes);
+  }
+
+  #onData(chunk: Buffer): void {
+    this.#messages.push(chunk, this.#streamedAnswers !== null);
+    this.#receivedBytes += chunk.length;
+    if (this.#receivedBytes > windowBytesMax / 4) {
+      this.#write(windowUpdate(0, this.#receivedBytes));
+      if (this.#streamedAnswers !== null) this.#write(windowUpdate(1, this.#receivedBytes));
+      this.#receivedBytes = 0;
+    }
+    if (this.#messages.count === this.#streamedAnswers) this.#answered();
+  }
+
+  #onStreamEnd(): void {
+    if (this.#socket.writableEnded) return;
+    if (this.#streamedAnswers !== null || this.#messages.count === 0)
+      throw new Error("a call was refused: it ended without its answers");
+    this.#answered();
+  }
+
+  #answered(): void {
+    const nowMs = performance.now();
+    this.#one(this.#sentMs, nowMs);
+    if (nowMs < this.#endMs) this.#send();
+    else this.#socket.end();
+  }
+
+  #onControl({ type, flags, stream, content }: ControlFrame): void {
+    const isAck = (flags & frameFlags.ack) !== 0;
+    if (type === frameTypes.settings && !isAck) {
+      this.#requests.settings(content);
+      this.#write(frameOf(frameTypes.settings, frameFlags.ack, 0, new Uint8Array(0)));
+    } else if (type === frameTypes.ping && !isAck) {
+      this.#write(frameOf(frameTypes.ping, frameFlags.ack, 0, content));
+    } else if (type === frameTypes.windowUpdate) {
+      this.#requests.widen(stream, content.readUInt32BE(0));
+      // What a server says to the end of a connection is no answer.
+    } else if ((type === frameTypes.reset || type === frameTypes.goaway) && !this.#socket.writableEnded)
+      throw new Error(`the server broke a call off (frame ${type})`);
+    this.#sendMore();
+  }
 }
 
-/** No table of header lines (so that none must be kept), and windows that no run of small answers fills. */
-const preface = (() => {
-  const settings = Buffer.alloc(12);
-  settings.writeUInt16BE(1, 0);
-  settings.writeUInt32BE(0, 2);
-  settings.writeUInt16BE(4, 6);
-  settings.writeUInt32BE(2 ** 31 - 1, 8);
-  const window = Buffer.alloc(4);
-  window.writeUInt32BE(2 ** 31 - 1 - 65_535);
-  return Buffer.concat([
-    Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1"),
-    frameOf(frame.settings, 0, 0, settings),
-    frameOf(8, 0, 0, window),
-  ]);
-})();
+/** Counts the messages of answers as their bytes come. */
+class MessageCounter {
+  count = 0;
+  readonly #prefix = Buffer.alloc(prefixBytes);
+  #prefixAt = 0;
+  #missing = 0;
+  #isAtStart = false;
+
+  push(chunk: Buffer, checksErrors: boolean): void {
+    let at = 0;
+    while (at < chunk.length) {
+      if (this.#prefixAt < prefixBytes) {
+        const taken = chunk.copy(this.#prefix, this.#prefixAt, at);
+        this.#prefixAt += taken;
+        at += taken;
+        if (this.#prefixAt < prefixBytes) return;
+        this.#missing = this.#prefix.readUInt32BE(1);
+        this.#isAtStart = true;
+      } else {
+        const taken = Math.min(this.#missing, chunk.length - at);
+        if (checksErrors && this.#isAtStart && chunk[at] === errorMessageTag)
+          throw new Error(`an answer is an error: ${chunk.toString("latin1", at + 2, at + taken)}`);
+        this.#isAtStart = false;
+        this.#missing -= taken;
+        at += taken;
+      }
+      if (this.#missing === 0) {
+        this.count++;
+        this.#prefixAt = 0;
+      }
+    }
+  }
+}
+
+/**
+ * The frames of one request after the other; only the number of the stream differs from call to call. Of streaming calls the first request
+ * opens the stream, the others are messages of it.
+ */
+class RequestFrames {
+  readonly #head: Buffer;
+  readonly #message: Buffer;
+  readonly #isStreaming: boolean;
+  /** HEADERS, then DATA, and where each of these begins; the last is the end of all. */
+  #frames: Buffer = Buffer.alloc(0);
+  #starts: number[] = [];
+  #frameBytesMax = defaultFrameBytesMax;
+  #madeWithBytes = 0;
+  #next = 0;
+  #stream = -1;
+  #initialWindowBytes = defaultWindowBytes;
+  #streamWindowBytes = 0;
+  #connectionWindowBytes = defaultWindowBytes;
+
+  constructor({ path, message, streamedAnswers }: GrpcLoadOptions) {
+    this.#head = headersFrame(path);
+    const prefix = Buffer.alloc(prefixBytes);
+    prefix.writeUInt32BE(message.length, 1);
+    this.#message = Buffer.concat([prefix, message]);
+    this.#isStreaming = streamedAnswers !== undefined;
+  }
+
+  /** Starts another request, whose predecessor has been answered. */
+  begin(): void {
+    const isFirst = this.#stream === -1;
+    if (isFirst || !this.#isStreaming) {
+      this.#stream += 2;
+      this.#streamWindowBytes = this.#initialWindowBytes;
+    }
+    // A frame that is as long as the window would wait for all of it.
+    const frameBytes = Math.min(this.#frameBytesMax, Math.max(1024, this.#initialWindowBytes >> 1));
+    const isMade = this.#madeWithBytes === frameBytes;
+    if (!isMade) this.#make(frameBytes);
+    if (!isMade || !this.#isStreaming)
+      for (const at of this.#starts.slice(0, -1)) this.#frames.writeUInt32BE(this.#stream, at + 5);
+    this.#next = this.#isStreaming && !isFirst ? 1 : 0;
+  }
+
+  /** What of the request has not been sent and has room in the server's windows now. */
+  next(): Buffer {
+    const starts = this.#starts;
+    const first = this.#next;
+    let index = first;
+    for (; index < starts.length - 1; index++) {
+      if (index === 0) continue;
+      const byteLength = starts[index + 1]! - starts[index]! - frameHeadBytes;
+      if (byteLength > this.#streamWindowBytes || byteLength > this.#connectionWindowBytes) break;
+      this.#streamWindowBytes -= byteLength;
+      this.#connectionWindowBytes -= byteLength;
+    }
+    this.#next = index;
+    return this.#frames.subarray(starts[first], starts[index]);
+  }
+
+  settings(content: Buffer): void {
+    for (const [id, value] of settingsOf(content)) {
+      if (id === settingIds.frameBytesMax) this.#frameBytesMax = value;
+      if (id !== settingIds.initialWindowBytes) continue;
+      this.#streamWindowBytes += value - this.#initialWindowBytes;
+      this.#initialWindowBytes = value;
+    }
+  }
+
+  widen(stream: number, byteLength: number): void {
+    if (stream === 0) this.#connectionWindowBytes += byteLength;
+    else if (stream === this.#stream) this.#streamWindowBytes += byteLength;
+  }
+
+  #make(frameBytes: number): void {
+    const frames = [this.#head];
+    for (let at = 0; at < this.#message.length; at += frameBytes) {
+      const isLast = at + frameBytes >= this.#message.length;
+      const flags = isLast && !this.#isStreaming ? frameFlags.endStream : 0;
+      frames.push(frameOf(frameTypes.data, flags, 0, this.#message.subarray(at, at + frameBytes)));
+    }
+    let at = 0;
+    this.#starts = [0, ...frames.map((frame) => (at += frame.length))];
+    this.#frames = Buffer.concat(frames);
+    this.#madeWithBytes = frameBytes;
+  }
+}
 
 function headersFrame(path: string): Buffer {
   const literal = (name: Buffer, value: string) =>
@@ -112,93 +283,5 @@ function headersFrame(path: string): Buffer {
     literal(Buffer.from([0x0f, 31 - 15]), "application/grpc"),
     literal(named("te"), "trailers"),
   ]);
-  return frameOf(frame.headers, flag.endHeaders, 0, headers);
-}
-
-function dataFrame(message: Uint8Array, flags: number): Buffer {
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt32BE(message.length, 1);
-  return frameOf(frame.data, flags, 0, Buffer.concat([prefix, message]));
-}
-
-/** HEADERS and DATA of one call after the other; only the number of the stream differs from call to call. */
-function unaryFrames({ path, message }: GrpcLoadOptions): () => Buffer {
-  const head = headersFrame(path);
-  const both = Buffer.concat([head, dataFrame(message, flag.endStream)]);
-  let stream = -1;
-  return () => {
-    stream += 2;
-    both.writeUInt32BE(stream, 5);
-    both.writeUInt32BE(stream, head.length + 5);
-    return both;
-  };
-}
-
-/** The first request opens the stream, the others are messages of it. */
-function streamFrames({ path, message }: GrpcLoadOptions): () => Buffer {
-  const head = headersFrame(path);
-  const data = dataFrame(message, 0);
-  for (const part of [head, data]) part.writeUInt32BE(1, 5);
-  const first = Buffer.concat([head, data]);
-  let opened = false;
-  return () => {
-    if (opened) return data;
-    opened = true;
-    return first;
-  };
-}
-
-/** The tag of a streamed answer's `error_message`. */
-const errorMessageTag = 0x0a;
-
-interface AnswerReaderOptions {
-  /** null: the answer to a unary call, which ends with its stream. */
-  readonly streamedAnswers: number | null;
-  readonly reply: (bytes: Buffer) => void;
-  readonly answered: () => void;
-}
-
-/** Reads frames as far as a load needs them: how many messages came and where an answer ends. */
-function answerReader(on: AnswerReaderOptions): (piece: Buffer) => void {
-  const { streamedAnswers } = on;
-  let rest: Buffer = Buffer.alloc(0);
-  let body: Buffer = Buffer.alloc(0);
-  let messages = 0;
-  const takeMessages = (data: Buffer) => {
-    body = body.length === 0 ? data : Buffer.concat([body, data]);
-    let at = 0;
-    for (; body.length - at >= 5; messages++) {
-      const end = at + 5 + body.readUInt32BE(at + 1);
-      if (body.length < end) break;
-      if (streamedAnswers !== null && body[at + 5] === errorMessageTag)
-        throw new Error(`an answer is an error: ${body.toString("latin1", at + 7, end)}`);
-      at = end;
-    }
-    body = Buffer.from(body.subarray(at));
-  };
-  return (piece) => {
-    let bytes = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
-    while (bytes.length >= frameBytes) {
-      const length = bytes.readUIntBE(0, 3);
-      if (bytes.length < frameBytes + length) break;
-      const type = bytes[3]!;
-      const flags = bytes[4]!;
-      const isAck = (flags & flag.ack) !== 0;
-      const content = bytes.subarray(frameBytes, frameBytes + length);
-      if (type === frame.data) takeMessages(content);
-      else if (type === frame.settings && !isAck) on.reply(frameOf(frame.settings, flag.ack, 0, new Uint8Array(0)));
-      else if (type === frame.ping && !isAck) on.reply(frameOf(frame.ping, flag.ack, 0, Buffer.from(content)));
-      else if (type === frame.reset || type === frame.goaway)
-        throw new Error(`the server broke a call off (frame ${type})`);
-      const isEnd = (type === frame.headers || type === frame.data) && (flags & flag.endStream) !== 0;
-      if (isEnd && (messages === 0 || streamedAnswers !== null))
-        throw new Error("a call was refused: it ended without its answers");
-      if (streamedAnswers === null ? isEnd : messages === streamedAnswers) {
-        messages = 0;
-        on.answered();
-      }
-      bytes = bytes.subarray(frameBytes + length);
-    }
-    rest = bytes.length === 0 ? bytes : Buffer.from(bytes);
-  };
+  return frameOf(frameTypes.headers, frameFlags.endHeaders, 0, headers);
 }

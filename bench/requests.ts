@@ -31,6 +31,17 @@ export const addSubMessage = (model = "add_sub"): Uint8Array =>
     }),
   );
 
+/** One FP32 tensor of `byteLength` bytes as a message of gRPC. */
+export const identityMessage = (byteLength: number): Uint8Array =>
+  toBinary(
+    ModelInferRequestSchema,
+    create(ModelInferRequestSchema, {
+      modelName: "identity",
+      inputs: [{ name: "INPUT0", datatype: "FP32", shape: [BigInt(byteLength / 4)] }],
+      rawInputContents: [new Uint8Array(byteLength).fill(1)],
+    }),
+  );
+
 /** A request of the decoupled model for so many answers, as a message of gRPC. */
 export const decoupledMessage = (answers: number): Uint8Array =>
   toBinary(

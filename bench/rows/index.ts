@@ -10,6 +10,7 @@ import { grpcAddSubRow } from "./grpc.ts";
 import { daliRow } from "./dali.ts";
 import { decoupledRow } from "./decoupled.ts";
 import { jsonNumbersRow } from "./json-numbers.ts";
+import { grpcLargeRow, httpLargeRow, httpNumbersRow } from "./large-messages.ts";
 import { latencyRow } from "./latency.ts";
 import { memoryRow } from "./memory.ts";
 import { miniLmRow } from "./minilm.ts";
@@ -36,6 +37,9 @@ export const rows: readonly Row[] = [
   decoupledRow,
   identityBinaryRow,
   identityLargeRow,
+  grpcLargeRow,
+  httpLargeRow,
+  httpNumbersRow,
   jsonNumbersRow,
   ensembleRow,
   miniLmRow,

@@ -1,0 +1,111 @@
+export const frameTypes = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goaway: 7, windowUpdate: 8 } as const;
+export const frameFlags = { endStream: 1, ack: 1, endHeaders: 4 } as const;
+export const settingIds = { headerTableBytes: 1, initialWindowBytes: 4, frameBytesMax: 5 } as const;
+export const frameHeadBytes = 9;
+/** What HTTP/2 says before any settings have come. */
+export const defaultFrameBytesMax = 16 * 1024;
+export const defaultWindowBytes = 65_535;
+export const windowBytesMax = 2 ** 31 - 1;
+/** Of frames that are read whole: all but those with data or headers. */
+const controlBytesMax = 16 * 1024;
+
+export function frameOf(type: number, flags: number, stream: number, content: Uint8Array): Buffer {
+  const head = Buffer.alloc(frameHeadBytes);
+  head.writeUIntBE(content.length, 0, 3);
+  head[3] = type;
+  head[4] = flags;
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, content]);
+}
+
+export function windowUpdate(stream: number, byteLength: number): Buffer {
+  const content = Buffer.alloc(4);
+  content.writeUInt32BE(byteLength);
+  return frameOf(frameTypes.windowUpdate, 0, stream, content);
+}
+
+/** Opens a connection: no table of header lines (so that none must be kept), and windows that a run fills rarely. */
+export const clientPreface = (() => {
+  const settings = Buffer.alloc(12);
+  settings.writeUInt16BE(settingIds.headerTableBytes, 0);
+  settings.writeUInt32BE(0, 2);
+  settings.writeUInt16BE(settingIds.initialWindowBytes, 6);
+  settings.writeUInt32BE(windowBytesMax, 8);
+  return Buffer.concat([
+    Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1"),
+    frameOf(frameTypes.settings, 0, 0, settings),
+    windowUpdate(0, windowBytesMax - defaultWindowBytes),
+  ]);
+})();
+
+/** The entries of a SETTINGS frame. */
+export function* settingsOf(content: Buffer): Generator<readonly [id: number, value: number]> {
+  for (let at = 0; at + 6 <= content.length; at += 6) yield [content.readUInt16BE(at), content.readUInt32BE(at + 2)];
+}
+
+export interface ControlFrame {
+  readonly type: number;
+  readonly flags: number;
+  /** 0: of the connection. */
+  readonly stream: number;
+  readonly content: Buffer;
+}
+
+export interface FrameEvents {
+  /** Some of the bytes of a DATA frame, good until the call returns. */
+  data(chunk: Buffer): void;
+  /** The whole of another frame than DATA or HEADERS. */
+  control(frame: ControlFrame): void;
+  /** A DATA or HEADERS frame has ended, and its stream with it. */
+  streamEnded(): void;
+}
+
+/** Reads frames from a buffer that is used again: bytes of DATA go on as they come, those of HEADERS are dropped. */
+export class FrameReader {
+  readonly #events: FrameEvents;
+  readonly #head = Buffer.alloc(frameHeadBytes);
+  #headAt = 0;
+  #missing = 0;
+  #content: Buffer = Buffer.alloc(0);
+
+  constructor(events: FrameEvents) {
+    this.#events = events;
+  }
+
+  push(bytes: Buffer): void {
+    let at = 0;
+    while (at < bytes.length) {
+      if (this.#headAt < frameHeadBytes) {
+        const taken = bytes.copy(this.#head, this.#headAt, at);
+        this.#headAt += taken;
+        at += taken;
+        if (this.#headAt === frameHeadBytes) this.#begin();
+        continue;
+      }
+      const chunk = bytes.subarray(at, at + this.#missing);
+      if (this.#head[3] === frameTypes.data) this.#events.data(chunk);
+      else if (this.#head[3] !== frameTypes.headers) chunk.copy(this.#content, this.#content.length - this.#missing);
+      at += chunk.length;
+      this.#missing -= chunk.length;
+      if (this.#missing === 0) this.#end();
+    }
+  }
+
+  #begin(): void {
+    this.#missing = this.#head.readUIntBE(0, 3);
+    const type = this.#head[3]!;
+    if (type !== frameTypes.data && type !== frameTypes.headers) {
+      if (this.#missing > controlBytesMax) throw new Error(`a frame of type ${type} has ${this.#missing} bytes`);
+      this.#content = Buffer.alloc(this.#missing);
+    }
+    if (this.#missing === 0) this.#end();
+  }
+
+  #end(): void {
+    this.#headAt = 0;
+    const [type, flags] = [this.#head[3]!, this.#head[4]!];
+    if (type !== frameTypes.data && type !== frameTypes.headers)
+      this.#events.control({ type, flags, stream: this.#head.readUInt32BE(5), content: this.#content });
+    else if ((flags & frameFlags.endStream) !== 0) this.#events.streamEnded();
+  }
+}
