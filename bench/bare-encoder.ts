@@ -3,23 +3,15 @@
  *   node bench/bare-encoder.ts <model.onnx> <batch> <tokens> <milliseconds>
  * Prints milliseconds per run.
  */
-import { globSync } from "node:fs";
-import { createRequire } from "node:module";
 import { availableParallelism } from "node:os";
-import { dirname, join } from "node:path";
 import { DirectRuns } from "../server/src/native/direct-runs-fixture.ts";
-import { openOnnxRuntime, plainSession } from "../server/src/native/index.ts";
+import { onnxRuntimeLibrary, openOnnxRuntime, plainSession } from "../server/src/native/index.ts";
 
 const [modelPath = "", batchText = "", tokensText = "", durationText = ""] = process.argv.slice(2);
 const [batch, tokens, durationMs] = [Number(batchText), Number(tokensText), Number(durationText)];
-const packageDirectory = dirname(createRequire(import.meta.url).resolve("onnxruntime-node/package.json"));
-const [libraryPath] = globSync(
-  join(packageDirectory, `bin/napi-v*/${process.platform}/${process.arch}/libonnxruntime.so*`),
-);
-if (libraryPath === undefined) throw new Error("no ONNX Runtime library in onnxruntime-node");
 
 await using runtime = openOnnxRuntime({
-  libraryPath,
+  libraryPath: onnxRuntimeLibrary(),
   intraOpThreadCount: availableParallelism(),
   ownThreadCountMax: 0,
   interOpThreadCount: 0,

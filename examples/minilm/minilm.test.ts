@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
@@ -9,7 +8,13 @@ import { fileURLToPath } from "node:url";
 import { dataDirectories } from "../../server/src/app/directories.ts";
 import { findPython } from "../../server/src/app/serving/python.ts";
 import { silentLogger } from "../../server/src/base/index.ts";
-import { openOnnxRuntime, plainSession, type OnnxRuntime, type OnnxSession } from "../../server/src/native/index.ts";
+import {
+  onnxRuntimeLibrary,
+  openOnnxRuntime,
+  plainSession,
+  type OnnxRuntime,
+  type OnnxSession,
+} from "../../server/src/native/index.ts";
 import { DirectRuns } from "../../server/src/native/direct-runs-fixture.ts";
 import { assembleRepository } from "./assemble.ts";
 import { fetchWeights } from "./fetch-weights.ts";
@@ -41,9 +46,8 @@ before(async () => {
   directory = await mkdtemp(join(tmpdir(), "minilm-"));
   repository = join(directory, "models");
   await assembleRepository({ packageDirectory, targetDirectory: repository });
-  const entry = createRequire(import.meta.url).resolve("onnxruntime-node/package.json");
   runtime = openOnnxRuntime({
-    libraryPath: join(dirname(entry), `bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`),
+    libraryPath: onnxRuntimeLibrary(),
     intraOpThreadCount: 0,
     interOpThreadCount: 0,
     ownThreadCountMax: 0,

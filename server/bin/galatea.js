@@ -28,7 +28,7 @@ if (!hasPackages()) {
   refuse(
     inCheckout
       ? `galatea's packages are not installed yet: run \`npm ci --ignore-scripts\` in ${checkout}, then start it with \`npx galatea\` there`
-      : "galatea's packages are missing beside it: install it with `npm install --ignore-scripts`, which brings them",
+      : "galatea's packages are missing beside it: install it again with `npm install`, which brings them",
   );
 } else if (major < 24) {
   refuse(

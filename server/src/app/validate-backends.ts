@@ -11,7 +11,7 @@ import { checkWarmUps } from "../engine/index.ts";
 import type { DataDirectories } from "./directories.ts";
 import { runnerEnvironment } from "./passed-environment.ts";
 import { madePython } from "./serving/python.ts";
-import { onnxRuntimeLibrary } from "./serving/serving-engine.ts";
+import { onnxRuntimeLibrary } from "../native/index.ts";
 
 type FoundModel = Parameters<BackendCheck>[0];
 

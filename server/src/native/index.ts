@@ -11,6 +11,7 @@ export {
   type OnnxSession,
   type OnnxSessionOptions,
 } from "./onnxruntime.ts";
+export { onnxRuntimeLibrary } from "./onnxruntime-library.ts";
 export type { ExecutionProvider } from "./execution-providers.ts";
 export { onnxStringType, type OnnxValueInfo } from "./onnxruntime-values.ts";
 export { Nvml, NvmlError, type GpuReading } from "./nvml.ts";

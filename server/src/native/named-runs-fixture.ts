@@ -1,16 +1,14 @@
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
 import { env } from "node:process";
 import { openOnnxRuntime, plainSession, type OnnxRuntime } from "./onnxruntime.ts";
+import { onnxRuntimeLibrary } from "./onnxruntime-library.ts";
 import { DirectRuns } from "./direct-runs-fixture.ts";
 
 export function openRuntime(): OnnxRuntime {
   // Official builds of the library leave files in the temporary directory, unless told.
   env["ORT_DISABLE_TELEMETRY"] = "1";
-  const entry = createRequire(import.meta.url).resolve("onnxruntime-node/package.json");
   return openOnnxRuntime({
-    libraryPath: join(dirname(entry), `bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`),
+    libraryPath: onnxRuntimeLibrary(),
     intraOpThreadCount: 1,
     interOpThreadCount: 1,
     ownThreadCountMax: 0,

@@ -2,21 +2,18 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type OnnxModel, type OnnxType, onnxTypes, writeOnnxFile } from "../backends/onnx-file/index.ts";
 import { eventually } from "../base/eventually-fixture.ts";
 import { InferenceError } from "../base/index.ts";
 import { DirectRuns } from "./direct-runs-fixture.ts";
 import { openOnnxRuntime, plainSession, type OnnxRuntime, type OnnxSession } from "./onnxruntime.ts";
+import { onnxRuntimeLibrary } from "./onnxruntime-library.ts";
 import { usableProcessors } from "./processors.ts";
 
-const libraryPath = join(
-  dirname(createRequire(import.meta.url).resolve("onnxruntime-node/package.json")),
-  `bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`,
-);
+const libraryPath = onnxRuntimeLibrary();
 
 let directory: string;
 let runtime: OnnxRuntime;

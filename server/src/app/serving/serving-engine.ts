@@ -1,11 +1,11 @@
-import { createRequire } from "node:module";
 import { availableParallelism } from "node:os";
-import { dirname, join, relative, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { systemClock, type ByteBudget, type Logger } from "../../base/index.ts";
 import type { Backend } from "../../backends/index.ts";
 import type { FindPythonRunner, FixedPath, TenantOptions } from "../../backends/python/index.ts";
 import { ArchiveCatalog, type OpenedContainer } from "../../containers/index.ts";
 import { gpuDevices } from "../../gpus/index.ts";
+import { onnxRuntimeLibrary } from "../../native/index.ts";
 import { createEngine, type EngineCore } from "../../engine/index.ts";
 import { DirectoryCatalog } from "../../repository/index.ts";
 import type { ContainerPlan } from "../container-environment.ts";
@@ -251,13 +251,6 @@ function fixedPaths(mlRoot: string, opened: OpenedContainer | null): readonly Fi
     leadsTo: { directory },
   }));
   return [model, ...shared];
-}
-
-/** The library inside the package `onnxruntime-node`; its JavaScript is not loaded. */
-export function onnxRuntimeLibrary(): string {
-  const entry = createRequire(import.meta.url).resolve("onnxruntime-node");
-  const { platform, arch } = process;
-  return join(dirname(entry), "..", "bin", "napi-v6", platform, arch, "libonnxruntime.so.1");
 }
 
 /** Settings of this backend over the global ones. */

@@ -1,11 +1,11 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { env } from "node:process";
 import { createLogger, type LogLevel, systemClock } from "../../base/index.ts";
 import { type InferenceRequest, noParameters } from "../../inference/index.ts";
 import { completeConfig, type ModelConfig, parseConfigText } from "../../modelconfig/index.ts";
+import { onnxRuntimeLibrary } from "../../native/index.ts";
 import { type Arena, createArena, type Datatype, type Tensor } from "../../tensor/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
 import { noNamespaceMetrics } from "../no-namespace-metrics.ts";
@@ -17,10 +17,7 @@ import {
 } from "./onnxruntime-backend.ts";
 import { quietLibrary } from "./start-runner.ts";
 
-export const libraryPath = join(
-  dirname(createRequire(import.meta.url).resolve("onnxruntime-node/package.json")),
-  `bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`,
-);
+export const libraryPath = onnxRuntimeLibrary();
 
 /** A repository in a fresh folder, an arena, and the backend over them. */
 export interface Workshop extends AsyncDisposable {
