@@ -13,9 +13,9 @@ export interface CommandLineCase {
   readonly flags: readonly string[];
   /**
    * `none`: no repository is given. `broken`: one of its models cannot be loaded. `missing`: the directory does not exist.
-   * `doubled`: two repositories hold the same model.
+   * `doubled`: two repositories hold the same model. `model`: the directory of one model.
    */
-  readonly repository: "none" | "good" | "broken" | "missing" | "doubled";
+  readonly repository: "none" | "good" | "broken" | "missing" | "doubled" | "model";
   readonly exitCode: number;
   /** Of ours, where a row of supported.md says so. */
   readonly oursExitCode?: number;
@@ -46,6 +46,7 @@ export const commandLineCases: readonly CommandLineCase[] = [
     exitCode: 1,
     says: "failed to load all models",
   },
+  { name: "the directory of a model", flags: [], repository: "model", exitCode: 1, says: "creating server: " },
   { name: "an unknown flag", flags: ["--no-such-flag=1"], repository: "good", exitCode: 1, says: "no-such-flag" },
   { name: "a bool that is none", flags: ["--strict-readiness=maybe"], repository: "good", exitCode: 1, says: "maybe" },
   {
@@ -135,7 +136,8 @@ export const expectedExitCode = (target: Target, item: CommandLineCase) =>
 export async function runCommandLine(target: Target, item: CommandLineCase): Promise<CommandLineResult> {
   const directory = await mkdtemp(join(tmpdir(), "galatea-kserve-start-"));
   try {
-    if (item.repository === "good") await writeRepository(directory, { add_sub: models.add_sub });
+    if (item.repository === "good" || item.repository === "model")
+      await writeRepository(directory, { add_sub: models.add_sub });
     if (item.repository === "broken") {
       await writeRepository(directory, { add_sub: models.add_sub, raises: controlModels.raises_in_initialize });
     }
@@ -149,6 +151,7 @@ export async function runCommandLine(target: Target, item: CommandLineCase): Pro
       broken: [directory],
       missing: [join(directory, "nowhere")],
       doubled: doubles,
+      model: [join(directory, "add_sub")],
     };
     const [httpPort, metricsPort, grpcPort] = await freePorts(3);
     const args = [

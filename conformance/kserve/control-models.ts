@@ -16,6 +16,12 @@ export const controlModels = {
       more: "version_policy { specific { versions: [1] } }",
     }),
   },
+  version_named_v1: {
+    config: pythonConfig(pair("FP32", [4])),
+    program: null,
+    versions: [],
+    files: { "v1/model.py": "" },
+  },
   chain: models.chain,
   raises_in_initialize: python("raises_in_initialize.py", pair("FP32", [1])),
   no_execute: python("no_execute.py", pair("FP32", [1])),

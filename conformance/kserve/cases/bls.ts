@@ -222,7 +222,7 @@ export const bls: readonly Case[] = [
   different("out = raised(lambda: pb_utils.load_model('comes', config='nothing'))", {
     row: "load-reasons",
     status: 200,
-    includes: ["Invalid config override"],
+    includes: ["failed to poll from model repository: Invalid config override"],
   }),
   different("out = raised(lambda: pb_utils.load_model('comes', files={'file:1/model.py': b'text'}))", {
     row: "load-reasons",
@@ -233,12 +233,10 @@ export const bls: readonly Case[] = [
     ],
   }),
   different("out = raised(lambda: pb_utils.load_model('comes', files={'1/model.py': b'text'}))", {
-    row: "load-reasons",
+    row: "load-files-prefix",
     notAsked: true,
     status: 200,
-    includes: [
-      "failed to load 'comes', failed to poll from model repository: Load parameter 'config' must be specified",
-    ],
+    includes: ["the names of 'files' must begin with 'file:' (found '1/model.py')"],
   }),
   different(streamed('sender.send(answer(1)); sender.send(error("in the middle")); sender.send(answer(2), FINAL)'), {
     row: "error-between-answers",

@@ -1,6 +1,5 @@
-import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { validateRepository } from "../repository/index.ts";
+import { refusedRepository, validateRepository } from "../repository/index.ts";
 import { dataDirectories } from "./directories.ts";
 import { BackendChecks } from "./validate-backends.ts";
 
@@ -15,12 +14,13 @@ export interface ValidateOptions {
  * 1 when there is an error.
  */
 export async function validate({ directory, backendDirectory }: ValidateOptions): Promise<number> {
-  if (directory === undefined || !existsSync(directory)) {
-    process.stderr.write(
-      directory === undefined
-        ? "usage: galatea validate <repository> [--backend-directory DIR]\n"
-        : `${directory} does not exist\n`,
-    );
+  if (directory === undefined) {
+    process.stderr.write("usage: galatea validate <repository> [--backend-directory DIR]\n");
+    return 1;
+  }
+  const refusal = await refusedRepository(directory);
+  if (refusal !== null) {
+    process.stderr.write(`${refusal}\n`);
     return 1;
   }
   await using checks = new BackendChecks(dataDirectories(null, process.env), backendDirectory);

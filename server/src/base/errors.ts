@@ -23,16 +23,9 @@ export type MemoryReason = "memory-full" | "memory-exceeded" | "out-of-memory";
  * - `request-refused`: the core's checks or its queues refused the request before any model saw it
  * - `inflation-failed`: a compressed body is none, or is too large when expanded
  * - `not-a-string`: an element of JSON data is something else than the text that was expected
- * - `override-refused`: the configuration that came with a load is none
  * - `not-polled`: a model could not be looked at: its directory, or its configuration
  */
-export type InferenceReason =
-  | MemoryReason
-  | "request-refused"
-  | "inflation-failed"
-  | "not-a-string"
-  | "override-refused"
-  | "not-polled";
+export type InferenceReason = MemoryReason | "request-refused" | "inflation-failed" | "not-a-string" | "not-polled";
 
 const memoryReasons: ReadonlySet<InferenceReason | null> = new Set<MemoryReason>([
   "memory-full",

@@ -42,6 +42,7 @@ export class ArchiveCatalog implements Catalog {
       modelDirectory: this.#options.directory,
       config,
       versions: [{ version: 1, directory: model.directory }],
+      misnamedVersions: [],
     };
   }
 

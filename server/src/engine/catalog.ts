@@ -8,6 +8,8 @@ export interface CatalogModel {
   readonly config: ModelConfig;
   /** Ascending; empty where the policy wants none of those on disk. */
   readonly versions: readonly { readonly version: number; readonly directory: string }[];
+  /** Directories that are ignored because their names (`v1`) are no version numbers. */
+  readonly misnamedVersions: readonly string[];
 }
 
 /** One namespace's repositories. Read anew at every call: what lies on disk is the truth. Disposed of with the namespace. */

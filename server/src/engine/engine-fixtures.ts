@@ -219,7 +219,7 @@ export class EngineBench implements AsyncDisposable {
           mkdirSync(directory, { recursive: true });
           return { version, directory };
         });
-        return Promise.resolve({ servedName: name, modelDirectory, config, versions });
+        return Promise.resolve({ servedName: name, modelDirectory, config, versions, misnamedVersions: [] });
       },
     };
   }

@@ -1,5 +1,6 @@
 import { InferenceError, type InferenceErrorOptions } from "../base/index.ts";
-import { circularText } from "../repository/index.ts";
+import { circularText, ignoredVersion } from "../repository/index.ts";
+import type { CatalogModel } from "./catalog.ts";
 
 /** Triton's sentence for whatever keeps a model from being looked at: it hides the reason, ours follows it. */
 export function notPolled(name: string, why: InferenceError): InferenceError {
@@ -50,9 +51,10 @@ export function requiredVersionAbsent(ensemble: string, step: string, version: n
   );
 }
 
-/** No directory of the model is one that its policy wants. */
-export function noVersionWanted(model: string): InferenceError {
-  return new LoadFailure(model, `at least one version must be available under the version policy of model '${model}'`);
+/** No directory of the model is one that its policy wants; behind Triton's words come the directories that are no versions. */
+export function noVersionWanted({ servedName: name, misnamedVersions }: CatalogModel): InferenceError {
+  const why = `at least one version must be available under the version policy of model '${name}'`;
+  return new LoadFailure(name, [why, ...misnamedVersions.map(ignoredVersion)].join("\n"));
 }
 
 /** An ensemble is a step of its own, through others or directly. */

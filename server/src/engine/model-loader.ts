@@ -1,6 +1,6 @@
 import { InferenceError, inferenceCodeText, type InferenceReason } from "../base/index.ts";
 import { checkConfig, checkFoundConfig, refuseUnbuilt } from "../modelconfig/index.ts";
-import { composingModels } from "../repository/index.ts";
+import { composingModels, ignoredVersion } from "../repository/index.ts";
 import type { NamespaceMetrics } from "../backends/index.ts";
 import type { Arena } from "../tensor/index.ts";
 import { VersionBuilder, type BuilderParts, type BuiltVersion } from "./built-version.ts";
@@ -96,14 +96,15 @@ export class ModelLoader {
     } catch (thrown) {
       const error = InferenceError.from(thrown);
       this.#parts.log.error(`failed to load '${entry.name}': ${error.message}`);
-      if (error.reason === "override-refused") throw error;
       if (isUnknownYet(entry) && error.code !== "NOT_FOUND")
         entry.move(-1, { at: "unavailable", reason: error.message });
       throw notPolled(entry.name, error);
     }
+    for (const name of found.misnamedVersions)
+      this.#parts.log.warning(`model '${entry.name}': ${ignoredVersion(name)}`);
     if (found.versions.length > 0) return found;
     if (isUnknownYet(entry)) entry.move(-1, { at: "absent" });
-    const refused = noVersionWanted(entry.name);
+    const refused = noVersionWanted(found);
     this.#parts.log.error(refused.message.trimEnd());
     throw refused;
   }

@@ -16,7 +16,7 @@ export function parseConfigOverride(json: string): ModelConfigMessage {
     return messageFromJson(JSON.parse(json));
   } catch (error) {
     const text = `Invalid config override: ${error instanceof Error ? error.message : String(error)}`;
-    throw new InferenceError("INVALID_ARG", text, { cause: error, reason: "override-refused" });
+    throw new InferenceError("INVALID_ARG", text, { cause: error });
   }
 }
 

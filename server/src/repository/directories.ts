@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { InferenceError } from "../base/index.ts";
 import { configTextBytesMax } from "../modelconfig/index.ts";
-import { versionOfDirectory } from "./version-policy.ts";
+import { isMisnamedVersion, versionOfDirectory } from "./version-policy.ts";
 
 const entriesMax = 100_000;
 
@@ -59,13 +59,25 @@ export async function readConfigFile(path: string): Promise<string | null> {
   }
 }
 
-/** Numbers of the version directories of a model, ascending. */
-export async function versionsIn(modelDirectory: string): Promise<readonly number[]> {
+/** Numbers of the version directories of a model, ascending, and the names that were meant as versions and are none. */
+export async function versionsIn(
+  modelDirectory: string,
+): Promise<{ readonly present: readonly number[]; readonly misnamed: readonly string[] }> {
   const names = await directoriesIn(modelDirectory);
-  return names
-    .map(versionOfDirectory)
-    .filter((version) => version !== null)
-    .sort((a, b) => a - b);
+  const present = names.map(versionOfDirectory).filter((version) => version !== null);
+  return { present: present.sort((a, b) => a - b), misnamed: names.filter(isMisnamedVersion) };
+}
+
+/** Whether a directory is one model instead of a repository of models: it holds a configuration or versions, and its directories hold neither. */
+export async function isModelDirectory(directory: string): Promise<boolean> {
+  if (!(await looksLikeModel(directory))) return false;
+  for (const name of await directoriesIn(directory)) if (await looksLikeModel(join(directory, name))) return false;
+  return true;
+}
+
+async function looksLikeModel(directory: string): Promise<boolean> {
+  if ((await readConfigFile(join(directory, "config.pbtxt"))) !== null) return true;
+  return (await versionsIn(directory)).present.length > 0;
 }
 
 function isAbsent(error: unknown): boolean {

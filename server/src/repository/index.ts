@@ -8,5 +8,6 @@ export { findArchiveModel, type ArchiveCandidate, type ArchiveModel } from "./ar
 export { circularText, type DependencyOrder } from "./dependency-order.ts";
 export { DirectoryCatalog, type CatalogOptions, type ModelOverride } from "./directory-catalog.ts";
 export { composingModels, type FoundModel, type ReadOptions } from "./model-files.ts";
+export { refusedRepository } from "./refused-repository.ts";
 export { validateRepository, type BackendCheck, type RepositoryProblem } from "./validate-repository.ts";
-export { chooseVersions } from "./version-policy.ts";
+export { chooseVersions, ignoredVersion } from "./version-policy.ts";

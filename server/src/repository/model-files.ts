@@ -18,6 +18,8 @@ export interface FoundModel {
   readonly config: ModelConfig;
   /** Ascending; empty where the policy wants none of those on disk. */
   readonly versions: readonly { readonly version: number; readonly directory: string }[];
+  /** Directories that are ignored because their names (`v1`) are no version numbers. */
+  readonly misnamedVersions: readonly string[];
 }
 
 export interface ModelPlace {
@@ -45,10 +47,16 @@ export async function readModel(
 ): Promise<FoundModel> {
   const message =
     overrideJson === null ? await readMessage(place.modelDirectory, options) : parseConfigOverride(overrideJson);
-  const present = await versionsIn(place.modelDirectory);
+  const { present, misnamed } = await versionsIn(place.modelDirectory);
   const { gpuCount } = options;
   const cpuBackends = gpuCount === 0 ? undefined : await options.cpuBackends?.();
-  return completeModel(place, { message, present, gpuCount, ...(cpuBackends === undefined ? {} : { cpuBackends }) });
+  return completeModel(place, {
+    message,
+    present,
+    misnamed,
+    gpuCount,
+    ...(cpuBackends === undefined ? {} : { cpuBackends }),
+  });
 }
 
 /** The configuration file's path: the chosen variant where it exists, else config.pbtxt. */
@@ -79,6 +87,7 @@ export async function completeModel(
   parsed: Pick<CompletionContext, "gpuCount" | "cpuBackends"> & {
     readonly message: ModelConfigMessage;
     readonly present: readonly number[];
+    readonly misnamed: readonly string[];
   },
 ): Promise<FoundModel> {
   const directoryOf = (version: number) => join(place.modelDirectory, String(version));
@@ -100,6 +109,7 @@ export async function completeModel(
     modelDirectory: place.modelDirectory,
     config,
     versions: versions.map((version) => ({ version, directory: directoryOf(version) })),
+    misnamedVersions: parsed.misnamed,
   };
 }
 

@@ -7,6 +7,7 @@ import { chooseArchiveModel, findArchiveModel } from "./archive-model.ts";
 import { dependencyOrder } from "./dependency-order.ts";
 import { DirectoryCatalog } from "./directory-catalog.ts";
 import { composingModels } from "./model-files.ts";
+import { refusedRepository } from "./refused-repository.ts";
 import { validateRepository } from "./validate-repository.ts";
 import { chooseVersions, versionOfDirectory } from "./version-policy.ts";
 
@@ -309,7 +310,7 @@ test("validation finds every problem of a repository with its place, and none in
         `${basename(dirname(file))}:${line}:${column} ${severity} ${message.replaceAll(root, "")}`,
     ),
     [
-      "batch:1:1 warning directory '01' is not a version (digits without leading zeros) and is ignored",
+      "batch:1:1 warning directory '01' is ignored: its name is not a version number (digits without leading zeros)",
       "batch:1:1 error dynamic batching preferred size must be <= max batch size for batch",
       "batch:4:1 error 'model_repository_agents' is not supported by this server yet; the model would not be loaded",
       "file:1:11 error unable to find '/file/1/model.py' for model 'file'",
@@ -320,4 +321,38 @@ test("validation finds every problem of a repository with its place, and none in
       "shape:1:1 error in ensemble shape, ensemble tensor X: inconsistent shape: [5] is inferred from model shape while [-1,4] is inferred from model batch",
     ],
   );
+});
+
+test("what is no repository is refused with what to give in its place", async (t) => {
+  const root = await folder(t, {
+    "models/a/config.pbtxt": "",
+    "models/a/1/model.py": "",
+    "numbered/1/1/model.py": "",
+    "stray/config.pbtxt": "",
+    "stray/b/1/model.py": "",
+    "empty/": "",
+    file: "",
+  });
+  const told = async (path: string) => (await refusedRepository(path))?.replaceAll(root, "");
+  for (const good of ["models", "numbered", "stray", "empty"])
+    assert.equal(await told(join(root, good)), undefined, good);
+  assert.equal(
+    await told(join(root, "models/a")),
+    "Invalid argument - '/models/a' is a model, not a model repository; give its parent directory '/models'",
+  );
+  assert.match((await told(join(root, "numbered/1")))!, /'\/numbered\/1' is a model, .* '\/numbered'$/);
+  assert.equal(await told(join(root, "gone")), "Internal - failed to stat file /gone: No such file or directory");
+  assert.equal(
+    await told(join(root, "file")),
+    "Invalid argument - repository path is not a valid directory: '/file' is a file",
+  );
+  for (const [address, store] of [
+    ["s3://bucket/models", "S3"],
+    ["gs://bucket", "Google Cloud Storage"],
+    ["as://account/container", "Azure Storage"],
+  ] as const)
+    assert.equal(
+      await told(address),
+      `Unsupported - model repositories in ${store} are not supported: copy '${address}' to a local directory and give that`,
+    );
 });

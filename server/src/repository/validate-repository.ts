@@ -8,9 +8,9 @@ import {
   type ModelConfig,
 } from "../modelconfig/index.ts";
 import { dependencyOrder } from "./dependency-order.ts";
-import { directoriesIn, isDirectory, entryNames, readConfigFile, versionsIn } from "./directories.ts";
+import { directoriesIn, entryNames, readConfigFile, versionsIn } from "./directories.ts";
 import { completeModel, composingModels, type FoundModel } from "./model-files.ts";
-import { versionOfDirectory } from "./version-policy.ts";
+import { ignoredVersion } from "./version-policy.ts";
 
 /** Something to mend in a repository. Line and column count from 1; they are where the file first names what is wrong. */
 export interface RepositoryProblem {
@@ -39,10 +39,6 @@ export interface RepositoryReport {
 export async function validateRepository(directory: string, backendCheck: BackendCheck): Promise<RepositoryReport> {
   const problems: RepositoryProblem[] = [];
   const say = (message: string) => problems.push({ file: directory, line: 1, column: 1, severity: "error", message });
-  if (!(await isDirectory(directory))) {
-    say("this model repository is no directory");
-    return { modelCount: 0, problems };
-  }
   const checked = new Map<string, Checked>();
   for (const name of await directoriesIn(directory)) {
     checked.set(name, await validateModel(join(directory, name), { name, problems, backendCheck }));
@@ -59,20 +55,16 @@ async function validateModel(
   const file = join(modelDirectory, "config.pbtxt");
   const say = (severity: RepositoryProblem["severity"], message: string, text: string) =>
     problems.push({ file, ...placeOf(message, text), severity, message });
-  for (const entry of await directoriesIn(modelDirectory)) {
-    if (/^[0-9]/.test(entry) && versionOfDirectory(entry) === null) {
-      say("warning", `directory '${entry}' is not a version (digits without leading zeros) and is ignored`, "");
-    }
-  }
+  const { present, misnamed } = await versionsIn(modelDirectory);
+  for (const entry of misnamed) say("warning", ignoredVersion(entry), "");
   let text = "";
   try {
     text = (await readConfigFile(file)) ?? "";
     const read = readConfigText(text);
     for (const problem of read.problems) problems.push({ file, severity: "error", ...problem });
     if (read.message === null) return { file, text, found: null };
-    const present = await versionsIn(modelDirectory);
     const place = { modelDirectory, directoryName: name, servedName: name };
-    const found = await completeModel(place, { message: read.message, present, gpuCount: 0 });
+    const found = await completeModel(place, { message: read.message, present, misnamed, gpuCount: 0 });
     const refusals = configProblems(found.config);
     for (const message of refusals) say("error", message, text);
     if (found.versions.length === 0)

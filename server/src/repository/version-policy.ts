@@ -7,6 +7,16 @@ export function versionOfDirectory(name: string): number | null {
   return Number.isSafeInteger(version) ? version : null;
 }
 
+/** Whether a directory's name looks like a version's and is none: `v1`, `01`. Directories of other names are the model's own. */
+export function isMisnamedVersion(name: string): boolean {
+  return /^v?[0-9]/i.test(name) && versionOfDirectory(name) === null;
+}
+
+/** The sentence about such a directory, for logs and reports. */
+export function ignoredVersion(name: string): string {
+  return `directory '${name}' is ignored: its name is not a version number (digits without leading zeros)`;
+}
+
 /** The versions of those present that the policy wants, ascending. A specific version that is absent is just not served. */
 export function chooseVersions(policy: VersionPolicy, present: readonly number[]): readonly number[] {
   const ascending = present.toSorted((a, b) => a - b);

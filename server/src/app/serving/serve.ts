@@ -1,8 +1,8 @@
-import { stat } from "node:fs/promises";
 import type { ConfinementRow } from "../../backends/python/index.ts";
 import { asDiskError, InferenceError, systemClock, type ByteBudget, type Logger } from "../../base/index.ts";
 import type { EngineCore } from "../../engine/index.ts";
 import type { Listener } from "../../protocols/index.ts";
+import { refusedRepository } from "../../repository/index.ts";
 import { ContainerRefusal } from "../../containers/index.ts";
 import {
   containerFrontEnd,
@@ -66,7 +66,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   });
   const listeners: Listener[] = [];
   try {
-    const refusal = await refusedRepository(options.repositories);
+    const refusal = await refusalOf(options.repositories);
     if (refusal !== null) log.error(`creating server: ${refusal}`);
     if (refusal !== null || !(await loadAtStart(engine, options, plan, log, stopping.signal))) {
       await shutDown(listeners, engine, options.exitTimeoutSecs, log);
@@ -125,12 +125,11 @@ function openLog(options: ServeOptions): TritonLog | null {
 /** How long the last lines of the log are waited for. */
 const lastLinesMsMax = 1000;
 
-/** What Triton says of the first repository that is no directory; null when all are. */
-async function refusedRepository(repositories: readonly string[]): Promise<string | null> {
-  for (const path of repositories) {
-    const found = await stat(path).catch(() => null);
-    if (found === null) return `Internal - failed to stat file ${path}`;
-    if (!found.isDirectory()) return "Invalid argument - repository path is not a valid directory";
+/** Of the first repository that cannot be served; null when all can. */
+async function refusalOf(repositories: readonly string[]): Promise<string | null> {
+  for (const each of repositories) {
+    const refusal = await refusedRepository(each);
+    if (refusal !== null) return refusal;
   }
   return null;
 }

@@ -280,12 +280,23 @@ export class WorkerCalls {
     const others = this.#options.others();
     const { verb, modelName, modelVersion, configJson, files, unloadDependents } = wire;
     if (verb === controlVerbs.ready) return others.isReady(modelName, modelVersion);
-    const override = configJson === null && files.size === 0 ? null : { configJson, files };
+    const override = configJson === null && files.size === 0 ? null : { configJson, files: overrideFiles(files) };
     if (verb === controlVerbs.load) await others.load(modelName, override, signal);
     else if (verb === controlVerbs.unload) await others.unload(modelName, unloadDependents);
     else throw new InferenceError("UNSUPPORTED", `model control of kind ${verb} is not known`);
     return true;
   }
+}
+
+/** Paths inside the model's directory, of files named as `pb_utils.load_model` documents them. */
+function overrideFiles(named: ReadonlyMap<string, Uint8Array>): Map<string, Uint8Array> {
+  const files = new Map<string, Uint8Array>();
+  for (const [name, content] of named) {
+    if (!name.startsWith("file:"))
+      throw new InferenceError("INVALID_ARG", `the names of 'files' must begin with 'file:' (found '${name}')`);
+    files.set(name.slice("file:".length), content);
+  }
+  return files;
 }
 
 function parametersOf({ parametersJson }: WireCall) {

@@ -1,0 +1,24 @@
+import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import { isModelDirectory } from "./directories.ts";
+
+/** Stores that tritonserver reads repositories from, by the beginning of their addresses. */
+const remoteStores: readonly (readonly [string, string])[] = [
+  ["s3://", "S3"],
+  ["gs://", "Google Cloud Storage"],
+  ["as://", "Azure Storage"],
+];
+
+/** Why a path or address cannot be served as a model repository, with Triton's code and words where it has some; null where it can. */
+export async function refusedRepository(repository: string): Promise<string | null> {
+  for (const [scheme, store] of remoteStores)
+    if (repository.startsWith(scheme))
+      return `Unsupported - model repositories in ${store} are not supported: copy '${repository}' to a local directory and give that`;
+  const found = await stat(repository).catch(() => null);
+  if (found === null) return `Internal - failed to stat file ${repository}: No such file or directory`;
+  if (!found.isDirectory())
+    return `Invalid argument - repository path is not a valid directory: '${repository}' is a file`;
+  if (await isModelDirectory(repository))
+    return `Invalid argument - '${repository}' is a model, not a model repository; give its parent directory '${resolve(repository, "..")}'`;
+  return null;
+}
