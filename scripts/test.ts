@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import {
   cacheDirectory,
   ensureEnvironment,
@@ -8,6 +7,8 @@ import {
   frameworkNames,
   packageSetNames,
 } from "../conformance/environments/index.ts";
+import { checkSteps } from "./check.ts";
+import { runSteps } from "./steps.ts";
 import { suitePaths } from "./suites.ts";
 
 /**
@@ -17,32 +18,18 @@ import { suitePaths } from "./suites.ts";
  * gigabytes.
  */
 const isCore = process.argv.includes("--core");
-const steps: readonly { readonly name: string; readonly command: readonly string[] }[] = [
-  { name: "format, lint, types, dead files, unit tests", command: ["npm", "run", "--silent", "check"] },
+const cache = cacheDirectory(process.env);
+process.exitCode = await runSteps([
+  ...environmentNames.map((name) => ({
+    name: `Python environment '${name}'`,
+    run: () => ensureEnvironment(cache, name),
+  })),
+  ...packageSetNames.map((name) => ({ name: `npm packages '${name}'`, run: () => ensurePackages(cache, name) })),
+  ...(isCore ? [] : frameworkNames).map((name) => ({ name: `framework '${name}'`, run: () => ensureFramework(name) })),
+  ...checkSteps,
   {
     name: "suites: tritonserver's recorded answers, real clients, faults, examples",
-    command: ["node", "--test", "--test-concurrency=1", ...suitePaths({ core: isCore })],
+    command: ["node", "--test", "--test-concurrency=1"],
+    testFiles: suitePaths({ core: isCore }),
   },
-];
-
-for (const name of environmentNames) {
-  process.stdout.write(`Python environment '${name}' ...\n`);
-  await ensureEnvironment(cacheDirectory(process.env), name);
-}
-for (const name of packageSetNames) {
-  process.stdout.write(`npm packages '${name}' ...\n`);
-  await ensurePackages(cacheDirectory(process.env), name);
-}
-for (const name of isCore ? [] : frameworkNames) {
-  process.stdout.write(`framework '${name}' ...\n`);
-  await ensureFramework(name);
-}
-for (const { name, command } of steps) {
-  process.stdout.write(`\n== ${name}\n`);
-  const [program, ...args] = command as [string, ...string[]];
-  const { status } = spawnSync(program, args, { stdio: "inherit" });
-  if (status !== 0) {
-    process.stderr.write(`\nfailed: ${name}\n`);
-    process.exit(1);
-  }
-}
+]);

@@ -18,9 +18,9 @@ const { status, signal } = spawnSync(
   [
     "--test",
     `--test-concurrency=${Math.max(2, availableParallelism())}`,
+    ...process.argv.slice(2),
     "server/src/**/*.test.ts",
     "scripts/*.test.ts",
-    ...process.argv.slice(2),
   ],
   {
     cwd: root,
