@@ -14,6 +14,7 @@ const execution = (
   modelName: owner.name,
   depth: 1,
   deadlineNs: Number.POSITIVE_INFINITY,
+  executionMsMax: null,
   answers: new Set(answers),
   holdsInstance,
 });

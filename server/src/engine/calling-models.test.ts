@@ -52,13 +52,14 @@ class CallingBackend implements Backend {
     };
   };
 
-  executionOf(owner: object, { caller, deadlineNs }: InferenceRequest): CallingExecution {
+  executionOf(owner: object, { caller, deadlineNs, executionMsMax }: InferenceRequest): CallingExecution {
     const depth = 1 + (caller?.execution.depth ?? 0);
     return {
       owner,
       modelName: "caller",
       depth,
       deadlineNs,
+      executionMsMax,
       answers: new Set(caller === null ? [] : [caller]),
       holdsInstance: true,
     };
@@ -207,12 +208,13 @@ test("a call inherits the deadline of the request that it is made for, and has n
   calls.answer = (request, others) => {
     if (request.modelName === "second") {
       seen.push(request.deadlineNs);
+      assert.equal(request.executionMsMax, 59_000);
       return Promise.resolve(new InferenceError("UNAVAILABLE", "seen"));
     }
     return others.infer({ ...callOf("second", request, calls.executionOf(others, request)), queueTimeoutUs });
   };
   for (queueTimeoutUs of [0, 120e6, 30e6])
-    await assert.rejects(bench.infer({ ...requestTo("caller", [1]), deadlineNs }), /seen/);
+    await assert.rejects(bench.infer({ ...requestTo("caller", [1]), deadlineNs, executionMsMax: 59_000 }), /seen/);
   assert.deepEqual(seen.slice(0, 2), [deadlineNs, deadlineNs]);
   assert.ok(seen[2]! < deadlineNs);
 });

@@ -80,6 +80,7 @@ export function request(
     signal: null,
     receivedNs: 0,
     deadlineNs: Number.POSITIVE_INFINITY,
+    executionMsMax: null,
     caller: null,
     trace: null,
     ...more,

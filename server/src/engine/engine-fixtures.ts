@@ -249,6 +249,7 @@ export function requestTo(
     queueTimeoutUs: 0,
     receivedNs: 0,
     deadlineNs: Number.POSITIVE_INFINITY,
+    executionMsMax: null,
     caller: null,
     trace: null,
     signal: null,

@@ -79,6 +79,7 @@ export class ModelDoor implements OtherModels {
         priority: 0,
         receivedNs: clock.monotonicNs(),
         deadlineNs,
+        executionMsMax: call.caller?.executionMsMax ?? null,
         trace: null,
       };
       return { serving, request: { ...call, ...more, caller } };

@@ -98,6 +98,7 @@ async function prepare(sample: WarmUpSample, order: WarmUpOrder): Promise<Prepar
       queueTimeoutUs: 0,
       receivedNs: order.clock.monotonicNs(),
       deadlineNs: Number.POSITIVE_INFINITY,
+      executionMsMax: null,
       caller: null,
       trace: null,
       signal: null,

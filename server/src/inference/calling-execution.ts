@@ -15,6 +15,8 @@ export interface CallingExecution {
   readonly depth: number;
   /** When the last of its requests gives up waiting in queues; Infinity for never. */
   readonly deadlineNs: number;
+  /** The longest `executionMsMax` of its requests; null where one of them has none. */
+  readonly executionMsMax: number | null;
   /** The calls of other models that it executes. */
   readonly answers: ReadonlySet<RequestCaller>;
   /** False when its model can execute something else already. */

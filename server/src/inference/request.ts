@@ -42,6 +42,11 @@ export interface RequestHead {
    * what a model asks of other models inherit it: they do not begin to wait anew.
    */
   readonly deadlineNs: number;
+  /**
+   * How long an execution of it may take, in milliseconds, before its worker is ended; null: as long as it likes. Steps of an ensemble and
+   * what a model asks of other models inherit it.
+   */
+  readonly executionMsMax: number | null;
   /** Null where it is not traced. */
   readonly trace: RequestTrace | null;
 }

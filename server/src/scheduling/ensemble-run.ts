@@ -204,7 +204,7 @@ export class EnsembleRun implements FrameRun {
 
   #stepRequest(frame: EnsembleFrame, step: GraphStep): InferenceRequest {
     const { id, namespace, parameters, sequence, priority, signal } = this.#request;
-    const { queueTimeoutUs, deadlineNs, caller, trace } = this.#request;
+    const { queueTimeoutUs, deadlineNs, executionMsMax, caller, trace } = this.#request;
     return {
       id,
       namespace,
@@ -218,6 +218,7 @@ export class EnsembleRun implements FrameRun {
       queueTimeoutUs,
       receivedNs: this.#shared.clock.monotonicNs(),
       deadlineNs,
+      executionMsMax,
       caller,
       trace,
       signal: this.#controller === null ? signal : this.#controller.signal,

@@ -84,12 +84,14 @@ test("id, sequence, priority, timeout, deadline, caller and parameters go to eve
     priority: 2,
     queueTimeoutUs: 7,
     deadlineNs: 1_000_007_000,
+    executionMsMax: 59_000,
     caller: {
       execution: {
         owner: {},
         modelName: "c",
         depth: 1,
         deadlineNs: 1_000_007_000,
+        executionMsMax: null,
         answers: new Set<never>(),
         holdsInstance: true,
       },
@@ -104,9 +106,9 @@ test("id, sequence, priority, timeout, deadline, caller and parameters go to eve
   );
   for (const name of ["a", "b"]) {
     const { id, parameters, sequence: seen, priority, namespace, ...step } = hand.step(name).request;
-    const { queueTimeoutUs, deadlineNs, caller } = step;
+    const { queueTimeoutUs, deadlineNs, executionMsMax, caller } = step;
     assert.deepEqual(
-      { id, parameters, sequence: seen, priority, queueTimeoutUs, deadlineNs, caller, namespace },
+      { id, parameters, sequence: seen, priority, queueTimeoutUs, deadlineNs, executionMsMax, caller, namespace },
       { id: "r", ...forwarded },
     );
     await hand.step(name).end();

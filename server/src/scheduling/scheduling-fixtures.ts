@@ -78,6 +78,7 @@ export function requestOf(id: string, more: Partial<InferenceRequest> = {}): Inf
     queueTimeoutUs: 0,
     receivedNs: 0,
     deadlineNs: Number.POSITIVE_INFINITY,
+    executionMsMax: null,
     caller: null,
     trace: null,
     signal: null,

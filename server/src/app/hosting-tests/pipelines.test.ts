@@ -59,6 +59,7 @@ test("what each container answers is what the next one is asked, with its conten
     assert.equal(path, "/invocations");
     assert.equal(headers["x-amzn-sagemaker-custom-attributes"], '{"nobody":{}}');
     assert.equal(headers["x-amzn-sagemaker-inference-id"], "7");
+    assert.equal(headers["x-galatea-call-limit-ms"], "59000");
   }
 });
 

@@ -115,7 +115,7 @@ export interface PythonBackendParts extends PythonParts {
   readonly onConfinement: (rows: readonly ConfinementRow[]) => void;
   /** See KeptDirectories: of unpacked environments together, and of those that packages were asked for in. */
   readonly environmentBytesMax: number;
-  /** How long an execution may take before its worker ends; null: as long as it likes. */
+  /** How long an execution may take before its worker ends; null: as long as its request says. */
   readonly callMsMax: number | null;
 }
 

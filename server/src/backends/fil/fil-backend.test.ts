@@ -102,6 +102,7 @@ const emptyRequest: InferenceRequest = {
   queueTimeoutUs: 0,
   receivedNs: 0,
   deadlineNs: Infinity,
+  executionMsMax: null,
   trace: null,
   inputs: [],
   caller: null,

@@ -125,6 +125,7 @@ export function request(
     queueTimeoutUs: 0,
     receivedNs: 0,
     deadlineNs: Number.POSITIVE_INFINITY,
+    executionMsMax: null,
     caller: null,
     trace: null,
     signal: null,

@@ -6,6 +6,7 @@ export class PythonCallingExecution implements CallingExecution {
   readonly modelName: string;
   readonly depth: number;
   readonly deadlineNs: number;
+  readonly executionMsMax: number | null;
   readonly answers: ReadonlySet<RequestCaller>;
   holdsInstance = true;
   readonly #requests: ReadonlySet<InferenceRequest>;
@@ -17,6 +18,7 @@ export class PythonCallingExecution implements CallingExecution {
     this.modelName = modelName;
     this.depth = 1 + Math.max(0, ...batch.map(({ caller }) => caller?.execution.depth ?? 0));
     this.deadlineNs = Math.max(...batch.map(({ deadlineNs }) => deadlineNs));
+    this.executionMsMax = executionLimitMs(batch);
     this.answers = new Set(batch.flatMap(({ caller }) => (caller === null ? [] : [caller])));
     this.#requests = new Set(batch);
     for (const request of batch) if (request.signal?.aborted) this.givenUp(request);
@@ -33,6 +35,11 @@ export class PythonCallingExecution implements CallingExecution {
     return this.#givenUp.size === this.#requests.size;
   }
 
+  /** Whether a call of it has not ended. */
+  get isCalling(): boolean {
+    return this.#calls.size > 0;
+  }
+
   /** Ends the call with the execution, until `left`. */
   join(call: AbortController): void {
     this.#calls.add(call);
@@ -42,4 +49,14 @@ export class PythonCallingExecution implements CallingExecution {
   left(call: AbortController): void {
     this.#calls.delete(call);
   }
+}
+
+/** How long an execution of the batch may take: as long as the request with the longest limit lets it; null where one has none. */
+export function executionLimitMs(batch: readonly InferenceRequest[]): number | null {
+  let limitMs = 0;
+  for (const { executionMsMax } of batch) {
+    if (executionMsMax === null) return null;
+    limitMs = Math.max(limitMs, executionMsMax);
+  }
+  return limitMs;
 }

@@ -182,6 +182,7 @@ export function request(inputs: Tensor[], more: Partial<InferenceRequest> = {}):
     queueTimeoutUs: 0,
     receivedNs: 0,
     deadlineNs: Number.POSITIVE_INFINITY,
+    executionMsMax: null,
     caller: null,
     trace: null,
     signal: null,

@@ -6,13 +6,14 @@ import { frameLimits } from "./frame-limits.ts";
 import { planFrames, requestsBytesMax, spacesMax, type FramePlan, type FrameRoom } from "./frame-plan.ts";
 import type { LentBlock } from "./lent-blocks.ts";
 import { lendSpaces } from "./lend-spaces.ts";
-import { PythonCallingExecution } from "./calling-execution.ts";
+import { executionLimitMs, PythonCallingExecution } from "./calling-execution.ts";
 import type { PythonWorker } from "./python-worker.ts";
 import { SupervisedWorker } from "./supervised-worker.ts";
 import type { Pace } from "./pace.ts";
 import type { Traffic } from "./traffic.ts";
 import type { ExecuteEncoder } from "./execute-encoder.ts";
 import { ExecutionAnswers } from "./execution-answers.ts";
+import { ExecutionWatch, type RunningExecution } from "./execution-watch.ts";
 import { decodeAsk, decodeReleased, decodeResponse, decodeResult, readHeader } from "./frame-decoder.ts";
 import { encodeFrame, encodeSpace, kinds, MalformedRecord, type WireResult } from "./wire.ts";
 
@@ -31,7 +32,7 @@ export interface PythonInstanceOptions {
   readonly onHealth: (reason: string | null) => void;
   /** An execution of this length is reported with the Python stack of its worker. */
   readonly hangReportMs: number;
-  /** An execution of this length ends its worker; null: never. */
+  /** An execution of this length ends its worker; null: one as long as its requests let it (`executionMsMax`). */
   readonly hangKillMs: number | null;
   readonly finalizeMs: number;
   /** Shared by all instances of the server. */
@@ -44,6 +45,7 @@ interface Pending {
   readonly executionId: number;
   readonly batch: readonly InferenceRequest[];
   readonly brief: boolean;
+  readonly limitMs: number | null;
   /** Of its EXECUTE. */
   readonly frameNumber: number;
   readonly spaces: LentBlock[];
@@ -73,8 +75,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   #spaceRequests = 0;
   /** Since when the oldest pending execution is the oldest. */
   #headSinceNs = 0;
-  #watch: Disposable | null = null;
-  #reportedId = 0;
+  readonly #watch: ExecutionWatch;
   #lastResultNs = 0;
   /** Stands for it where it may not be kept alive. */
   readonly #mark = {};
@@ -83,6 +84,13 @@ export class PythonInstance implements Instance, AsyncDisposable {
     this.name = options.name;
     this.#options = options;
     this.#room = { inlineBytesMax: options.facts.inlineBytesMax, requestsBytesMax };
+    this.#watch = new ExecutionWatch({
+      clock: options.clock,
+      reportMs: options.hangReportMs,
+      running: () => this.#running(),
+      report: (runMs) => this.#reportStack(runMs),
+      end: (limitMs) => this.#supervised.up?.kill(`an execution took more than ${limitMs} ms`),
+    });
     this.#supervised = new SupervisedWorker(
       { ...options, onUp: (up) => this.#attach(up), onEnd: (ended, reason) => this.#onEnd(ended, reason) },
       worker,
@@ -177,13 +185,13 @@ export class PythonInstance implements Instance, AsyncDisposable {
       if (!(error instanceof InferenceError)) throw error;
       return Promise.resolve(failed(batch.length, error));
     }
-    if (this.#pending.size === 0) this.#headSinceNs = nowNs;
+    const limitMs = this.#options.hangKillMs ?? executionLimitMs(batch);
+    if (this.#pending.size === 0) this.#becomesOldest(nowNs, limitMs);
     if (this.#options.facts.isDecoupled)
       this.#answers.set(executionId, new ExecutionAnswers(executionId, batch, this.#options.facts, worker));
-    this.#watch ??= this.#watchdog();
     const frameNumber = isLone ? worker.send(frame) : worker.sendSoon(frame);
     return new Promise((resolve) => {
-      const begun = { executionId, batch, brief, frameNumber, spaces, askCount: 0, refusal: null, resolve };
+      const begun = { executionId, batch, brief, limitMs, frameNumber, spaces, askCount: 0, refusal: null, resolve };
       this.#pending.set(executionId, begun);
     });
   }
@@ -332,7 +340,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
     this.#pending.delete(pending.executionId);
     if (this.#callers.size > 0 && !this.#answers.has(pending.executionId)) this.#callers.delete(pending.executionId);
     this.#options.traffic.ended(pending.brief);
-    if (this.#pending.size > 0) this.#headSinceNs = this.#options.clock.monotonicNs();
+    const next = this.#pending.values().next().value;
+    if (next !== undefined) this.#becomesOldest(this.#options.clock.monotonicNs(), next.limitMs);
     pending.resolve(execution);
   }
 
@@ -364,28 +373,29 @@ export class PythonInstance implements Instance, AsyncDisposable {
     }
   }
 
-  /** Looks once per report interval whether the oldest execution is still the same one. */
-  #watchdog(): Disposable {
-    const { clock, hangReportMs, hangKillMs } = this.#options;
-    return clock.timer(Math.min(hangReportMs, hangKillMs ?? hangReportMs), () => {
-      this.#watch = null;
-      const head = this.#pending.values().next().value;
-      const worker = this.#supervised.up;
-      if (head === undefined || worker === null) return;
-      if (this.#answers.get(head.executionId)?.isHeldUp === true) this.#headSinceNs = clock.monotonicNs();
-      const runMs = (clock.monotonicNs() - this.#headSinceNs) / 1e6;
-      if (hangKillMs !== null && runMs >= hangKillMs) worker.kill(`an execution took more than ${hangKillMs} ms`);
-      else if (runMs >= hangReportMs && this.#reportedId !== head.executionId) {
-        this.#reportedId = head.executionId;
-        const seconds = (runMs / 1000).toFixed(1);
-        this.#options.logger.warning(`executing for ${seconds} s; the Python stack of the worker follows`, {
-          instance: this.name,
-          pid: worker.pid,
-        });
-        worker.printStacks();
-      }
-      this.#watch = this.#watchdog();
+  #becomesOldest(nowNs: number, limitMs: number | null): void {
+    this.#headSinceNs = nowNs;
+    this.#watch.began(nowNs, limitMs);
+  }
+
+  #running(): RunningExecution | null {
+    const head = this.#pending.values().next().value;
+    if (head === undefined || this.#supervised.up === null) return null;
+    const { executionId, limitMs } = head;
+    // A model that waits for its clients to take what it has sent does not hang.
+    if (this.#answers.get(executionId)?.isHeldUp === true) this.#headSinceNs = this.#options.clock.monotonicNs();
+    const isCalling = this.#callers.get(executionId)?.isCalling === true;
+    return { executionId, sinceNs: this.#headSinceNs, limitMs, isCalling };
+  }
+
+  #reportStack(runMs: number): void {
+    const worker = this.#supervised.up;
+    const seconds = (runMs / 1000).toFixed(1);
+    this.#options.logger.warning(`executing for ${seconds} s; the Python stack of the worker follows`, {
+      instance: this.name,
+      pid: worker?.pid ?? 0,
     });
+    worker?.printStacks();
   }
 
   /** Ends the worker at once, whatever it is doing; no other follows it. */
@@ -396,7 +406,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   /** Ends the worker, its `finalize` first. No execution may be running, but after `abandon`. */
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = this.#supervised.close(this.#options.finalizeMs);
-    this.#watch?.[Symbol.dispose]();
+    this.#watch[Symbol.dispose]();
     await closed;
   }
 }

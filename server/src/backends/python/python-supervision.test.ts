@@ -144,6 +144,28 @@ test("a hanging worker is reported with its Python stack, and ended only where t
   assert.ok(killing.log.some((line) => /warning: executing for .* the Python stack of the worker follows/.test(line)));
 });
 
+test("an execution that takes longer than its call prints its stack and ends its worker; the next one is executed", async () => {
+  const body = `import time\nif requests[0].inputs()[0].as_numpy()[0]: time.sleep(1000)\n${echo}`;
+  await using own = await openFixture({ hangReportMs: 60_000 });
+  await using loaded = await own.load("limited", model(body));
+  const execute = (value: number, executionMsMax: number | null) =>
+    only(loaded).execute([request([floats("IN", [value])], { executionMsMax })]);
+  const unlimited = await execute(0, null);
+  releaseResponse(unlimited.outcomes[0] as InferenceResponse);
+  const startedMs = performance.now();
+  const { outcomes } = await execute(1, 500);
+  assert.match(
+    (outcomes[0] as InferenceError).message,
+    /^Stub process 'limited_0' is not healthy\. \(signal SIGKILL, ended because of: an execution took more than 500 ms; last output:.*model\.py", line 6 in execute/s,
+  );
+  assert.ok(performance.now() - startedMs >= 500);
+  assert.ok(
+    own.log.some((line) => /warning: executing for 0\.[45]\d* s; the Python stack of the worker follows/.test(line)),
+  );
+  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [0])])).outputs[0]!), [0]);
+  assert.equal(own.arena.usedBytes, 0);
+});
+
 test("an execution that comes when its worker is dead is its successor's, noticed or not", async () => {
   const body = `import subprocess\nsubprocess.Popen(["sleep", "60"], start_new_session=True)\n${echo}`;
   await using own = await openFixture();

@@ -9,9 +9,9 @@ import { scriptSettings } from "./script-settings.ts";
 const settings = (environment: Readonly<Record<string, string>>, isMultiModel = false) =>
   scriptSettings({ environment, isMultiModel, mlRoot: "/opt/ml" });
 
-test("without variables a model has a worker for each processor, one of many models has one, and a call has a minute", () => {
+test("without variables a model has a worker for each processor, one of many models has one, and a call as long as its invocation", () => {
   const { workerCount, batchSizeMax, callMsMax, notes } = settings({});
-  assert.deepEqual([workerCount, batchSizeMax, callMsMax, notes], [availableParallelism(), 1, 60_000, []]);
+  assert.deepEqual([workerCount, batchSizeMax, callMsMax, notes], [availableParallelism(), 1, null, []]);
   assert.equal(settings({}, true).workerCount, 1);
 });
 

@@ -9,8 +9,8 @@ export interface ScriptSettings {
   /** Requests that are handed over together; 1: a request at a time. */
   readonly batchSizeMax: number;
   readonly batchDelayUs: number;
-  /** How long a call of the script may take; then its process ends. */
-  readonly callMsMax: number;
+  /** How long a call of the script may take; then its process ends. Null: as long as its invocation. */
+  readonly callMsMax: number | null;
   /** The longest body; null: as long as the server takes any. */
   readonly bodyBytesMax: number | null;
   readonly notes: readonly string[];
@@ -54,7 +54,7 @@ export function scriptSettings({ environment, isMultiModel }: KindStart): Script
     workerCount: (isMultiModel ? (ofModels ?? workers) : workers) ?? (isMultiModel ? 1 : availableParallelism()),
     batchSizeMax: read(["SAGEMAKER_TS_BATCH_SIZE"], batchSizeLimit) ?? 1,
     batchDelayUs: 1000 * (read(["SAGEMAKER_TS_MAX_BATCH_DELAY"], delayMsMax) ?? 100),
-    callMsMax: 1000 * (seconds ?? 60),
+    callMsMax: seconds === null ? null : 1000 * seconds,
     bodyBytesMax: megabytes === null ? null : megabytes * 2 ** 20,
     notes: notesOn(environment, withoutEffect),
   };

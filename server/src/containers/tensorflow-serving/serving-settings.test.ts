@@ -9,9 +9,9 @@ import { servingSettings } from "./serving-settings.ts";
 const settings = (environment: Readonly<Record<string, string>>) =>
   servingSettings({ environment, isMultiModel: false, mlRoot: "/opt/ml" });
 
-test("without variables an archive has one process, requests are run one by one, and each has a minute", () => {
+test("without variables an archive has one process, requests are run one by one, and each has as long as its invocation", () => {
   const { instanceCount, batching, callMsMax, notes } = settings({});
-  assert.deepEqual([instanceCount, batching, callMsMax, notes], [1, null, 60_000, []]);
+  assert.deepEqual([instanceCount, batching, callMsMax, notes], [1, null, null, []]);
 });
 
 test("batching has the container's defaults, and heeds what is said of it", () => {

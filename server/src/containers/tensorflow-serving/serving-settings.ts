@@ -13,8 +13,8 @@ export interface ServingSettings {
   readonly interThreads: number;
   /** "": the archive's first model. */
   readonly defaultModel: string;
-  /** How long a request may take; then its process ends. */
-  readonly callMsMax: number;
+  /** How long a request may take; then its process ends. Null: as long as its invocation. */
+  readonly callMsMax: number | null;
   /** What `Context.timeout` of a script says. */
   readonly waitSeconds: number;
   readonly notes: readonly string[];
@@ -64,15 +64,16 @@ export function servingSettings({ environment }: KindStart): ServingSettings {
   const instances = read("SAGEMAKER_TFS_INSTANCE_COUNT", 1, instancesMax) ?? 1;
   // Gunicorn's processes run the script, TensorFlow Serving's the models; here each process does both.
   const scripts = read("SAGEMAKER_GUNICORN_WORKERS", 1, instancesMax) ?? 1;
-  const proxySeconds = read("SAGEMAKER_NGINX_PROXY_READ_TIMEOUT_SECONDS", 1, secondsLimit) ?? 60;
-  const scriptSeconds = read("SAGEMAKER_GUNICORN_TIMEOUT_SECONDS", 1, secondsLimit) ?? 30;
+  const proxySeconds = read("SAGEMAKER_NGINX_PROXY_READ_TIMEOUT_SECONDS", 1, secondsLimit);
+  const scriptSeconds = read("SAGEMAKER_GUNICORN_TIMEOUT_SECONDS", 1, secondsLimit);
+  const isTimed = proxySeconds !== null || scriptSeconds !== null;
   return {
     instanceCount: Math.max(instances, scripts),
     batching: batchingOf(environment.SAGEMAKER_TFS_ENABLE_BATCHING ?? "false", read, "SAGEMAKER_BATCH" in environment),
     intraThreads: read("SAGEMAKER_TFS_INTRA_OP_PARALLELISM", 0, threadsLimit) ?? 0,
     interThreads: read("SAGEMAKER_TFS_INTER_OP_PARALLELISM", 0, threadsLimit) ?? 0,
     defaultModel: environment.SAGEMAKER_TFS_DEFAULT_MODEL_NAME ?? "",
-    callMsMax: 1000 * Math.max(proxySeconds, scriptSeconds),
+    callMsMax: isTimed ? 1000 * Math.max(proxySeconds ?? 60, scriptSeconds ?? 30) : null,
     waitSeconds: read("SAGEMAKER_TFS_WAIT_TIME_SECONDS", 1, secondsLimit) ?? 60,
     notes: notesOn(environment, withoutEffect),
   };

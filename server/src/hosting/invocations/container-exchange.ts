@@ -28,6 +28,11 @@ export interface ExchangeTarget extends InvokedContainer {
   readonly restartWaitMsMax: number;
 }
 
+/** Tells a container how long its caller waits, in milliseconds: what it runs for the call may end then. */
+export function callLimitHeader(limitMs: number): Readonly<Record<string, string>> {
+  return { "x-galatea-call-limit-ms": String(limitMs) };
+}
+
 export interface ContainerExchange {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | Readable;

@@ -6,7 +6,7 @@ export { InstanceInvocations } from "./instance-invocations.ts";
 export { ContainerGone, heldBytesMax, invocationLimits, NotBegun } from "./invocation.ts";
 export type { InvocationBounds, InvocationLimits, InvocationReply, InvocationRequest } from "./invocation.ts";
 export { beginOutcome, recordOutcome, recordRefusal } from "./invocation-outcome.ts";
-export { exchangeWhole, type InvokedContainer } from "./container-exchange.ts";
+export { callLimitHeader, exchangeWhole, type InvokedContainer } from "./container-exchange.ts";
 export {
   containerError,
   endpointNotFound,

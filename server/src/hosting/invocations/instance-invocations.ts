@@ -5,7 +5,7 @@ import type { ModelRecord } from "../definitions/index.ts";
 import { InstanceFailure, type ContainerReply } from "../instances/index.ts";
 import type { VariantMetrics } from "../series/index.ts";
 import { ContainerChain, beginHop, replyHeader, replyLength, type Hop } from "./container-chain.ts";
-import type { ExchangeTarget, InvokedContainer } from "./container-exchange.ts";
+import { callLimitHeader, type ExchangeTarget, type InvokedContainer } from "./container-exchange.ts";
 import {
   ContainerGone,
   heldBytesMax,
@@ -184,7 +184,8 @@ export class InstanceInvocations {
       deadline[Symbol.dispose]();
     };
     try {
-      const reply = await chain.send(request, await request.body(), deadline.signal);
+      const headers = { ...request.headers, ...callLimitHeader(afterMs) };
+      const reply = await chain.send({ ...request, headers }, await request.body(), deadline.signal);
       const openedSession = request.session === newSession && last !== undefined ? openedBy(reply, last) : null;
       const received = request.isStreamed ? reply.body : await receive(reply, answerBytesMax, request);
       outcome.status = reply.status;

@@ -14,6 +14,7 @@ import { NotAdmitted } from "../instances/index.ts";
 import {
   beginHop,
   beginOutcome,
+  callLimitHeader,
   ContainerChain,
   exchangeWhole,
   heldBytesMax,
@@ -269,8 +270,9 @@ export class TransformInstance implements AsyncDisposable {
   }
 
   #headers({ byteLength }: Pick<Sent, "byteLength">): Record<string, string> {
-    const { contentType, accept } = this.#options.plan;
+    const { contentType, accept, timeoutMs } = this.#options.plan;
     return {
+      ...callLimitHeader(timeoutMs),
       ...(contentType === null ? {} : { "content-type": contentType }),
       ...(accept === null ? {} : { accept }),
       ...(byteLength === null ? {} : { "content-length": String(byteLength) }),

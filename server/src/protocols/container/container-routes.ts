@@ -38,6 +38,11 @@ export interface ContainerRoutesOptions {
 /** Beside a ping's answer, for the platform: what `unconfined` gives, as JSON. */
 const unconfinedHeader = "X-Galatea-Unconfined";
 
+/** Of a call, from the platform: how long it waits for the answer, in milliseconds. */
+const callLimitHeader = "x-galatea-call-limit-ms";
+/** The same of a call in another language than Triton's that does not say it: what the toolkits of those containers allow. */
+const payloadMsMax = 60_000;
+
 const targetModelHeader = "x-amzn-sagemaker-target-model";
 
 /** A path of the multi-model contract: /models, /models/<id>, /models/<id>/invoke; id "" for the collection. */
@@ -130,6 +135,7 @@ class ContainerRoutes {
   };
 
   readonly invocations: Answer = async (exchange) => {
+    this.#limit(exchange);
     await this.#calls.answer(exchange, this.#ownTarget(), "invocations");
   };
 
@@ -142,10 +148,20 @@ class ContainerRoutes {
     if (model === undefined) return replyEmpty(exchange, 404);
     if (isForAnother(exchange, model)) return this.#calls.refuse(exchange, wrongTarget(), "invoke");
     const target = { namespace: id, modelName: model.servedName, modelVersion: "" };
+    this.#limit(exchange);
     await this.#calls.answer(exchange, target, "invoke");
   };
 
+  /** Nobody waits for an execution that takes longer than its call: its worker is ended then. */
+  #limit(exchange: Exchange): void {
+    const stated = Number(exchange.request.headers[callLimitHeader]);
+    const isPayload = this.#options.language.kind === "payload";
+    if (stated > 0) exchange.executionMsMax = stated;
+    else exchange.executionMsMax = isPayload ? payloadMsMax : null;
+  }
+
   async openAi(exchange: Exchange, { id, path }: OpenAiRoute): Promise<void> {
+    this.#limit(exchange);
     if (id === null) {
       return await this.#calls.openAi(exchange, { target: this.#ownTarget(), path, door: "invocations" });
     }

@@ -17,6 +17,8 @@ import { eventually } from "../../base/eventually-fixture.ts";
 // but for what a test's name says.
 
 const engine = new FakeEngine();
+/** Of the last request of an archive's model. */
+let executionMsMax: number | null = null;
 const seam = acrossSeam(engine);
 let mlRoot: string;
 let socketPath: string;
@@ -64,7 +66,10 @@ beforeEach(async () => {
         inputs: { INPUT0: sixteen },
         outputs: { OUTPUT0: sixteen },
         batches: true,
-        run: (call) => [{ ...call.inputs[0]!, name: "OUTPUT0", data: call.inputs[0]!.data.slice(), block: null }],
+        run: (call) => {
+          executionMsMax = call.executionMsMax;
+          return [{ ...call.inputs[0]!, name: "OUTPUT0", data: call.inputs[0]!.data.slice(), block: null }];
+        },
       },
       source.namespace,
     );
@@ -166,6 +171,18 @@ test("every error of an invocation is 400 of type JSON, whatever its text, and 5
       engine.add("tenant.tar.gz", { inputs: { INPUT0: ["FP32", [16]] }, outputs: {}, batches: true, run }, "h1");
       assert.equal((await invoke(body)).status, status, text);
     }
+});
+
+test("an execution may take as long as its call says, and without a word as long as it likes", async () => {
+  await load("h1");
+  for (const [header, limit] of [
+    ["X-Galatea-Call-Limit-Ms: 59000\r\n", 59_000],
+    ["X-Galatea-Call-Limit-Ms: soon\r\n", null],
+    ["", null],
+  ] as const) {
+    assert.equal((await ask(socketPath, post("/models/h1/invoke", body, `${target}${header}`))).status, 200);
+    assert.equal(executionMsMax, limit);
+  }
 });
 
 test("a request whose header names another model than its path does not reach it (server#8923)", async () => {

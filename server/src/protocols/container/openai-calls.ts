@@ -136,6 +136,7 @@ function inferenceRequest(
     queueTimeoutUs: 0,
     receivedNs: exchange.receivedNs,
     deadlineNs: deadlineFromNow(exchange.clock, 0),
+    executionMsMax: exchange.executionMsMax,
     caller: null,
     trace: null,
     signal: exchange.signal,

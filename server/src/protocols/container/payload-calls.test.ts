@@ -106,6 +106,13 @@ test("bytes and a content type go in, bytes and a content type come out", async 
   assert.deepEqual(seen(await invoke("")), [201, "", "application/x-own"]);
 });
 
+test("a call that does not say how long it waits has a minute, as in the containers of the toolkits", async () => {
+  await ask(socketPath, post("/invocations", "words"));
+  assert.equal(asked?.executionMsMax, 60_000);
+  await ask(socketPath, post("/invocations", "words", "X-Galatea-Call-Limit-Ms: 3600000\r\n"));
+  assert.equal(asked?.executionMsMax, 3_600_000);
+});
+
 test("a long body, and one in chunks, arrive whole", async () => {
   const long = "x".repeat(2 ** 20);
   assert.equal((await invoke(long)).body, long);

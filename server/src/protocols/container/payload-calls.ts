@@ -138,6 +138,7 @@ export class PayloadCalls implements ContainerCalls {
       queueTimeoutUs: 0,
       receivedNs: exchange.receivedNs,
       deadlineNs: deadlineFromNow(exchange.clock, 0),
+      executionMsMax: exchange.executionMsMax,
       caller: null,
       trace: null,
       signal: exchange.signal,

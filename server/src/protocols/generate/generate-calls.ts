@@ -143,6 +143,7 @@ function inferenceRequest(body: GenerateBody, target: ModelTarget, exchange: Exc
     queueTimeoutUs: 0,
     receivedNs: exchange.receivedNs,
     deadlineNs: Number.POSITIVE_INFINITY,
+    executionMsMax: exchange.executionMsMax,
     caller: null,
     trace: null,
     signal: exchange.signal,

@@ -18,6 +18,8 @@ export interface Exchange {
   readonly receivedNs: number;
   /** What this exchange holds of the memory for requests in flight; all of it goes back when the exchange is closed. */
   readonly memory: ByteLease;
+  /** See `RequestHead`. */
+  executionMsMax: number | null;
   /** Called once when nothing of this exchange is on its way any more: the reply was written, or the connection is gone. */
   onClosed(release: () => void): void;
 }
@@ -44,6 +46,7 @@ export class LiveExchange implements Exchange {
   readonly clock: Clock;
   readonly receivedNs: number;
   readonly memory: ByteLease;
+  executionMsMax: number | null = null;
   readonly #controller = new AbortController();
   readonly #owner: ExchangeOwner;
   #releases: (() => void)[] | null = null;

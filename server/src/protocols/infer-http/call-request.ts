@@ -71,6 +71,7 @@ export function inferenceRequest(decoded: DecodedBody, target: ModelTarget, exch
     queueTimeoutUs: header.queueTimeoutUs,
     receivedNs: exchange.receivedNs,
     deadlineNs: deadlineFromNow(exchange.clock, header.queueTimeoutUs),
+    executionMsMax: exchange.executionMsMax,
     caller: null,
     trace: null,
     signal: exchange.signal,

@@ -79,6 +79,7 @@ function* decodeInPieces(message: InferMessage, options: DecodeOptions): Generat
       ...parameters,
       receivedNs: options.receivedNs,
       deadlineNs: deadlineFromNow(options.clock, parameters.queueTimeoutUs),
+      executionMsMax: null,
       caller: null,
       trace: null,
       signal: options.signal,

@@ -22,6 +22,7 @@ const request = (signal: AbortSignal | null): InferenceRequest => ({
   queueTimeoutUs: 0,
   receivedNs: 0,
   deadlineNs: Number.POSITIVE_INFINITY,
+  executionMsMax: null,
   caller: null,
   trace: null,
   signal,
