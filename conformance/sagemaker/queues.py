@@ -434,7 +434,9 @@ def sdk():
         "application/vnd.sagemaker-triton.binary+json;json-header-size=%d" % len(header)
     )
     typed = predictor.predict(header + struct.pack("<2f", 1, 2), waiter_config=waiter)
-    proven("the content type of the object that AsyncPredictor stores is the input's", typed["id"] == "typed", str(typed))
+    proven(
+        "the content type of the object that AsyncPredictor stores is the input's", typed["id"] == "typed", str(typed)
+    )
     predictor.delete_model()
     predictor.delete_endpoint()
     # The SDK's own thread still waits for a failure that does not come.
