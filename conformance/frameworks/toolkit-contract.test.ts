@@ -198,3 +198,71 @@ def execution_parameters_fn():
   assert.equal((await one.ask("POST", "/invocations", "[1]", json)).body, "[1]");
   assert.equal((await one.ask("POST", "/execution-parameters")).status, 405);
 });
+
+test("every name of sagemaker_containers.beta.framework is imported; one of a training job is refused when it is called", async () => {
+  const script = `
+import json
+from sagemaker_containers.beta.framework import (
+    content_types, encoders, entry_point, env, errors, files, functions, logging, mapping, modules, mpi, params, process, runner,
+    server, trainer, training_env, transformer, worker)
+import sagemaker_containers.beta.framework.server
+def model_fn(d): return d == env.model_dir == env.ServingEnv()["model_dir"]
+def refusal(call):
+    try:
+        call()
+    except NotImplementedError as error:
+        return str(error)
+def transform_fn(model, data, content_type, accept):
+    rows = encoders.decode(data, content_types.CSV)
+    return worker.Response(json.dumps([
+        model, rows.tolist(), str(rows.dtype), encoders.encode(rows, "text/csv"), encoders.decode("a,1", "text/csv").tolist(),
+        functions.matching_args(lambda a: a, {"a": 1, "b": 2}), mapping.to_env_vars({"x": [1]}), mapping.to_cmd_args({"ab": None, "c": 2}),
+        modules.exists("json"), [type(each).__name__ for each in (params.USER_PROGRAM_ENV, logging.get_logger())],
+        [refusal(call) for call in (training_env, lambda: modules.import_module("s3://a/b"), lambda: transformer.Transformer(model_fn=model_fn),
+            server.start, trainer.train, lambda: process.create("ls", errors.ClientError))]]), mimetype=accept)
+`;
+  await loaded(server, "containers", { "code/inference.py": script });
+  const { status, body } = await server.invoke("containers", "1,2\n3,4.5\n", { "Content-Type": "text/csv" });
+  assert.equal(status, 200, body);
+  const found = JSON.parse(body) as unknown[];
+  const refusals = found.pop() as string[];
+  assert.deepEqual(found, [
+    true,
+    [
+      [1, 2],
+      [3, 4.5],
+    ],
+    "float64",
+    "1.0,2.0\n3.0,4.5\n",
+    ["a", "1"],
+    { a: 1 },
+    { SM_X: "[1]" },
+    ["--ab", "", "-c", "2"],
+    true,
+    ["str", "Logger"],
+  ]);
+  const names = ["training_env", "modules.import_module", "transformer.Transformer"];
+  for (const [at, name] of [...names, "server.start", "trainer.train", "process.create"].entries())
+    assert.match(refusals[at] ?? "", new RegExp(`^sagemaker_containers\\.beta\\.framework\\.${name} is not available`));
+});
+
+test("a script, and a pickle, that name sklearn.externals.joblib have joblib", async () => {
+  const script = `
+import os
+from sklearn.externals import joblib
+import joblib as present
+import sklearn.externals.joblib.numpy_pickle as former
+def model_fn(model_dir):
+    path = os.path.join("/tmp", "galatea-legacy-%d" % os.getpid())
+    joblib.dump([1.5], path)
+    try:
+        model = joblib.load(path)
+    finally:
+        os.unlink(path)
+    assert joblib is present and former is present.numpy_pickle, "two joblibs"
+    return model
+def transform_fn(model, data, content_type, accept): return str(model)
+`;
+  await loaded(server, "legacy", { "code/inference.py": script });
+  assert.equal((await server.invoke("legacy", "1", json)).body, "[1.5]");
+});

@@ -1,5 +1,6 @@
 """What the Python backend loads for a script in a container of scikit-learn; all that it is made of was imported before the fork."""
 
+from galatea_frameworks.sklearn import legacy_joblib
 from galatea_frameworks.sklearn.handler import SklearnHandler
 from galatea_frameworks.toolkit.content_types import JSON
 from galatea_frameworks.toolkit.program import ScriptProgram, leave_no_trace
@@ -12,4 +13,5 @@ class TritonPythonModel(ScriptProgram):
     default_content_type = JSON
 
 
+legacy_joblib.install()
 leave_no_trace(__name__, __file__)

@@ -13,7 +13,7 @@ import sklearn.preprocessing
 
 from galatea_frameworks.toolkit import warm  # noqa: F401
 
-from . import handler  # noqa: F401
+from . import handler, legacy_joblib  # noqa: F401
 
 
 def _rehearse() -> None:

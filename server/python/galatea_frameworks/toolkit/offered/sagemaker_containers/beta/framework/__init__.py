@@ -1,7 +1,52 @@
-"""The modules that scripts of scikit-learn import."""
+"""The modules that scripts of scikit-learn and XGBoost import: all that the package has."""
 
-from galatea_frameworks.toolkit import content_types, errors
+from galatea_frameworks.toolkit import content_types
 
-from . import encoders, env, worker
+import sagemaker_containers
 
-__all__ = ["content_types", "encoders", "env", "errors", "worker"]
+from . import (
+    encoders,
+    env,
+    errors,
+    files,
+    functions,
+    logging,
+    mapping,
+    modules,
+    params,
+    transformer,
+    unavailable,
+    worker,
+)
+
+_unavailable = unavailable.modules(__name__)
+entry_point = _unavailable["entry_point"]
+mpi = _unavailable["mpi"]
+process = _unavailable["process"]
+runner = _unavailable["runner"]
+server = _unavailable["server"]
+trainer = _unavailable["trainer"]
+training_env = unavailable.refused("training_env")
+
+__all__ = [
+    "content_types",
+    "encoders",
+    "entry_point",
+    "env",
+    "errors",
+    "files",
+    "functions",
+    "logging",
+    "mapping",
+    "modules",
+    "mpi",
+    "params",
+    "process",
+    "runner",
+    "sagemaker_containers",
+    "server",
+    "trainer",
+    "training_env",
+    "transformer",
+    "worker",
+]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .unavailable import refused
+
 if TYPE_CHECKING:
     from typing import Any
 
@@ -29,3 +31,12 @@ class Response:
         """The body."""
         body = b"" if self.response is None else self.response
         return body.encode("utf-8") if isinstance(body, str) else bytes(body)
+
+
+def default_healthcheck_fn() -> Response:
+    """Returns an empty body with status 200."""
+    return Response(status=200)
+
+
+Request = refused("worker.Request")
+Worker = refused("worker.Worker")

@@ -1,0 +1,43 @@
+"""`sklearn.externals.joblib`, which scikit-learn had until 0.22: scripts of that time, and pickles that it wrote, name it."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
+_LEGACY = "sklearn.externals.joblib"
+_PRESENT = "joblib"
+
+
+class _LegacyJoblib(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds joblib under its former name. A scikit-learn that has its own keeps it."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Returns None for all other names."""
+        if fullname == _LEGACY:
+            is_own = importlib.machinery.PathFinder.find_spec(fullname, path) is not None
+        elif fullname.startswith(_LEGACY + "."):
+            is_own = sys.modules.get(_LEGACY) is not sys.modules.get(_PRESENT)
+        else:
+            return None
+        return None if is_own else importlib.machinery.ModuleSpec(fullname, self)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Puts the module of the present name where one of the former name is looked for."""
+        sys.modules[module.__name__] = importlib.import_module(_PRESENT + module.__name__[len(_LEGACY) :])
+
+
+def install() -> None:
+    """Lets this process find it."""
+    if not any(isinstance(finder, _LegacyJoblib) for finder in sys.meta_path):
+        # Before the finder of files: that would load joblib's modules a second time, below the former name.
+        sys.meta_path.insert(0, _LegacyJoblib())

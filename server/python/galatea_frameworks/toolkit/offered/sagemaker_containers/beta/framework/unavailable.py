@@ -1,0 +1,43 @@
+"""The names of the package that belong to training jobs or to its own server: they are imported, and refused when they are called."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+_REFUSAL = (
+    "sagemaker_containers.beta.framework.%s is not available in this container, which serves a model and runs no training job, "
+    "no other program and no server of a script's own. "
+    "Keep calls of it below `if __name__ == '__main__':`, and serve by model_fn, input_fn, predict_fn and output_fn."
+)
+
+
+def refused(name: str) -> type:
+    """Returns a class of that name, which can be imported and inherited from; calling it raises NotImplementedError."""
+
+    def __init__(self: object, *arguments: object, **options: object) -> None:
+        raise NotImplementedError(_REFUSAL % name)
+
+    return type(name.rpartition(".")[2], (), {"__init__": __init__, "__doc__": _REFUSAL % name})
+
+
+_MODULES = {
+    "entry_point": ("install", "run"),
+    "mpi": ("MasterRunner", "WorkerRunner"),
+    "process": ("ProcessRunner", "check_error", "create"),
+    "runner": ("MPIRunnerType", "ProcessRunnerType", "RunnerType", "get"),
+    "server": ("next_safe_port", "start"),
+    "trainer": ("train",),
+}
+
+
+def modules(package: str) -> dict[str, types.ModuleType]:
+    """Returns the modules of which nothing is available, and registers them as that package's."""
+    made = {}
+    for name, names in _MODULES.items():
+        module = types.ModuleType("%s.%s" % (package, name), _REFUSAL % name)
+        for each in names:
+            setattr(module, each, refused("%s.%s" % (name, each)))
+        sys.modules[module.__name__] = module
+        made[name] = module
+    return made
