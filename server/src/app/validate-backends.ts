@@ -5,7 +5,8 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { InferenceError, silentLogger, systemClock } from "../base/index.ts";
 import { insteadOfBackend, noNamespaceMetrics, noOtherModels, type Backend } from "../backends/index.ts";
-import type { BackendCheck } from "../repository/index.ts";
+import type { ModelConfig } from "../modelconfig/index.ts";
+import type { BackendCheck, CheckedByBackend } from "../repository/index.ts";
 import { createArena, type Arena } from "../tensor/index.ts";
 import { checkWarmUps } from "../engine/index.ts";
 import type { DataDirectories } from "./directories.ts";
@@ -16,13 +17,24 @@ import { onnxRuntimeLibrary } from "../native/index.ts";
 type FoundModel = Parameters<BackendCheck>[0];
 
 const parseMsMax = 30_000;
-/** Parses without running: what a model does at import is its own matter. */
+/**
+ * Parses without running: what a model does at import is its own matter. The lines are what is wrong, or `completes` for a program
+ * that has, or may have inherited, an auto_complete_config.
+ */
 const parseProgram = `
+import ast
 import sys
 for path in sys.argv[1:]:
     try:
         with open(path, "rb") as file:
-            compile(file.read(), path, "exec")
+            text = file.read()
+        compile(text, path, "exec")
+        for node in ast.walk(ast.parse(text, path)):
+            isMethod = isinstance(node, ast.FunctionDef) and node.name == "auto_complete_config"
+            isHeir = isinstance(node, ast.ClassDef) and node.name == "TritonPythonModel" and node.bases
+            if isMethod or isHeir:
+                print("completes")
+                break
     except (SyntaxError, ValueError) as error:
         print(f"{path}:{getattr(error, 'lineno', None) or 1}: {type(error).__name__}: {getattr(error, 'msg', error)}")
 `;
@@ -41,32 +53,41 @@ export class BackendChecks implements AsyncDisposable {
     this.#backendDirectory = backendDirectory;
   }
 
-  async check(found: FoundModel): Promise<readonly string[]> {
-    return [...(await checkWarmUps(found.config, found.modelDirectory)), ...(await this.#backendCheck(found))];
+  async check(found: FoundModel): Promise<CheckedByBackend> {
+    const warmUps = await checkWarmUps(found.config, found.modelDirectory);
+    const { problems, completion } = await this.#backendCheck(found);
+    return { problems: [...warmUps, ...problems], completion };
   }
 
-  async #backendCheck(found: FoundModel): Promise<readonly string[]> {
+  async #backendCheck(found: FoundModel): Promise<CheckedByBackend> {
     const { config } = found;
-    if (config.platform === "ensemble") return [];
-    if (config.backend === "python") return [...(await missingEnvironment(found)), ...(await this.#parsed(found))];
+    if (config.platform === "ensemble") return { problems: [], completion: config };
     if (config.backend === "onnxruntime") return await this.#opened(found);
-    if (config.backend === "fil") return await treesWrong(found);
-    if (await this.#hasRunner(config.backend)) return await missingEnvironment(found);
-    const framework = await this.#framework(config.backend);
-    if (framework !== null) return framework;
+    if (config.backend === "fil") return { problems: await treesWrong(found), completion: config };
+    if (config.backend === "python") {
+      const missing = await missingEnvironment(found);
+      const { wrong, completes } = await this.#parsed(found);
+      // A program may add tensors and a batch size; it contradicts none that is configured.
+      const isCompleted = !completes || (isDescribed(config) && config.maxBatchSize > 0);
+      return { problems: [...missing, ...wrong], completion: isCompleted ? config : null };
+    }
+    const completion = isDescribed(config) ? config : null;
+    if (await this.#hasRunner(config.backend)) return { problems: await missingEnvironment(found), completion };
+    if (await this.#isFramework(config.backend)) return { problems: [], completion };
     const instead = await insteadOfBackend(config.backend, [found.modelDirectory]);
     const unable = `unable to find backend library for backend '${config.backend}'`;
-    return [`${unable}. This server has: onnxruntime, python, fil.${instead === null ? "" : ` ${instead}.`}`];
+    const problem = `${unable}. This server has: onnxruntime, python, fil.${instead === null ? "" : ` ${instead}.`}`;
+    return { problems: [problem], completion };
   }
 
-  /** Null for what is no framework's backend. Model files of frameworks are read by those, which is not done here. */
-  async #framework(backend: string): Promise<readonly string[] | null> {
+  /** Model files of frameworks are read by those, which is not done here. */
+  async #isFramework(backend: string): Promise<boolean> {
     const { frameworkNamed, madeFramework } = await import("../backends/python/index.ts");
     const framework = frameworkNamed(backend);
-    if (framework === null) return null;
+    if (framework === null) return false;
     if ((await madeFramework(this.#directories.frameworks, framework)) === null)
       this.notes.add(`the backend '${backend}' is not set up on this machine: galatea model add ${backend}`);
-    return [];
+    return true;
   }
 
   /** Of python-based backends the program that runs their models is the operator's, and is not looked at. */
@@ -76,28 +97,31 @@ export class BackendChecks implements AsyncDisposable {
     return (await runnersIn(resolve(this.#backendDirectory))(backend)) !== null;
   }
 
-  async #parsed({ config, versions }: FoundModel): Promise<readonly string[]> {
+  async #parsed({ config, versions }: FoundModel): Promise<{ wrong: readonly string[]; completes: boolean }> {
     const files = versions.map(({ directory }) => join(directory, config.defaultModelFilename));
     const python = (await madePython(this.#directories)) ?? "python3";
     try {
       const { stdout } = await promisify(execFile)(python, ["-I", "-c", parseProgram, ...files], {
         timeout: parseMsMax,
       });
-      return stdout.split("\n").filter((line) => line !== "");
+      const lines = stdout.split("\n").filter((line) => line !== "");
+      return { wrong: lines.filter((line) => line !== "completes"), completes: lines.includes("completes") };
     } catch (error) {
       const why =
         (error as NodeJS.ErrnoException).code === "ENOENT"
           ? "there is no python3, and the server has made no environment yet"
           : (error as Error).message;
       this.notes.add(`Python files were not parsed: ${why}`);
-      return [];
+      return { wrong: [], completes: true };
     }
   }
 
-  async #opened({ servedName, modelDirectory, config, versions }: FoundModel): Promise<readonly string[]> {
+  /** Completes and loads as the server does, for the CPU. */
+  async #opened({ servedName, modelDirectory, config, versions }: FoundModel): Promise<CheckedByBackend> {
     const backend = await this.#onnxBackend();
     const arena = (this.#arena ??= createArena({ capacityBytes: 1 << 24 }));
-    const wrong: string[] = [];
+    const problems: string[] = [];
+    let completion: ModelConfig | null = null;
     for (const { version, directory } of versions) {
       try {
         const source = { servedName, modelDirectory, version, versionDirectory: directory };
@@ -109,13 +133,14 @@ export class BackendChecks implements AsyncDisposable {
           metrics: noNamespaceMetrics,
         };
         const context = { arena, ...about, signal };
-        await backend.complete(source, config, context);
+        completion = await backend.complete(source, config, context);
+        await using _model = await backend.load(source, completion, context);
       } catch (error) {
         if (!(error instanceof InferenceError)) throw error;
-        wrong.push(error.message);
+        problems.push(error.message);
       }
     }
-    return wrong;
+    return { problems, completion };
   }
 
   async #onnxBackend(): Promise<Backend> {
@@ -139,6 +164,10 @@ export class BackendChecks implements AsyncDisposable {
     await this.#onnx?.[Symbol.asyncDispose]();
     this.#arena?.[Symbol.dispose]();
   }
+}
+
+function isDescribed({ inputs, outputs }: ModelConfig): boolean {
+  return inputs.length > 0 && outputs.length > 0;
 }
 
 async function treesWrong({ config, versions }: FoundModel): Promise<readonly string[]> {

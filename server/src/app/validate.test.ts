@@ -5,24 +5,51 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
+import { encodeOnnx } from "../backends/onnx-file/index.ts";
 
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 const io = 'input { name: "I" data_type: TYPE_FP32 dims: 1 } output { name: "O" data_type: TYPE_FP32 dims: 1 }';
 const program =
   "import nobody_has_this\n\nclass TritonPythonModel:\n    def execute(self, requests):\n        return []\n";
 
-async function validate(t: TestContext, files: Readonly<Record<string, string>>, flags: readonly string[] = []) {
+async function validate(
+  t: TestContext,
+  files: Readonly<Record<string, string | Uint8Array>>,
+  flags: readonly string[] = [],
+) {
   const root = await mkdtemp(join(tmpdir(), "validate-"));
   t.after(() => rm(root, { recursive: true }));
   for (const [path, text] of Object.entries(files)) {
-    await mkdir(dirname(join(root, path)), { recursive: true });
-    await writeFile(join(root, path), text);
+    await mkdir(path.endsWith("/") ? join(root, path) : dirname(join(root, path)), { recursive: true });
+    if (!path.endsWith("/")) await writeFile(join(root, path), text);
   }
   const { status, stdout, stderr } = spawnSync(process.execPath, [main, "validate", root, ...flags], {
     encoding: "utf8",
   });
-  return { status, stderr, lines: stdout.replaceAll(root, "").trimEnd().split("\n") };
+  return { status, stderr, root, lines: stdout.replaceAll(root, "").trimEnd().split("\n") };
 }
+
+/** What `serve` says of the same directory, as long as it exists. */
+function servingErrors(root: string): string {
+  const ports = ["http", "grpc", "metrics"].map((each) => `--${each}-port=0`);
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [main, "serve", `--model-repository=${root}`, ...ports],
+    { encoding: "utf8", timeout: 60_000 },
+  );
+  assert.equal(status, 1, stdout + stderr);
+  return stdout + stderr;
+}
+
+/** y = Identity(x) of FP32 with an open batch dimension. */
+const batchable = encodeOnnx({
+  graphName: "identity",
+  opsets: { "": 17 },
+  operators: [{ operator: "Identity", domain: "", inputs: ["x"], outputs: ["y"], attributes: {} }],
+  constants: [],
+  inputs: [{ name: "x", type: "FLOAT", dims: ["batch", 4] }],
+  outputs: [{ name: "y", type: "FLOAT", dims: ["batch", 4] }],
+});
 
 test("a good repository is told how many models were checked, and none of them is run", async (t) => {
   const { status, lines } = await validate(t, {
@@ -116,4 +143,56 @@ test("a warm-up sample whose file is absent, too small or outside is told, and o
   ];
   assert.equal(lines.length, expected.length, lines.join("\n"));
   expected.forEach((pattern, at) => assert.match(lines[at]!, pattern));
+});
+
+test("an ensemble is compared with its steps as a load completes them, and what serve refuses is an error in the same words", async (t) => {
+  const tensors = (input: string, output: string) =>
+    `input { name: "${input}" data_type: TYPE_FP32 dims: 4 } output { name: "${output}" data_type: TYPE_FP32 dims: 4 }`;
+  const over = (step: string, version: number, batch: number) =>
+    `platform: "ensemble" max_batch_size: ${batch} ${tensors("A", "B")} ensemble_scheduling { step { model_name: "${step}" model_version: ${version} ` +
+    'input_map { key: "x" value: "A" } output_map { key: "y" value: "B" } } }';
+  const { status, lines, root } = await validate(t, {
+    "auto/config.pbtxt": 'backend: "onnxruntime"',
+    "auto/1/model.onnx": batchable,
+    "batch/config.pbtxt": over("auto", -1, 8),
+    "batch/1/": "",
+    "fits/config.pbtxt": over("auto", 1, 4),
+    "fits/1/": "",
+    "version/config.pbtxt": over("auto", 3, 4),
+    "version/1/": "",
+    "described/config.pbtxt": `backend: "onnxruntime" max_batch_size: 4 ${tensors("other", "y")}`,
+    "described/1/model.onnx": batchable,
+  });
+  const refusals = [
+    "ensemble batch allows maximum batch size 8, but it contains model auto which only allows maximum batch size to be 4",
+    "ensemble 'version' depends on 'auto' whose required version 3 is not loaded.",
+    "unexpected inference input 'other', allowed inputs are: x",
+  ];
+  assert.equal(status, 1);
+  assert.equal(lines.at(-1), "5 models checked: 3 errors, 0 warnings", lines.join("\n"));
+  const served = servingErrors(root);
+  for (const refusal of refusals) {
+    assert.ok(
+      lines.some((line) => line.includes(`error: ${refusal}`)),
+      `${refusal}\n${lines.join("\n")}`,
+    );
+    assert.ok(served.includes(refusal), `${refusal}\n${served}`);
+  }
+});
+
+test("an ensemble over a program that completes its own configuration is told to be compared by a load only", async (t) => {
+  const { status, lines } = await validate(t, {
+    "completes/config.pbtxt": 'backend: "python"',
+    "completes/1/model.py":
+      "class TritonPythonModel:\n    @staticmethod\n    def auto_complete_config(config):\n        return config\n",
+    "e/config.pbtxt":
+      'platform: "ensemble" max_batch_size: 8 input { name: "A" data_type: TYPE_FP32 dims: 4 } output { name: "B" data_type: TYPE_FP32 dims: 4 } ' +
+      'ensemble_scheduling { step { model_name: "completes" model_version: -1 input_map { key: "x" value: "A" } output_map { key: "y" value: "B" } } }',
+    "e/1/": "",
+  });
+  assert.equal(status, 0);
+  assert.deepEqual(lines, [
+    "/e/config.pbtxt:1:180: warning: step 'completes' is completed when it is loaded; only then is it known whether it fits",
+    "2 models checked: 0 errors, 1 warnings",
+  ]);
 });

@@ -1,5 +1,5 @@
 import { InferenceError, type InferenceErrorOptions } from "../base/index.ts";
-import { circularText, ignoredVersion } from "../repository/index.ts";
+import { circularText, ignoredVersion, requiredVersionText } from "../repository/index.ts";
 import type { CatalogModel } from "./catalog.ts";
 
 /** Triton's sentence for whatever keeps a model from being looked at: it hides the reason, ours follows it. */
@@ -45,10 +45,7 @@ export function stepAbsent(ensemble: string, step: string): InferenceError {
 }
 
 export function requiredVersionAbsent(ensemble: string, step: string, version: number): InferenceError {
-  return new InferenceError(
-    "INVALID_ARG",
-    `ensemble '${ensemble}' depends on '${step}' whose required version ${version} is not loaded.`,
-  );
+  return new InferenceError("INVALID_ARG", requiredVersionText(ensemble, step, version));
 }
 
 /** No directory of the model is one that its policy wants; behind Triton's words come the directories that are no versions. */

@@ -11,6 +11,11 @@ export function circularText(circle: readonly string[]): string {
   return `circular dependency between ensembles: ${first} -> ... -> ${circle.at(-2) as string} -> ${first}${way}`;
 }
 
+/** Triton's words for a step whose version is not there. */
+export function requiredVersionText(ensemble: string, step: string, version: number): string {
+  return `ensemble '${ensemble}' depends on '${step}' whose required version ${version} is not loaded.`;
+}
+
 /** `steps`: every model with the models its ensemble needs (none for others). Texts are Triton's; order is by name. */
 export function dependencyOrder(steps: ReadonlyMap<string, readonly string[]>): DependencyOrder {
   const failures = new Map<string, string>();

@@ -5,9 +5,14 @@
  * overrides are written to until it is disposed. All refusals are InferenceError with Triton's texts.
  */
 export { findArchiveModel, type ArchiveCandidate, type ArchiveModel } from "./archive-model.ts";
-export { circularText, type DependencyOrder } from "./dependency-order.ts";
+export { circularText, requiredVersionText, type DependencyOrder } from "./dependency-order.ts";
 export { DirectoryCatalog, type CatalogOptions, type ModelOverride } from "./directory-catalog.ts";
 export { composingModels, type FoundModel, type ReadOptions } from "./model-files.ts";
 export { refusedRepository } from "./refused-repository.ts";
-export { validateRepository, type BackendCheck, type RepositoryProblem } from "./validate-repository.ts";
+export {
+  validateRepository,
+  type BackendCheck,
+  type CheckedByBackend,
+  type RepositoryProblem,
+} from "./validate-repository.ts";
 export { chooseVersions, ignoredVersion } from "./version-policy.ts";

@@ -8,7 +8,7 @@ import { dependencyOrder } from "./dependency-order.ts";
 import { DirectoryCatalog } from "./directory-catalog.ts";
 import { composingModels } from "./model-files.ts";
 import { refusedRepository } from "./refused-repository.ts";
-import { validateRepository } from "./validate-repository.ts";
+import { validateRepository, type BackendCheck } from "./validate-repository.ts";
 import { chooseVersions, versionOfDirectory } from "./version-policy.ts";
 
 const io = 'input { name: "I" data_type: TYPE_FP32 dims: 4 } output { name: "O" data_type: TYPE_FP32 dims: 4 }';
@@ -286,7 +286,7 @@ test("validation finds every problem of a repository with its place, and none in
     "e/config.pbtxt": ensemble("a"),
     "e/1/": "",
   });
-  const noCheck = () => Promise.resolve([]);
+  const noCheck: BackendCheck = ({ config }) => Promise.resolve({ problems: [], completion: config });
   assert.deepEqual(await validateRepository(good, noCheck), { modelCount: 2, problems: [] });
   const root = await folder(t, {
     "typo/config.pbtxt": 'max_bach_size: 8\ninput { dims: "x" }',

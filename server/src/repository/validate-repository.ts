@@ -7,7 +7,7 @@ import {
   unbuiltFields,
   type ModelConfig,
 } from "../modelconfig/index.ts";
-import { dependencyOrder } from "./dependency-order.ts";
+import { dependencyOrder, requiredVersionText } from "./dependency-order.ts";
 import { directoriesIn, entryNames, readConfigFile, versionsIn } from "./directories.ts";
 import { completeModel, composingModels, type FoundModel } from "./model-files.ts";
 import { ignoredVersion } from "./version-policy.ts";
@@ -25,17 +25,27 @@ interface Checked {
   readonly file: string;
   readonly text: string;
   readonly found: FoundModel | null;
+  /** Whether nothing is wrong with its configuration and only a load completes it. */
+  readonly isOpen: boolean;
 }
 
-/** What of a model only its backend can tell without loading it; each sentence is an error. */
-export type BackendCheck = (found: FoundModel) => Promise<readonly string[]>;
+/** What a backend says of a model that it opened. */
+export interface CheckedByBackend {
+  /** Sentences, each of them an error. */
+  readonly problems: readonly string[];
+  /** The configuration as a load would complete it; null where only a load completes it. */
+  readonly completion: ModelConfig | null;
+}
+
+/** Opens a model as a load does, except that none of its code runs. */
+export type BackendCheck = (found: FoundModel) => Promise<CheckedByBackend>;
 
 export interface RepositoryReport {
   readonly modelCount: number;
   readonly problems: readonly RepositoryProblem[];
 }
 
-/** Everything that is wrong with a repository, as far as it can be known without loading a model. */
+/** Everything that is wrong with a repository, as far as it can be known without running code of a model. */
 export async function validateRepository(directory: string, backendCheck: BackendCheck): Promise<RepositoryReport> {
   const problems: RepositoryProblem[] = [];
   const say = (message: string) => problems.push({ file: directory, line: 1, column: 1, severity: "error", message });
@@ -62,27 +72,34 @@ async function validateModel(
     text = (await readConfigFile(file)) ?? "";
     const read = readConfigText(text);
     for (const problem of read.problems) problems.push({ file, severity: "error", ...problem });
-    if (read.message === null) return { file, text, found: null };
+    const unread = { file, text, isOpen: false };
+    if (read.message === null) return { ...unread, found: null };
     const place = { modelDirectory, directoryName: name, servedName: name };
     const found = await completeModel(place, { message: read.message, present, misnamed, gpuCount: 0 });
-    const refusals = configProblems(found.config);
-    for (const message of refusals) say("error", message, text);
+    const isRefused = (config: ModelConfig) => {
+      const refusals = configProblems(config);
+      for (const message of refusals) say("error", message, text);
+      const unbuilt = unbuiltFields(config.message);
+      for (const field of unbuilt)
+        say("error", `'${field}' is not supported by this server yet; the model would not be loaded`, text);
+      return refusals.length > 0 || unbuilt.length > 0;
+    };
     if (found.versions.length === 0)
       say("error", `at least one version must be available under the version policy of model '${name}'`, text);
-    const unbuilt = unbuiltFields(found.config.message);
-    for (const field of unbuilt) {
-      say("error", `'${field}' is not supported by this server yet; the model would not be loaded`, text);
-    }
     // A backend acts on what it looks at: it opens models, with the files and libraries that they name.
-    if (refusals.length > 0 || unbuilt.length > 0) return { file, text, found };
+    if (isRefused(found.config)) return { ...unread, found };
     const missing = await missingFiles(found);
     for (const message of missing) say("error", message, text);
-    if (missing.length === 0) for (const message of await backendCheck(found)) say("error", message, text);
-    return { file, text, found };
+    if (missing.length > 0) return { ...unread, found };
+    const { problems: wrong, completion } = await backendCheck(found);
+    for (const message of wrong) say("error", message, text);
+    if (completion === null) return { ...unread, found, isOpen: wrong.length === 0 };
+    if (completion !== found.config) isRefused(completion);
+    return { ...unread, found: { ...found, config: completion } };
   } catch (error) {
     if (!(error instanceof InferenceError)) throw error;
     say("error", error.message, text);
-    return { file, text, found: null };
+    return { file, text, found: null, isOpen: false };
   }
 }
 
@@ -114,18 +131,23 @@ function validateEnsembles(checked: ReadonlyMap<string, Checked>, problems: Repo
     // A model whose own configuration is broken was told of already; it is there as far as the others are concerned.
     steps.set(name, found === null ? [] : composingModels(found.config));
   }
-  const say = (name: string, message: string) => {
+  const say = (name: string, message: string, severity: RepositoryProblem["severity"] = "error") => {
     const { file, text } = checked.get(name)!;
-    problems.push({ file, ...placeOf(message, text), severity: "error", message });
+    problems.push({ file, ...placeOf(message, text), severity, message });
   };
   const { rounds, failures } = dependencyOrder(steps);
   for (const [name, message] of failures) say(name, message);
   for (const name of rounds.flat()) {
     const config = configs.get(name);
+    const composing = steps.get(name)!;
+    if (config === undefined || composing.length === 0) continue;
+    for (const text of absentVersions(config, checked)) say(name, text);
+    for (const step of composing)
+      if (checked.get(step)!.isOpen)
+        say(name, `step '${step}' is completed when it is loaded; only then is it known whether it fits`, "warning");
     // Steps without tensors get them when they are loaded; until then there is nothing to compare.
-    const composing = steps.get(name)!.map((step) => configs.get(step));
-    const known = composing.every((step) => step !== undefined && step.inputs.length > 0 && step.outputs.length > 0);
-    if (config === undefined || composing.length === 0 || !known) continue;
+    const isKnown = ({ inputs, outputs }: ModelConfig) => inputs.length > 0 && outputs.length > 0;
+    if (!composing.every((step) => configs.has(step) && isKnown(configs.get(step)!))) continue;
     try {
       // With what its steps make of it, for the ensembles above.
       configs.set(name, checkEnsembleModels(config, configs));
@@ -134,6 +156,18 @@ function validateEnsembles(checked: ReadonlyMap<string, Checked>, problems: Repo
       say(name, error.message);
     }
   }
+}
+
+/** Steps that ask for a version which would not be served, in the words of a load. */
+function absentVersions({ name, scheduling }: ModelConfig, checked: ReadonlyMap<string, Checked>): readonly string[] {
+  if (scheduling.kind !== "ensemble") return [];
+  return scheduling.steps.flatMap(({ modelName, modelVersion }) => {
+    const found = checked.get(modelName)?.found ?? null;
+    if (modelVersion === -1 || found === null) return [];
+    return found.versions.some(({ version }) => version === modelVersion)
+      ? []
+      : [requiredVersionText(name, modelName, modelVersion)];
+  });
 }
 
 /** Where a file first writes one of the names a message quotes; its beginning otherwise. */
