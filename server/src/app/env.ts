@@ -1,5 +1,4 @@
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
-import { isIPv6 } from "node:net";
 import { dirname, join } from "node:path";
 import { rootCertificates } from "node:tls";
 import {
@@ -12,9 +11,10 @@ import {
 } from "../aws/index.ts";
 import { createLogger, type Logger } from "../base/index.ts";
 import { clientCertificate } from "./client-certificate.ts";
-import { keySource, KeysRefusal, rootKeys } from "./platform/credentials.ts";
-import { credentialsPath, dataDirectories } from "./directories.ts";
+import { calledPlatform } from "./called-platform.ts";
 import type { EnvOptions } from "./options.ts";
+import { KeysRefusal } from "./platform/credentials.ts";
+import { PlatformChoice } from "./running-platforms.ts";
 
 /**
  * `galatea env`: writes the files that clients read below the data directory, and prints the variables for `eval`. 1 where the
@@ -28,20 +28,20 @@ export async function env(options: EnvOptions): Promise<number> {
     process.stdout.write(changes.map(printed).join(""));
     return 0;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === undefined && !(error instanceof KeysRefusal)) throw error;
+    const isRefusal = error instanceof KeysRefusal || error instanceof PlatformChoice;
+    if ((error as NodeJS.ErrnoException).code === undefined && !isRefusal) throw error;
     process.stderr.write(`galatea env: ${(error as Error).message}\n`);
     return 1;
   }
 }
 
 async function writtenEnvironment(options: EnvOptions): Promise<Readonly<Record<string, string | null>>> {
-  const directories = dataDirectories(options.dataDirectory, process.env);
+  const { url, region, key, directories } = await calledPlatform(options, process.env, stderrLog());
   const { clients } = directories;
   const shell = shellBefore(process.env);
-  const [key] = await rootKeys(keySource(options.credentials, process.env, credentialsPath(directories)), stderrLog());
   const { variables, files } = clientEnvironment({
-    url: platformUrl(options),
-    region: options.owner.region,
+    url,
+    region,
     ...key,
     directory: clients,
     proxy: options.proxy ? await clientProxy(clients, shell.AWS_CA_BUNDLE ?? "") : null,
@@ -70,11 +70,6 @@ function stderrLog(): Logger {
   return createLogger((_level, message, fields) => {
     process.stderr.write(`galatea env: ${message} ${JSON.stringify(fields)}\n`);
   });
-}
-
-/** What clients call a platform by that listens there. */
-function platformUrl({ host, port }: EnvOptions): string {
-  return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
 
 function printed([name, value]: ShellChange): string {

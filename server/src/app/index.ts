@@ -24,6 +24,7 @@ export type {
   UpOptions,
   WorkerSettings,
 } from "./options.ts";
+export { platformDefaults } from "./options.ts";
 export type { CompressionLevel, RestrictedApi, Restriction, Restrictions } from "../protocols/index.ts";
 export { serverVersion } from "./version.ts";
 export type { PlanShapes } from "../conversion/index.ts";

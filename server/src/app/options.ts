@@ -85,11 +85,15 @@ export interface FrameworkOptions {
   readonly python: string | null;
 }
 
-/** Where a platform is that a command asks something of. */
+/** Where a platform listens, and the region of requests that name none, unless flags of `galatea up` say otherwise. */
+export const platformDefaults = { host: "127.0.0.1", port: 8770, region: "us-east-1" } as const;
+
+/** The platform that a command calls, as far as flags name it: null is taken from the platform that runs. */
 export interface PlatformPlace {
-  readonly host: string;
-  readonly port: number;
-  readonly owner: UpOptions["owner"];
+  readonly host: string | null;
+  readonly port: number | null;
+  readonly region: string | null;
+  /** A file of keys. */
   readonly credentials: string | null;
   readonly dataDirectory: string | null;
 }
@@ -127,8 +131,7 @@ export interface AutoscaleOptions {
   readonly pageFile: string | null;
 }
 
-/** What `galatea env` was asked for beside where the platform is. */
-export interface EnvOptions extends UpOptions {
+export interface EnvOptions extends PlatformPlace {
   /** Print what answers clients on hosts that they build themselves, too. */
   readonly proxy: boolean;
   /** Print what gives the shell back what it had. */

@@ -1,9 +1,9 @@
-import { isIPv6 } from "node:net";
 import { createLogger, systemClock } from "../base/index.ts";
 import { signedHeaders } from "../signing/index.ts";
-import { keySource, rootKeys, type RootKey } from "./platform/credentials.ts";
-import { credentialsPath, dataDirectories } from "./directories.ts";
+import { calledPlatform, type CalledPlatform } from "./called-platform.ts";
+import { KeysRefusal } from "./platform/credentials.ts";
 import type { PlatformPlace } from "./options.ts";
+import { PlatformChoice } from "./running-platforms.ts";
 
 /** What a command could not have of the platform; the message is printed as it is. */
 export class PlatformRefusal extends Error {
@@ -15,31 +15,27 @@ export class PlatformRefusal extends Error {
 
 /** Asks a running platform for what is its own, below /galatea/, signed with the owner's key. */
 export class PlatformClient {
-  readonly #place: PlatformPlace;
-  readonly #key: RootKey;
+  readonly #platform: CalledPlatform;
 
-  private constructor(place: PlatformPlace, key: RootKey) {
-    this.#place = place;
-    this.#key = key;
+  private constructor(platform: CalledPlatform) {
+    this.#platform = platform;
   }
 
   static async open(place: PlatformPlace): Promise<PlatformClient> {
-    const directories = dataDirectories(place.dataDirectory, process.env);
     const log = createLogger((_level, message, fields) => {
       process.stderr.write(`galatea: ${message} ${JSON.stringify(fields)}\n`);
     });
-    const [key] = await rootKeys(keySource(place.credentials, process.env, credentialsPath(directories)), log);
-    return new PlatformClient(place, key);
+    return new PlatformClient(await calledPlatform(place, process.env, log));
   }
 
   /** The answer's JSON; throws PlatformRefusal with the platform's own sentence, or with why there is no answer. */
   async ask(method: "GET" | "POST", path: string): Promise<unknown> {
-    const { host, port, owner } = this.#place;
-    const url = new URL(path, `http://${isIPv6(host) ? `[${host}]` : host}:${port}`);
-    const asked = { method, url, body: "", region: owner.region, service: "sagemaker", timeMs: systemClock.epochMs() };
+    const { region, key } = this.#platform;
+    const url = new URL(path, this.#platform.url);
+    const asked = { method, url, body: "", region, service: "sagemaker", timeMs: systemClock.epochMs() };
     let reply: Response;
     try {
-      reply = await fetch(url, { method, headers: signedHeaders(asked, this.#key) });
+      reply = await fetch(url, { method, headers: signedHeaders(asked, key) });
     } catch (cause) {
       const why = (cause as { readonly cause?: Error }).cause?.message ?? String(cause);
       throw new PlatformRefusal(`no platform answers at ${url.origin}: ${why}`, cause);
@@ -64,8 +60,9 @@ export async function asking(command: string, place: PlatformPlace, run: (client
   try {
     return await run(await PlatformClient.open(place));
   } catch (error) {
-    if (!(error instanceof PlatformRefusal)) throw error;
-    process.stderr.write(`galatea ${command}: ${error.message}\n`);
+    const isRefusal = [PlatformRefusal, KeysRefusal, PlatformChoice].some((each) => error instanceof each);
+    if (!isRefusal) throw error;
+    process.stderr.write(`galatea ${command}: ${(error as Error).message}\n`);
     return 1;
   }
 }

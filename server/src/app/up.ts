@@ -1,12 +1,14 @@
-import { asDiskError, DiskError, systemClock, type Clock } from "../base/index.ts";
+import { resolve } from "node:path";
+import { asDiskError, DiskError, systemClock, type Clock, type Logger } from "../base/index.ts";
 import { isLoopbackName } from "../aws/index.ts";
 import { keySource, rootKeys } from "./platform/credentials.ts";
-import { credentialsPath, dataDirectories } from "./directories.ts";
+import { announcePlatform } from "./running-platforms.ts";
+import { credentialsPath, dataDirectories, type DataDirectories } from "./directories.ts";
 import type { UpOptions } from "./options.ts";
 import { endWithNpx } from "./npx-parent.ts";
 import { passedEnvironment } from "./passed-environment.ts";
 import { platformServerLimits } from "./platform/platform-server.ts";
-import { openPlatform } from "./platform/platform.ts";
+import { callableUrl, openPlatform } from "./platform/platform.ts";
 import { requestMemory } from "./request-memory.ts";
 import { endBySignal, stopSignal } from "./stop-signal.ts";
 import { createTritonLog } from "./serving/triton-log.ts";
@@ -76,6 +78,7 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
     process.stderr.write(`galatea up: ${told.message}${hintFor(told)}\n`);
     return 1;
   }
+  using _announced = await announced(options, { directories, url: platform.url, log });
   const tookMs = (systemClock.monotonicNs() - startedNs) / 1e6;
   process.stdout.write(`Galatea is up at ${platform.url} (${tookMs.toFixed(0)} ms)\n`);
   if (options.open) log.warning("open: every program that reaches this address may do everything, model code too");
@@ -91,6 +94,29 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
   // A reader that takes nothing any more must not keep the process.
   if (!(await log.written(lastLinesMsMax))) process.exit(0);
   return 0;
+}
+
+/** Announces the platform to the commands that call it. Null where the disk does not take that, which is logged. */
+async function announced(
+  options: UpOptions,
+  { directories, url, log }: { readonly directories: DataDirectories; readonly url: string; readonly log: Logger },
+): Promise<Disposable | null> {
+  const { hostname, port } = new URL(callableUrl(url));
+  const source = keySource(options.credentials, process.env, credentialsPath(directories));
+  const described = {
+    dataDirectory: directories.root,
+    host: hostname.replace(/^\[(.*)\]$/, "$1"),
+    port: Number(port || 80),
+    region: options.owner.region,
+    credentialsPath: source.from === "environment" ? null : resolve(source.path),
+  };
+  try {
+    return await announcePlatform(described, process.env);
+  } catch (error) {
+    const reason = (asDiskError(error, `'${directories.root}'`) as Error).message;
+    log.warning("`galatea env` does not find this platform and needs --port, --data and --credentials", { reason });
+    return null;
+  }
 }
 
 function hintFor(error: NodeJS.ErrnoException): string {

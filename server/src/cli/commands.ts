@@ -80,7 +80,7 @@ export const commands: readonly Command[] = [
   {
     name: "endpoint",
     summary: "stop an endpoint of a running platform, and start it again",
-    usage: "endpoint stop NAME | endpoint start NAME [--host 127.0.0.1] [--port 8770] [--data DIR]",
+    usage: "endpoint stop NAME | endpoint start NAME [--data DIR] [--host HOST] [--port PORT]",
     flags: placeFlags,
     positionalsMax: 2,
     run: (parsed) => runEndpoint(endpointOptions(parsed)),
@@ -88,7 +88,7 @@ export const commands: readonly Command[] = [
   {
     name: "events",
     summary: "print the state changes of endpoints, as lines of JSON",
-    usage: "events [--follow] [--after CURSOR] [--host 127.0.0.1] [--port 8770] [--data DIR]",
+    usage: "events [--follow] [--after CURSOR] [--data DIR] [--host HOST] [--port PORT]",
     flags: eventsFlags,
     positionalsMax: 0,
     run: (parsed) => runEvents(eventsOptions(parsed)),
@@ -104,7 +104,7 @@ export const commands: readonly Command[] = [
   {
     name: "env",
     summary: "print the environment that points AWS clients at a running platform",
-    usage: "env [--host 127.0.0.1] [--port 8770] [--data DIR] [--proxy | --unset]",
+    usage: "env [--data DIR] [--host HOST] [--port PORT] [--proxy | --unset]",
     flags: envFlags,
     positionalsMax: 0,
     run: (parsed) => runEnv(envOptions(parsed)),

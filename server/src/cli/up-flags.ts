@@ -1,14 +1,14 @@
 import { isIP } from "node:net";
-import type { EnvOptions, PlatformPlace, UpOptions } from "../app/index.ts";
+import { platformDefaults, type EnvOptions, type PlatformPlace, type UpOptions } from "../app/index.ts";
 import { dataDefault, portMax, requestMemoryFlag, UsageError, type Flag, type ParsedFlags } from "./flags.ts";
 import { pythonArguments, pythonFlag } from "./python-flags.ts";
 import { workerArguments, workerFlags } from "./worker-flags.ts";
 
-const host = { name: "host", kind: "string", default: "127.0.0.1" } as const;
-const port = { name: "port", kind: "integer", default: 8770, max: portMax } as const;
+const host = { name: "host", kind: "string", default: platformDefaults.host } as const;
+const port = { name: "port", kind: "integer", default: platformDefaults.port, max: portMax } as const;
 const data = { name: "data", kind: "string" } as const;
 
-const region = { name: "region", kind: "string", default: "us-east-1" } as const;
+const region = { name: "region", kind: "string", default: platformDefaults.region } as const;
 const credentials = { name: "credentials", kind: "string" } as const;
 
 export const upFlags: readonly Flag[] = [
@@ -68,11 +68,19 @@ export const upFlags: readonly Flag[] = [
   ...workerFlags,
 ];
 
-/** The flags of `env` say where the platform is: what it listens on with port 0 nobody can know from here. */
+/** `about` of a flag of `env` whose default is what the running platform was started with. */
+const ofPlatform = (about: string, otherwise: string | number): string =>
+  `${about} (default: the running platform's, else ${otherwise})`;
+
+/** The flags of `env` name the platform to call. */
 export const envFlags: readonly Flag[] = [
-  { ...host, about: "name or address that clients reach the platform by" },
-  { ...port, min: 1, about: "the platform's port" },
-  { ...region, about: "the region that clients are to name" },
+  {
+    name: "host",
+    kind: "string",
+    about: ofPlatform("name or address that clients reach the platform by", host.default),
+  },
+  { name: "port", kind: "integer", min: 1, max: portMax, about: ofPlatform("the platform's port", port.default) },
+  { name: "region", kind: "string", about: ofPlatform("region that clients use", region.default) },
   {
     name: "proxy",
     kind: "switch",
@@ -81,11 +89,18 @@ export const envFlags: readonly Flag[] = [
       "the platform answers STS and passes everything else on, through the proxy that the shell had",
   },
   { name: "unset", kind: "switch", about: "gives the shell back what it had before" },
-  { ...credentials, about: "the platform's file of keys, where it was started with one" },
-  { ...data, about: `the platform's data directory, where the clients' files are written (default: ${dataDefault})` },
+  {
+    ...credentials,
+    about: "file of the platform's keys (default: the one that the running platform was started with)",
+  },
+  {
+    ...data,
+    about:
+      "the platform's data directory, where the clients' files are written (default: that of the only platform that runs, " +
+      `else ${dataDefault})`,
+  },
 ];
 
-/** The flags of `up` and of `env`, which have the same names. */
 export function upOptions(parsed: ParsedFlags): UpOptions {
   for (const name of ["open", "insecure"]) {
     if (parsed.given.has("credentials") && parsed.given.has(name)) {
@@ -110,28 +125,35 @@ export function upOptions(parsed: ParsedFlags): UpOptions {
   };
 }
 
-/** Where a platform is that a command asks something of. */
-export function platformPlace(parsed: ParsedFlags): PlatformPlace {
-  const { host: name, port: number, owner, credentials: file, dataDirectory } = upOptions(parsed);
-  return { host: name, port: number, owner, credentials: file, dataDirectory };
+export function platformPlace({ values }: ParsedFlags): PlatformPlace {
+  const text = (name: string) => (values.get(name) as string | undefined) ?? null;
+  const [name, regionName] = [text("host"), text("region")];
+  return {
+    host: name === null ? null : parsedHost(name),
+    port: (values.get("port") as number | undefined) ?? null,
+    region: regionName === null ? null : parsedRegion(regionName),
+    credentials: text("credentials"),
+    dataDirectory: text("data"),
+  };
+}
+
+function parsedRegion(text: string): string {
+  if (/^[a-z]{2,}(-[a-z]+)+-\d{1,2}$/.test(text)) return text;
+  throw new UsageError(`invalid value for --region: '${text}' is not like us-east-1`);
 }
 
 function parsedOwner({ values }: ParsedFlags): UpOptions["owner"] {
-  const given = values.get("region") as string;
-  if (!/^[a-z]{2,}(-[a-z]+)+-\d{1,2}$/.test(given)) {
-    throw new UsageError(`invalid value for --region: '${given}' is not like us-east-1`);
-  }
   const accountId = (values.get("account") as string | undefined) ?? "";
   if (accountId !== "" && !/^\d{12}$/.test(accountId)) {
     throw new UsageError(`invalid value for --account: '${accountId}' is not twelve digits`);
   }
-  return { accountId, region: given };
+  return { accountId, region: parsedRegion(values.get("region") as string) };
 }
 
 export function envOptions(parsed: ParsedFlags): EnvOptions {
   const [proxy, unset] = ["proxy", "unset"].map((name) => parsed.values.get(name) === true);
   if (proxy === true && unset === true) throw new UsageError("--proxy and --unset exclude each other");
-  return { ...upOptions(parsed), proxy: proxy === true, unset: unset === true };
+  return { ...platformPlace(parsed), proxy: proxy === true, unset: unset === true };
 }
 
 /** As browsers write it. */

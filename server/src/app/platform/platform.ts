@@ -116,9 +116,9 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   };
   opening.defer(() => closeWithin(0));
   const logs = openLogs(opening, directories, log);
-  const links = createLogLinks({ url: containersUrl(url), secret: options.proxySecret, clock });
+  const links = createLogLinks({ url: callableUrl(url), secret: options.proxySecret, clock });
   const instances: InstanceCredentials = createInstanceCredentials({
-    url: containersUrl(url),
+    url: callableUrl(url),
     randomBytes,
     isModelData: (object) => hosting.isModelData(object),
   });
@@ -126,7 +126,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const { topics, pages: topicPages } = await openTopics(opening, {
     ...parts,
     directory: directories.clients,
-    url: containersUrl(url),
+    url: callableUrl(url),
     toThisMachine: options.topicsToThisMachine ?? false,
     openLog: logs.writer.bind(logs),
   });
@@ -298,8 +298,8 @@ function credentialLookup(
   return (accessKeyId) => own.get(accessKeyId) ?? lent(accessKeyId);
 }
 
-/** The address of every interface is one that clients of this machine cannot all reach. */
-function containersUrl(url: string): string {
+/** Returns the URL with this machine's own address in place of one that stands for all of its addresses, which no client can call. */
+export function callableUrl(url: string): string {
   return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
 }
 
