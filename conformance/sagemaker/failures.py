@@ -8,11 +8,13 @@ code is 1 where a statement is not true.
 
 import gzip
 import io
+import json
 import re
 
+import boto3
 from archives import DOUBLING, DOUBLING_CONFIG, archive, doubling
 from botocore.exceptions import WaiterError
-from statements import BUCKET, IMAGE, ROLE, finish, proven, refused, s3, sagemaker
+from statements import BUCKET, IMAGE, ROLE, eventually, finish, proven, refused, runtime, s3, sagemaker
 
 LEARN = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-scikit-learn:1.2-1-cpu-py3"
 PING = (
@@ -23,6 +25,7 @@ EXTRACT = (
     '^Failed to extract model data archive for container "container_1" from URL "s3://.*is a valid tar.gz archive. '
 )
 REASON_LENGTH_MAX = 1024
+logs = boto3.client("logs")
 
 
 def triton(**files):
@@ -208,8 +211,33 @@ def deletions():
     deleted("what is being updated", "quick")
 
 
+def exceptions():
+    """An endpoint in service whose model raises: its log says where, for which request."""
+    name = "raises"
+    body = "def execute(self, requests):\n        raise ValueError('no such token')"
+    text = "class TritonPythonModel:\n    %s\n" % body
+    create(name, IMAGE, triton(**{"double/1/model.py": text}), {})
+    deploy(name)
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=name)
+    asked = json.dumps({"id": "mine", "inputs": [{"name": "X", "shape": [1], "datatype": "FP32", "data": [1]}]})
+    call = lambda: runtime.invoke_endpoint(EndpointName=name, ContentType="application/json", Body=asked)
+    refused(
+        "a model that raises fails its invocation", "ModelError", "ValueError: no such token.*Endpoints/raises", call
+    )
+    said = eventually(lambda: errors_of(name))
+    shown = r"ValueError: no such token\\n\\nAt:\\n .*model.py\(3\): execute.* model=double version=1 instance=double_0 request=mine"
+    proven("its log has one ERROR line about it", len(said) == 1 and re.search(shown, said[0]) is not None, said)
+    deleted("what raises", name)
+
+
+def errors_of(name):
+    found = logs.filter_log_events(logGroupName="/aws/sagemaker/Endpoints/" + name)["events"]
+    return [event["message"] for event in found if re.match(r"E\d{4} .*Failed to process", event["message"])]
+
+
 s3.create_bucket(Bucket=BUCKET)
 refusals()
+exceptions()
 reasons()
 deletions()
 finish()

@@ -62,6 +62,7 @@ KINDS = (
     wire.METRIC,
     wire.METRIC_VALUE,
     wire.METRICS_GONE,
+    wire.RAISED,
     wire.ZYGOTE_FORK,
     wire.ZYGOTE_READY,
     wire.ZYGOTE_FORKED,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .failures import Refused, describe
+from .failures import Refused, failed_message, report
 from .objects import InferenceResponse, TritonError
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from .channel import Channel
     from .objects import InferenceRequest
 
 
@@ -48,11 +49,14 @@ def sent_or_returned(requests: list[InferenceRequest], result: Any) -> list[Infe
     return responses
 
 
-def sent_before(requests: list[InferenceRequest], error: BaseException, instance_name: str) -> list[InferenceResponse]:
+def sent_before(
+    requests: list[InferenceRequest], error: BaseException, instance_name: str, channel: Channel
+) -> list[InferenceResponse]:
     """Of a batch whose `execute` raised: what had been sent, and the error for the other requests. Raises it where nothing had been."""
     sent = [request._reply and request._reply.response for request in requests]
     if not any(sent):
         raise error
-    message = "Failed to process the request(s) for model '%s', message: %s" % (instance_name, describe(error))
+    message = failed_message(instance_name, error)
+    report(channel, message, [request.request_id() for request in requests])
     failed = InferenceResponse(error=TritonError(message))
     return [response or failed for response in sent]

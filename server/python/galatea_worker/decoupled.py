@@ -170,7 +170,7 @@ class DecoupledService:
             self._executing = execution_id
             result = self._worker.call_execute(requests[:])
             if inspect.iscoroutine(result):
-                self._start(result, execution_id, count)
+                self._start(result, execution_id, [request.request_id() for request in requests])
             else:
                 self._check(result)
         except BaseException as error:  # noqa: BLE001 - SystemExit fails the batch as in Triton, and leaves the process
@@ -296,7 +296,7 @@ class DecoupledService:
 
     # Coroutines.
 
-    def _start(self, coroutine: Coroutine[Any, Any, Any], execution_id: int, count: int) -> None:
+    def _start(self, coroutine: Coroutine[Any, Any, Any], execution_id: int, request_ids: list[str]) -> None:
         """Runs an asynchronous `execute` on a loop of its own thread; the instance is free for the next meanwhile."""
         import asyncio
         import contextvars
@@ -311,12 +311,10 @@ class DecoupledService:
             try:
                 self._check(await coroutine)
             except BaseException as error:  # noqa: BLE001 - whatever it raises ends what it has not answered
-                message = "Failed to process the request(s) for model '%s', message: %s" % (
-                    self._worker.instance_name,
-                    failures.describe(error),
-                )
+                message = failures.failed_message(self._worker.instance_name, error)
                 error.__traceback__ = None
-                self._fail(execution_id, count, message)
+                failures.report(self._channel, message, request_ids)
+                self._fail(execution_id, len(request_ids), message)
 
         asyncio.run_coroutine_threadsafe(awaited(), self._loop)
 

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
+from typing import TYPE_CHECKING
+
+from . import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .channel import Channel
 
 TEXT_CHARACTERS_MAX = 65536
 # Of the default limit of recursion all.
@@ -42,6 +51,17 @@ def describe(error: BaseException) -> str:
     Never raises. Of a text that cannot be had the reason is told, behind all the rest, as pybind11 does for Triton.
     """
     return (str(error) if isinstance(error, Refused) else _described(error))[:TEXT_CHARACTERS_MAX]
+
+
+def failed_message(instance_name: str, error: BaseException) -> str:
+    """The error that clients read of an execution that raised."""
+    return "Failed to process the request(s) for model '%s', message: %s" % (instance_name, describe(error))
+
+
+def report(channel: Channel, message: str, request_ids: Iterable[str]) -> None:
+    """Has the server log an execution that failed, where no RESULT says so."""
+    request = ",".join(one for one in request_ids if one)[:TEXT_CHARACTERS_MAX]
+    channel.send(wire.frame(wire.RAISED, json.dumps({"message": message, "request": request}).encode("utf-8")))
 
 
 def _described(error: BaseException) -> str:

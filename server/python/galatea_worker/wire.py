@@ -66,6 +66,7 @@ METRIC_FAMILY = 81
 METRIC = 82
 METRIC_VALUE = 83
 METRICS_GONE = 84
+RAISED = 85
 
 # Server to zygote; ZYGOTE_FORK carries four descriptors: socket, lifeline, output, arena.
 ZYGOTE_FORK = 129

@@ -411,7 +411,7 @@ class Worker:
                     return batch_responses.sent_or_returned(requests, result)
             return batch_responses.returned(requests, result)
         except BaseException as error:  # noqa: BLE001 - what was sent before stays
-            return batch_responses.sent_before(requests, error, self._name)
+            return batch_responses.sent_before(requests, error, self._name, self.channel)
 
     def open_requests(
         self, execution_id: int, frame: memoryview

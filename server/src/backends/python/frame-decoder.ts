@@ -1,3 +1,4 @@
+import type { Failure } from "./failure-log.ts";
 import { frameLimits } from "./frame-limits.ts";
 import { readBoundedObject, readFlatObject, type FlatValue } from "./untrusted-json.ts";
 import {
@@ -207,6 +208,15 @@ export function decodeReleased(frame: Buffer): number[] {
 /** The body of a frame that carries an object of JSON. */
 export function decodeJson(frame: Buffer): Record<string, unknown> {
   return readBoundedObject(frame.subarray(headerBytes));
+}
+
+/** A RAISED frame. */
+export function decodeRaised(frame: Buffer): Failure {
+  const body = decodeTexts(frame);
+  const [message, request] = [body.get("message"), body.get("request")];
+  if (typeof message !== "string" || typeof request !== "string")
+    throw new MalformedRecord("a failure without its text or its requests");
+  return { message, requestIds: [request] };
 }
 
 const textFrameMembersMax = 8;

@@ -42,4 +42,6 @@ export const frameLimits = {
   moduleNamesMax: 10_000,
   /** Lines of LOG frames a second; those beyond are counted, not shown. */
   logLinesPerSecondMax: 1000,
+  /** Lines a second about failed executions of one model version. */
+  failureLinesPerSecondMax: 10,
 } as const;

@@ -17,6 +17,7 @@ import { LogRate } from "./log-rate.ts";
 import { encodeFrame, kinds } from "./wire.ts";
 
 const deepJson = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
+const raisedOf = (body: string) => encodeFrame(kinds.raised, Buffer.from(body));
 const logOf = (body: string) => encodeFrame(kinds.log, Buffer.from(body));
 
 /** Each is sent while execution 1, of one request whose input is loan 1, is running. */
@@ -43,6 +44,8 @@ const attacks: readonly [what: string, frame: () => Buffer, told: RegExp][] = [
   ["a LOG nested a million deep", () => logOf(`{"message":${deepJson(1_000_000)}}`), /no JSON object of texts/],
   ["a LOG of 60 MB", () => logOf(`{"message":"${"x".repeat(60_000_000)}"}`), /bytes of a text/],
   ["a LOG that is no JSON", () => logOf("{"), /no JSON object of texts/],
+  ["a RAISED without its requests", () => raisedOf('{"message":"why"}'), /without its text or its requests/],
+  ["a RAISED of 60 MB", () => raisedOf(`{"message":"${"x".repeat(60_000_000)}"}`), /bytes of a text/],
   ["an ASK of 2^63 bytes", () => encodeAsk(1, [2n ** 63n]), /beyond 2\^53/],
   ["an ASK for an execution that is not running", () => encodeAsk(7, [8n]), /not running/],
   ["an ASK that ends before its sizes", () => encodeFrame(kinds.ask, new Uint8Array(8), { id: 1, count: 9 }), /ends/],

@@ -11,6 +11,7 @@ import { noNamespaceMetrics } from "../no-namespace-metrics.ts";
 import { noOtherModels } from "../no-other-models.ts";
 import type { OtherModels } from "../other-models.ts";
 import { ExecuteEncoder } from "./execute-encoder.ts";
+import { FailureLog } from "./failure-log.ts";
 import { Pace } from "./pace.ts";
 import { PythonInstance } from "./python-instance.ts";
 import { PythonWorker } from "./python-worker.ts";
@@ -99,6 +100,7 @@ export async function openHostileInstance({
       encoder: new ExecuteEncoder(),
       traffic: new Traffic(systemClock),
       pace: new Pace(systemClock, 1),
+      failures: new FailureLog(systemClock, silentLogger, { model: "hostile", version: "1" }),
       clock: systemClock,
       logger: silentLogger,
       random: Math.random,

@@ -20,6 +20,7 @@ import type { PythonWorker } from "./python-worker.ts";
 import { askedConfig, initializeWorker, startWorker, type WorkerPlan } from "./worker-starter.ts";
 import type { FindPythonRunner, PythonRunner } from "./runners.ts";
 import { SharedFiles } from "./shared-files.ts";
+import { FailureLog } from "./failure-log.ts";
 import { Pace } from "./pace.ts";
 import { tenantPaths, Tenants } from "./tenants.ts";
 import { Traffic } from "./traffic.ts";
@@ -182,11 +183,7 @@ class PythonBackend implements Backend {
   }
 
   async load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel> {
-    const { gpuCount } = this.#options;
-    if (gpuCount === 0 && config.instanceGroups.some((group) => group.kind === "KIND_GPU"))
-      this.#options.logger.warning(
-        `model '${config.name}' asks for KIND_GPU; its instances run, and are told to run, on the CPU`,
-      );
+    this.#warnOfGpus(config);
     using holding = new DisposableStack();
     const plan = await this.#plan(source, config, context, holding);
     const facts = factsOf(source, config, plan);
@@ -194,8 +191,9 @@ class PythonBackend implements Backend {
     const unhealthy = new Map<number, string>();
     const onMemory = context.onMemory ?? (() => {});
     const workers = new Map<number, PythonWorker>();
-    const planned = placedInstances(config, gpuCount);
+    const planned = placedInstances(config, this.#options.gpuCount);
     const pace = new Pace(this.#options.clock, planned.length);
+    const failures = this.#failureLog(facts, holding);
     const opening = planned.map(async (placed, place) => {
       const { name } = placed;
       const begin = async (signal: AbortSignal, fresh: boolean) => {
@@ -232,6 +230,7 @@ class PythonBackend implements Backend {
           encoder: this.#encoder,
           traffic: this.#traffic,
           pace,
+          failures,
           clock,
           logger,
           random,
@@ -249,6 +248,20 @@ class PythonBackend implements Backend {
     const gpuBytesOf = planned.some(({ kind }) => kind === "GPU") ? this.#options.gpuBytesOf : noGpuBytes;
     const measures = { chargedFileBytes, gpuBytesOf };
     return new LoadedPythonModel(await allOrNone(opening), measures, holding.move());
+  }
+
+  #warnOfGpus(config: ModelConfig): void {
+    if (this.#options.gpuCount > 0 || config.instanceGroups.every(({ kind }) => kind !== "KIND_GPU")) return;
+    this.#options.logger.warning(
+      `model '${config.name}' asks for KIND_GPU; its instances run, and are told to run, on the CPU`,
+    );
+  }
+
+  /** Ends with what `holding` holds. */
+  #failureLog({ modelName: model, modelVersion: version }: FrameFacts, holding: DisposableStack): FailureLog {
+    const failures = new FailureLog(this.#options.clock, this.#options.logger, { model, version });
+    holding.defer(() => failures.end());
+    return failures;
   }
 
   /** Models of python-based backends, where the program of one is found. */

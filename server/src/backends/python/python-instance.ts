@@ -14,7 +14,8 @@ import type { Traffic } from "./traffic.ts";
 import type { ExecuteEncoder } from "./execute-encoder.ts";
 import { ExecutionAnswers } from "./execution-answers.ts";
 import { ExecutionWatch, type RunningExecution } from "./execution-watch.ts";
-import { decodeAsk, decodeReleased, decodeResponse, decodeResult, readHeader } from "./frame-decoder.ts";
+import type { FailureLog } from "./failure-log.ts";
+import { decodeAsk, decodeRaised, decodeReleased, decodeResponse, decodeResult, readHeader } from "./frame-decoder.ts";
 import { encodeFrame, encodeSpace, kinds, MalformedRecord, type WireResult } from "./wire.ts";
 
 export interface PythonInstanceOptions {
@@ -39,6 +40,8 @@ export interface PythonInstanceOptions {
   readonly traffic: Traffic;
   /** Shared by the instances of the model. */
   readonly pace: Pace;
+  /** Shared by the instances of the model. */
+  readonly failures: FailureLog;
 }
 
 interface Pending {
@@ -211,6 +214,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   #onFrame(worker: PythonWorker, frame: Buffer): void {
     const { kind, id } = readHeader(frame);
     if (kind === kinds.released) return worker.lent.giveBack(decodeReleased(frame));
+    if (kind === kinds.raised) return this.#options.failures.report(this.name, () => decodeRaised(frame));
     if (this.#options.facts.isDecoupled && kind !== kinds.result) return this.#onAnswerFrame(worker, frame);
     const pending = this.#pending.get(id);
     if (pending === undefined) throw new MalformedRecord(`execution ${id}, which is not running`);
@@ -330,6 +334,9 @@ export class PythonInstance implements Instance, AsyncDisposable {
 
   #batchFailure(pending: Pending, result: WireResult): InferenceError {
     const message = `Failed to process the request(s) for model '${this.name}', message: ${result.message}`;
+    // One that was given up before it began did not fail.
+    if (result.inferNs > 0)
+      this.#options.failures.report(this.name, () => ({ message, requestIds: pending.batch.map(({ id }) => id) }));
     // Outputs that found no memory: the clients may come again, or never need to.
     const reasonOfWorker = result.isOutOfMemory ? "out-of-memory" : null;
     const { code, reason } = pending.refusal ?? { code: "INTERNAL", reason: reasonOfWorker };

@@ -20,7 +20,7 @@ import { WorkerMetrics } from "./worker-metrics.ts";
 import type { ForkedWorker } from "./zygote.ts";
 
 export interface WorkerEvents {
-  /** RESULT, ASK, RESPONSE: the frame is good until the call returns. MalformedRecord may be thrown. */
+  /** RESULT, ASK, RELEASED, RESPONSE, RAISED: the frame is good until the call returns. MalformedRecord may be thrown. */
   onExecutionFrame(frame: Buffer): void;
   /** The execution of that number, for a call to another model; null when it is over. */
   callingExecution(executionId: number): PythonCallingExecution | null;
@@ -203,7 +203,7 @@ export class PythonWorker {
 
   #onFrame(frame: Buffer): void {
     const { kind, extra } = readHeader(frame);
-    if (kind === kinds.result || kind === kinds.ask || kind === kinds.released || kind === kinds.response) {
+    if (executionKinds.has(kind)) {
       if (this.#events === null) throw new MalformedRecord(`a frame of kind ${kind} before its model was loaded`);
       this.#events.onExecutionFrame(frame);
     } else if (callKinds.has(kind)) this.#otherModels().onFrame(frame);
@@ -277,6 +277,14 @@ export class PythonWorker {
     return `Stub process '${this.name}' is not healthy. (${describeEnd(end)}${why}${words})`;
   }
 }
+
+const executionKinds: ReadonlySet<number> = new Set([
+  kinds.result,
+  kinds.ask,
+  kinds.released,
+  kinds.response,
+  kinds.raised,
+]);
 
 const callKinds: ReadonlySet<number> = new Set([
   kinds.call,

@@ -37,6 +37,7 @@ export const kinds = {
   metric: 82,
   metricValue: 83,
   metricsGone: 84,
+  raised: 85,
   zygoteFork: 129,
   zygoteReady: 193,
   zygoteForked: 194,
