@@ -1,6 +1,6 @@
 /** kill -9 of each kind of process below and including `galatea serve`, while requests are in flight. */
 import assert from "node:assert/strict";
-import { readdir, writeFile } from "node:fs/promises";
+import { readdir, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -58,6 +58,68 @@ test("kill -9 of a worker fails the requests it held, with the signal, and no ot
     return pids.size === 2;
   });
   assert.ok(!pids.has(String(first.pid)));
+});
+
+test("workers that are killed one after the other fail what they were executing; what waited is executed by their successors", async () => {
+  await using serving = await open();
+  const { httpPort } = serving.server;
+  const words = ["a", "b", "c", "d"];
+  const held = [];
+  const waiting = [];
+  for (const word of words) {
+    const answer = infer(httpPort, "held", doing(`hold ${word}`));
+    // Looked at when its worker has been killed.
+    answer.catch(() => {});
+    held.push(answer);
+    for (let count = 0; count < 8; count++) waiting.push(infer(httpPort, "held", doing("pid")));
+    if (word === "a") await pidIn(join(serving.repository, "held", "a.running"));
+  }
+  for (const [index, word] of words.entries()) {
+    process.kill(await pidIn(join(serving.repository, "held", `${word}.running`)), "SIGKILL");
+    assert.match(errorOf(await held[index]!, 500), /^Stub process 'held_0' is not healthy\. \(signal SIGKILL\)$/);
+  }
+  const pids = (await Promise.all(waiting)).map(textOf);
+  assert.equal(pids.length, 8 * words.length);
+  assert.ok(new Set(pids).size <= words.length);
+});
+
+test("what waited behind a killed worker goes to the instance that is left, and so does what comes meanwhile", async () => {
+  const text = `import os, time
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def initialize(self, args):
+        self.first = os.path.join(args["model_repository"], "second-start")
+        if args["model_instance_name"].endswith("_0"):
+            while os.path.exists(self.first): time.sleep(0.01)
+
+    def execute(self, requests):
+        directory = os.path.dirname(self.first)
+        words = [pb_utils.get_input_tensor_by_name(r, "DO").as_numpy().reshape(-1)[0].decode().split() for r in requests]
+        if words[0][0] == "hold":
+            with open(os.path.join(directory, words[0][1] + ".running"), "w") as file: file.write(str(os.getpid()))
+            while not os.path.exists(os.path.join(directory, words[0][1] + ".go")): time.sleep(0.005)
+        text = np.array([str(os.getpid())], object)
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.zeros(1, np.float32)), pb_utils.Tensor("TEXT", text)]) for _ in requests]
+`;
+  await using serving = await open();
+  const { httpPort } = serving.server;
+  const more = "instance_group { count: 2 kind: KIND_CPU }";
+  await writeFaultyModel(serving.repository, "pair", { text, more });
+  assert.equal((await load(httpPort, "pair")).status, 200);
+  const first = await hold(serving, "pair", "a");
+  const second = await hold(serving, "pair", "b");
+  const waiting = Array.from({ length: 12 }, () => infer(httpPort, "pair", doing("pid")));
+  // Whichever of the two is the first instance does not come up again.
+  await writeFile(join(serving.repository, "pair", "second-start"), "");
+  process.kill(first.pid, "SIGKILL");
+  assert.match(errorOf(await first.answer, 500), /signal SIGKILL/);
+  await second.release();
+  assert.equal((await second.answer).status, 200);
+  const meanwhile = Array.from({ length: 4 }, () => infer(httpPort, "pair", doing("pid")));
+  for (const answer of await Promise.all([...waiting, ...meanwhile])) assert.equal(answer.status, 200);
+  await rm(join(serving.repository, "pair", "second-start"));
 });
 
 test("kill -9 of a worker in an ensemble fails the ensemble's request with the step's reason", async () => {

@@ -36,6 +36,7 @@ class CallingBackend implements Backend {
         {
           name: source.servedName,
           executionsMax: 1,
+          supervision: null,
           givenUp: () => {},
           execute: async (batch) => {
             const outcomes = await Promise.all(

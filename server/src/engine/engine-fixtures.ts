@@ -74,6 +74,7 @@ export class EchoBackend implements Backend {
     const instance: Instance = {
       name: `${source.servedName}_0_0`,
       executionsMax: 1,
+      supervision: null,
       givenUp: () => {},
       execute: async (batch) => {
         await this.held.get(source.servedName);

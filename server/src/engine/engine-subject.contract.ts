@@ -62,7 +62,13 @@ class ContractBackend implements Backend {
       if (config.decoupled) return { ...times, ...count(batch, config, arena) };
       return { ...times, outcomes: batch.map((request) => outcomeOf(request, config, arena)) };
     };
-    const instance: Instance = { name: `${config.name}_0_0`, executionsMax: 1, givenUp: () => {}, execute };
+    const instance: Instance = {
+      name: `${config.name}_0_0`,
+      executionsMax: 1,
+      supervision: null,
+      givenUp: () => {},
+      execute,
+    };
     return Promise.resolve({
       instances: [instance],
       memoryBytes: () => Promise.resolve(onMachine(1000)),

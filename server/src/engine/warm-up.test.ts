@@ -39,6 +39,7 @@ function modelOf(...answers: ((batch: readonly InferenceRequest[]) => Promise<re
   const instances = answers.map((answer, index): Instance => ({
     name: `m_${index}`,
     executionsMax: 1,
+    supervision: null,
     givenUp: (request) => givenUp.push(request),
     execute: async (batch) => ({
       outcomes: await answer(batch),

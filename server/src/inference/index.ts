@@ -1,7 +1,14 @@
 /** The vocabulary of inference, without IO: requests, responses, the record of a request's times, the instance contract. */
 export { SentAnswers, type AnswerSink } from "./answers.ts";
 export type { CallingExecution, RequestCaller } from "./calling-execution.ts";
-export type { Execution, Instance, Released } from "./instance.ts";
+export {
+  ExecutionNotBegun,
+  type Execution,
+  type Instance,
+  type InstanceState,
+  type InstanceSupervision,
+  type Released,
+} from "./instance.ts";
 export { noParameters, type ParameterValue } from "./parameters.ts";
 export { newRecord, type RequestRecord } from "./record.ts";
 export {

@@ -1,3 +1,4 @@
+import { InferenceError } from "../base/index.ts";
 import type { SentAnswers } from "./answers.ts";
 import type { InferenceRequest } from "./request.ts";
 import type { Outcome } from "./response.ts";
@@ -13,12 +14,33 @@ export interface Execution {
   readonly computeOutputNs: number;
 }
 
+/** The error for a batch that its instance has not begun, because its worker ended before: it can be executed by another, or later. */
+export class ExecutionNotBegun extends InferenceError {
+  constructor(why: string) {
+    super("INTERNAL", why);
+    this.name = "ExecutionNotBegun";
+  }
+}
+
+/**
+ * `up`: executes what it is handed. `restarting`: its worker has ended, and the next one is not up yet. `failed`: its worker cannot be
+ * started, or never will be again; what it is handed fails with the reason.
+ */
+export type InstanceState = "up" | "restarting" | "failed";
+
+/** What says whether an instance can execute now. */
+export interface InstanceSupervision {
+  readonly state: InstanceState;
+  /** Resolves when `state` is another, or may be. */
+  changed(): Promise<void>;
+}
+
 /**
  * One place where batches of a model run, one at a time. A scheduler feeds it; a backend implements it.
  *
  * `execute` borrows the requests' input tensors until it resolves (an instance whose worker still reads a block after that
  * retains the block itself). It never rejects for a reason of the requests or of a crash: those are outcomes. It rejects
- * only for bugs. A batch's requests agree in every shape beyond the batch axis unless the model allows ragged batches;
+ * with ExecutionNotBegun where its worker ended before it began the batch, and else only for bugs. A batch's requests agree in every shape beyond the batch axis unless the model allows ragged batches;
  * the sum of their batch sizes is at most the model's max_batch_size.
  */
 export interface Instance {
@@ -29,6 +51,8 @@ export interface Instance {
    * hand-over latency of a worker process behind the run before takes 2 or more. Executions still run one after another.
    */
   readonly executionsMax: number;
+  /** Null for one whose executions cannot lose their process. */
+  readonly supervision: InstanceSupervision | null;
   execute(batch: readonly InferenceRequest[]): Promise<Execution>;
   /**
    * Nobody waits any more for this request of a batch that was handed over and has not resolved. A backend that can tells the model,

@@ -63,6 +63,10 @@ class DirectScheduler implements Scheduler, RequestOwner, PoolEvents {
   }
 
   freed(): void {
+    this.recovered();
+  }
+
+  recovered(): void {
     while (this.#queue.first !== null) {
       const slot = this.#pool.free();
       if (slot === null) return;

@@ -123,6 +123,10 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     this.#formBatches();
   }
 
+  recovered(): void {
+    this.#formBatches();
+  }
+
   settle(request: QueuedRequest, outcome: Settlement | InferenceError): void {
     if (this.#order === null) request.settle(outcome);
     else this.#order.settle(request, outcome);

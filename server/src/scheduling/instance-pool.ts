@@ -1,10 +1,12 @@
 import { InferenceError, type Clock } from "../base/index.ts";
 import {
+  ExecutionNotBegun,
   releaseResponse,
   SentAnswers,
   type Execution,
   type InferenceRequest,
   type Instance,
+  type InstanceSupervision,
 } from "../inference/index.ts";
 import type { QueuedRequest } from "./queued-request.ts";
 import type { Settlement } from "./scheduler.ts";
@@ -14,11 +16,15 @@ export interface Slot {
   readonly instance: Instance;
   /** Handed over and not ended, in order; the instance executes the first. */
   readonly batches: (readonly QueuedRequest[])[];
+  /** Whether the pool waits for the next change of its state. */
+  isAwaited: boolean;
 }
 
 export interface PoolEvents {
   /** An execution has ended: its instance can take another. Called before the ended batch's requests settle. */
   freed(requestCount: number, startedNs: number): void;
+  /** An instance that could take nothing may take executions again. */
+  recovered(): void;
   /** Outcomes of an ended batch, in its order; only requests that nobody gave up settle to a caller. */
   settle(request: QueuedRequest, outcome: Settlement | InferenceError): void;
   /** Nothing executes any more, and no answers are to come. */
@@ -31,7 +37,10 @@ export interface PoolOptions {
   readonly handsAhead: boolean;
 }
 
-/** Hands batches to instances, up to `executionsMax` each, and settles their requests when they come back. */
+/**
+ * Hands batches to instances, up to `executionsMax` each, and settles their requests when they come back. A batch that its instance's worker
+ * had not begun when it ended goes to another instance, or to the same one when it is up again, ahead of what is still queued.
+ */
 export class InstancePool {
   readonly #slots: readonly Slot[];
   readonly #handsAhead: boolean;
@@ -40,11 +49,13 @@ export class InstancePool {
   /** The search starts behind the instance used last, so that equals take turns. */
   #turn = 0;
   #executingCount = 0;
+  /** Batches whose instance ended before it began them. */
+  readonly #handedBack: (readonly QueuedRequest[])[] = [];
   /** Released by their instances, with answers still to come. */
   readonly #answering = new Set<QueuedRequest>();
 
   constructor(instances: readonly Instance[], { clock, handsAhead }: PoolOptions, events: PoolEvents) {
-    this.#slots = instances.map((instance) => ({ instance, batches: [] }));
+    this.#slots = instances.map((instance) => ({ instance, batches: [], isAwaited: false }));
     this.#handsAhead = handsAhead;
     this.#clock = clock;
     this.#events = events;
@@ -52,7 +63,7 @@ export class InstancePool {
 
   /** Whether nothing executes, and nothing has answers to come. */
   get isIdle(): boolean {
-    return this.#executingCount === 0 && this.#answering.size === 0;
+    return this.#executingCount === 0 && this.#answering.size === 0 && this.#handedBack.length === 0;
   }
 
   /** Requests that wait at an instance behind those it executes, and that somebody still waits for. */
@@ -61,20 +72,45 @@ export class InstancePool {
     for (const { batches } of this.#slots)
       for (let index = 1; index < batches.length; index++)
         for (const request of batches[index]!) if (request.at === "executing") count++;
+    for (const batch of this.#handedBack) for (const request of batch) if (request.at === "executing") count++;
     return count;
   }
 
-  /** The least loaded instance that takes another execution. */
+  /** The least loaded instance that takes another execution. Where none has a worker, or will have one, any: it fails what it is handed. */
   free(): Slot | null {
+    return this.#handedBack.length === 0 ? this.#free() : null;
+  }
+
+  #free(): Slot | null {
     const slots = this.#slots;
     let best: Slot | null = null;
+    let failed: Slot | null = null;
+    let failedCount = 0;
     for (let offset = 0; offset < slots.length; offset++) {
       const slot = slots[(this.#turn + offset) % slots.length] as Slot;
+      const { supervision } = slot.instance;
+      if (supervision !== null && supervision.state !== "up") {
+        this.#awaitChange(slot, supervision);
+        if (supervision.state === "restarting") continue;
+        failedCount++;
+        failed ??= slot;
+        continue;
+      }
       if (slot.batches.length === 0) return slot;
       if (!this.#handsAhead || slot.batches.length >= slot.instance.executionsMax) continue;
       if (best === null || slot.batches.length < best.batches.length) best = slot;
     }
-    return best;
+    return failedCount === slots.length ? failed : best;
+  }
+
+  #awaitChange(slot: Slot, supervision: InstanceSupervision): void {
+    if (slot.isAwaited) return;
+    slot.isAwaited = true;
+    void supervision.changed().then(() => {
+      slot.isAwaited = false;
+      this.#handOut();
+      this.#events.recovered();
+    });
   }
 
   /** Hands the batch over. The requests have left their queue. */
@@ -96,6 +132,21 @@ export class InstancePool {
     for (const { batches } of this.#slots)
       for (const batch of batches) for (const request of batch) request.abandon(error);
     for (const request of this.#answering) request.abandon(error);
+    for (const batch of this.#handedBack) for (const request of batch) request.abandon(error);
+    this.#handOut();
+  }
+
+  /** Hands on what was handed back, as far as instances take it. */
+  #handOut(): void {
+    for (let batch = this.#handedBack[0]; batch !== undefined; batch = this.#handedBack[0]) {
+      const wanted = batch.filter((request) => request.at === "executing");
+      const slot = wanted.length === 0 ? null : this.#free();
+      if (wanted.length > 0 && slot === null) return;
+      this.#handedBack.shift();
+      for (const request of batch) if (request.at !== "executing") request.releaseInputs();
+      if (slot !== null) this.start(slot, wanted);
+    }
+    if (this.isIdle) this.#events.idle();
   }
 
   async #run(slot: Slot, batch: readonly QueuedRequest[]): Promise<void> {
@@ -108,6 +159,12 @@ export class InstancePool {
     }
     slot.batches.splice(slot.batches.indexOf(batch), 1);
     this.#executingCount--;
+    if (outcome instanceof ExecutionNotBegun) {
+      this.#handedBack.push(batch);
+      this.#handOut();
+      return this.#events.recovered();
+    }
+    if (this.#handedBack.length > 0) this.#handOut();
     this.#events.freed(batch.length, (batch[0] as QueuedRequest).record.startedNs);
     if (outcome instanceof InferenceError) {
       for (const request of batch) this.#end(request, outcome);

@@ -6,6 +6,8 @@ import {
   type InferenceRequest,
   type InferenceResponse,
   type Instance,
+  type InstanceState,
+  type InstanceSupervision,
   type Outcome,
   type RequestRecord,
   SentAnswers,
@@ -90,10 +92,32 @@ export function responseOf(id: string, outputs: readonly Tensor[] = []): Inferen
   return { modelName: id, modelVersion: "1", outputs, parameters: noParameters };
 }
 
+/** A state that a test sets. */
+export class HandSupervision implements InstanceSupervision {
+  #state: InstanceState = "up";
+  #change = Promise.withResolvers<void>();
+
+  get state(): InstanceState {
+    return this.#state;
+  }
+
+  changed(): Promise<void> {
+    return this.#change.promise;
+  }
+
+  async becomes(state: InstanceState): Promise<void> {
+    this.#state = state;
+    this.#change.resolve();
+    this.#change = Promise.withResolvers<void>();
+    await turn();
+  }
+}
+
 /** An instance whose executions a test ends. Batches are named by their requests' ids: "a b". */
 export class HandInstance implements Instance {
   readonly name: string;
   readonly executionsMax: number;
+  supervision: HandSupervision | null = null;
   readonly log: string[] = [];
   /** Ids of requests that were given up after they had been handed over. */
   readonly left: string[] = [];
@@ -110,6 +134,11 @@ export class HandInstance implements Instance {
     const { promise, resolve, reject } = Promise.withResolvers<Execution>();
     this.#open.push({ ids, end: resolve, fail: reject });
     return promise;
+  }
+
+  /** Executions that have not ended. */
+  get openCount(): number {
+    return this.#open.length;
   }
 
   givenUp(request: InferenceRequest): void {

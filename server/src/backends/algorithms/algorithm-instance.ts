@@ -20,6 +20,7 @@ export function algorithmInstance({ name, clock, ...parts }: AlgorithmInstancePa
   return {
     name,
     executionsMax: 1,
+    supervision: null,
     givenUp: () => {},
     async execute(batch) {
       const startNs = clock.monotonicNs();

@@ -40,6 +40,7 @@ export function filInstance(parts: FilInstanceParts): Instance {
   return {
     name: parts.name,
     executionsMax: 1,
+    supervision: null,
     givenUp(request) {
       if (running?.waiting.delete(request) === true && running.waiting.size === 0) {
         running.controller.abort(new InferenceError("CANCELLED", "nobody waits for the answers"));

@@ -35,6 +35,7 @@ export function onnxRuntimeInstance(parts: InstanceParts): Instance {
   return {
     name: parts.name,
     executionsMax: 1,
+    supervision: null,
     givenUp(request) {
       if (running?.waiting.delete(request) && running.waiting.size === 0) running.controller.abort();
     },

@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createLogger, delay, InferenceError, systemClock, type Logger } from "../../base/index.ts";
 import {
+  ExecutionNotBegun,
   noParameters,
+  type Execution,
   type InferenceRequest,
   type InferenceResponse,
   type Instance,
@@ -210,8 +212,20 @@ export function only(loaded: LoadedModel): Instance {
   return loaded.instances[0]!;
 }
 
+/** As the scheduler does it: what was not begun is executed when there is a worker again. */
+export async function executed(instance: Instance, batch: readonly InferenceRequest[]): Promise<Execution> {
+  for (;;) {
+    try {
+      return await instance.execute(batch);
+    } catch (error) {
+      if (!(error instanceof ExecutionNotBegun)) throw error;
+    }
+    while (instance.supervision?.state === "restarting") await instance.supervision.changed();
+  }
+}
+
 export async function ask(loaded: LoadedModel, inputs: Tensor[]): Promise<InferenceResponse> {
-  const { outcomes } = await only(loaded).execute([request(inputs)]);
+  const { outcomes } = await executed(only(loaded), [request(inputs)]);
   const [outcome] = outcomes;
   if (outcome instanceof InferenceError) throw outcome;
   if (outcome === undefined || outcome instanceof SentAnswers) throw new Error("the model has no one response");

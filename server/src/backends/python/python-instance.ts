@@ -1,6 +1,13 @@
 import { assert, InferenceError, type Clock, type Logger } from "../../base/index.ts";
-import type { Execution, InferenceRequest, Instance, Outcome, Released } from "../../inference/index.ts";
-import { releaseResponse } from "../../inference/index.ts";
+import type {
+  Execution,
+  InferenceRequest,
+  Instance,
+  InstanceSupervision,
+  Outcome,
+  Released,
+} from "../../inference/index.ts";
+import { ExecutionNotBegun, releaseResponse } from "../../inference/index.ts";
 import { LoanCollector, outcomeOf, ResultReading, type FrameFacts } from "./execution-codec.ts";
 import { frameLimits } from "./frame-limits.ts";
 import { planFrames, requestsBytesMax, spacesMax, type FramePlan, type FrameRoom } from "./frame-plan.ts";
@@ -55,7 +62,8 @@ interface Pending {
   askCount: number;
   /** Why the worker got no memory for its outputs, when it asked. */
   refusal: InferenceError | null;
-  readonly resolve: (execution: Execution | Promise<Execution>) => void;
+  readonly resolve: (execution: Execution) => void;
+  readonly reject: (error: ExecutionNotBegun) => void;
 }
 
 /** A request that follows an answer within this time is one of a client that sends one after another. */
@@ -104,6 +112,10 @@ export class PythonInstance implements Instance, AsyncDisposable {
     return this.#options.pace.executionsMax(this.#pending.size === 0 ? null : this.#headSinceNs);
   }
 
+  get supervision(): InstanceSupervision {
+    return this.#supervised;
+  }
+
   /** The living worker's process, null when there is none now. */
   get pid(): number | null {
     return this.#supervised.up?.pid ?? null;
@@ -116,7 +128,17 @@ export class PythonInstance implements Instance, AsyncDisposable {
 
   #executeWhole(batch: readonly InferenceRequest[]): Promise<Execution> {
     const worker = this.#supervised.up;
-    return worker === null ? this.#executeLater(batch) : this.#send(worker, batch);
+    return worker === null ? this.#withoutWorker(batch) : this.#send(worker, batch);
+  }
+
+  async #withoutWorker(batch: readonly InferenceRequest[]): Promise<Execution> {
+    if (this.#supervised.state === "restarting") throw this.#notBegun();
+    const worker = await this.#supervised.coming();
+    return failed(batch.length, new InferenceError("INTERNAL", String(worker)));
+  }
+
+  #notBegun(): ExecutionNotBegun {
+    return new ExecutionNotBegun(`Stub process '${this.name}' is being restarted.`);
   }
 
   /** The worker executes no batch of which all were given up before it began; a model that executes one can ask `is_cancelled()`. */
@@ -139,12 +161,18 @@ export class PythonInstance implements Instance, AsyncDisposable {
     }
   }
 
-  async #executeLater(batch: readonly InferenceRequest[]): Promise<Execution> {
-    const worker = await this.#supervised.coming();
-    if (batch.every(({ signal }) => signal?.aborted))
-      return failed(batch.length, new InferenceError("CANCELLED", "the request was cancelled"));
-    if (typeof worker === "string") return failed(batch.length, new InferenceError("INTERNAL", worker));
-    return await this.#send(worker, batch);
+  /** One of several: others have been executed here, so this one waits where its worker ended before it began. */
+  async #executePart(part: readonly InferenceRequest[]): Promise<Execution> {
+    for (;;) {
+      try {
+        return await this.#executeWhole(part);
+      } catch (error) {
+        if (!(error instanceof ExecutionNotBegun)) throw error;
+      }
+      await this.#supervised.coming();
+      if (part.every(({ signal }) => signal?.aborted))
+        return failed(part.length, new InferenceError("CANCELLED", "the request was cancelled"));
+    }
   }
 
   /** A batch that exceeds a frame is executed in several, one after the other; what fits none fails alone. */
@@ -153,7 +181,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     for (const [place, error] of refused) outcomes[place] = error;
     let [computeInputNs, computeInferNs, computeOutputNs] = [0, 0, 0];
     for (const part of parts) {
-      const execution = await this.#executeWhole(part.map((place) => batch[place]!));
+      const execution = await this.#executePart(part.map((place) => batch[place]!));
       part.forEach((place, index) => {
         outcomes[place] = execution.outcomes[index]!;
       });
@@ -193,9 +221,9 @@ export class PythonInstance implements Instance, AsyncDisposable {
     if (this.#options.facts.isDecoupled)
       this.#answers.set(executionId, new ExecutionAnswers(executionId, batch, this.#options.facts, worker));
     const frameNumber = isLone ? worker.send(frame) : worker.sendSoon(frame);
-    return new Promise((resolve) => {
-      const begun = { executionId, batch, brief, limitMs, frameNumber, spaces, askCount: 0, refusal: null, resolve };
-      this.#pending.set(executionId, begun);
+    return new Promise((resolve, reject) => {
+      const sent = { executionId, batch, brief, limitMs, frameNumber, spaces };
+      this.#pending.set(executionId, { ...sent, askCount: 0, refusal: null, resolve, reject });
     });
   }
 
@@ -309,6 +337,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     const runNs = result.inputNs + result.inferNs + result.outputNs;
     if (runNs > 0) this.#options.pace.ran(runNs);
     this.#lastResultNs = this.#options.clock.monotonicNs();
+    this.#supervised.proven();
     this.#settle(pending, execution);
   }
 
@@ -360,8 +389,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   /**
-   * A worker executes in order: what waited behind the execution that it died of had not begun, and is executed again; so is what was sent
-   * to one that was dead.
+   * A worker executes in order: what waited behind the execution that it died of had not begun, and is handed back; so is what was sent to
+   * one that was dead.
    */
   #onEnd(worker: PythonWorker, reason: string): void {
     const [first, ...others] = this.#pending.values();
@@ -374,9 +403,9 @@ export class PythonInstance implements Instance, AsyncDisposable {
     this.#answers.clear();
     this.#callers.clear();
     if (head !== undefined) this.#settle(head, failed(head.batch.length, died));
-    for (const { batch, resolve } of notBegun) {
+    for (const { reject } of notBegun) {
       this.#options.traffic.ended(false);
-      resolve(this.#executeLater(batch));
+      reject(this.#notBegun());
     }
   }
 

@@ -198,6 +198,18 @@ test("waits between starts grow while they fail, and a worker that lives for ten
   assert.equal(world.starts.length, 1);
 });
 
+test("a worker that has executed something is sound: when it ends the next one is started at once", async () => {
+  const world = new Supervision();
+  for (let death = 0; death < 5; death++) {
+    world.living[0]!.kill("died");
+    await settled();
+    world.startIs("good");
+    await settled();
+    world.supervised.proven();
+    assert.deepEqual([world.supervised.state, world.clock.timers.size], ["up", 0]);
+  }
+});
+
 test("who waits gets the worker that is being started; who comes while starts fail gets the reason", async () => {
   const world = new Supervision();
   world.workers[0]!.kill("died");
@@ -207,10 +219,13 @@ test("who waits gets the worker that is being started; who comes while starts fa
   assert.equal(await waiting, world.workers[1]);
   world.living[0]!.kill("died again");
   await settled();
-  assert.equal(await world.supervised.coming(), "died again");
+  const again = world.supervised.coming();
+  assert.equal(world.supervised.state, "restarting");
   world.clock.move(60_000);
   world.startIs("bad");
   await settled();
+  assert.equal(world.supervised.state, "failed");
+  assert.equal(await again, await world.supervised.coming());
   assert.equal(await world.supervised.coming(), "Stub process 'm_0' is not healthy. (restart failed: no)");
   await world.supervised.close(0);
 });

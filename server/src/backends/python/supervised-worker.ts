@@ -1,4 +1,5 @@
 import { InferenceError, unreachable, type Clock, type Logger } from "../../base/index.ts";
+import type { InstanceState, InstanceSupervision } from "../../inference/index.ts";
 import { backoffMs } from "../../processes/index.ts";
 import { nextLife, type WorkerEvent, type WorkerLife } from "./worker-life.ts";
 
@@ -33,7 +34,7 @@ const soundAfterMs = 10_000;
 const restarts = { firstMs: 100, maxMs: 30_000, factor: 2 };
 
 /** One worker at a time, another when it dies, until the end. */
-export class SupervisedWorker<Worker extends WorkerProcess> {
+export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceSupervision {
   readonly #options: SupervisedWorkerOptions<Worker>;
   readonly #closing = new AbortController();
   #life: WorkerLife<Worker>;
@@ -41,6 +42,8 @@ export class SupervisedWorker<Worker extends WorkerProcess> {
   #timer: Disposable | null = null;
   /** Resolves when what was started last is up, or has failed. */
   #started: Promise<void> = Promise.resolve();
+  /** Of those who wait for the next change. */
+  #change: PromiseWithResolvers<void> | null = null;
   /** The last one there was. */
   #latest: Worker;
 
@@ -56,26 +59,38 @@ export class SupervisedWorker<Worker extends WorkerProcess> {
     return this.#life.at === "up" && this.#life.worker.alive ? this.#life.worker : null;
   }
 
-  /** The worker, or why there is none: one that is being started is waited for; one that keeps failing is not. */
-  async coming(): Promise<Worker | string> {
-    for (;;) {
-      const life = this.#life;
-      switch (life.at) {
-        case "up":
-          if (life.worker.alive) return life.worker;
-          await life.worker.ended;
-          break;
-        case "starting":
-          await this.#started;
-          break;
-        case "down":
-          return life.reason;
-        case "closed":
-          return `Stub process '${this.#options.name}' is not healthy.`;
-        default:
-          unreachable(life);
-      }
+  get state(): InstanceState {
+    const life = this.#life;
+    switch (life.at) {
+      case "up":
+        return life.worker.alive ? "up" : "restarting";
+      case "starting":
+        return "restarting";
+      case "down":
+        return life.startFailed ? "failed" : "restarting";
+      case "closed":
+        return "failed";
+      default:
+        return unreachable(life);
     }
+  }
+
+  changed(): Promise<void> {
+    this.#change ??= Promise.withResolvers<void>();
+    return this.#change.promise;
+  }
+
+  /** The worker, or why there is none: one that is restarted is waited for; one that does not start is not. */
+  async coming(): Promise<Worker | string> {
+    while (this.state === "restarting") await this.changed();
+    const life = this.#life;
+    if (life.at === "up") return life.worker;
+    return life.at === "down" ? life.reason : `Stub process '${this.#options.name}' is not healthy.`;
+  }
+
+  /** The worker has executed something: it did not die of its start. */
+  proven(): void {
+    if (this.#life.at === "up" && this.#life.failureCount > 0) this.#on({ is: "sound" });
   }
 
   /** Ends the worker at once, whatever it is doing; no other follows it. */
@@ -106,6 +121,8 @@ export class SupervisedWorker<Worker extends WorkerProcess> {
     this.#timer?.[Symbol.dispose]();
     this.#timer = null;
     this.#life = next;
+    this.#change?.resolve();
+    this.#change = null;
     switch (next.at) {
       case "up":
         if (next.failureCount > 0) this.#timer = clock.timer(soundAfterMs, () => this.#on({ is: "sound" }));

@@ -4,14 +4,14 @@ import { unreachable } from "../../base/index.ts";
 export type WorkerLife<Worker> =
   | { readonly at: "up"; readonly worker: Worker; readonly failureCount: number }
   | { readonly at: "starting"; readonly failureCount: number }
-  /** The next start waits, the longer the more often one has failed. */
-  | { readonly at: "down"; readonly reason: string; readonly failureCount: number }
+  /** The next start waits, the longer the more often one has failed. `startFailed`: the last start did; otherwise a worker that was up has ended. */
+  | { readonly at: "down"; readonly reason: string; readonly startFailed: boolean; readonly failureCount: number }
   /** No other worker follows. */
   | { readonly at: "closed" };
 
 export type WorkerEvent<Worker> =
   | { readonly is: "ended"; readonly worker: Worker; readonly reason: string }
-  /** It has been up for so long that it did not die of its start. */
+  /** It has executed something, or has been up for so long that it did not die of its start. */
   | { readonly is: "sound" }
   | { readonly is: "started"; readonly worker: Worker }
   | { readonly is: "start failed"; readonly reason: string }
@@ -25,13 +25,15 @@ export function nextLife<Worker>(life: WorkerLife<Worker>, event: WorkerEvent<Wo
   switch (event.is) {
     case "ended":
       if (life.at !== "up" || life.worker !== event.worker) return life;
-      return failureCount === 1 ? { at: "starting", failureCount } : { at: "down", reason: event.reason, failureCount };
+      return failureCount === 1
+        ? { at: "starting", failureCount }
+        : { at: "down", reason: event.reason, startFailed: false, failureCount };
     case "sound":
-      return life.at === "up" ? { ...life, failureCount: 0 } : life;
+      return life.at === "up" && life.failureCount > 0 ? { ...life, failureCount: 0 } : life;
     case "started":
       return life.at === "starting" ? { ...life, at: "up", worker: event.worker } : life;
     case "start failed":
-      return life.at === "starting" ? { at: "down", reason: event.reason, failureCount } : life;
+      return life.at === "starting" ? { at: "down", reason: event.reason, startFailed: true, failureCount } : life;
     case "wait over":
       return life.at === "down" ? { at: "starting", failureCount: life.failureCount } : life;
     case "closed":
