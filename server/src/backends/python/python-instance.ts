@@ -134,7 +134,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
   async #withoutWorker(batch: readonly InferenceRequest[]): Promise<Execution> {
     if (this.#supervised.state === "restarting") throw this.#notBegun();
     const worker = await this.#supervised.coming();
-    return failed(batch.length, new InferenceError("INTERNAL", String(worker)));
+    if (typeof worker !== "string") return await this.#send(worker, batch);
+    return failed(batch.length, new InferenceError("INTERNAL", worker));
   }
 
   #notBegun(): ExecutionNotBegun {
