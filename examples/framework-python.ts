@@ -21,6 +21,8 @@ export interface FrameworkPlaceOptions {
 export async function frameworkPython(name: string, { data, detail, signal }: FrameworkPlaceOptions): Promise<string> {
   const child = spawn(process.execPath, [main, "model", "add", name, ...(data === null ? [] : [`--data=${data}`])], {
     stdio: ["ignore", "pipe", "pipe"],
+    // What is made below a directory of ours is not linked to from the machine's.
+    env: data === null ? process.env : { ...process.env, GALATEA_FRAMEWORKS: join(data, "frameworks") },
     ...(signal === undefined ? {} : { signal, killSignal: "SIGTERM" as const }),
   });
   let words = "";

@@ -5,8 +5,8 @@ import { isAbsolute, join, resolve } from "node:path";
 export interface DataDirectories {
   readonly root: string;
   readonly python: string;
-  /** What `galatea model add` makes. */
-  readonly frameworks: string;
+  /** Directories in which environments of frameworks are looked for, in this order: the data directory's own, then the machine's. */
+  readonly frameworks: readonly string[];
   readonly cache: string;
   readonly objects: string;
   readonly records: string;
@@ -20,19 +20,35 @@ export function credentialsPath({ root }: DataDirectories): string {
   return join(root, "credentials");
 }
 
+/** The machine's directory of frameworks unless `$GALATEA_FRAMEWORKS` names another: root's is for all users. */
+const frameworksOfRoot = "/var/lib/galatea/frameworks";
+
+/** Where `galatea model add` makes environments unless it is given a data directory: platforms and servers find them whatever their own is. */
+export function machineFrameworks(env: Readonly<Record<string, string | undefined>>): string {
+  const named = env["GALATEA_FRAMEWORKS"] ?? "";
+  if (named !== "") return resolve(named);
+  return process.getuid?.() === 0 ? frameworksOfRoot : join(usersDirectory(env), "frameworks");
+}
+
+/** The data directory of this user unless he names another. */
+export function usersDirectory({ XDG_DATA_HOME: shared }: Readonly<Record<string, string | undefined>>): string {
+  // The XDG specification: a path that is empty or relative is ignored.
+  const base = shared !== undefined && isAbsolute(shared) ? shared : join(homedir(), ".local", "share");
+  return join(base, "galatea");
+}
+
 /** `given`, else `$GALATEA_DATA`, else `$XDG_DATA_HOME/galatea`, else `~/.local/share/galatea`. What is relative begins where we are. */
 export function dataDirectories(
   given: string | null,
   env: Readonly<Record<string, string | undefined>>,
 ): DataDirectories {
-  const { GALATEA_DATA: ours, XDG_DATA_HOME: shared } = env;
-  // The XDG specification: a path that is empty or relative is ignored.
-  const base = shared !== undefined && isAbsolute(shared) ? shared : join(homedir(), ".local", "share");
-  const root = resolve(given ?? (ours || join(base, "galatea")));
+  const root = resolve(given ?? (env["GALATEA_DATA"] || usersDirectory(env)));
+  const named = (env["GALATEA_FRAMEWORKS"] ?? "") !== "";
+  const frameworks = [join(root, "frameworks"), machineFrameworks(env), ...(named ? [] : [frameworksOfRoot])];
   return {
     root,
     python: join(root, "python"),
-    frameworks: join(root, "frameworks"),
+    frameworks: [...new Set(frameworks)],
     cache: join(root, "cache"),
     objects: join(root, "objects"),
     records: join(root, "records"),

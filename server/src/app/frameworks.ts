@@ -1,8 +1,15 @@
 import { readdir, stat } from "node:fs/promises";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { systemClock } from "../base/index.ts";
-import { addFramework, frameworkNamed, frameworks, madeFramework, removeFramework } from "../backends/python/index.ts";
-import { dataDirectories } from "./directories.ts";
+import {
+  addFramework,
+  frameworkNamed,
+  frameworks,
+  linkFramework,
+  madeFramework,
+  removeFramework,
+} from "../backends/python/index.ts";
+import { dataDirectories, machineFrameworks } from "./directories.ts";
 import type { FrameworkOptions } from "./options.ts";
 import { installerEnvironment } from "./passed-environment.ts";
 import { knownPythons } from "./serving/python.ts";
@@ -10,11 +17,12 @@ import { stopSignal } from "./stop-signal.ts";
 
 /** `galatea model`: sets frameworks up, removes and lists them. Prints what happens; 1 where what was asked for could not be done. */
 export async function model(options: FrameworkOptions): Promise<number> {
-  const directory = dataDirectories(options.dataDirectory, process.env).frameworks;
+  const { frameworks: directories } = dataDirectories(options.dataDirectory, process.env);
+  const shared = machineFrameworks(process.env);
   const say = (line: string) => void process.stdout.write(`${line}\n`);
   if (options.verb === "list") {
     for (const framework of frameworks) {
-      const made = await madeFramework(directory, framework);
+      const made = await madeFramework(directories, framework);
       const state = made === null ? `not set up: galatea model add ${framework.name}` : made.directory;
       say(`${framework.name}: ${framework.about}; ${framework.packages.join(", ")}; ${state}`);
     }
@@ -35,20 +43,26 @@ export async function model(options: FrameworkOptions): Promise<number> {
   using stop = stopSignal();
   const stopping = new AbortController();
   void stop.stopped.then(() => stopping.abort());
-  const work = { framework, directory, clock: systemClock, onProgress: say, signal: stopping.signal };
+  const work = { framework, clock: systemClock, onProgress: say, signal: stopping.signal };
   try {
     if (options.verb === "remove") {
-      const wasThere = await removeFramework(work);
+      let wasThere = false;
+      for (const directory of directories) wasThere = (await removeFramework({ ...work, directory })) || wasThere;
       say(wasThere ? `${framework.name} is removed` : `${framework.name} was not set up`);
       return 0;
     }
+    const directory = options.dataDirectory === null ? shared : directories[0]!;
+    const made = await madeFramework(directories, framework);
     const place = await addFramework({
       ...work,
+      // What is found by servers already is checked no further, and not made twice.
+      directory: made === null ? directory : dirname(made.directory),
       wheels,
       anyBuild: options.anyBuild,
       pythons: options.python === null ? knownPythons : [options.python],
       env: installerEnvironment(),
     });
+    if (made === null && directory !== shared) await linkFramework(shared, framework, place);
     say(`${framework.name} is set up in ${place.directory}`);
     return 0;
   } catch (error) {

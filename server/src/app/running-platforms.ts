@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "no
 import { join } from "node:path";
 import { makeDirectory } from "../base/index.ts";
 import { readProcessStart, type ProcessIdentity } from "../processes/index.ts";
-import { dataDirectories } from "./directories.ts";
+import { dataDirectories, usersDirectory } from "./directories.ts";
 import type { PlatformPlace } from "./options.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -29,7 +29,7 @@ export class PlatformChoice extends Error {
 
 /** One file for each platform of this user, wherever its data directory is. */
 function listDirectory(env: Environment): string {
-  return join(dataDirectories(null, { ...env, GALATEA_DATA: "" }).root, "platforms");
+  return join(usersDirectory(env), "platforms");
 }
 
 /**

@@ -3,7 +3,7 @@ import { asDiskError, DiskError, systemClock, type Clock, type Logger } from "..
 import { isLoopbackName } from "../aws/index.ts";
 import { keySource, rootKeys } from "./platform/credentials.ts";
 import { announcePlatform } from "./running-platforms.ts";
-import { credentialsPath, dataDirectories, type DataDirectories } from "./directories.ts";
+import { credentialsPath, dataDirectories, machineFrameworks, type DataDirectories } from "./directories.ts";
 import type { UpOptions } from "./options.ts";
 import { endWithNpx } from "./npx-parent.ts";
 import { passedEnvironment } from "./passed-environment.ts";
@@ -66,7 +66,8 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
       keys: options.open ? null : keys,
       proxySecret: keys[0].secretAccessKey,
       log,
-      environment: passedEnvironment(),
+      // Containers look for frameworks where this process does, whatever the variables of their models.
+      environment: { ...passedEnvironment(), GALATEA_FRAMEWORKS: machineFrameworks(process.env) },
       serverLimits: platformServerLimits,
       requestMemory: requestMemory(options.requestMemoryBytes),
       serverlessIdleMs: options.serverlessIdleSecs * 1000,

@@ -1,8 +1,14 @@
 import type { FrameworkOptions } from "../app/index.ts";
-import { dataDefault, UsageError, type Flag, type ParsedFlags } from "./flags.ts";
+import { UsageError, type Flag, type ParsedFlags } from "./flags.ts";
 
 export const modelFlags: readonly Flag[] = [
-  { name: "data", kind: "string", about: `where frameworks are kept, in \`frameworks\` (default: ${dataDefault})` },
+  {
+    name: "data",
+    kind: "string",
+    about:
+      "data directory to keep frameworks below, in `frameworks`; servers over all data directories find them (default: " +
+      "the machine's, $GALATEA_FRAMEWORKS, else /var/lib/galatea/frameworks for root and ~/.local/share/galatea/frameworks for others)",
+  },
   { name: "wheels", kind: "string", about: "directory of wheels to install from, in place of a package index" },
   {
     name: "any-build",

@@ -24,7 +24,8 @@ export async function openStorage(
   directories: DataDirectories,
   { log, clock }: { readonly log: Logger; readonly clock: Clock },
 ): Promise<PlatformStorage> {
-  for (const directory of Object.values(directories)) await makeDirectory(directory);
+  const { frameworks: _searched, ...own } = directories;
+  for (const directory of Object.values(own)) await makeDirectory(directory);
   const lock = lockDirectory(directories.records);
   if (lock === null) {
     throw new Error(`another platform runs over ${directories.root}; stop it, or choose another directory with --data`);

@@ -16,7 +16,8 @@ before(async () => {
 after(() => rm(data, { recursive: true }));
 
 test("the library is found in the environment that was set up, and its processes find CUDA's beside it", async () => {
-  const directories = { frameworks: join(data, "frameworks") };
+  const frameworks = join(data, "frameworks");
+  const directories = { frameworks: [frameworks] };
   const warnings: string[] = [];
   const without = backendsWithoutGpus(
     directories,
@@ -25,7 +26,7 @@ test("the library is found in the environment that was set up, and its processes
   const looked = { directories, env: { PATH: "/bin", LD_LIBRARY_PATH: "/opt/tensorrt/lib" } };
   await assert.rejects(findOnnxGpuLibrary(looked), {
     code: "UNAVAILABLE",
-    message: `ONNX Runtime for GPUs is not set up in '${directories.frameworks}'. Do it once with: galatea model add onnxruntime-gpu --data ${data}`,
+    message: `ONNX Runtime for GPUs is not set up in '${frameworks}'. Do it once with: galatea model add onnxruntime-gpu`,
   });
   assert.deepEqual(
     [[...(await without())], [...(await without())]],
@@ -39,7 +40,7 @@ test("the library is found in the environment that was set up, and its processes
     "warning: models of backend 'tensorflow' without KIND_GPU run on the CPU, and on the GPUs after: galatea model add tensorflow-gpu",
   ]);
 
-  const place = await placeOf(directories.frameworks, frameworkNamed("onnxruntime-gpu")!);
+  const place = await placeOf(frameworks, frameworkNamed("onnxruntime-gpu")!);
   const packages = join(place.directory, "lib", "python3.11", "site-packages");
   await mkdir(packages, { recursive: true });
   await writeFile(join(place.directory, "ready"), "");

@@ -1,5 +1,5 @@
 import { readdir } from "node:fs/promises";
-import { delimiter, dirname, join } from "node:path";
+import { delimiter, join } from "node:path";
 import { InferenceError, type Logger } from "../../base/index.ts";
 import type { OnnxGpus } from "../../backends/onnxruntime/index.ts";
 import type { DataDirectories } from "../directories.ts";
@@ -41,11 +41,9 @@ async function environmentOf(
 export async function findOnnxGpuLibrary(looked: Looked): Promise<Found> {
   const environment = await environmentOf(looked);
   if (environment === null) {
-    const data = dirname(looked.directories.frameworks);
-    throw new InferenceError(
-      "UNAVAILABLE",
-      `ONNX Runtime for GPUs is not set up in '${looked.directories.frameworks}'. Do it once with: ${command} --data ${data}`,
-    );
+    const { notSetUp } = await import("../../backends/python/index.ts");
+    const missing = notSetUp(looked.directories.frameworks, { name: frameworkName });
+    throw new InferenceError("UNAVAILABLE", `ONNX Runtime for GPUs is ${missing}`);
   }
   const packages = await sitePackages(environment);
   const capi = join(packages, "onnxruntime", "capi");

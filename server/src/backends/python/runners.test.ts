@@ -11,15 +11,16 @@ test("a framework that is not set up is refused with the command that does it, a
   const data = await mkdtemp(join(tmpdir(), "galatea-runners-"));
   t.after(() => rm(data, { recursive: true, force: true }));
   const environments = join(data, "frameworks");
-  const find = frameworkRunners({ workers: "/workers", environments, gpuCount: 0 });
+  const machines = join(data, "machine");
+  const find = frameworkRunners({ workers: "/workers", environments: [environments, machines], gpuCount: 0 });
   assert.equal(await find("nobodys"), null);
   await assert.rejects(find("pytorch"), {
     code: "UNAVAILABLE",
     message:
-      `unable to find backend library for backend 'pytorch': its packages are not set up in '${environments}'. ` +
-      `Do it once with: galatea model add pytorch --data ${data}`,
+      `unable to find backend library for backend 'pytorch': its packages are not set up in '${environments}' or '${machines}'. ` +
+      "Do it once with: galatea model add pytorch",
   });
-  const { directory } = await placeOf(environments, frameworkNamed("pytorch")!);
+  const { directory } = await placeOf(machines, frameworkNamed("pytorch")!);
   await mkdir(directory, { recursive: true });
   // Begun and not complete: nothing runs in it.
   await assert.rejects(find("pytorch"), { code: "UNAVAILABLE" });
@@ -46,7 +47,8 @@ test("where a GPU is, TensorFlow's models run in the build for GPUs where that i
     return directory;
   };
   const environmentOf = async (backend: string, gpuCount: number) =>
-    (await frameworkRunners({ workers: "/workers", environments, gpuCount })(backend))?.environment?.directory;
+    (await frameworkRunners({ workers: "/workers", environments: [environments], gpuCount })(backend))?.environment
+      ?.directory;
   const forCpu = await make("tensorflow");
   assert.equal(await environmentOf("tensorflow", 1), forCpu);
   const forGpus = await make("tensorflow-gpu");
@@ -56,7 +58,7 @@ test("where a GPU is, TensorFlow's models run in the build for GPUs where that i
 });
 
 test("TensorRT's runner is there where a GPU is, and runs in what Python models run in", async () => {
-  const places = { workers: "/workers", environments: "/nowhere" };
+  const places = { workers: "/workers", environments: ["/nowhere"] };
   assert.equal(await frameworkRunners({ ...places, gpuCount: 0 })("tensorrt"), null);
   assert.deepEqual(await frameworkRunners({ ...places, gpuCount: 1 })("tensorrt"), {
     directory: "/workers/galatea_frameworks/tensorrt",

@@ -1,8 +1,8 @@
 import { stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { InferenceError } from "../../base/index.ts";
 import { frameworkOfRunner, gpuFrameworkOfRunner } from "./frameworks/framework-rows.ts";
-import { madeFramework } from "./frameworks/framework-store.ts";
+import { madeFramework, notSetUp } from "./frameworks/framework-store.ts";
 
 /** A program that runs all models of a backend, in place of a `model.py` of each model's own. */
 export interface PythonRunner {
@@ -50,8 +50,8 @@ const operatorsLibraries: ReadonlySet<string> = new Set(["tensorrt"]);
 export interface FrameworkPlaces {
   /** Holds `galatea_frameworks`. */
   readonly workers: string;
-  /** Holds the environments that `galatea model add` made. */
-  readonly environments: string;
+  /** Where environments that `galatea model add` made are looked for. */
+  readonly environments: readonly string[];
   /** How many GPUs models may be placed on. */
   readonly gpuCount: number;
 }
@@ -83,8 +83,7 @@ export function frameworkRunners(directories: FrameworkPlaces): FindPythonRunner
     }
     throw new InferenceError(
       "UNAVAILABLE",
-      `unable to find backend library for backend '${backend}': its packages are not set up in '${directories.environments}'. ` +
-        `Do it once with: galatea model add ${framework.name} --data ${dirname(directories.environments)}`,
+      `unable to find backend library for backend '${backend}': its packages are ${notSetUp(directories.environments, framework)}`,
     );
   };
 }

@@ -12,11 +12,11 @@ import {
 import { takeTurn } from "../prepare-environment.ts";
 import { constraintLine, lockedLine, readPins, type PinGroup } from "./framework-lock.ts";
 import type { Framework } from "./framework-rows.ts";
-import { deleteEnvironments, madeFramework, placeOf, type FrameworkPlace } from "./framework-store.ts";
+import { deleteEnvironments, directoriesOf, madeFramework, placeOf, type FrameworkPlace } from "./framework-store.ts";
 
 export interface AddOptions {
   readonly framework: Framework;
-  /** Below it environments are kept. */
+  /** The directory below which environments are made. */
   readonly directory: string;
   /** A directory of wheels, which takes the package index's place; null: there is none. */
   readonly wheels: string | null;
@@ -47,12 +47,12 @@ const mebibyte = 2 ** 20;
  */
 export async function addFramework(options: AddOptions): Promise<FrameworkPlace> {
   const { directory, framework } = options;
-  const made = await madeFramework(directory, framework);
+  const made = await madeFramework([directory], framework);
   if (made !== null) return made;
   await makeDirectory(directory);
   using _turn = await takeTurn(directory, options);
   const place = await placeOf(directory, framework);
-  if ((await madeFramework(directory, framework)) !== null) return place;
+  if ((await madeFramework([directory], framework)) !== null) return place;
   try {
     await make(place, options);
     // What an older version of the product had made is used no more.
@@ -69,7 +69,8 @@ export async function removeFramework(
   options: Pick<AddOptions, "framework" | "directory" | "clock" | "onProgress" | "signal">,
 ): Promise<boolean> {
   const { directory, framework } = options;
-  if ((await stat(directory).catch(() => null)) === null) return false;
+  // A directory that has none may be another user's.
+  if ((await directoriesOf(directory, framework)).length === 0) return false;
   using _turn = await takeTurn(directory, options);
   return await deleteEnvironments(directory, framework);
 }

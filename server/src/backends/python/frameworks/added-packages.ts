@@ -1,17 +1,16 @@
 import { createHash } from "node:crypto";
 import { chmod, rm, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
 import { asDiskError, InferenceError, makeDirectory, type Clock } from "../../../base/index.ts";
 import { canRun, mayUseUv, runInstaller, type InstallerOptions } from "../installer-process.ts";
 import type { HeldDirectory, KeptDirectories } from "../kept-directories.ts";
 import { constraintLine, readPins } from "./framework-lock.ts";
 import type { Framework } from "./framework-rows.ts";
-import { madeFramework } from "./framework-store.ts";
+import { madeFramework, notSetUp } from "./framework-store.ts";
 
 export interface AddedPackagesOptions {
   readonly framework: Framework;
-  /** Below it environments of frameworks are kept. */
-  readonly environments: string;
+  /** Where environments of frameworks are looked for. */
+  readonly environments: readonly string[];
   /** Where packages are installed, in a directory for each list of them. Models may read it. */
   readonly kept: KeptDirectories;
   /** As pip reads them; checked: names and versions and nothing else. */
@@ -33,8 +32,7 @@ export async function addPackages(options: AddedPackagesOptions): Promise<HeldDi
   if (place === null)
     throw new InferenceError(
       "UNAVAILABLE",
-      `${framework.name}, beside which packages are to be installed, is not set up in '${environments}'. ` +
-        `Do it once with: galatea model add ${framework.name} --data ${dirname(environments)}`,
+      `${framework.name}, beside which packages are to be installed, is ${notSetUp(environments, framework)}`,
     );
   const env = installerEnvironment(options.env);
   // Where packages come from may be a variable of the container: nobody gets what another's index gave.

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
-import { readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
+import { makeDirectory } from "../../../base/index.ts";
 import type { Framework } from "./framework-rows.ts";
 
 /** Where a framework's environment is, or is going to be. */
@@ -21,15 +22,45 @@ export async function placeOf(directory: string, framework: Framework): Promise<
   return { directory: own, python: join(own, "bin", "python") };
 }
 
-/** The environment where it has been made in full; null where it has not. */
-export async function madeFramework(directory: string, framework: Framework): Promise<FrameworkPlace | null> {
-  const place = await placeOf(directory, framework);
-  const stamp = await stat(join(place.directory, "ready")).catch(() => null);
-  return stamp?.isFile() === true ? place : null;
+/** The environment in the first of the directories that has it in full; null where none has. */
+export async function madeFramework(
+  directories: readonly string[],
+  framework: Framework,
+): Promise<FrameworkPlace | null> {
+  for (const directory of directories) {
+    const place = await placeOf(directory, framework);
+    const stamp = await stat(join(place.directory, "ready")).catch(() => null);
+    if (stamp?.isFile() === true) return place;
+  }
+  return null;
+}
+
+/** For errors: where a framework is not, and what sets it up. */
+export function notSetUp(directories: readonly string[], { name }: Pick<Framework, "name">): string {
+  const looked = directories.map((directory) => `'${directory}'`).join(" or ");
+  return `not set up in ${looked}. Do it once with: galatea model add ${name}`;
+}
+
+/**
+ * Lets servers over any data directory find an environment that lies below one of them: a link to it in `directory`. A link to an
+ * environment that is gone is replaced.
+ */
+export async function linkFramework(directory: string, framework: Framework, place: FrameworkPlace): Promise<void> {
+  const link = (await placeOf(directory, framework)).directory;
+  await makeDirectory(directory);
+  const partial = `${link}.link-${randomUUID()}`;
+  await symlink(place.directory, partial);
+  try {
+    await rename(partial, link);
+  } catch (error) {
+    await rm(partial);
+    // Another call makes the environment there, or was cut short and is continued by the next one.
+    if ((error as NodeJS.ErrnoException).code !== "EISDIR") throw error;
+  }
 }
 
 /** Every directory of a framework's: of its lock today, and of former ones. */
-async function directoriesOf(directory: string, { name }: Framework): Promise<readonly string[]> {
+export async function directoriesOf(directory: string, { name }: Framework): Promise<readonly string[]> {
   const entries = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];
     throw error;
