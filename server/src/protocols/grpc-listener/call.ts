@@ -13,6 +13,7 @@ import {
   type MessageEncoding,
 } from "./message-compression.ts";
 import { MessageSplitter, prefixBytes, writePrefix, type MessageSink } from "./message-splitter.ts";
+import type { ReadMemory } from "./read-memory.ts";
 import { encodeStatusMessage, GrpcError, grpcStatus, grpcStatusOf, type GrpcStatus } from "./status.ts";
 
 /** What a method does with the messages of its client. Whatever it throws ends the call with that error's status. */
@@ -31,6 +32,8 @@ export interface CallOptions {
   readonly clock: Clock;
   /** What messages take while they are in flight. */
   readonly budget: ByteBudget;
+  /** Of the call's connection. */
+  readonly reads: ReadMemory;
 }
 
 /** Messages up to this are joined into one buffer: cheaper than several writes. */
@@ -51,6 +54,7 @@ export class Call {
   readonly #stream: ServerHttp2Stream;
   readonly #limits: GrpcLimits;
   readonly #clock: Clock;
+  readonly #reads: ReadMemory;
   readonly #controller = new AbortController();
   readonly #compressionLevel: CompressionLevel;
   readonly #requestEncoding: MessageEncoding | null;
@@ -64,13 +68,14 @@ export class Call {
   #closed = false;
   #isHeld = false;
 
-  constructor({ stream, headers, limits, compressionLevel, clock, budget }: CallOptions) {
+  constructor({ stream, headers, limits, compressionLevel, clock, budget, reads }: CallOptions) {
     this.headers = headers;
     this.memory = new ByteLease(budget);
     this.memory.growAnyway(callBytes);
     this.#stream = stream;
     this.#limits = limits;
     this.#clock = clock;
+    this.#reads = reads;
     this.#compressionLevel = compressionLevel;
     this.#requestEncoding = messageEncoding(headers["grpc-encoding"] as string | undefined);
     this.#answerEncoding = answerEncoding(headers["grpc-accept-encoding"] as string | undefined, compressionLevel);
@@ -113,7 +118,11 @@ export class Call {
           : receiver.begin(byteLength),
     });
     stream.setTimeout(this.#limits.stallTimeoutMs, () => this.#onStall());
-    stream.on("data", (chunk: Buffer) => this.#guard(() => this.#splitter?.push(chunk)));
+    this.#reads.watch(stream);
+    stream.on("data", (chunk: Buffer) => {
+      this.#guard(() => this.#splitter?.push(chunk));
+      this.#reads.consumed(chunk);
+    });
     stream.on("end", () => this.#guard(() => this.#onHalfClose(receiver)));
   }
 

@@ -1,6 +1,7 @@
 import { constants, type ServerHttp2Session } from "node:http2";
 import type { Clock } from "../../base/index.ts";
 import type { Call } from "./call.ts";
+import { ReadMemory } from "./read-memory.ts";
 import { PingStrikes, type KeepaliveOptions } from "./keepalive.ts";
 
 export interface ConnectionOptions {
@@ -13,6 +14,7 @@ export interface ConnectionOptions {
 
 /** One client's connection: its calls, its age, and whether it is alive. */
 export class Connection {
+  readonly reads = new ReadMemory();
   readonly #options: ConnectionOptions;
   readonly #session: ServerHttp2Session;
   readonly #calls = new Set<Call>();
@@ -48,6 +50,7 @@ export class Connection {
     this.#calls.add(call);
     call.onClosed(() => {
       this.#calls.delete(call);
+      if (this.#calls.size === 0) this.reads.forget();
       this.#strikes.reset();
     });
   }

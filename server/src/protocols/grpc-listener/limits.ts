@@ -11,6 +11,8 @@ export interface GrpcLimits {
   readonly callWindowBytes: number;
   /** The same of all calls of one connection together. */
   readonly connectionWindowBytes: number;
+  /** Of a frame from the client. One call to JavaScript for each, and for each buffer that is read: 64 KiB. */
+  readonly frameBytesMax: number;
   /** Memory of the HTTP/2 library for one connection: its streams, header tables and frames that wait to be acknowledged. */
   readonly connectionMebibytesMax: number;
   /** Calls that a client may reset in a second, and in one go. */
@@ -30,6 +32,7 @@ export const defaultGrpcLimits: GrpcLimits = {
   connectionsMax: 20_000,
   callWindowBytes: 4 * 1024 * 1024,
   connectionWindowBytes: 64 * 1024 * 1024,
+  frameBytesMax: 64 * 1024,
   connectionMebibytesMax: 256,
   resetsPerSecondMax: 10_000,
   resetBurstMax: 20_000,

@@ -14,6 +14,7 @@ import { Connection } from "./connection.ts";
 import type { KeepaliveOptions } from "./keepalive.ts";
 import type { GrpcLimits } from "./limits.ts";
 import type { CompressionLevel } from "./message-compression.ts";
+import { ReadMemory } from "./read-memory.ts";
 import { GrpcError } from "./status.ts";
 
 /** Certificates as PEM text. */
@@ -136,10 +137,13 @@ class GrpcListener implements Listener {
       stream.respond({ ":status": headers[":method"] === "POST" ? 415 : 405 }, { endStream: true });
       return;
     }
-    const call = new Call({ stream, headers, limits, compressionLevel, clock, budget });
+    const connection =
+      stream.session === undefined ? undefined : this.#connections.get(stream.session as ServerHttp2Session);
+    const reads = connection?.reads ?? new ReadMemory();
+    const call = new Call({ stream, headers, limits, compressionLevel, clock, budget, reads });
     this.#activeCount++;
     call.onClosed(() => this.#activeCount--);
-    if (stream.session !== undefined) this.#connections.get(stream.session as ServerHttp2Session)?.add(call);
+    connection?.add(call);
     try {
       const begin = this.#options.method(headers[":path"] ?? "");
       if (begin === null) throw new GrpcError("UNIMPLEMENTED", `unknown method ${headers[":path"]}`);
@@ -155,6 +159,7 @@ function serverOf({ limits, tls }: GrpcListenerOptions): Http2Server {
     settings: {
       maxConcurrentStreams: limits.callsPerConnectionMax,
       initialWindowSize: limits.callWindowBytes,
+      maxFrameSize: limits.frameBytesMax,
       maxHeaderListSize: limits.metadataBytesMax,
       enablePush: false,
     },

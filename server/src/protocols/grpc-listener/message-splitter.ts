@@ -1,6 +1,6 @@
 import { GrpcError } from "./status.ts";
 
-/** Takes the bytes of one message as they arrive. The chunks may be kept: they are never written to again. */
+/** Takes the bytes of one message as they arrive. A chunk is good until the call returns: its memory is used again. */
 export interface MessageSink {
   write(chunk: Buffer): void;
   /** All of it has come. */

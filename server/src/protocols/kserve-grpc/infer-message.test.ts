@@ -5,7 +5,7 @@ import * as fc from "fast-check";
 import { ByteBudget, ByteLease } from "../../base/index.ts";
 import { FakeArena } from "../fake-arena.ts";
 import { GrpcError } from "../grpc-listener/index.ts";
-import { ModelInferRequestSchema } from "./gen/grpc_service_pb.js";
+import { InferTensorContentsSchema, ModelInferRequestSchema } from "./gen/grpc_service_pb.js";
 import { InferMessageReader, type InferMessage } from "./infer-message.ts";
 
 const parameter = fc.oneof(
@@ -20,12 +20,22 @@ const parameters = fc
   .map((entries) => Object.fromEntries(entries.map(([name, parameterChoice]) => [`p${name}`, { parameterChoice }])));
 const shape = fc.array(fc.bigInt({ min: 0n, max: 2n ** 40n }), { maxLength: 4 });
 
+const contents = fc.option(
+  fc.record({
+    uintContents: fc.array(fc.nat(), { maxLength: 20 }),
+    bytesContents: fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 3 }),
+  }),
+  { nil: undefined },
+);
+
 const requests = fc.record({
   modelName: fc.string({ unit: "grapheme" }),
   modelVersion: fc.string(),
   id: fc.string({ unit: "grapheme" }),
   parameters,
-  inputs: fc.array(fc.record({ name: fc.string(), datatype: fc.string(), shape, parameters }), { maxLength: 3 }),
+  inputs: fc.array(fc.record({ name: fc.string(), datatype: fc.string(), shape, parameters, contents }), {
+    maxLength: 3,
+  }),
   outputs: fc.array(fc.record({ name: fc.string(), parameters }), { maxLength: 3 }),
   rawInputContents: fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 4 }),
 });
@@ -45,8 +55,10 @@ function read(bytes: Uint8Array, cuts: readonly number[], arena: FakeArena): Inf
     const ends = [...new Set([...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length])].sort((a, b) => a - b);
     let at = 0;
     for (const end of ends) {
-      // A copy, as each piece comes in a buffer of its own.
-      reader.write(Buffer.from(bytes.slice(at, end)));
+      const piece = Buffer.from(bytes.slice(at, end));
+      reader.write(piece);
+      // Its memory is used again for what is read from the connection next.
+      piece.fill(0xa5);
       at = end;
     }
     reader.end();
@@ -79,6 +91,14 @@ test("a message that arrives in any pieces is read as it was written", () => {
       assert.deepEqual(
         message.inputs.map((input) => [input.name, input.datatype, input.shape, plainParameters(input.parameters)]),
         request.inputs.map((input) => [input.name, input.datatype, input.shape.map(Number), wanted(input.parameters)]),
+      );
+      assert.deepEqual(
+        message.inputs.map((input) =>
+          Buffer.concat(input.contents.map(({ bytes, at, end }) => bytes.subarray(at, end))),
+        ),
+        request.inputs.map((input) =>
+          Buffer.from(toBinary(InferTensorContentsSchema, create(InferTensorContentsSchema, input.contents ?? {}))),
+        ),
       );
       assert.deepEqual(
         message.outputs.map((output) => [output.name, plainParameters(output.parameters)]),

@@ -80,6 +80,8 @@ export class InferMessageReader implements MessageSink {
   #filling: Uint8Array | null = null;
   #fillAt = 0;
   #receivedBytes = 0;
+  /** What is being read is a chunk, and not what was kept of several. */
+  #isReadingChunk = false;
 
   constructor(options: InferMessageOptions) {
     this.#options = options;
@@ -93,7 +95,10 @@ export class InferMessageReader implements MessageSink {
     while (at < chunk.length) {
       if (this.#filling !== null) at = this.#fill(chunk, at);
       else if (this.#partial !== null) at = this.#complete(chunk, at, behindBytes);
-      else at = this.#read(chunk, at, behindBytes);
+      else {
+        this.#isReadingChunk = true;
+        at = this.#read(chunk, at, behindBytes);
+      }
     }
   }
 
@@ -128,6 +133,7 @@ export class InferMessageReader implements MessageSink {
     this.#partialAt += take;
     if (this.#partialAt < partial.length) return from + take;
     this.#partial = null;
+    this.#isReadingChunk = false;
     // A key or length that is still not whole is kept again, with room for one more byte.
     this.#read(partial, 0, behindBytes + chunk.length - from - take);
     return from + take;
@@ -220,12 +226,20 @@ export class InferMessageReader implements MessageSink {
         readParameterEntry(reader.message(), input.parameters);
       } else if (reader.field === 5) {
         this.#count();
-        const end = reader.delimited();
-        input.contents.push({ bytes: reader.bytes, at: reader.at, end });
-        reader.at = end;
+        input.contents.push(this.#readSpan(reader));
       } else reader.skip();
     }
     return input;
+  }
+
+  /** A span that stays good: a chunk does not, the buffer of a field that came in several does. */
+  #readSpan(reader: ProtobufReader): Span {
+    const end = reader.delimited();
+    const { bytes, at } = reader;
+    reader.at = end;
+    if (!this.#isReadingChunk) return { bytes, at, end };
+    this.#options.memory.grow(end - at);
+    return { bytes: Buffer.from(bytes.subarray(at, end)), at: 0, end: end - at };
   }
 
   #readShape(reader: ProtobufReader, shape: number[]): void {
