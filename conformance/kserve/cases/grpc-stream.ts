@@ -24,15 +24,23 @@ const error = (id: string, kind: number) => ({
 const bool = (value: boolean) => ({ parameterChoice: { case: "boolParam" as const, value } });
 
 /** Refused before it is executed: Triton's answer has the id alone. */
-const refused = (name: string, message: string, ...requests: Parameters<typeof modelStream>[0]) =>
-  stream(
-    name,
-    differs(modelStream(requests), {
-      row: "grpc-refused-in-stream",
-      status: 200,
-      includes: [`"error_message":"${message}`, '"id":"1"', '"triton_final_response":{"bool_param":true}'],
-    }),
+const refused = (name: string, message: string, ...requests: Parameters<typeof modelStream>[0]): Case[] =>
+  [
+    [name, {}],
+    [`${name}, where a model's errors would be the status`, { headers: { triton_grpc_error: "true" } }],
+  ].map(([name, more]) =>
+    stream(
+      name as string,
+      differs(modelStream(requests, "json", more as object), {
+        row: "grpc-refused-in-stream",
+        status: 200,
+        includes: [`"error_message":"${message}`, '"id":"1"', '"triton_final_response":{"bool_param":true}'],
+      }),
+    ),
   );
+/** Behind requests that were refused, so that Triton ends the stream. */
+const statusBehind = (...requests: Parameters<typeof modelStream>[0]) =>
+  modelStream(requests, "error", { headers: { triton_grpc_error: "true" } });
 
 /** Many requests on one call. */
 export const grpcStream: readonly Case[] = [
@@ -48,24 +56,28 @@ export const grpcStream: readonly Case[] = [
   ),
   stream("a model's error between answers", modelStream([addSub("1"), error("2", 3), addSub("3")])),
   stream("a failed batch", modelStream([error("1", 11)])),
-  refused(
+  stream(
+    "a model's error as the status of the call, behind a request that was refused",
+    statusBehind(addSub("1", { modelName: "nobody" }), addSub("2"), error("3", 3)),
+  ),
+  ...refused(
     "an unknown model",
     "Request for unknown model: 'nobody' is not found",
     addSub("1", { modelName: "nobody" }),
     addSub("2"),
   ),
-  refused(
+  ...refused(
     "a refused request",
     "unable to find data for input tensor 'INPUT0' for model 'add_sub' in request.",
     addSub("1", { rawInputContents: [] }),
     addSub("2"),
   ),
-  refused(
+  ...refused(
     "an unknown input",
     "[request id: 1] expected 2 inputs but got 1 inputs for model 'add_sub'.",
     addSub("1", { inputs: [rawInput("X", "FP32", [4])] }),
   ),
-  refused(
+  ...refused(
     "a version that is no number",
     "failed to get model version from specified version string 'x'",
     addSub("1", { modelVersion: "x" }),

@@ -123,7 +123,8 @@ function shapeAgrees(shape: readonly number[], expected: readonly number[]): boo
   if (shape.length !== expected.length) return false;
   for (let i = 0; i < shape.length; i++) {
     const wanted = expected[i] as number;
-    if (wanted !== -1 && wanted !== shape[i]) return false;
+    const dimension = shape[i] as number;
+    if (dimension < 0 || (wanted !== -1 && wanted !== dimension)) return false;
   }
   return true;
 }

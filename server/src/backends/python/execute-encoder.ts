@@ -113,7 +113,9 @@ export class ExecuteEncoder {
     if (typeof request.correlation === "bigint" && request.correlation !== 0n)
       view.setBigUint64(at + 24, request.correlation, true);
     else writeNatural(view, at + 24, 0);
-    writeNatural(view, at + 32, request.timeoutUs);
+    // A number of 64 bits that the sender did not mean as one, -1, has been rounded up.
+    if (request.timeoutUs >= 2 ** 64) view.setBigUint64(at + 32, 2n ** 64n - 1n, true);
+    else writeNatural(view, at + 32, request.timeoutUs);
     this.#at += requestBytes;
     for (const index of requested ?? []) {
       view.setUint16(this.#at, index, true);

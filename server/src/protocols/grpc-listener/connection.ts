@@ -31,7 +31,8 @@ export class Connection {
     const preface = this.#after(prefaceTimeoutMs, () => session.destroy());
     session.once("remoteSettings", () => preface[Symbol.dispose]());
     session.on("ping", () => {
-      if (!this.#strikes.pinged(options.clock.monotonicNs(), this.#calls.size > 0)) return;
+      const { bytesWritten } = session.socket;
+      if (!this.#strikes.pinged(options.clock.monotonicNs(), this.#calls.size > 0, bytesWritten)) return;
       session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from("too_many_pings"));
       session.close();
     });
@@ -51,7 +52,6 @@ export class Connection {
     call.onClosed(() => {
       this.#calls.delete(call);
       if (this.#calls.size === 0) this.reads.forget();
-      this.#strikes.reset();
     });
   }
 

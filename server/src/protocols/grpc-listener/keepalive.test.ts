@@ -5,9 +5,9 @@ import { defaultKeepalive, PingStrikes } from "./keepalive.ts";
 const options = { ...defaultKeepalive, receivedPingIntervalMinMs: 100, pingStrikesMax: 2 };
 const hourMs = 3_600_000;
 
-/** Which of the pings at these moments were one too many. */
+/** Which of the pings at these moments were one too many, where nothing but their answers is sent. */
 function tooMany(strikes: PingStrikes, hasCalls: boolean, atMs: readonly number[]): number[] {
-  return atMs.filter((ms) => strikes.pinged(ms * 1e6, hasCalls));
+  return atMs.filter((ms) => strikes.pinged(ms * 1e6, hasCalls, 0));
 }
 
 test("pings that come too fast are strikes, and the one after the last allowed is one too many", () => {
@@ -15,12 +15,24 @@ test("pings that come too fast are strikes, and the one after the last allowed i
   assert.deepEqual(tooMany(new PingStrikes(options), true, [0, 100, 200, 300, 400]), []);
 });
 
-test("pings in time between them forgive no strike; what the server sends does", () => {
+test("pings in time between them take no strike back", () => {
   const strikes = new PingStrikes(options);
   assert.deepEqual(tooMany(strikes, true, [0, 1, 101, 102, 202]), []);
   assert.deepEqual(tooMany(strikes, true, [203]), [203]);
-  strikes.reset();
-  assert.deepEqual(tooMany(strikes, true, [204, 205, 206, 207]), [207]);
+});
+
+test("what the server sends takes strikes back, and the answers to pings do not", () => {
+  const strikes = new PingStrikes(options);
+  const pinged = (sentBytes: number) => strikes.pinged(0, true, sentBytes);
+  // Answers leave one by one, or those to several pings together.
+  assert.deepEqual([0, 17, 34, 51].map(pinged), [false, false, false, true]);
+  const together = new PingStrikes(options);
+  assert.deepEqual(
+    [100, 100, 100, 151].map((bytes) => together.pinged(0, true, bytes)),
+    [false, false, false, true],
+  );
+  const sending = new PingStrikes(options);
+  for (let pings = 0; pings < 100; pings++) assert.equal(sending.pinged(0, true, pings * (17 + 9)), false);
 });
 
 test("without a call one ping in two hours is allowed, unless the server permits pings without calls", () => {

@@ -26,24 +26,34 @@ export const defaultKeepalive: KeepaliveOptions = {
 /** Without a call gRPC's core allows a client one ping in two hours, unless the server permits pings without calls. */
 const idlePingIntervalMs = 7_200_000;
 
-/** Counts the pings of one client that come too fast. */
+/** What the answer to a ping takes on the wire. */
+const pingAnswerBytes = 17;
+
+/**
+ * Counts the pings of one client that come too fast. As in gRPC's core, whatever the server sends besides answers to pings takes the
+ * strikes back: clients measure a connection by pings while they receive.
+ */
 export class PingStrikes {
   readonly #options: KeepaliveOptions;
   #strikes = 0;
   #lastNs = Number.NEGATIVE_INFINITY;
+  #pings = 0;
+  /** Bytes sent besides the answers to pings, as the last pings found them. */
+  #sentBytes = 0;
 
   constructor(options: KeepaliveOptions) {
     this.#options = options;
   }
 
-  /** The server has sent something: the client may ping again. */
-  reset(): void {
-    this.#strikes = 0;
-    this.#lastNs = Number.NEGATIVE_INFINITY;
-  }
-
-  /** A ping has come. True: one too many. */
-  pinged(nowNs: number, hasCalls: boolean): boolean {
+  /** Takes note of a ping. `sentBytes` is all that the connection has sent. Returns whether it is one too many. */
+  pinged(nowNs: number, hasCalls: boolean, sentBytes: number): boolean {
+    // Answers that have not left yet make this less than it is, never more.
+    const besidesAnswers = sentBytes - this.#pings++ * pingAnswerBytes;
+    if (besidesAnswers > this.#sentBytes) {
+      this.#sentBytes = besidesAnswers;
+      this.#strikes = 0;
+      this.#lastNs = Number.NEGATIVE_INFINITY;
+    }
     const { receivedPingIntervalMinMs, pingStrikesMax, permitWithoutCalls } = this.#options;
     const intervalMs = hasCalls || permitWithoutCalls ? receivedPingIntervalMinMs : idlePingIntervalMs;
     const isEarly = nowNs - this.#lastNs < intervalMs * 1e6;

@@ -166,6 +166,8 @@ function serverOf({ limits, tls }: GrpcListenerOptions): Http2Server {
     maxSessionMemory: limits.connectionMebibytesMax,
     streamResetBurst: limits.resetBurstMax,
     streamResetRate: limits.resetsPerSecondMax,
+    // gRPC keeps blanks around metadata; a field that is checked for them is dropped.
+    strictFieldWhitespaceValidation: false,
   };
   if (tls === null) return createServer(options);
   const { certificate: cert, key, clientRoots } = tls;

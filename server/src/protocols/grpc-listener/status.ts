@@ -56,16 +56,19 @@ export function grpcStatusOf(thrown: unknown): { readonly status: GrpcStatus; re
 const messageBytesMax = 6 * 1024;
 const cutNote = " ... (cut)";
 
-/** `grpc-message`: printable ASCII but for `%` as it is, every other byte of the UTF-8 as `%XX`. */
+/**
+ * `grpc-message`: printable ASCII but for `%` as it is, every other byte of the UTF-8 as `%XX`. A blank at either end is escaped, too:
+ * clients that check HTTP/2's fields for such blanks drop the text.
+ */
 export function encodeStatusMessage(message: string): string {
-  if (message.length < messageBytesMax && /^[ -$&-~]*$/.test(message)) return message;
+  if (message.length < messageBytesMax && /^(?! )[ -$&-~]*(?<! )$/.test(message)) return message;
   let text = "";
   for (const character of message) {
     const encoded = /^[ -$&-~]$/.test(character) ? character : escaped(character);
-    if (text.length + encoded.length > messageBytesMax - cutNote.length) return text + cutNote;
+    if (text.length + encoded.length > messageBytesMax - cutNote.length - 2) return text + cutNote;
     text += encoded;
   }
-  return text;
+  return text.replaceAll(/^ | $/g, "%20");
 }
 
 function escaped(character: string): string {

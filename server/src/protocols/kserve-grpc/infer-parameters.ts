@@ -78,13 +78,16 @@ const reserved: ReadonlyMap<string, ReadReserved> = new Map<string, ReadReserved
     (draft, parameter, name) => {
       if (parameter.kind !== "int64_param" && parameter.kind !== "uint64_param")
         throw wrongType(name, "int64_param or uint64_param");
-      draft.priority = Number(BigInt.asUintN(64, parameter.value));
+      if (parameter.value < 0n)
+        throw new InferenceError("INVALID_ARG", `invalid value for '${name}', expected value >= 0.`);
+      draft.priority = Number(parameter.value);
     },
   ],
   [
     "timeout",
     (draft, parameter, name) => {
       if (parameter.kind !== "int64_param") throw wrongType(name, "int64_param");
+      // As in Triton, a negative one is an unsigned number: no bound.
       draft.queueTimeoutUs = Number(BigInt.asUintN(64, parameter.value));
     },
   ],
@@ -117,8 +120,9 @@ export function requestParameters(
 }
 
 function customValue(name: string, parameter: WireParameter): ParameterValue {
-  if (parameter.kind === "none") throw wrongType(name, "int64_param, bool_param, or string_param");
-  return parameter.kind === "uint64_param" ? BigInt.asIntN(64, parameter.value) : parameter.value;
+  if (parameter.kind === "none" || parameter.kind === "uint64_param")
+    throw wrongType(name, "int64_param, bool_param, or string_param");
+  return parameter.value;
 }
 
 function sequenceOf(draft: Draft): { id: bigint | string; start: boolean; end: boolean } {

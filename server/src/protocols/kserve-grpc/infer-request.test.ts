@@ -8,7 +8,6 @@ import { decodeInferRequest, decodeInTurns, isLongMessage } from "./infer-reques
 import { eventually } from "../../base/eventually-fixture.ts";
 
 const refused: readonly [what: string, input: Partial<MessageInput>][] = [
-  ["a negative dimension", { shape: [-1] }],
   ["more elements than there can be", { shape: [2 ** 40, 2 ** 40] }],
   ["a datatype that does not exist", { datatype: "FP33" }],
 ];

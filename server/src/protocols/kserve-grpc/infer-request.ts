@@ -123,7 +123,7 @@ function rawTensor(
   options: DecodeOptions,
 ): Tensor {
   const datatype = checkedDatatype(message, input, options);
-  const shape = checkedShape(message, input);
+  const shape = checkedShape(input);
   // When nothing can throw any more: whoever catches gives back the tensors that were made.
   block?.retain();
   return { name: input.name, datatype, shape, data: bytes, block };
@@ -131,7 +131,7 @@ function rawTensor(
 
 function* typedTensor(message: InferMessage, input: MessageInput, options: DecodeOptions): Generator<void, Tensor> {
   const datatype = checkedDatatype(message, input, options);
-  const shape = checkedShape(message, input);
+  const shape = checkedShape(input);
   const [contents, another] = yield* findContents(input.contents);
   if (contents === undefined) return { name: input.name, datatype, shape, data: new Uint8Array(0), block: null };
   checkContents(message, input, contents, datatype);
@@ -169,15 +169,9 @@ function checkedDatatype(message: InferMessage, input: MessageInput, { model }: 
   );
 }
 
-function checkedShape(message: InferMessage, input: MessageInput): readonly number[] {
+function checkedShape(input: MessageInput): readonly number[] {
   let count = 1;
-  for (const dimension of input.shape) {
-    if (dimension < 0)
-      throw invalid(
-        `invalid shape [${input.shape.join(",")}] for input ${where(message, input)}: a dimension is negative`,
-      );
-    count *= dimension;
-  }
+  for (const dimension of input.shape) count *= dimension;
   if (Number.isSafeInteger(count) && input.shape.every(Number.isSafeInteger)) return input.shape;
   throw invalid(
     `invalid shape for input '${input.name}': shape [${input.shape.join(",")}] causes total element count to exceed maximum size of 9223372036854775807`,
@@ -203,10 +197,23 @@ function readOutputs(outputs: readonly MessageOutput[]) {
 
 /** No region can be registered yet: whatever name is given, Triton's answer is this one. */
 function refuseRegion(tensorName: string, parameters: ReadonlyMap<string, WireParameter>): void {
+  if (parameters.size === 0) return;
   const region = parameters.get("shared_memory_region");
+  if (region !== undefined && region.kind !== "string_param")
+    throw invalid(
+      `invalid value type for 'shared_memory_region' parameter for tensor '${tensorName}', expected string_param.`,
+    );
+  for (const name of ["shared_memory_offset", "shared_memory_byte_size"]) {
+    const parameter = parameters.get(name);
+    if (parameter === undefined) continue;
+    if (region === undefined)
+      throw invalid(
+        `'${name}' can not be specified without 'shared_memory_region' parameter for tensor '${tensorName}'`,
+      );
+    if (parameter.kind !== "int64_param")
+      throw invalid(`invalid value type for '${name}' parameter for tensor '${tensorName}', expected int64_param.`);
+  }
   if (region === undefined) return;
-  if (region.kind !== "string_param")
-    throw invalid("invalid value type for 'shared_memory_region' parameter, expected string_param.");
   if (!parameters.has("shared_memory_byte_size"))
     throw invalid(
       `'shared_memory_byte_size' must be specified along with 'shared_memory_region' parameter for tensor '${tensorName}'`,

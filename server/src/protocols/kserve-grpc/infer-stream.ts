@@ -12,12 +12,16 @@ interface WrittenAnswer {
   readonly response: InferenceResponse;
 }
 
-export type StreamedAnswer = WrittenAnswer | { readonly error: unknown };
+/** `isRefused`: the model was not asked. */
+export type StreamedAnswer = WrittenAnswer | { readonly error: unknown; readonly isRefused?: true };
 
 /** How the requests of a stream are answered. */
 export interface StreamedInference {
-  /** By a model that gives one answer to a request; written in the form that `answer` gives it. */
-  infer(message: IncomingInference, answer: (response: InferenceResponse) => InferenceResponse): Promise<WrittenAnswer>;
+  /** By a model that gives one answer to a request; written in the form that `answer` gives it. Rejects where the model was not asked. */
+  infer(
+    message: IncomingInference,
+    answer: (response: InferenceResponse) => InferenceResponse,
+  ): Promise<StreamedAnswer>;
   /** By a decoupled model. `taken` of an answer is to be called when the client has taken it. Rejects where the model was not asked. */
   answers(
     message: IncomingInference,
@@ -27,7 +31,7 @@ export interface StreamedInference {
 
 /**
  * Answers leave in the order of their requests, errors among them; those of decoupled models leave as they come. The stream goes on after
- * an error.
+ * an error, unless it is a model's and the client wants these as the status of the call (`triton_grpc_error`).
  */
 export class InferStream {
   readonly #call: Call;
@@ -79,7 +83,7 @@ export class InferStream {
     // Waited for in its turn; until then nobody else looks at its failure.
     inferring.catch(() => {});
     const given = this.#lastInOrder.then(async () => {
-      const answer = await inferring.catch((error: unknown): StreamedAnswer => ({ error }));
+      const answer = await inferring.catch((error: unknown): StreamedAnswer => ({ error, isRefused: true }));
       await this.#write(message, answer, true);
     });
     this.#lastInOrder = given.catch(() => {});
@@ -95,7 +99,7 @@ export class InferStream {
         last.catch((error: unknown) => this.#call.fail(error));
       });
     } catch (error) {
-      last = this.#write(message, { error }, true);
+      last = this.#write(message, { error, isRefused: true }, true);
     }
     await last;
   }
@@ -103,8 +107,7 @@ export class InferStream {
   /** Resolves when the client has taken the answer, or nobody waits for it any more. */
   #write(message: IncomingInference, answer: StreamedAnswer, isFinal: boolean): Promise<void> {
     const written = this.#lastWrite.then(async () => {
-      const taken =
-        "error" in answer ? await this.#tellError(answer.error, message, isFinal) : await this.#send(answer);
+      const taken = "error" in answer ? await this.#tellError(answer, message, isFinal) : await this.#send(answer);
       if (!taken) await this.#call.drained();
     });
     this.#lastWrite = written.catch(() => {});
@@ -116,11 +119,11 @@ export class InferStream {
   }
 
   #tellError(
-    thrown: unknown,
+    { error: thrown, isRefused }: { readonly error: unknown; readonly isRefused?: true },
     { of: { modelName, id } }: IncomingInference,
     isFinal: boolean,
   ): boolean | Promise<boolean> {
-    if (this.#endsAtError) {
+    if (this.#endsAtError && isRefused !== true) {
       this.#call.fail(thrown);
       return true;
     }

@@ -93,11 +93,17 @@ export class InferenceService {
     message: IncomingInference,
     decode: Decode,
     answer: (response: InferenceResponse) => InferenceResponse,
-  ): Promise<{ pieces: Uint8Array[]; response: InferenceResponse }> {
+  ): Promise<StreamedAnswer> {
     const { model } = message;
     const decoding = decode(message);
     const decoded = decoding instanceof Promise ? await decoding : decoding;
-    const response = await model.infer(decoded.request);
+    let response: InferenceResponse;
+    try {
+      response = await model.infer(decoded.request);
+    } catch (error) {
+      if (error instanceof InferenceError && error.reason === "request-refused") throw error;
+      return { error };
+    }
     return { pieces: this.#pieces(model, decoded, answer(response)), response };
   }
 

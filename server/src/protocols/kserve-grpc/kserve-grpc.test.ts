@@ -310,10 +310,10 @@ test("metadata of the wanted names becomes parameters of the request", async () 
     },
   });
   const forwarding = await openKserveGrpc(options({ forwardedHeaders: /^(?:x-.*)$/i }));
-  const metadata = { "x-user": "ann", other: "no" };
+  const metadata = { "x-user": "ann ", other: "no" };
   const reply = await call(frameMessage(identity(floats(1), "tells")), { port: forwarding.port, metadata });
   assert.equal(reply.status, 0, reply.message);
-  assert.deepEqual([...seen], [["x-user", "ann"]]);
+  assert.deepEqual([...seen], [["x-user", "ann "]]);
   await forwarding.close(AbortSignal.abort());
 });
 
@@ -363,6 +363,45 @@ test("a client that pings too often is told so and let go", async () => {
   assert.deepEqual(await goaway, [constants.NGHTTP2_ENHANCE_YOUR_CALM, "too_many_pings"]);
   await closed;
   await strict.close(AbortSignal.abort());
+});
+
+test("a client may ping as often as it likes while it receives, before and after it is told so otherwise", async () => {
+  const strict = await openKserveGrpc(options());
+  const session = connect(`http://127.0.0.1:${strict.port}`);
+  let goaway = 0;
+  session.on("goaway", () => goaway++);
+  const stream = open(session, streamPath);
+  const pinged = () => new Promise<void>((resolve) => void session.ping(() => resolve()));
+  // A window of one frame: the client, which reads a message of 8 MiB, pings behind each, as gRPC's own does to measure its connection.
+  const data = many(2 ** 21);
+  stream.write(frameMessage(identity(data)));
+  let received = 0;
+  let pings = 0;
+  for await (const chunk of stream) {
+    received += (chunk as Buffer).length;
+    if (received >= data.length) break;
+    await pinged();
+    pings++;
+  }
+  assert.ok(pings > 100, `${pings} pings`);
+  assert.equal(goaway, 0);
+  session.destroy();
+  await strict.close(AbortSignal.abort());
+});
+
+test("a status text arrives with the blanks at its ends, also where a client refuses fields that have such", async () => {
+  engine.add("tells", {
+    inputs: { IN: ["FP32", [-1]] },
+    outputs: {},
+    run: () => Promise.reject(new Error(" blanks ")),
+  });
+  assert.equal((await call(frameMessage(identity(floats(1), "tells")))).message, " blanks ");
+  const session = connect(`http://127.0.0.1:${listener.port}`, { strictFieldWhitespaceValidation: true });
+  const stream = open(session);
+  stream.end(frameMessage(identity(floats(1), "tells")));
+  const [headers] = (await once(stream, "response")) as [Record<string, unknown>];
+  assert.equal(headers["grpc-message"], "%20blanks%20");
+  session.destroy();
 });
 
 test("a connection beyond its age is asked to end, after the calls that it has", async () => {
