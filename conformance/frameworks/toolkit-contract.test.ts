@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
+import { promisify } from "node:util";
 import { ensureFramework } from "../environments/index.ts";
 import { ScriptServer } from "./script-server.ts";
 
@@ -15,7 +18,7 @@ before(async () => {
 });
 after(() => server[Symbol.asyncDispose]());
 
-async function loaded(on: ScriptServer, id: string, files: Readonly<Record<string, string>>): Promise<void> {
+async function loaded(on: ScriptServer, id: string, files: Readonly<Record<string, string | Buffer>>): Promise<void> {
   const reply = await on.load(id, files);
   assert.equal(reply.status, 200, reply.body);
 }
@@ -244,6 +247,38 @@ def transform_fn(model, data, content_type, accept):
   const names = ["training_env", "modules.import_module", "transformer.Transformer"];
   for (const [at, name] of [...names, "server.start", "trainer.train", "process.create"].entries())
     assert.match(refusals[at] ?? "", new RegExp(`^sagemaker_containers\\.beta\\.framework\\.${name} is not available`));
+});
+
+test("a script may return a response of Flask's, as SageMaker's containers have it", async () => {
+  const script = `
+import flask
+def model_fn(d): return None
+def transform_fn(m, data, content_type, accept): return flask.Response(response="got " + data, mimetype="text/csv", status=201)
+`;
+  await loaded(server, "flask", { "code/inference.py": script });
+  const { status, contentType, body } = await server.invoke("flask", "1", json);
+  assert.deepEqual([status, contentType, body], [201, "text/csv", "got 1"]);
+});
+
+test("an archive's shared_libs, which a generated script copies to /lib, are loaded from where they are", async () => {
+  const script = `
+import os, shutil
+from pathlib import Path
+def model_fn(model_dir): return shutil.copytree(Path(model_dir + "/shared_libs"), "/lib", dirs_exist_ok=True)
+def transform_fn(model, data, content_type, accept):
+    with open("/proc/self/maps") as maps: own = any("shared_libs/libown.so" in line for line in maps)
+    return "%s %s %s" % (model, own, os.path.exists("/lib/libown.so"))
+`;
+  const { python } = await ensureFramework("sklearn");
+  const { stdout } = await promisify(execFile)(python, [
+    "-c",
+    "import numpy._core._multiarray_umath as m; print(m.__file__)",
+  ]);
+  const library = await readFile(stdout.trim());
+  await loaded(server, "libraries", { "code/inference.py": script, "shared_libs/libown.so": library });
+  assert.equal((await server.invoke("libraries", "1", json)).body, "/lib True False");
+  const broken = { "code/inference.py": script, "shared_libs/libown.so": library.subarray(0, 200) };
+  assert.match((await server.load("damaged", broken)).body, /shared_libs\/libown\.so: /);
 });
 
 test("a script, and a pickle, that name sklearn.externals.joblib have joblib", async () => {

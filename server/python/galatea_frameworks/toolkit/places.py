@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from . import shared_libraries
+
 # What scripts import of the toolkit, where their environment does not have the real one.
 _OFFERED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "offered")
 
@@ -23,6 +25,7 @@ def enter(model_dir: str, parameters: dict[str, str]) -> None:
     sys.path += [model_dir, _OFFERED]
     # What the toolkit's own variables say to who asks for them.
     os.environ["SM_MODEL_DIR"] = model_dir
+    shared_libraries.provide(model_dir)
 
 
 def explain(error: BaseException) -> None:

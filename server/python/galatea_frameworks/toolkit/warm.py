@@ -19,6 +19,7 @@ from . import (  # noqa: F401  # noqa: F401
     places,
     program,
     script,
+    shared_libraries,
     streams,
     transformer,
 )

@@ -28,7 +28,8 @@ export const frameworks: readonly Framework[] = [
     name: "pytorch",
     about: "TorchScript (model.pt) and torch.export programs (.pt2)",
     python: "3.11",
-    packages: ["torch==2.15.0", "numpy"],
+    // cloudpickle: the scripts that ModelBuilder of SageMaker's SDK generates read their models with it.
+    packages: ["torch==2.15.0", "numpy", "cloudpickle"],
     lock: new URL("./gen/pytorch-lock.json", import.meta.url),
     diskBytes: 5 * 2 ** 30,
     // Held to one thread (see thread_pools.py) torch 2.15 imports with one: it may be forked.
@@ -39,7 +40,8 @@ export const frameworks: readonly Framework[] = [
     name: "sklearn",
     about: "scripts that serve models of scikit-learn",
     python: "3.11",
-    packages: ["scikit-learn==1.7.2", "numpy", "scipy", "pandas", "joblib"],
+    // flask: published scripts return its responses, as SageMaker's container has it.
+    packages: ["scikit-learn==1.7.2", "numpy", "scipy", "pandas", "joblib", "cloudpickle", "flask"],
     lock: new URL("./gen/sklearn-lock.json", import.meta.url),
     diskBytes: 2 ** 29,
     // Its own threads begin with a model that asks for several.
@@ -58,6 +60,8 @@ export const frameworks: readonly Framework[] = [
       "scipy",
       "pandas<3",
       "joblib",
+      "cloudpickle",
+      "flask",
     ],
     lock: new URL("./gen/xgboost-lock.json", import.meta.url),
     diskBytes: 2 ** 29,

@@ -1,0 +1,216 @@
+"""Predictions as bodies. The SDK pickles objects of these classes with their attributes, so both have its names."""
+
+from __future__ import annotations
+
+import abc
+import csv
+import io
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = [
+    "BaseSerializer",
+    "CSVSerializer",
+    "DataSerializer",
+    "IdentitySerializer",
+    "JSONLinesSerializer",
+    "JSONSerializer",
+    "LibSVMSerializer",
+    "NumpySerializer",
+    "SimpleBaseSerializer",
+    "SparseMatrixSerializer",
+    "StringSerializer",
+    "TorchTensorSerializer",
+]
+
+
+class BaseSerializer(abc.ABC):
+    """A serializer of a script's own extends it."""
+
+    @abc.abstractmethod
+    def serialize(self, data: Any) -> Any:
+        """Returns the body."""
+
+    @property
+    @abc.abstractmethod
+    def CONTENT_TYPE(self) -> str:
+        """The body's content type."""
+
+
+class SimpleBaseSerializer(BaseSerializer):
+    """A serializer with a content type that is given."""
+
+    _content_type = "application/json"
+
+    def __init__(self, content_type: str | None = None) -> None:
+        self.content_type = self._content_type if content_type is None else content_type
+
+    @property
+    def CONTENT_TYPE(self) -> str:
+        """The body's content type."""
+        return self.content_type
+
+
+def _unreadable(data: Any, form: str) -> ValueError:
+    return ValueError("Cannot write an object of type %s as %s." % (type(data), form))
+
+
+class CSVSerializer(SimpleBaseSerializer):
+    """Writes data frames, arrays, lists and files as CSV."""
+
+    _content_type = "text/csv"
+
+    def serialize(self, data: Any) -> str:
+        """Returns a line for each row."""
+        if hasattr(data, "read"):
+            return data.read()
+        if hasattr(data, "to_csv"):
+            return data.to_csv(header=False, index=False)
+        has_rows = hasattr(data, "__setitem__") and len(data) > 0 and hasattr(data[0], "__getitem__")
+        return "\n".join(map(self._row, data)) if has_rows else self._row(data)
+
+    def _row(self, data: Any) -> str:
+        if isinstance(data, str):
+            return data
+        if isinstance(data, np.ndarray):
+            data = data.flatten()
+        if not hasattr(data, "__len__"):
+            raise _unreadable(data, "CSV")
+        if len(data) == 0:
+            raise ValueError("Cannot write an empty array as CSV.")
+        line = io.StringIO()
+        csv.writer(line).writerow(data)
+        return line.getvalue().rstrip("\r\n")
+
+
+class NumpySerializer(SimpleBaseSerializer):
+    """Writes arrays, lists and numbers as files of NumPy's."""
+
+    _content_type = "application/x-npy"
+
+    def __init__(self, dtype: Any = None, content_type: str | None = None) -> None:
+        super().__init__(content_type)
+        self.dtype = dtype
+
+    def serialize(self, data: Any) -> bytes:
+        """Returns the file."""
+        if hasattr(data, "read"):
+            return data.read()
+        array = np.array(data, self.dtype) if isinstance(data, list) else np.asarray(data)
+        if array.size == 0:
+            raise ValueError("Cannot serialize empty array.")
+        file = io.BytesIO()
+        np.save(file, array)
+        return file.getvalue()
+
+
+class JSONSerializer(SimpleBaseSerializer):
+    """Writes JSON; arrays, and a dictionary's arrays, as lists."""
+
+    def serialize(self, data: Any) -> str:
+        """Returns the text."""
+        if hasattr(data, "read"):
+            return data.read()
+        if isinstance(data, dict):
+            data = {key: _listed(value) for key, value in data.items()}
+        return json.dumps(_listed(data))
+
+
+def _listed(data: Any) -> Any:
+    return data.tolist() if isinstance(data, np.ndarray) else data
+
+
+class JSONLinesSerializer(SimpleBaseSerializer):
+    """Writes a line of JSON for each element."""
+
+    _content_type = "application/jsonlines"
+
+    def serialize(self, data: Any) -> str:
+        """Returns the text."""
+        if hasattr(data, "read"):
+            return data.read()
+        return data if isinstance(data, str) else "\n".join(json.dumps(each) for each in data)
+
+
+class IdentitySerializer(SimpleBaseSerializer):
+    """Leaves bodies as they are."""
+
+    _content_type = "application/octet-stream"
+
+    def serialize(self, data: Any) -> Any:
+        """Returns what it is given."""
+        return data
+
+
+class SparseMatrixSerializer(SimpleBaseSerializer):
+    """Writes sparse matrices of SciPy's."""
+
+    _content_type = "application/x-npz"
+
+    def serialize(self, data: Any) -> bytes:
+        """Returns the file."""
+        import scipy.sparse
+
+        file = io.BytesIO()
+        scipy.sparse.save_npz(file, data)
+        return file.getvalue()
+
+
+class LibSVMSerializer(SimpleBaseSerializer):
+    """Passes on text in LibSVM's form."""
+
+    _content_type = "text/libsvm"
+
+    def serialize(self, data: Any) -> str:
+        """Returns the text."""
+        if isinstance(data, str):
+            return data
+        if hasattr(data, "read"):
+            return data.read()
+        raise _unreadable(data, "LibSVM")
+
+
+class DataSerializer(SimpleBaseSerializer):
+    """Passes on bytes, those of a dictionary's `data`, and those of the file that a text names."""
+
+    _content_type = "file-path/raw-bytes"
+
+    def serialize(self, data: Any) -> bytes:
+        """Returns the bytes."""
+        if isinstance(data, dict) and "data" in data:
+            return self.serialize(data["data"])
+        if isinstance(data, bytes):
+            return data
+        if isinstance(data, str):
+            with open(data, "rb") as file:
+                return file.read()
+        raise _unreadable(data, "bytes")
+
+
+class StringSerializer(SimpleBaseSerializer):
+    """Writes text as UTF-8."""
+
+    _content_type = "text/plain"
+
+    def serialize(self, data: Any) -> bytes:
+        """Returns the bytes."""
+        if isinstance(data, str):
+            return data.encode("utf-8")
+        raise _unreadable(data, "text")
+
+
+class TorchTensorSerializer(SimpleBaseSerializer):
+    """Writes a tensor of PyTorch's as a file of NumPy's."""
+
+    _content_type = "tensor/pt"
+
+    def serialize(self, data: Any) -> bytes:
+        """Returns the file."""
+        if not hasattr(data, "detach"):
+            raise _unreadable(data, "a tensor")
+        return NumpySerializer().serialize(data.detach().numpy())

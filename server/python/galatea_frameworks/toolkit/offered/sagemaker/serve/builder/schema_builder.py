@@ -1,0 +1,55 @@
+"""How a model's bodies are read and written, as the SDK found out from samples and pickled it. Nothing is found out here."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING
+
+from sagemaker.core.deserializers import BaseDeserializer
+from sagemaker.core.serializers import CSVSerializer, JSONSerializer
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class JSONSerializerWrapper(JSONSerializer):
+    """JSON as bytes."""
+
+    def serialize(self, data: Any) -> bytes:
+        """Returns the text as UTF-8."""
+        return super().serialize(data).encode("utf-8")
+
+
+class CSVSerializerWrapper(CSVSerializer):
+    """CSV as bytes."""
+
+    def serialize(self, data: Any) -> bytes:
+        """Returns the text as UTF-8."""
+        return super().serialize(data).encode("utf-8")
+
+
+class DeserializerWrapper(BaseDeserializer):
+    """A deserializer that reads bodies as the type of the sample, whatever type a request names."""
+
+    def __init__(self, deserializer: BaseDeserializer, accept: tuple[str, ...]) -> None:
+        self._deserializer = deserializer
+        self._accept = accept
+
+    def deserialize(self, stream: IO[bytes], content_type: str | None = None) -> Any:
+        """Returns what the body says."""
+        return self._deserializer.deserialize(stream, self._accept[0])
+
+    @property
+    def ACCEPT(self) -> str:
+        """The content type that it reads."""
+        return self._accept[0]
+
+
+class SchemaBuilder:
+    """The serializers and deserializers, and the samples that they were found out from."""
+
+    def __init__(self, *arguments: object, **options: object) -> None:
+        raise NotImplementedError("A SchemaBuilder is made by SageMaker's SDK, where the model is built.")
+
+    def get_input_sample(self) -> object:
+        """Returns the sample."""
+        return self.sample_input

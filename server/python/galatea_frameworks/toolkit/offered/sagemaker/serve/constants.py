@@ -1,0 +1,20 @@
+"""The frameworks that a pickled native model is one of."""
+
+import enum
+
+
+class Framework(enum.Enum):
+    """By the SDK's values, which pickles have."""
+
+    XGBOOST = "XGBoost"
+    LDA = "LDA"
+    PYTORCH = "PyTorch"
+    TENSORFLOW = "TensorFlow"
+    MXNET = "MXNet"
+    CHAINER = "Chainer"
+    SKLEARN = "SKLearn"
+    HUGGINGFACE = "HuggingFace"
+    DJL = "DJL"
+    SPARKML = "SparkML"
+    NTM = "NTM"
+    SMD = "SMD"

@@ -1,0 +1,37 @@
+"""What a user's inference_spec extends."""
+
+from __future__ import annotations
+
+import abc
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class InferenceSpec(abc.ABC):
+    """How a model is loaded and invoked; the other functions may be left out."""
+
+    @abc.abstractmethod
+    def load(self, model_dir: str) -> Any:
+        """Returns the model."""
+
+    @abc.abstractmethod
+    def invoke(self, input_object: Any, model: Any) -> Any:
+        """Returns the model's prediction."""
+
+    def preprocess(self, input_data: Any) -> Any:
+        """Returns what invoke is given; None leaves it as it is."""
+        return None
+
+    def postprocess(self, predictions: Any) -> Any:
+        """Returns what is answered; None leaves it as it is."""
+        return None
+
+    def prepare(self, *arguments: Any, **options: Any) -> Any:
+        """Runs where the model is built, not here."""
+        return None
+
+    def get_model(self) -> Any:
+        """Returns the name of a model of Hugging Face's."""
+        return None
