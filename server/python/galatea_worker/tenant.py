@@ -112,10 +112,10 @@ class Tenancy:
             view.enter(plan["view"], read, [*plan["write"], *devices], plan["scratchBytes"], plan["links"])
         if plan["linksRoot"] is not None:
             own_paths.enter(plan["linksRoot"], plan["links"])
-            self._drop(None)
+            self._drop(None, [])
         _limit(plan["limits"])
         if plan["dropsCapabilities"]:
-            self._drop(plan["user"])
+            self._drop(plan["user"], plan["groups"])
         call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         if plan["landlock"] > 0:
             tcp = plan["tcp"]
@@ -131,12 +131,12 @@ class Tenancy:
             landlock.tenant(plan["landlock"], rules).enter()
         _settle(plan["scratch"])
 
-    def _drop(self, user: int | None) -> None:
-        """All capabilities for good, and the user where one is given."""
+    def _drop(self, user: int | None, groups: list[int]) -> None:
+        """Drops all capabilities for good, and becomes the user where one is given, with these groups beside its own."""
         for capability in range(self._capabilities):
             call("prctl", _PR_CAPBSET_DROP, capability, 0, 0, 0)
         if user is not None:
-            os.setgroups([])
+            os.setgroups(groups)
             os.setresgid(user, user, user)
             os.setresuid(user, user, user)
             # Its own files in /proc would be root's otherwise.

@@ -15,6 +15,15 @@ export interface DataDirectories {
   readonly clients: string;
 }
 
+/** The root, and what a platform makes in it. */
+export function platformDirectories({ frameworks: _searched, ...own }: DataDirectories): readonly string[] {
+  return Object.values(own);
+}
+
+/** Names that Galatea gives to entries of the root; `credentials` also to copies that it keeps aside. */
+export const rootEntries =
+  /^(?:python|frameworks|cache|objects|records|logs|instances|clients|(?:python|script)-packages|credentials(?:\..*)?|platforms|platform\.json(?:\.\d+)?|lost\+found)$/;
+
 /** The file of the platform's own key, made by whoever needs it first. */
 export function credentialsPath({ root }: DataDirectories): string {
   return join(root, "credentials");

@@ -9,6 +9,7 @@ import { endWithNpx } from "./npx-parent.ts";
 import { passedEnvironment } from "./passed-environment.ts";
 import { platformServerLimits } from "./platform/platform-server.ts";
 import { callableUrl, openPlatform } from "./platform/platform.ts";
+import { platformUmask } from "./platform/private-data.ts";
 import { requestMemory } from "./request-memory.ts";
 import { endBySignal, stopSignal } from "./stop-signal.ts";
 import { createTritonLog } from "./serving/triton-log.ts";
@@ -31,6 +32,7 @@ function asGiven(options: UpOptions) {
  * `clock`: that of the platform's services.
  */
 export async function up(options: UpOptions, clock: Clock = systemClock): Promise<number> {
+  process.umask(platformUmask);
   using stop = stopSignal();
   await endWithNpx(process.env, process.ppid, systemClock);
   const startedNs = systemClock.monotonicNs();

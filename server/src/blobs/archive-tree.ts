@@ -1,6 +1,7 @@
 import { createHash, type Hash } from "node:crypto";
-import { chmodSync, closeSync, linkSync, mkdirSync, openSync, realpathSync, symlinkSync } from "node:fs";
+import { chmodSync, closeSync, fchmodSync, linkSync, mkdirSync, openSync, realpathSync, symlinkSync } from "node:fs";
 import { join, posix } from "node:path";
+import { sharedDirectoryMode, sharedFileMode } from "../base/index.ts";
 import { ArchiveError, type ArchiveLimits, type SharedContent, type UnpackedArchive } from "./archive.ts";
 import { SharedFileWriter, writeAll } from "./archive-content.ts";
 import { printable, type TarEntry, type TarSink } from "./archive-tar.ts";
@@ -158,7 +159,9 @@ export class ArchiveTree implements TarSink {
   }
 
   #makeDirectory(path: string): void {
-    mkdirSync(join(this.#options.destination, path));
+    const directory = join(this.#options.destination, path);
+    mkdirSync(directory);
+    chmodSync(directory, sharedDirectoryMode);
     this.#made.set(path, "directory");
     this.#places.push({ path, linkTarget: null });
   }
@@ -177,9 +180,9 @@ export class ArchiveTree implements TarSink {
       this.#file = { path, byteLength, output: { kind: "shared", writer } };
       return;
     }
-    const fd = openSync(target, "wx", executable ? 0o755 : 0o644);
+    const fd = openSync(target, "wx");
     this.#file = { path, byteLength, output: { kind: "own", fd, hash: createHash("sha256") } };
-    if (executable) chmodSync(target, 0o755);
+    fchmodSync(fd, executable ? 0o755 : sharedFileMode);
   }
 
   #symlink(path: string, target: string): void {

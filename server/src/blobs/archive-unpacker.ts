@@ -1,6 +1,7 @@
-import { mkdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { Worker } from "node:worker_threads";
+import { makeSharedDirectory } from "../base/index.ts";
 import { ArchiveError, type ArchiveLimits, type UnpackedArchive } from "./archive.ts";
 import type { FromUnpackThread, ToUnpackThread } from "./archive-worker.ts";
 
@@ -69,7 +70,7 @@ export class ArchiveUnpacker implements AsyncDisposable {
     try {
       if (this.#closed) throw new ArchiveError("io", "the unpacker is closed");
       options.signal.throwIfAborted();
-      await mkdir(destination, { recursive: true });
+      await makeSharedDirectory(destination);
       options.signal.throwIfAborted();
     } catch (error) {
       source.destroy();

@@ -5,9 +5,11 @@ import { hostingMigrations, metricMigrations, MetricRecords, metricRecordsLimits
 import { MinuteSeries } from "../../metrics/index.ts";
 import { lockDirectory } from "../../processes/index.ts";
 import { openDocuments, openRecords, recordsDefaults, type Documents } from "../../records/index.ts";
-import type { DataDirectories } from "../directories.ts";
+import { platformDirectories, type DataDirectories } from "../directories.ts";
+import { checkDataLayout } from "./data-layout.ts";
 import { isPlatformsNamespace } from "./platform-namespaces.ts";
 import { takeOverMetrics } from "./metrics-database.ts";
+import { closeToOthers } from "./private-data.ts";
 
 const seriesLimits = { seriesMax: 100_000, bytesMax: 512 * 2 ** 20 };
 
@@ -24,13 +26,14 @@ export async function openStorage(
   directories: DataDirectories,
   { log, clock }: { readonly log: Logger; readonly clock: Clock },
 ): Promise<PlatformStorage> {
-  const { frameworks: _searched, ...own } = directories;
-  for (const directory of Object.values(own)) await makeDirectory(directory);
+  await checkDataLayout(directories);
+  for (const directory of platformDirectories(directories)) await makeDirectory(directory);
   const lock = lockDirectory(directories.records);
   if (lock === null) {
     throw new Error(`another platform runs over ${directories.root}; stop it, or choose another directory with --data`);
   }
   opening.use(lock);
+  await closeToOthers(directories, log);
   const databases = {
     records: join(directories.records, "galatea.db"),
     metrics: join(directories.records, "metrics.db"),

@@ -22,13 +22,20 @@ import { stopSignal } from "../stop-signal.ts";
 import { createTritonLog, type TritonLog } from "./triton-log.ts";
 import { serverVersion } from "../version.ts";
 
+/** Of instances of the platform, whose data directory keeps other users of the machine out. */
+const containerUmask = 0o022;
+
 /**
  * `galatea serve`, from options to exit code: 0 after a signal, 1 when it could not start or could not stop in time.
  * As in Triton, the listeners open when the initial load has ended, and announce themselves in these words.
  */
 export async function serve(options: ServeOptions): Promise<number> {
   const startedMs = performance.now();
-  if (options.parentPid !== null) endWithParent(options.parentPid);
+  if (options.parentPid !== null) {
+    endWithParent(options.parentPid);
+    // The platform's own would keep tenants' users from packages that are installed for them.
+    process.umask(containerUmask);
+  }
   let plan: ContainerPlan | null = null;
   let frontEnd: ContainerFrontEnd | null = null;
   try {

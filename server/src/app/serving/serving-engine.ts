@@ -237,6 +237,7 @@ function tenantOptions({
     fixedPaths: options.container === null ? [] : fixedPaths(resolve(options.container.mlRoot), opened),
     allMemoryBytesMax: options.memoryBudgetBytes === null ? null : options.memoryBudgetBytes + sharedBytes,
     directory: processDirectory(join(directories.cache, "workers")),
+    dataDirectory: directories.root,
     slicesDirectory: join(directories.cache, "worker-users"),
   };
 }

@@ -20,6 +20,7 @@ const options: TenantOptions = {
   processesMax: 64,
   scratchBytesMax: 500,
   directory: "/own",
+  dataDirectory: null,
   slicesDirectory: "/slices",
 };
 const whole: MachineFacts = {

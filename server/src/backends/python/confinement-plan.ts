@@ -31,6 +31,8 @@ export interface TenantOptions {
   readonly scratchBytesMax: number;
   /** This process's own, to be made: what is below it ends with the backend. */
   readonly directory: string;
+  /** Closed to other users; tenants' users pass through it to what is theirs. Null: nothing that tenants read lies in a closed directory. */
+  readonly dataDirectory: string | null;
   /** Shared by all servers over one data directory: here they divide the users among themselves. */
   readonly slicesDirectory: string;
 }
@@ -78,6 +80,8 @@ export interface TenantParts {
 /** What a tenant's process applies to itself before it runs code of the tenant: read by `galatea_worker/tenant.py`. */
 export interface ConfinementPlan {
   readonly user: number | null;
+  /** Beside the user's own: the group that may pass through the data directory, where there is no view. */
+  readonly groups: readonly number[];
   readonly dropsCapabilities: boolean;
   readonly landlock: number;
   /** The empty directory that the root is made over; null: the machine's files, as far as the rules allow. */
@@ -116,6 +120,7 @@ export function planFor(
   const sharedMemory = !facts.views && user !== null ? ["/dev/shm"] : [];
   return {
     user,
+    groups: facts.views || user === null || options.users === null ? [] : [options.users.first],
     dropsCapabilities: facts.isRoot,
     landlock: facts.landlock,
     view: facts.views ? root : null,

@@ -32,6 +32,7 @@ const tenantOptions = (more: Partial<TenantOptions> = {}): TenantOptions => ({
   processesMax: 64,
   scratchBytesMax: 16 * 2 ** 20,
   directory: join(place, `${basename(place)}-${(count += 1)}`),
+  dataDirectory: null,
   slicesDirectory: join(place, "slices"),
   ...more,
 });

@@ -142,10 +142,12 @@ export class Tenants implements Disposable {
   }
 
   #openUsers(facts: MachineFacts): { users: UserSlice | null; missing: string | null } {
-    const { users: range, slicesDirectory } = this.#options.tenants;
+    const { users: range, slicesDirectory, dataDirectory } = this.#options.tenants;
     const closed = facts.views
       ? undefined
-      : [...facts.environmentPaths, this.#options.workerDirectory].find((path) => closedAncestor(path) !== null);
+      : [...facts.environmentPaths, this.#options.workerDirectory].find(
+          (path) => closedAncestor(path, dataDirectory) !== null,
+        );
     const missing =
       range === null
         ? "--worker-users=none"
@@ -154,7 +156,7 @@ export class Tenants implements Disposable {
           : !facts.usersMapped
             ? `the users ${range.first} and above do not exist here; choose others with --worker-users`
             : closed !== undefined
-              ? `other users may not enter ${closedAncestor(closed)}, where ${closed} lies`
+              ? `other users may not enter ${closedAncestor(closed, dataDirectory)}, where ${closed} lies`
               : null;
     if (range === null || missing !== null) return { users: null, missing };
     const users = UserSlice.open(range, slicesDirectory);
@@ -177,6 +179,7 @@ export class Tenants implements Disposable {
         readPaths: [workerDirectory, ...readPaths],
         modelDirectory: source.modelDirectory,
       });
+      this.#openWays(plan.groups, [...plan.read, plan.scratch, ...facts.environmentPaths]);
       const tenant = { key, plan, groups: groupSet, scratchDirectory, environments: new Set<string>(), workerCount: 0 };
       this.#living.set(key, tenant);
       return tenant;
@@ -190,11 +193,12 @@ export class Tenants implements Disposable {
   }
 
   #takeUser(users: UserSlice, facts: MachineFacts, readPaths: readonly string[]): number {
-    const closed = facts.views ? undefined : readPaths.find((path) => closedAncestor(path) !== null);
+    const { dataDirectory } = this.#options.tenants;
+    const closed = facts.views ? undefined : readPaths.find((path) => closedAncestor(path, dataDirectory) !== null);
     if (closed !== undefined)
       throw new InferenceError(
         "UNAVAILABLE",
-        `a tenant's user may not enter ${closedAncestor(closed)}, where its model ${closed} lies`,
+        `a tenant's user may not enter ${closedAncestor(closed, dataDirectory)}, where its model ${closed} lies`,
       );
     const user = users.take();
     if (user === null) throw new InferenceError("UNAVAILABLE", "every user of --worker-users has a tenant");
@@ -209,6 +213,13 @@ export class Tenants implements Disposable {
     return directory;
   }
 
+  /** Where a tenant has the machine's files, its user passes through the data directory to what its plan names. */
+  #openWays([group]: readonly number[], paths: readonly string[]): void {
+    const { dataDirectory } = this.#options.tenants;
+    if (dataDirectory === null || group === undefined) return;
+    for (const path of paths) openWay(path, { below: dataDirectory, group });
+  }
+
   #environment(tenant: Tenant, own: ConfinementPlan, asked: PythonEnvironment): PythonEnvironment {
     if (asked.directory === null) return asked;
     const { python, workerDirectory } = this.#options;
@@ -218,6 +229,7 @@ export class Tenants implements Disposable {
       cgroups: tenant.plan.cgroups.length > 0 ? tenant.plan.cgroups : (this.#allGroup?.processFiles ?? []),
       read: [...tenant.plan.read, asked.directory],
     };
+    this.#openWays(plan.groups, [asked.directory]);
     const key = `${asked.key} of ${tenant.key}${plan.devices.length > 0 ? ` with ${plan.devices.join()}` : ""}`;
     tenant.environments.add(key);
     const launcher = join(workerDirectory, "galatea_tenant.py");
@@ -264,12 +276,28 @@ export function tenantPaths({ modelDirectory }: ModelSource): readonly string[] 
   return [dirname(modelDirectory), modelDirectory];
 }
 
-/** The innermost directory on the way to `path`, or the path itself, that other users may not enter; null where they may read it. */
-export function closedAncestor(path: string): string | null {
+/**
+ * The innermost directory on the way to `path`, or the path itself, that other users may not enter; null where they may read it. `openWay`
+ * opens those of the data directory.
+ */
+export function closedAncestor(path: string, dataDirectory: string | null): string | null {
   for (let at = path; ; at = dirname(at)) {
     const found = statSync(at, { throwIfNoEntry: false });
-    if (found?.isDirectory() === true && (found.mode & 0o001) === 0) return at;
+    const isClosed = found?.isDirectory() === true && (found.mode & 0o001) === 0;
+    if (isClosed && (dataDirectory === null || !isAtOrBelow(at, dataDirectory))) return at;
     if (at === dirname(at)) return null;
+  }
+}
+
+const isAtOrBelow = (path: string, directory: string) => path === directory || path.startsWith(`${directory}/`);
+
+/** Lets the group pass through the closed directories from `below` to `path`, without listing them; other users stay outside. */
+function openWay(path: string, { below, group }: { readonly below: string; readonly group: number }): void {
+  for (let at = dirname(path); isAtOrBelow(at, below); at = dirname(at)) {
+    const found = statSync(at);
+    if ((found.mode & 0o001) !== 0 || (found.gid === group && (found.mode & 0o010) !== 0)) continue;
+    chownSync(at, -1, group);
+    chmodSync(at, (found.mode & 0o700) | 0o010);
   }
 }
 

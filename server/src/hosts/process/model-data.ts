@@ -1,7 +1,8 @@
 import { createWriteStream } from "node:fs";
-import { mkdir, rm } from "node:fs/promises";
+import { chmod, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { makeSharedDirectory, sharedFileMode } from "../../base/index.ts";
 import { ArchiveError, type ArchiveUnpacker, type ObjectStore } from "../../blobs/index.ts";
 import { isFolderMark, ModelDataError, parseS3Uri, type ContainerDefinition } from "../../hosting/index.ts";
 
@@ -22,7 +23,7 @@ export async function downloadModelData(
   const source = container.ModelDataSource?.S3DataSource;
   const uri = source?.S3Uri ?? container.ModelDataUrl;
   if (uri === undefined) {
-    await mkdir(directory, { recursive: true });
+    await makeSharedDirectory(directory);
     return;
   }
   try {
@@ -89,9 +90,10 @@ async function downloadObject(
   path: string,
   options: { readonly store: ObjectStore; readonly signal: AbortSignal },
 ): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
+  await makeSharedDirectory(dirname(path));
   const { body } = await options.store.get(place.bucket, place.key);
   await pipeline(body, createWriteStream(path, { flags: "wx" }), { signal: options.signal });
+  await chmod(path, sharedFileMode);
 }
 
 function isSafeRelative(path: string): boolean {

@@ -1,6 +1,6 @@
-import { mkdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { openDeadline, unreachable, type Clock, type Logger } from "../../base/index.ts";
+import { makeSharedDirectory, openDeadline, unreachable, type Clock, type Logger } from "../../base/index.ts";
 import type { ArchiveUnpacker, ObjectStore } from "../../blobs/index.ts";
 import type {
   ContainerDefinition,
@@ -91,7 +91,7 @@ export class ProcessPlace implements ContainerPlace, AsyncDisposable {
     signal: AbortSignal,
   ): Promise<void> {
     const { clock } = this.#options;
-    await mkdir(this.#modelsDirectory, { recursive: true });
+    await makeSharedDirectory(this.#modelsDirectory);
     using limit = openDeadline({ clock, afterMs: bringMsMax, signal });
     await this.#download(container, join(this.#mlRoot, "model"), limit.signal);
   }
@@ -99,7 +99,7 @@ export class ProcessPlace implements ContainerPlace, AsyncDisposable {
   async #openMany({ owner }: Extract<ContainerModels, { readonly kind: "many" }>): Promise<void> {
     const { directory, left, unpacker } = this.#options;
     await left.take(owner, directory);
-    await mkdir(this.#modelsDirectory, { recursive: true });
+    await makeSharedDirectory(this.#modelsDirectory);
     await writeOwner(directory, owner);
     unpacker.prepare();
   }

@@ -1,0 +1,101 @@
+/** What other users of the machine read of a platform's data directory: nothing. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { chmodSync, lstatSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { PutObjectCommand } from "@aws-sdk/client-s3";
+import { doing } from "./asking.ts";
+import { hostileArchive } from "./hostile-model.ts";
+import { bucket, createEndpoint, endpointIs, invoke, Platform, prefix } from "./platform.ts";
+import type { Workplace } from "./serving.ts";
+
+const isRoot = process.getuid?.() === 0;
+const othersBits = 0o077;
+const nobody = 65_534;
+const secret = "the-neighbour's-secret";
+const ownDirectories = ["objects", "records", "logs", "instances", "clients", "cache"];
+const archive = hostileArchive(Buffer.alloc(100_000, 7));
+
+/** The way to the data directory is open, so that only its own modes keep others out. */
+const openWay = ({ directory }: Workplace) => Promise.resolve(chmodSync(directory, 0o755));
+
+/** What of the data directory a process of another user of this machine lists or reads; root alone can start one. */
+function readByOthers(data: string): readonly string[] {
+  if (!isRoot) return [];
+  const program =
+    'while read -r path; do if [ -d "$path" ]; then ls "$path"; else head -c 1 "$path"; fi </dev/null >/dev/null 2>&1 && echo "$path"; done; true';
+  // Other entries are links to what all suites share.
+  const real = readdirSync(data).filter((name) => !lstatSync(join(data, name)).isSymbolicLink());
+  const paths = real.flatMap((name) => [join(data, name), ...pathsBelow(join(data, name))]);
+  const { status, stdout, stderr, error } = spawnSync("/bin/sh", ["-c", program], {
+    input: [data, ...paths].map((path) => `${path}\n`).join(""),
+    uid: nobody,
+    gid: nobody,
+    cwd: "/",
+    encoding: "utf8",
+  });
+  assert.equal(status, 0, `${stderr}${String(error)}`);
+  return stdout.split("\n").filter((path) => path !== "");
+}
+
+/** Paths of the data directory itself, and of its own directories and their files, that are open to others by their modes. */
+function openPaths(data: string): readonly string[] {
+  const paths = ["", ...ownDirectories, ...["records", "clients"].flatMap((name) => filesOf(data, name))];
+  return paths.filter((path) => (statSync(join(data, path)).mode & othersBits) !== 0);
+}
+const pathsBelow = (path: string) =>
+  lstatSync(path).isDirectory()
+    ? readdirSync(path, { recursive: true, encoding: "utf8" }).map((name) => join(path, name))
+    : [];
+const filesOf = (data: string, name: string) => readdirSync(join(data, name)).map((file) => join(name, file));
+
+async function openEndpoint(platform: Platform): Promise<void> {
+  await platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: `${prefix}one.tar.gz`, Body: archive }));
+  await createEndpoint(platform, { name: "private", environment: { PASSWORD: secret } });
+  await endpointIs(platform, "private", "InService");
+  assert.match(await invoke(platform, "private", "one.tar.gz", doing("pid")), /\d/);
+}
+
+test("another user of the machine reads nothing of a data directory that the platform made", async () => {
+  await using platform = await Platform.open(openWay);
+  const { data } = platform.place;
+  await openEndpoint(platform);
+  assert.deepEqual(openPaths(data), []);
+  assert.deepEqual(readByOthers(data), []);
+});
+
+test("a start closes what an earlier release left open, and keeps what is not Galatea's", async () => {
+  await using platform = await Platform.open(openWay);
+  const { data } = platform.place;
+  await openEndpoint(platform);
+  await platform.stop();
+  for (const path of ["", ...ownDirectories]) chmodSync(join(data, path), 0o755);
+  for (const path of filesOf(data, "records")) chmodSync(join(data, path), 0o644);
+  if (isRoot) assert.ok(readByOthers(data).includes(join(data, "records", "galatea.db")));
+  await platform.startAgain();
+  assert.deepEqual(openPaths(data), []);
+  assert.deepEqual(readByOthers(data), []);
+  await endpointIs(platform, "private", "InService");
+  assert.match(await invoke(platform, "private", "one.tar.gz", doing("pid")), /\d/);
+});
+
+test("a root that holds what is not Galatea's is left as it is, and the log says so", async () => {
+  await using platform = await Platform.open(async (place) => {
+    await openWay(place);
+    mkdirSync(join(place.data, "records"));
+    writeFileSync(join(place.data, "notes.txt"), "everybody's");
+    chmodSync(place.data, 0o755);
+  });
+  const { data } = platform.place;
+  assert.equal(lstatSync(data).mode & 0o777, 0o755);
+  assert.deepEqual(
+    openPaths(data).filter((path) => path !== ""),
+    [],
+  );
+  if (isRoot) assert.deepEqual(readByOthers(data).toSorted(), [data, join(data, "notes.txt")]);
+  assert.match(
+    platform.log(),
+    /other users of this machine may enter .* it holds 'notes\.txt', which is not Galatea's/,
+  );
+});

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { dataDirectories } from "../directories.ts";
+import { checkDataLayout } from "./data-layout.ts";
+
+const place = mkdtempSync(join(tmpdir(), "galatea-layout-"));
+after(() => rmSync(place, { recursive: true, force: true }));
+
+const makers = {
+  directory: (path: string) => mkdirSync(path),
+  file: (path: string) => writeFileSync(path, ""),
+  fifo: (path: string) => execFileSync("mkfifo", [path]),
+  link: (path: string) => symlinkSync("/nowhere", path),
+};
+/** A data directory in which one path is what the maker makes. */
+function dataWith(path: string, maker: keyof typeof makers): string {
+  const root = mkdtempSync(join(place, "data-"));
+  mkdirSync(dirname(join(root, path)), { recursive: true });
+  makers[maker](join(root, path));
+  return root;
+}
+
+const cases = [
+  ["records/galatea.db", "directory", "a directory, and Galatea keeps a file there"],
+  ["records/galatea.db", "fifo", "neither a file nor a directory, and Galatea keeps a file there"],
+  ["records/galatea.db.journal", "directory", "a directory, and Galatea keeps a file there"],
+  ["records/metrics.db", "directory", "a directory, and Galatea keeps a file there"],
+  ["records/lock", "directory", "a directory, and Galatea keeps a file there"],
+  ["objects/tmp", "file", "a file, and Galatea keeps a directory there"],
+  ["objects/buckets", "file", "a file, and Galatea keeps a directory there"],
+  ["objects", "file", "a file, and Galatea keeps a directory there"],
+  ["logs", "link", "neither a file nor a directory, and Galatea keeps a directory there"],
+  ["credentials", "directory", "a directory, and Galatea keeps a file there"],
+] as const;
+
+for (const [path, maker, found] of cases) {
+  test(`a start over a data directory whose ${path} is a ${maker} is refused with what to do`, async () => {
+    const root = dataWith(path, maker);
+    await assert.rejects(checkDataLayout(dataDirectories(root, {})), {
+      message: `'${join(root, path)}' is ${found}: move it away, or choose another directory with --data`,
+    });
+  });
+}
+
+test("galatea up says so in one line and ends with 1", () => {
+  const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
+  const root = dataWith("records/galatea.db", "directory");
+  const { status, stderr } = spawnSync(process.execPath, [main, "up", "--port", "0", "--data", root], {
+    encoding: "utf8",
+  });
+  assert.equal(status, 1);
+  const path = join(root, "records/galatea.db");
+  const sentence = `galatea up: '${path}' is a directory, and Galatea keeps a file there: move it away, or choose another directory with --data`;
+  assert.equal(stderr.trim().split("\n").at(-1), sentence);
+});
+
+test("a new data directory, and one whose directories are links, are taken", async () => {
+  await checkDataLayout(dataDirectories(join(place, "new"), {}));
+  const root = mkdtempSync(join(place, "data-"));
+  symlinkSync(place, join(root, "frameworks"));
+  await checkDataLayout(dataDirectories(root, {}));
+});

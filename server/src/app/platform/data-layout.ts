@@ -1,0 +1,46 @@
+import { lstat, readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { credentialsPath, platformDirectories, type DataDirectories } from "../directories.ts";
+
+type Kind = "a file" | "a directory" | "neither a file nor a directory";
+
+const recordFile = /^(?:galatea|metrics)\.db|^lock$/;
+
+/**
+ * Rejects with one sentence where a path of the data directory is not what the platform makes there, such as a directory where the
+ * database lies. Without this a start ends with an error of SQLite or of the file system that names neither path nor remedy, and a
+ * FIFO holds it for ever.
+ */
+export async function checkDataLayout(directories: DataDirectories): Promise<void> {
+  const { objects, records } = directories;
+  for (const path of [...platformDirectories(directories), join(objects, "tmp"), join(objects, "buckets")])
+    await checkKind(path, "a directory");
+  await checkKind(credentialsPath(directories), "a file");
+  const found = await readdir(records).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
+  for (const name of found.filter((each) => recordFile.test(each))) await checkKind(join(records, name), "a file");
+}
+
+async function checkKind(path: string, expected: Kind): Promise<void> {
+  const kind = await kindOf(path);
+  if (kind === null || kind === expected) return;
+  throw new Error(
+    `'${path}' is ${kind}, and Galatea keeps ${expected} there: move it away, or choose another directory with --data`,
+  );
+}
+
+/** Null where nothing lies there; links are followed. */
+async function kindOf(path: string): Promise<Kind | null> {
+  try {
+    const found = await stat(path);
+    if (found.isFile()) return "a file";
+    return found.isDirectory() ? "a directory" : "neither a file nor a directory";
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // What lies above is checked before, and a link to nothing cannot be written through.
+    if (code !== "ENOENT") throw error;
+    return (await lstat(path).catch(() => null)) === null ? null : "neither a file nor a directory";
+  }
+}

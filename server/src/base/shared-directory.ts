@@ -1,0 +1,19 @@
+import { chmod, mkdir } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+
+/** The mode of a directory that every user may list and enter, and only its owner may change. */
+export const sharedDirectoryMode = 0o755;
+/** The mode of a file that every user may read. */
+export const sharedFileMode = 0o644;
+
+/**
+ * Makes a directory, and those above it that are missing, with `sharedDirectoryMode` whatever the process's umask is. Tenants' users
+ * read a model's files; the platform's umask would take that from them.
+ */
+export async function makeSharedDirectory(path: string): Promise<void> {
+  const first = await mkdir(path, { recursive: true });
+  if (first === undefined) return;
+  for (let made = resolve(path); made.length >= first.length; made = dirname(made)) {
+    await chmod(made, sharedDirectoryMode);
+  }
+}
