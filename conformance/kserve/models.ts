@@ -98,6 +98,7 @@ export const models = {
   ),
   evaluates: python("evaluates.py", { inputs: [["CODE", "STRING", [1]]], outputs: [["OUT", "STRING", [1]]] }),
   sends: python("sends.py", { inputs: [["KIND", "INT32", [1]]], outputs: [["OUT", "INT32", [1]]] }),
+  sends_async: python("sends_async.py", { inputs: [["KIND", "INT32", [1]]], outputs: [["OUT", "INT32", [1]]] }),
   streams: python("streams.py", streams()),
   streams_batch: python("streams.py", {
     ...streams("dynamic_batching { max_queue_delay_microseconds: 300000 preferred_batch_size: [2] }"),

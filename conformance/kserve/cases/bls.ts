@@ -130,6 +130,7 @@ export const bls: readonly Case[] = [
     'r = await asked("nowhere", pair, []).async_exec(); out = shown(r)',
     `r = asked("add_sub", pair, ${sum}).exec(); out = shown(r)`,
     'r = await asked("streams", code("sender.send(answer(1)); sender.send(answer(2), FINAL)"), ["OUT"]).async_exec(decoupled=True); out = [shown(each) for each in r]',
+    'import time; t = time.monotonic(); r = await asked("streams", code("time.sleep(0.3); sender.send(answer(1), FINAL)"), ["OUT"]).async_exec(decoupled=True); out = [time.monotonic() - t > 0.2] + [shown(each) for each in r]',
     `r = asked("add_sub", pair, ${sum}).async_exec(); out = (inspect.isawaitable(r), shown(await r))`,
     `out = sorted([shown(await each)["OUTPUT0"][0] for each in asyncio.as_completed([asked("add_sub", {"INPUT0": np.full(4, i, np.float32), "INPUT1": pair["INPUT1"]}, ${sum}).async_exec() for i in range(5)])])`,
   ].map(awaits),

@@ -31,6 +31,12 @@ const sends = (what: string, kind: number, difference?: Difference): Case => {
   };
 };
 
+const sendsInTask = (what: string, kind: number): Case => ({
+  name: `response sender of a task, after an asynchronous execute has returned: ${what}`,
+  fixture: "main",
+  steps: [infer("sends_async", { inputs: [input("KIND", "INT32", [1], [kind])] }, "error")],
+});
+
 const bytes = "pb_utils.serialize_byte_tensor";
 const array = "np.array([b'a', b'bc'], dtype=object)";
 
@@ -111,4 +117,7 @@ export const pythonInterface: readonly Case[] = [
   sends("from a thread, after execute has returned", 10),
   sends("a second response", 11, { row: "second-response", status: 200, includes: ['"data":[21]'], notAsked: true }),
   sends("cancelled", 12),
+  sendsInTask("made by the task", 0),
+  sendsInTask("made before", 1),
+  sendsInTask("beside a list with None", 2),
 ];

@@ -28,21 +28,19 @@ class AwaitedCalls:
     async def exec(
         self, request: InferenceRequest, execution_id: int | None, is_stream: bool
     ) -> InferenceResponse | ResponseIterator:
-        """The response, or the iterator over the answers of a decoupled model."""
+        """The response, or the iterator over the responses of a decoupled model when the first is there, as in Triton."""
         loop = asyncio.get_running_loop()
         call = new_call(execution_id, is_stream)
         self._enter(loop)
         try:
             await self._begin(call, loop)
             self._calls.send(call, request)
-            if is_stream:
-                return ResponseIterator(self._calls, call)
             try:
                 await self._answer(call, loop)
             except BaseException:
                 self._calls.drop(call)
                 raise
-            return self._calls.take(call)
+            return ResponseIterator(self._calls, call) if is_stream else self._calls.take(call)
         finally:
             self._leave(loop)
 
@@ -60,11 +58,20 @@ class AwaitedCalls:
                     self._calls.waits_no_more(tell)
                 raise
 
+    async def answer(self, call: _Call) -> None:
+        """Waits until `take` has a response of the call, or its end, at once."""
+        loop = asyncio.get_running_loop()
+        self._enter(loop)
+        try:
+            await self._answer(call, loop)
+        finally:
+            self._leave(loop)
+
     async def _answer(self, call: _Call, loop: asyncio.AbstractEventLoop) -> None:
         there, tell = _signal(loop)
         with self._turns.changed:
             call.done = tell
-            if call.answers:
+            if call.answers or call.is_last_there:
                 return
         await there
 

@@ -6,16 +6,26 @@ from typing import TYPE_CHECKING
 
 from .failures import Refused, failed_message, report
 from .objects import InferenceResponse, TritonError
+from .response_sender import Reply
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from .channel import Channel
     from .objects import InferenceRequest
 
 
-def returned(requests: list[InferenceRequest], result: Any) -> list[InferenceResponse]:
-    """What `execute` returned, one response for each request. Raises Refused in Triton's words where it is anything else."""
+_NONE_LATE = ()
+
+
+def returned(requests: list[InferenceRequest], result: Any) -> tuple[list[InferenceResponse | None], Sequence[Reply]]:
+    """A response for each request: the one that was sent, or that `execute` returned; None where it may be sent later, and those replies.
+
+    Raises Refused in Triton's words for what `execute` may not return.
+    """
+    if result is None:
+        result = [None] * len(requests)
     if not isinstance(result, list):
         raise Refused("Expected a list in the execute return, found type '%s'." % type(result))
     if len(result) != len(requests):
@@ -23,40 +33,46 @@ def returned(requests: list[InferenceRequest], result: Any) -> list[InferenceRes
             "Number of InferenceResponse objects do not match the number of InferenceRequest objects. "
             "InferenceRequest(s) size is:%d, and InferenceResponse(s) size is:%d\n" % (len(requests), len(result))
         )
+    is_whole = True
     for request, response in zip(requests, result):
-        if type(response) is InferenceResponse:
+        if type(response) is InferenceResponse and request._reply is None:
             continue
-        if not isinstance(response, InferenceResponse) and not (response is None and request._reply is not None):
+        if response is not None and not isinstance(response, InferenceResponse):
             raise Refused(
                 "Expected an 'InferenceResponse' object in the execute function return list, found type '%s'."
                 % type(response)
             )
-    return result
+        is_whole = False
+    if is_whole:
+        return result, _NONE_LATE
+    responses = [_settled(*both) for both in zip(requests, result)]
+    return responses, [request._reply for request, response in zip(requests, responses) if response is None]
 
 
-def sent_or_returned(requests: list[InferenceRequest], result: Any) -> list[InferenceResponse]:
-    """The responses of a batch some of whose requests have senders: what was sent, or is going to be, else what was returned."""
-    result = returned(requests, [None] * len(requests) if result is None else result)
-    responses = []
-    for request, one in zip(requests, result):
-        reply = request._reply
-        response = (reply and (reply.response or one or reply.wait())) or one
-        if response is None:
-            response = InferenceResponse(
-                error=TritonError("The response sender went away without having sent a response.")
-            )
-        responses.append(response)
-    return responses
+def _settled(request: InferenceRequest, response: InferenceResponse | None) -> InferenceResponse | None:
+    if request._reply is None:
+        if response is not None:
+            return response
+        request._reply = Reply(request)
+    return request._reply.settle(response)
+
+
+def close(replies: Sequence[Reply], message: str) -> None:
+    """The whole batch has failed: nothing can be sent any more."""
+    for reply in replies:
+        reply.settle(InferenceResponse(error=TritonError(message)))
 
 
 def sent_before(
     requests: list[InferenceRequest], error: BaseException, instance_name: str, channel: Channel
-) -> list[InferenceResponse]:
+) -> tuple[list[InferenceResponse], Sequence[Reply]]:
     """Of a batch whose `execute` raised: what had been sent, and the error for the other requests. Raises it where nothing had been."""
-    sent = [request._reply and request._reply.response for request in requests]
-    if not any(sent):
+    if all(request._reply is None for request in requests):
         raise error
     message = failed_message(instance_name, error)
-    report(channel, message, [request.request_id() for request in requests])
     failed = InferenceResponse(error=TritonError(message))
-    return [response or failed for response in sent]
+    responses = [failed if request._reply is None else request._reply.settle(failed) for request in requests]
+    if all(response is failed for response in responses):
+        raise error
+    report(channel, message, [request.request_id() for request in requests])
+    return responses, _NONE_LATE

@@ -422,11 +422,29 @@ class ResponseIterator:
         return self
 
     def __next__(self) -> InferenceResponse:
-        """The next response, waited for. Raises StopIteration behind the last."""
-        response = self._calls.take(self._call)
+        """The next response, waited for. Raises StopIteration behind the last. In a coroutine `async for` does not block the event loop."""
+        response = self._take()
         if response is None:
             raise StopIteration
-        self._untold = self._calls.taken(self._call, self._untold + 1)
+        return response
+
+    def __aiter__(self) -> ResponseIterator:
+        return self
+
+    async def __anext__(self) -> InferenceResponse:
+        """The same, awaited. Raises StopAsyncIteration."""
+        from .current_worker import awaited_calls
+
+        await awaited_calls().answer(self._call)
+        response = self._take()
+        if response is None:
+            raise StopAsyncIteration
+        return response
+
+    def _take(self) -> InferenceResponse | None:
+        response = self._calls.take(self._call)
+        if response is not None:
+            self._untold = self._calls.taken(self._call, self._untold + 1)
         return response
 
     def cancel(self) -> None:

@@ -9,7 +9,8 @@ import time
 from typing import TYPE_CHECKING
 
 from . import failures, wire
-from .objects import TritonModelException, check_limit
+from .objects import TritonModelException
+from .response_frames import ResponseFrames
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 _now = time.perf_counter_ns
 _CLOSED = "Unable to send response. Response sender has been closed."
 _DROPPED = "The response sender went away without having sent the final flag."
-_ASK_ID_MAX = 0x3FFFFFFF
 
 
 class _State:
@@ -65,35 +65,14 @@ class Answers:
         return self._service.is_gone(self._state)
 
 
-class _Request:
-    """What `Outputs` has to know of a request."""
-
-    __slots__ = ("_requested",)
-
-    def __init__(self, requested: Sequence[str]) -> None:
-        self._requested = requested
-
-
-class _Ask:
-    """One response's wish for space in the arena."""
-
-    __slots__ = ("execution_id", "ask_id", "granted")
-
-    def __init__(self, execution_id: int) -> None:
-        self.execution_id = execution_id
-        self.ask_id = 0
-        self.granted = None
-
-
 class DecoupledService:
     """Takes over from the worker when its model is initialized."""
 
-    def __init__(self, worker: Worker, output_names: tuple[str, ...], answers_max: int) -> None:
+    def __init__(self, worker: Worker, answers_max: int) -> None:
         self._worker = worker
         self._channel = worker.channel
         self.turns = self._turns = worker.turns_with(self._dispatch)
-        self._outputs = worker.outputs_of(self._ask_space)
-        self._output_names = output_names
+        self._frames = ResponseFrames(worker, self._turns)
         self._answers_max = answers_max
         # Frames of the main thread, in order.
         self._waiting = collections.deque()
@@ -101,13 +80,10 @@ class DecoupledService:
         self._not_begun = {}
         # By execution and place.
         self._open = {}
-        self._asks = {}
-        self._last_ask = 0
-        self._loop = None
-        # The thread that calls `execute`, and the execution that it is in; those of coroutines.
+        # The thread that calls `execute`, and the execution that it is in.
         self._main = threading.get_ident()
         self._executing = None
-        self._of_coroutine = None
+        self._coroutines = None
 
     def run(self) -> None:
         """Serves frames. Returns when the server is gone or asked for the end."""
@@ -132,9 +108,7 @@ class DecoupledService:
             if state is not None:
                 state.credit += count
         elif kind == wire.SPACE:
-            ask = self._asks.pop(extra >> 1, None)
-            if ask is not None:
-                ask.granted = wire.decode_space(frame)
+            self._frames.granted(frame)
         elif kind == wire.CANCEL:
             state = self._open.get((frame_id, extra))
             if state is not None:
@@ -215,7 +189,7 @@ class DecoupledService:
         frame = None
         if response is not None and self._takes_credit(state):
             try:
-                frame = self._frame(state, response, is_final)
+                frame = self._frames.frame((state.execution_id, state.place), state.requested, response, is_final)
             except BaseException:
                 with self._turns.changed:
                     state.credit += 1
@@ -229,15 +203,6 @@ class DecoupledService:
                 self._close(state)
             if frame is not None:
                 self._channel.send(frame)
-
-    def _frame(self, state: _State, response: InferenceResponse, is_final: bool) -> bytes:
-        ask = _Ask(state.execution_id)
-        request = _Request(state.requested)
-        answer = self._outputs.answers(ask, (request,), (response,), [], ())[0]
-        frame = wire.encode_response(state.execution_id, state.place, is_final, answer, ask.ask_id)
-        what = "Unable to send response. Its parameters and small tensors have %d bytes"
-        check_limit(what, len(frame), wire.RESPONSE_FRAME_BYTES_MAX)
-        return frame
 
     def _takes_credit(self, state: _State) -> bool:
         """Whether the answer is to be sent: the answers of a request whose client has gone are dropped."""
@@ -265,7 +230,7 @@ class DecoupledService:
         """The execution that the calling code belongs to; None for a thread of the model's."""
         if threading.get_ident() == self._main:
             return self._executing
-        return None if self._of_coroutine is None else self._of_coroutine.get()
+        return None if self._coroutines is None else self._coroutines.execution()
 
     def is_gone(self, state: _State) -> bool:
         """Whether nobody waits for the request's answers any more."""
@@ -278,45 +243,27 @@ class DecoupledService:
         state = self._open.get((execution_id, place))
         return state is not None and state.is_gone
 
-    def _ask_space(self, ask: _Ask, sizes: list[int]) -> list[wire.Block]:
-        """Blocks for the outputs of one response, [(lent_id, offset, size)]."""
-        with self._turns.changed:
-            self._last_ask = self._last_ask % _ASK_ID_MAX + 1
-            ask.ask_id = self._last_ask
-            self._asks[ask.ask_id] = ask
-        self._channel.send(wire.encode_ask(ask.execution_id, sizes, ask.ask_id))
-        self._turns.wait(lambda: ask.granted is not None)
-        if ask.granted is None:
-            raise TritonModelException("Unable to send response. The server is gone.")
-        blocks, reason = ask.granted
-        if blocks is None:
-            ask.ask_id = 0
-            raise TritonModelException(reason)
-        return blocks
-
     # Coroutines.
 
     def _start(self, coroutine: Coroutine[Any, Any, Any], execution_id: int, request_ids: list[str]) -> None:
-        """Runs an asynchronous `execute` on a loop of its own thread; the instance is free for the next meanwhile."""
-        import asyncio
-        import contextvars
+        """Runs an asynchronous `execute`; the instance is free for the next meanwhile."""
+        if self._coroutines is None:
+            from .coroutine_loop import CoroutineLoop
 
-        if self._loop is None:
-            self._of_coroutine = contextvars.ContextVar("execution", default=None)
-            self._loop = asyncio.new_event_loop()
-            threading.Thread(target=self._loop.run_forever, daemon=True).start()
+            self._coroutines = CoroutineLoop()
 
-        async def awaited() -> None:
-            self._of_coroutine.set(execution_id)
+        def done(result: Any, error: BaseException | None) -> None:
             try:
-                self._check(await coroutine)
-            except BaseException as error:  # noqa: BLE001 - whatever it raises ends what it has not answered
-                message = failures.failed_message(self._worker.instance_name, error)
-                error.__traceback__ = None
+                if error is not None:
+                    raise error
+                self._check(result)
+            except BaseException as raised:  # noqa: BLE001 - whatever it raises ends what it has not answered
+                message = failures.failed_message(self._worker.instance_name, raised)
+                raised.__traceback__ = None
                 failures.report(self._channel, message, request_ids)
                 self._fail(execution_id, len(request_ids), message)
 
-        asyncio.run_coroutine_threadsafe(awaited(), self._loop)
+        self._coroutines.start(coroutine, execution_id, done)
 
     def _fail(self, execution_id: int, count: int, message: str) -> None:
         """Ends what is still open of an execution with an error."""

@@ -59,9 +59,10 @@ def failed_message(instance_name: str, error: BaseException) -> str:
 
 
 def report(channel: Channel, message: str, request_ids: Iterable[str]) -> None:
-    """Has the server log an execution that failed, where no RESULT says so."""
+    """Has the server log an execution that failed, where no RESULT says so. From any thread, at any point of its code."""
     request = ",".join(one for one in request_ids if one)[:TEXT_CHARACTERS_MAX]
-    channel.send(wire.frame(wire.RAISED, json.dumps({"message": message, "request": request}).encode("utf-8")))
+    data = json.dumps({"message": message, "request": request}).encode("utf-8")
+    channel.send_whenever(wire.frame(wire.RAISED, data))
 
 
 def _described(error: BaseException) -> str:

@@ -264,8 +264,8 @@ class InferenceRequest:
         if self._answers is not None:
             return DecoupledResponseSender(self._answers)
         if self._reply is None:
-            self._reply = Reply()
-        return InferenceResponseSender(self)
+            self._reply = Reply(self)
+        return InferenceResponseSender(self._reply)
 
     def set_release_flags(self, _flags: int) -> NoReturn:
         """Rescheduling is not built."""

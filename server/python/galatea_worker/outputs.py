@@ -43,11 +43,11 @@ class Outputs:
         self,
         execution_id: Any,
         requests: Sequence[Any],
-        responses: Sequence[InferenceResponse],
+        responses: Sequence[InferenceResponse | None],
         spaces: list[wire.Block],
         lent: Sequence[Lent],
     ) -> list[wire.Answer]:
-        """One answer per response. `spaces` may be written to; a tensor that lies in one of the blocks `lent` stays there.
+        """One answer per response, None being one that comes later. `spaces` may be written to; a tensor in one of the blocks `lent` stays there.
 
         Not before `settled` looked at them may they be sent.
         """
@@ -56,6 +56,9 @@ class Outputs:
         waiting = []
         output_count = parameter_count = 0
         for request, response in zip(requests, responses):
+            if response is None:
+                answers.append(wire.LATER)
+                continue
             error = response._error
             if error is not None:
                 answers.append(("error", error._code, error._message[:65536]))

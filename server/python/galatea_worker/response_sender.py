@@ -1,4 +1,4 @@
-"""A request's one response, sent in the middle of `execute` or from a thread of the model's, in place of being returned."""
+"""A request's one response, sent in the middle of `execute`, from a thread or from a task of the model's, in place of being returned."""
 
 from __future__ import annotations
 
@@ -9,69 +9,101 @@ from .objects import InferenceResponse, TritonModelException
 
 if TYPE_CHECKING:
     from .decoupled import Answers
+    from .late_responses import LateResponses
     from .objects import InferenceRequest
 
 
 FLAG_FINAL = 1
+# Stands for a response that the server has.
+_PASSED_ON = object()
 
 
 class Reply:
-    """What was sent for one request; its senders and the worker share it."""
+    """The one response to a request, and who takes it: the worker, until `execute` has returned without it; from then on LateResponses.
 
-    __slots__ = ("changed", "closed", "response", "senders")
+    Held by the request and its senders: when the last of them is gone, nobody can send any more.
+    """
 
-    def __init__(self) -> None:
-        self.changed = threading.Condition()
-        self.response = None
-        self.closed = False
-        self.senders = 0
+    __slots__ = ("place", "request_id", "requested", "has_sender", "_lock", "_response", "_is_closed", "_late")
 
-    def wait(self) -> InferenceResponse | None:
-        """Until there is a response, or nobody is left to send one; the response or None."""
-        with self.changed:
-            self.changed.wait_for(lambda: self.response is not None or self.senders == 0)
-            return self.response
+    def __init__(self, request: InferenceRequest) -> None:
+        self.place = request._place
+        self.request_id = request.request_id()
+        self.requested = request._requested
+        self.has_sender = False
+        self._lock = threading.Lock()
+        self._response = None
+        self._is_closed = False
+        self._late = None
+
+    def __del__(self) -> None:
+        # At any point of any thread's code.
+        if self._late is not None and self._response is None:
+            self._late.dropped(self)
+
+    def send(self, response: InferenceResponse | None, is_final: bool) -> None:
+        """See InferenceResponseSender.send."""
+        with self._lock:
+            if self._is_closed:
+                raise TritonModelException("Unable to send response. Response sender has been closed.")
+            if response is None and self._response is None:
+                raise TritonModelException(
+                    "Unable to send response. Non-decoupled model cannot send complete final before sending a response."
+                )
+            if response is not None and self._response is not None:
+                raise TritonModelException(
+                    "Unable to send response. Non-decoupled model cannot send more than one response."
+                )
+            late = self._late
+            if response is not None:
+                self._response = response.taken() if late is None else _PASSED_ON
+            self._is_closed = is_final
+        if response is None or late is None:
+            return
+        try:
+            late.send(self, response)
+        except BaseException:
+            with self._lock:
+                self._response = None
+                self._is_closed = False
+            raise
+
+    def settle(self, response: InferenceResponse | None) -> InferenceResponse | None:
+        """What was sent, else `response`, which takes the place of sending one; None where both are missing."""
+        with self._lock:
+            if self._response is None:
+                self._response = response
+            return self._response
+
+    def hand_over(self, late: LateResponses) -> InferenceResponse | None:
+        """Whatever is sent from now on goes there; what was sent since `settle` is returned."""
+        with self._lock:
+            self._late = late
+            response = self._response
+            if response is not None:
+                self._response = _PASSED_ON
+            return response
 
 
 class InferenceResponseSender:
     """Made by `request.get_response_sender()`. A model that is not decoupled sends one response to a request."""
 
-    __slots__ = ("_request", "__weakref__")
+    __slots__ = ("_reply", "__weakref__")
 
-    def __init__(self, request: InferenceRequest) -> None:
-        self._request = request
-        with request._reply.changed:
-            request._reply.senders += 1
-
-    def __del__(self) -> None:
-        reply = self._request._reply
-        with reply.changed:
-            reply.senders -= 1
-            reply.changed.notify_all()
+    def __init__(self, reply: Reply) -> None:
+        self._reply = reply
+        reply.has_sender = True
 
     def send(self, response: InferenceResponse | None = None, flags: int = 0) -> None:
         """Sends the response as it is now. Raises TritonModelException for what a model that is not decoupled cannot send."""
         _check_sent(response, flags)
-        reply = self._request._reply
-        with reply.changed:
-            if reply.closed:
-                raise TritonModelException("Unable to send response. Response sender has been closed.")
-            if response is None and reply.response is None:
-                raise TritonModelException(
-                    "Unable to send response. Non-decoupled model cannot send complete final before sending a response."
-                )
-            if response is not None and reply.response is not None:
-                raise TritonModelException(
-                    "Unable to send response. Non-decoupled model cannot send more than one response."
-                )
-            reply.closed = flags == FLAG_FINAL
-            if response is not None:
-                reply.response = response.taken()
-            reply.changed.notify_all()
+        self._reply.send(response, flags == FLAG_FINAL)
 
     def is_cancelled(self) -> bool:
         """Whether the request's client has gone away."""
-        return self._request.is_cancelled()
+        from .current_worker import is_given_up
+
+        return is_given_up(*self._reply.place)
 
 
 class DecoupledResponseSender(InferenceResponseSender):
@@ -81,9 +113,6 @@ class DecoupledResponseSender(InferenceResponseSender):
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
-
-    def __del__(self) -> None:
-        pass
 
     def send(self, response: InferenceResponse | None = None, flags: int = 0) -> None:
         """Sends the response as it is now, waiting while the client has not taken those before it."""

@@ -11,7 +11,6 @@ from .failures import Refused
 from .model_config import ModelConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
     from typing import Any
 
 _ERROR = 2
@@ -30,7 +29,6 @@ class UserModel:
     def __init__(self, body: dict[str, Any]) -> None:
         self._known_modules = len(sys.modules)
         self._object = None
-        self._loop = None
         _heed_python_path()
         for path in body["path"]:
             sys.path.append(path)
@@ -73,15 +71,6 @@ class UserModel:
     def imported(self) -> list[str]:
         """The environment's own modules that it has imported."""
         return model_import.environment_modules(self._known_modules)
-
-    def result_of(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """What an asynchronous `execute` returns, on the one loop of the model."""
-        if self._loop is None:
-            import asyncio
-
-            self._loop = asyncio.new_event_loop()
-            asyncio.set_event_loop(self._loop)
-        return self._loop.run_until_complete(coroutine)
 
     def finalize(self) -> None:
         """Its end. What it raises is logged only, as Triton does."""

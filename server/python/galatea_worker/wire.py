@@ -205,6 +205,10 @@ def _decode_request(view: memoryview, at: int, request: WireRequest) -> int:
     return at
 
 
+# In RESULT, of a model that is not decoupled: the response is sent by itself.
+LATER = ("later", 0, "")
+
+
 def encode_result(
     execution_id: int, released: Sequence[int], responses: Sequence[Answer], durations: tuple[int, int, int]
 ) -> bytes:
@@ -222,7 +226,7 @@ def encode_response(execution_id: int, place: int, is_final: bool, response: Ans
 def _encode_responses(
     head: tuple[int, int, int], released: Sequence[int], responses: Sequence[Answer], rest: tuple[int, ...]
 ) -> bytes:
-    """A frame of responses. `responses`: ("error", code, text) or ("outputs", parameters_text, [(name_index, datatype, shape, place, offset, data)]).
+    """Responses, each LATER, ("error", code, text) or ("outputs", parameters_text, [(name_index, datatype, shape, place, offset, data)]).
 
     `data` is the bytes of an inline tensor, else the size of what lies at `offset` of the block `place`.
     """
@@ -236,8 +240,8 @@ def _encode_responses(
     inline = []
     inline_at = 0
     for status, first, second in responses:
-        if status == "error":
-            packed = _response_with_text(1, first, second)
+        if status != "outputs":
+            packed = _response_with_text(1 if status == "error" else 2, first, second)
             outputs = ()
         else:
             outputs = second

@@ -28,13 +28,14 @@ from .objects import TritonModelException, check_limit
 from .user_model import UserModel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine, Sequence
     from typing import Any
 
     from .arena import Lent
     from .awaited_calls import AwaitedCalls
     from .calls import Calls
     from .objects import InferenceRequest, InferenceResponse
+    from .response_sender import Reply
     from .thread_pools import Pools
 
 
@@ -69,8 +70,11 @@ class Worker:
         # Whether the main thread holds the channel's `reading`.
         self._reads_alone = True
         self._making_calls = threading.Lock()
-        # Of a model that is decoupled: who serves it once it is initialized.
+        # Of a model that is decoupled: who serves it once it is initialized. Of one that is not: its responses after `execute` has returned.
         self._decoupled = None
+        self._late = None
+        self._coroutines = None
+        self._main = threading.get_ident()
         self._input_names = ()
         self._output_names = ()
         self._outputs = None
@@ -146,9 +150,11 @@ class Worker:
 
     def _dispatch(self, frame: memoryview) -> None:
         """A frame that came to whoever read; `changed` is held."""
-        _, kind, _, frame_id, _ = wire.HEADER.unpack_from(frame, 0)
+        _, kind, _, frame_id, extra = wire.HEADER.unpack_from(frame, 0)
         if kind in wire.OF_CALLS:
             self.dispatch_call(frame, kind, frame_id)
+        elif self._late is not None and self._late.takes(frame, kind, frame_id, extra):
+            return
         elif kind == wire.SPACE:
             self._space = wire.decode_space(frame)
         else:
@@ -222,7 +228,12 @@ class Worker:
 
     def calling_execution(self) -> int | None:
         """The execution that the calling code belongs to: threads of a model that answers in order belong to what it executes."""
-        return self._executing if self._decoupled is None else self._decoupled.calling_execution()
+        if self._decoupled is not None:
+            return self._decoupled.calling_execution()
+        of_coroutine = None if self._coroutines is None else self._coroutines.execution()
+        if of_coroutine is not None:
+            return of_coroutine
+        return self._executing if self._late is None or threading.get_ident() == self._main else None
 
     # Lifecycle.
 
@@ -267,7 +278,7 @@ class Worker:
         if body["decoupled"]:
             from .decoupled import DecoupledService
 
-            self._decoupled = DecoupledService(self, self._output_names, body["answersMax"])
+            self._decoupled = DecoupledService(self, body["answersMax"])
         # What loading made lives as long as the model: the collector need not walk it again, nor dirty its pages.
         gc.collect()
         gc.freeze()
@@ -314,9 +325,10 @@ class Worker:
         if self._turns is not None:
             self._stop_reading()
         responses = data = None
+        late = ()
         status = wire.STATUS_BATCH_FAILED
         try:
-            responses = self._call(requests)
+            responses, late = self._call(requests)
         except BaseException as error:  # noqa: BLE001 - SystemExit fails the batch as in Triton, and leaves the process
             message = failures.describe(error)
             if failures.is_out_of_memory(error):
@@ -357,15 +369,30 @@ class Worker:
                     status = wire.STATUS_BATCH_OUT_OF_MEMORY
                 error.__traceback__ = None
         if data is None:
-            responses = requests = lent = None
+            batch_responses.close(late, message)
+            responses = requests = lent = late = None
             released = released + self.channel.take_released()
             durations = (opened - began, executed - opened, 0)
             data = wire.encode_batch_failure(execution_id, released, message, durations, status)
         self.channel.send(data)
         if self._calls is not None:
             self._calls.settled()
+        if late:
+            self._answer_later(execution_id, late)
+            late = None
         if executed - opened > _SLOW_NS:
             self._find_given_up()
+
+    def _answer_later(self, execution_id: int, replies: Sequence[Reply]) -> None:
+        """Its RESULT has been sent."""
+        if self._late is None:
+            from .late_responses import LateResponses
+
+            with self._making_calls:
+                self._late = LateResponses(self, self._take_turns())
+            self._stop_reading()
+        self._find_given_up()
+        self._late.take_over(replies, self._given_up.get(execution_id, ()))
 
     def _skip(self, execution_id: int, frame: memoryview) -> None:
         """Answers an execution that nobody waits for any more; what was lent for it was never looked at."""
@@ -398,20 +425,26 @@ class Worker:
                 self.channel.reading.release()
             if self._turns is not None:
                 self._turns.hand_over()
+        if self._late is not None and self._late.is_given_up((execution_id, place)):
+            return True
         return place in self._given_up.get(execution_id, ())
 
-    def _call(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
+    def _call(self, requests: list[InferenceRequest]) -> tuple[list[InferenceResponse | None], Sequence[Reply]]:
         try:
             # The list is the model's, as what is in it.
             result = self._execute(requests[:])
             if type(result) is not list and inspect.iscoroutine(result):
-                result = self._model.result_of(result)
-            for request in requests:
-                if request._reply is not None:
-                    return batch_responses.sent_or_returned(requests, result)
+                result = self._result_of(result)
             return batch_responses.returned(requests, result)
         except BaseException as error:  # noqa: BLE001 - what was sent before stays
             return batch_responses.sent_before(requests, error, self._name, self.channel)
+
+    def _result_of(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        if self._coroutines is None:
+            from .coroutine_loop import CoroutineLoop
+
+            self._coroutines = CoroutineLoop()
+        return self._coroutines.result_of(coroutine, self._executing)
 
     def open_requests(
         self, execution_id: int, frame: memoryview

@@ -1,4 +1,3 @@
-import type { InferenceError } from "../base/index.ts";
 import type { Outcome } from "./response.ts";
 
 /**
@@ -12,14 +11,17 @@ export interface AnswerSink {
 }
 
 /**
- * What an execution leaves of a request whose answers go to its sink. The request has two ends: it is released with the execution, when its
- * instance is free and its inputs are nobody's, and it is over when `ended` resolves, until when it counts as in flight.
+ * What an execution leaves of a request whose responses come after it, or go to its sink. The request has two ends: it is released with the
+ * execution, when its instance is free and its inputs are nobody's, and it is over when `ended` resolves, until when it counts as in flight.
  */
 export class SentAnswers {
-  /** Resolves after the last answer was given: with null by the model's word, else with why there are no more. Never rejects. */
-  readonly ended: Promise<InferenceError | null>;
+  /**
+   * Resolves with the one response, which the receiver owns; of a request with a sink, after its last response, with null. With an
+   * InferenceError where there are no more. Never rejects.
+   */
+  readonly ended: Promise<Outcome | null>;
 
-  constructor(ended: Promise<InferenceError | null>) {
+  constructor(ended: Promise<Outcome | null>) {
     this.ended = ended;
   }
 }

@@ -3,7 +3,7 @@ import type { SentAnswers } from "./answers.ts";
 import type { InferenceRequest } from "./request.ts";
 import type { Outcome } from "./response.ts";
 
-/** How an execution has released a request: with its only response, with an error, or with answers that go to the request's own sink. */
+/** How an execution has released a request: with its only response, with an error, or with responses that come later. */
 export type Released = Outcome | SentAnswers;
 
 /** What one execution of a batch gave, in the batch's order, and how long its phases took. */

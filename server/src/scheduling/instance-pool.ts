@@ -199,9 +199,9 @@ export class InstancePool {
   async #answered(request: QueuedRequest, { ended }: SentAnswers): Promise<void> {
     request.releaseInputs();
     this.#answering.add(request);
-    const failure = await ended;
+    const last = await ended;
     this.#answering.delete(request);
-    this.#events.settle(request, failure ?? "sent");
+    this.#events.settle(request, last ?? "sent");
     if (this.isIdle) this.#events.idle();
   }
 

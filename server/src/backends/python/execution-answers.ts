@@ -9,7 +9,7 @@ import { askIdMax, encodeCredit, MalformedRecord, type WireAnswer } from "./wire
 /** What is known of one request's answers. */
 interface Answers {
   readonly request: InferenceRequest;
-  readonly end: PromiseWithResolvers<InferenceError | null>;
+  readonly end: PromiseWithResolvers<Outcome | null>;
   isOpen: boolean;
   /** Nobody waits for them: what still comes is dropped, and earns no credit. */
   isGivenUp: boolean;
@@ -18,10 +18,20 @@ interface Answers {
   creditCount: number;
 }
 
+export interface ExecutionAnswersOptions {
+  readonly executionId: number;
+  readonly batch: readonly InferenceRequest[];
+  readonly facts: FrameFacts;
+  readonly worker: PythonWorker;
+}
+
 /** The worker is told of taken answers when it could use half of its bound, not of each. */
 const creditStep = frameLimits.answersMax / 2;
 
-/** The answers to the requests of one execution of a decoupled model, from EXECUTE on until each request has had its last. */
+/**
+ * The answers to the requests of one execution, until each request has had its last: of a decoupled model from EXECUTE on, of any other from
+ * the RESULT on that says which of its responses come later.
+ */
 export class ExecutionAnswers {
   readonly executionId: number;
   readonly batch: readonly InferenceRequest[];
@@ -35,20 +45,20 @@ export class ExecutionAnswers {
   #openCount: number;
   #isReleased = false;
 
-  constructor(executionId: number, batch: readonly InferenceRequest[], facts: FrameFacts, worker: PythonWorker) {
+  constructor({ executionId, batch, facts, worker }: ExecutionAnswersOptions, isOpen = (_place: number) => true) {
     this.executionId = executionId;
     this.batch = batch;
     this.#facts = facts;
     this.#worker = worker;
-    this.#openCount = batch.length;
-    this.#answers = batch.map((request) => ({
+    this.#answers = batch.map((request, place) => ({
       request,
-      end: Promise.withResolvers<InferenceError | null>(),
-      isOpen: true,
+      end: Promise.withResolvers<Outcome | null>(),
+      isOpen: isOpen(place),
       isGivenUp: false,
       untakenCount: 0,
       creditCount: 0,
     }));
+    this.#openCount = this.#answers.filter((answers) => answers.isOpen).length;
     this.sent = this.#answers.map(({ end }) => new SentAnswers(end.promise));
   }
 
@@ -81,10 +91,16 @@ export class ExecutionAnswers {
     // An error may come with the final flag when the model can send no more: it needs no credit.
     if (response !== null && !isFinal && answers.untakenCount >= frameLimits.answersMax)
       throw new MalformedRecord("more answers than the worker has credit for");
+    if (!this.#facts.isDecoupled && (response === null || !isFinal))
+      throw new MalformedRecord("an answer of a model that is not decoupled, which is not its one response");
     const spaces = this.#asked.get(askId) ?? [];
     const outcome = response === null ? null : this.#outcomeOf(response, spaces);
     this.#asked.delete(askId);
     this.#worker.lent.endSpaces(spaces);
+    if (!this.#facts.isDecoupled) {
+      this.#close(answers, outcome);
+      return this.#endSpaces();
+    }
     if (outcome !== null) answers.untakenCount++;
     if (isFinal) this.#close(answers, null);
     this.#pass(answers, place, outcome, isFinal);
@@ -129,10 +145,10 @@ export class ExecutionAnswers {
     this.released();
   }
 
-  #close(answers: Answers, failure: InferenceError | null): void {
+  #close(answers: Answers, last: Outcome | null): void {
     answers.isOpen = false;
     this.#openCount--;
-    answers.end.resolve(failure);
+    answers.end.resolve(last);
   }
 
   /** When nothing more can come, what was lent for answers that never came is nobody's. */

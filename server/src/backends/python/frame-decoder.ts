@@ -15,7 +15,7 @@ import {
   statusBatchOutOfMemory,
   tensorBytes,
   type WireAnswer,
-  type WireResponse,
+  type WireResultResponse,
   type WireResult,
   type WireTensor,
 } from "./wire.ts";
@@ -112,6 +112,7 @@ export function decodeResponse(frame: Buffer): WireAnswer {
   if (extra > 1 || count > 1 || (count === 0 && extra === 0))
     throw new MalformedRecord(`a response of ${count} answers with flags ${extra}`);
   const [response] = readResponses(reader, frame, { head, count });
+  if (response?.kind === "later") throw new MalformedRecord("a response that comes later");
   return { executionId: id, place, isFinal: extra === 1, askId, response: response ?? null };
 }
 
@@ -119,14 +120,14 @@ function readResponses(
   reader: FrameReader,
   frame: Buffer,
   { head, count }: { readonly head: number; readonly count: number },
-): WireResponse[] {
+): WireResultResponse[] {
   const inlineOffset = reader.u32(head + 4);
   if (inlineOffset < reader.at || inlineOffset > frame.byteLength)
     throw new MalformedRecord("its inline bytes lie elsewhere");
   // Small ones share memory with other small buffers: an allocation for each costs more than all the rest of reading a small result.
   const inline = Buffer.allocUnsafe(frame.byteLength - inlineOffset);
   frame.copy(inline, 0, inlineOffset);
-  const responses: WireResponse[] = [];
+  const responses: WireResultResponse[] = [];
   let tensorCount = 0;
   for (let index = 0; index < count; index++) {
     const response = readResponse(reader, inline);
@@ -151,7 +152,7 @@ function readNumbers(reader: FrameReader, count: number): number[] {
   return numbers;
 }
 
-function readResponse(reader: FrameReader, inline: Uint8Array): WireResponse {
+function readResponse(reader: FrameReader, inline: Uint8Array): WireResultResponse {
   const at = reader.take(responseBytes);
   const status = reader.u16(at);
   const number = reader.u16(at + 2);
@@ -160,6 +161,7 @@ function readResponse(reader: FrameReader, inline: Uint8Array): WireResponse {
   const text = reader.text(textBytes);
   reader.align8();
   if (status === 1) return { kind: "error", code: number, message: text };
+  if (status === 2) return { kind: "later" };
   if (status !== 0) throw new MalformedRecord(`response status ${status}`);
   const outputs: WireTensor[] = [];
   for (let index = 0; index < number; index++) outputs.push(readTensor(reader, inline));

@@ -85,13 +85,37 @@ for (const [what, frames, told] of attacks) {
   });
 }
 
-test("an answer of a model that is not decoupled ends its worker", async () => {
-  await using hostile = await openHostileInstance();
-  const running = run(hostile);
-  await send(hostile, plain());
-  assert.match(await hostile.worker.ended, /not decoupled/);
-  assert.ok((await endOf(running)) instanceof InferenceError);
-});
+const later = encodeResult(1, [{ status: 2, count: 0, text: "", outputs: [] }], { released: [1] });
+
+const lateAttacks: readonly [what: string, frames: readonly Buffer[], told: RegExp][] = [
+  ["a response before the result", [plain(true)], /has had all of them/],
+  ["a response that is not the last", [later, plain()], /not its one response/],
+  ["a final flag alone", [later, final], /not its one response/],
+  ["a second response", [later, plain(true), plain(true)], /has had all of them/],
+  ["a second result", [later, later], /not running/],
+  [
+    "a response that comes later still",
+    [later, encodeAnswer({ isFinal: true, answer: { status: 2, count: 0, text: "", outputs: [] } })],
+    /comes later/,
+  ],
+  [
+    "wishes without end",
+    [later, ...Array.from({ length: 17 }, (_, index) => encodeAsk(1, [64n], index + 1))],
+    /again and again/,
+  ],
+];
+
+for (const [what, frames, told] of lateAttacks) {
+  test(`of a model that is not decoupled ${what}: the worker is ended, the request ends, nothing stays lent`, async () => {
+    await using hostile = await openHostileInstance();
+    const running = run(hostile);
+    await send(hostile, Buffer.concat(frames));
+    assert.match(await hostile.worker.ended, told);
+    const end = await endOf(running);
+    if (end !== null && !(end instanceof InferenceError)) releaseResponse(end);
+    assert.deepEqual([hostile.arena.usedBytes, hostile.worker.lent.count], [0, 0]);
+  });
+}
 
 test("the request ends with its final answer, after the result as well as before it", async () => {
   for (const frames of [

@@ -226,9 +226,10 @@ export async function executed(instance: Instance, batch: readonly InferenceRequ
 
 export async function ask(loaded: LoadedModel, inputs: Tensor[]): Promise<InferenceResponse> {
   const { outcomes } = await executed(only(loaded), [request(inputs)]);
-  const [outcome] = outcomes;
+  const [first] = outcomes;
+  const outcome = first instanceof SentAnswers ? await first.ended : first;
   if (outcome instanceof InferenceError) throw outcome;
-  if (outcome === undefined || outcome instanceof SentAnswers) throw new Error("the model has no one response");
+  if (outcome === undefined || outcome === null) throw new Error("the model has no one response");
   return outcome;
 }
 

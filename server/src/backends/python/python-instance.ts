@@ -7,7 +7,7 @@ import type {
   Outcome,
   Released,
 } from "../../inference/index.ts";
-import { ExecutionNotBegun, releaseResponse } from "../../inference/index.ts";
+import { ExecutionNotBegun, releaseResponse, SentAnswers } from "../../inference/index.ts";
 import { LoanCollector, outcomeOf, ResultReading, type FrameFacts } from "./execution-codec.ts";
 import { frameLimits } from "./frame-limits.ts";
 import { planFrames, requestsBytesMax, spacesMax, type FramePlan, type FrameRoom } from "./frame-plan.ts";
@@ -23,7 +23,7 @@ import { ExecutionAnswers } from "./execution-answers.ts";
 import { ExecutionWatch, type RunningExecution } from "./execution-watch.ts";
 import type { FailureLog } from "./failure-log.ts";
 import { decodeAsk, decodeRaised, decodeReleased, decodeResponse, decodeResult, readHeader } from "./frame-decoder.ts";
-import { encodeFrame, encodeSpace, kinds, MalformedRecord, type WireResult } from "./wire.ts";
+import { encodeFrame, encodeSpace, kinds, MalformedRecord, type WireResultResponse, type WireResult } from "./wire.ts";
 
 export interface PythonInstanceOptions {
   readonly name: string;
@@ -75,9 +75,9 @@ export class PythonInstance implements Instance, AsyncDisposable {
   readonly #options: PythonInstanceOptions;
   readonly #room: FrameRoom;
   readonly #pending = new Map<number, Pending>();
-  /** Of a decoupled model: executions with answers to come, the pending ones among them. */
+  /** Executions with answers to come; of a decoupled model the pending ones are among them. */
   readonly #answers = new Map<number, ExecutionAnswers>();
-  /** Executions that have called other models, by id; of a decoupled model until their last answer. */
+  /** Executions that have called other models, by id; until their last answer. */
   readonly #callers = new Map<number, PythonCallingExecution>();
   readonly #supervised: SupervisedWorker<PythonWorker>;
   #lastExecutionId = 0;
@@ -220,7 +220,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     const limitMs = this.#options.hangKillMs ?? executionLimitMs(batch);
     if (this.#pending.size === 0) this.#becomesOldest(nowNs, limitMs);
     if (this.#options.facts.isDecoupled)
-      this.#answers.set(executionId, new ExecutionAnswers(executionId, batch, this.#options.facts, worker));
+      this.#answers.set(executionId, new ExecutionAnswers({ executionId, batch, facts: this.#options.facts, worker }));
     const frameNumber = isLone ? worker.send(frame) : worker.sendSoon(frame);
     return new Promise((resolve, reject) => {
       const sent = { executionId, batch, brief, limitMs, frameNumber, spaces };
@@ -241,20 +241,19 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   #onFrame(worker: PythonWorker, frame: Buffer): void {
-    const { kind, id } = readHeader(frame);
+    const { kind, id, extra } = readHeader(frame);
     if (kind === kinds.released) return worker.lent.giveBack(decodeReleased(frame));
     if (kind === kinds.raised) return this.#options.failures.report(this.name, () => decodeRaised(frame));
-    if (this.#options.facts.isDecoupled && kind !== kinds.result) return this.#onAnswerFrame(worker, frame);
+    if (kind === kinds.response || (kind === kinds.ask && extra !== 0)) return this.#onAnswerFrame(worker, frame);
     const pending = this.#pending.get(id);
     if (pending === undefined) throw new MalformedRecord(`execution ${id}, which is not running`);
     if (kind === kinds.ask) return this.#giveSpace(worker, pending, decodeAsk(frame));
-    if (kind !== kinds.result) throw new MalformedRecord("an answer of a model that is not decoupled");
     const result = decodeResult(frame);
     if (this.#options.facts.isDecoupled) this.#onReleased(worker, pending, result);
     else this.#onResult(worker, pending, result);
   }
 
-  /** Of a decoupled model: an answer, or its wish for space. */
+  /** An answer that is no RESULT, or its wish for space. */
   #onAnswerFrame(worker: PythonWorker, frame: Buffer): void {
     const { kind, id, extra: askId } = readHeader(frame);
     const answers = this.#answers.get(id);
@@ -262,7 +261,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     if (kind === kinds.response) {
       answers.answered(decodeResponse(frame));
       // One that goes on answering does not hang.
-      this.#headSinceNs = this.#options.clock.monotonicNs();
+      if (this.#pending.has(id)) this.#headSinceNs = this.#options.clock.monotonicNs();
       if (answers.isOver) this.#over(id);
       return;
     }
@@ -327,7 +326,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     try {
       worker.lent.giveBack(result.released);
     } catch (error) {
-      for (const outcome of outcomes) if (!(outcome instanceof InferenceError)) releaseResponse(outcome);
+      releaseAll(outcomes);
       throw error;
     }
     worker.lent.endSpaces(pending.spaces);
@@ -342,16 +341,22 @@ export class PythonInstance implements Instance, AsyncDisposable {
     this.#settle(pending, execution);
   }
 
-  #outcomes(worker: PythonWorker, pending: Pending, result: WireResult): Outcome[] {
+  #outcomes(worker: PythonWorker, pending: Pending, result: WireResult): Released[] {
     if (result.responses === null) return repeated(pending.batch.length, this.#batchFailure(pending, result));
     if (result.responses.length !== pending.batch.length)
       throw new MalformedRecord(`${result.responses.length} responses to ${pending.batch.length} requests`);
     const reading = new ResultReading(result.released, (lentId) => worker.lent.find(lentId, pending.executionId));
-    const outcomes: Outcome[] = [];
+    const outcomes: Released[] = [];
+    let later: ExecutionAnswers | null = null;
     try {
-      for (const response of result.responses) outcomes.push(outcomeOf(response, this.#options.facts, reading));
+      for (const response of result.responses) {
+        if (response.kind === "later") {
+          later ??= this.#answersLater(worker, pending, result.responses);
+          outcomes.push(later.sent[outcomes.length]!);
+        } else outcomes.push(outcomeOf(response, this.#options.facts, reading));
+      }
     } catch (error) {
-      for (const outcome of outcomes) if (!(outcome instanceof InferenceError)) releaseResponse(outcome);
+      releaseAll(outcomes);
       throw error;
     }
     const { usedSpaces } = reading;
@@ -360,6 +365,18 @@ export class PythonInstance implements Instance, AsyncDisposable {
       this.#spaceRequests = pending.batch.length;
     }
     return outcomes;
+  }
+
+  /** Some responses of a model that is not decoupled come after its `execute` has returned. */
+  #answersLater(worker: PythonWorker, pending: Pending, responses: readonly WireResultResponse[]): ExecutionAnswers {
+    const { executionId, batch } = pending;
+    const options = { executionId, batch, facts: this.#options.facts, worker };
+    const answers = new ExecutionAnswers(options, (place) => responses[place]!.kind === "later");
+    answers.released();
+    this.#answers.set(executionId, answers);
+    const caller = this.#callers.get(executionId);
+    if (caller !== undefined) caller.holdsInstance = false;
+    return answers;
   }
 
   #batchFailure(pending: Pending, result: WireResult): InferenceError {
@@ -446,6 +463,11 @@ export class PythonInstance implements Instance, AsyncDisposable {
     this.#watch[Symbol.dispose]();
     await closed;
   }
+}
+
+function releaseAll(outcomes: readonly Released[]): void {
+  for (const outcome of outcomes)
+    if (!(outcome instanceof InferenceError || outcome instanceof SentAnswers)) releaseResponse(outcome);
 }
 
 function executionOf(result: WireResult, outcomes: readonly Released[]): Execution {

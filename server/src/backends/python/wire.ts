@@ -126,6 +126,9 @@ export type WireResponse =
   | { readonly kind: "outputs"; readonly parametersJson: string; readonly outputs: readonly WireTensor[] }
   | { readonly kind: "error"; readonly code: number; readonly message: string };
 
+/** A response in RESULT; of a model that is not decoupled it may come later, by itself. */
+export type WireResultResponse = WireResponse | { readonly kind: "later" };
+
 /** One answer of a decoupled model. */
 export interface WireAnswer {
   readonly executionId: number;
@@ -145,7 +148,7 @@ export interface WireResult {
   readonly inferNs: number;
   readonly outputNs: number;
   /** null when the batch failed as a whole with `message`. */
-  readonly responses: readonly WireResponse[] | null;
+  readonly responses: readonly WireResultResponse[] | null;
   readonly message: string;
   /** Of a batch that failed as a whole: the framework of the model said that there is no memory, by the type of its exception. */
   readonly isOutOfMemory: boolean;

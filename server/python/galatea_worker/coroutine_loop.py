@@ -1,0 +1,59 @@
+"""The event loop of a model's coroutines, in a thread of its own as in Triton: what they start goes on after `execute` has returned."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import queue
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from typing import Any
+
+
+class CoroutineLoop:
+    """Made with a model's first coroutine; ends with the process."""
+
+    def __init__(self) -> None:
+        self._execution = contextvars.ContextVar("execution", default=None)
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            try:
+                self._loop.run_forever()
+            except BaseException:  # noqa: BLE001 - SystemExit of a task passes through the loop, which the other tasks still need
+                continue
+
+    def start(
+        self, coroutine: Coroutine[Any, Any, Any], execution_id: int, done: Callable[[Any, BaseException | None], None]
+    ) -> None:
+        """Runs an `execute` that is a coroutine; `done(result, error)` is called on the loop's thread."""
+
+        async def awaited() -> None:
+            self._execution.set(execution_id)
+            try:
+                # No name here holds the result while `done` looks at it.
+                outcome = [await coroutine]
+            except BaseException as error:  # noqa: BLE001 - whatever it raises is the failure of its execution
+                done(None, error)
+            else:
+                done(outcome.pop(), None)
+
+        asyncio.run_coroutine_threadsafe(awaited(), self._loop)
+
+    def result_of(self, coroutine: Coroutine[Any, Any, Any], execution_id: int) -> Any:
+        """The same, waited for on another thread. Raises what the coroutine raises."""
+        outcomes = queue.SimpleQueue()
+        self.start(coroutine, execution_id, lambda *outcome: outcomes.put(outcome))
+        result, error = outcomes.get()
+        if error is not None:
+            raise error
+        return result
+
+    def execution(self) -> int | None:
+        """The execution that the running coroutine, or task of one, belongs to; None elsewhere."""
+        return self._execution.get()

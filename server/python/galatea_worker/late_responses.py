@@ -1,0 +1,67 @@
+"""Responses of a model that is not decoupled to requests of executions that have returned without them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import wire
+from .failures import Refused, failed_message, report
+from .response_frames import ResponseFrames
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Sequence
+
+    from .frame_turns import FrameTurns
+    from .objects import InferenceResponse
+    from .response_sender import Reply
+    from .worker import Worker
+
+_DROPPED = "The response sender went away without having sent a response."
+
+
+class LateResponses:
+    """Made with the first of them. Their RESULT has been sent: it says that they come later."""
+
+    def __init__(self, worker: Worker, turns: FrameTurns) -> None:
+        self._worker = worker
+        self._channel = worker.channel
+        self._frames = ResponseFrames(worker, turns)
+        # By execution and position: whether nobody waits for it any more.
+        self._open = {}
+
+    def take_over(self, replies: Sequence[Reply], given_up: Container[int]) -> None:
+        """Sends them from now on; `given_up` are the positions of those that nobody waits for any more."""
+        for reply in replies:
+            self._open[reply.place] = reply.place[1] in given_up
+            response = reply.hand_over(self)
+            if response is not None:
+                self.send(reply, response)
+
+    def send(self, reply: Reply, response: InferenceResponse) -> None:
+        """Sends the one response."""
+        self._channel.send(self._frames.frame(reply.place, reply.requested, response, True))
+        self._open.pop(reply.place, None)
+
+    def dropped(self, reply: Reply) -> None:
+        """Nobody can send it any more. Never waits for a lock."""
+        self._open.pop(reply.place, None)
+        message = _DROPPED
+        if not reply.has_sender:
+            refused = Refused("Expected a list in the execute return, found type '%s'." % type(None))
+            message = failed_message(self._worker.instance_name, refused)
+            report(self._channel, message, [reply.request_id])
+        self._channel.send_whenever(wire.encode_response(*reply.place, True, ("error", 1, message), 0))
+
+    def takes(self, frame: memoryview, kind: int, execution_id: int, extra: int) -> bool:
+        """Whether a frame is about one of them; `changed` of the turns is held."""
+        if kind == wire.SPACE and extra >> 1:
+            self._frames.granted(frame)
+            return True
+        if kind == wire.CANCEL and (execution_id, extra) in self._open:
+            self._open[execution_id, extra] = True
+            return True
+        return False
+
+    def is_given_up(self, place: tuple[int, int]) -> bool:
+        """Whether nobody waits for it any more."""
+        return self._open.get(place, False)

@@ -1,0 +1,82 @@
+"""RESPONSE frames: single responses, whose large outputs lie in space that is asked for each of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import wire
+from .objects import TritonModelException, check_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .frame_turns import FrameTurns
+    from .objects import InferenceResponse
+    from .worker import Worker
+
+_ASK_ID_MAX = 0x3FFFFFFF
+
+
+class _Request:
+    """What `Outputs` has to know of a request."""
+
+    __slots__ = ("_requested",)
+
+    def __init__(self, requested: Sequence[str]) -> None:
+        self._requested = requested
+
+
+class _Ask:
+    """One response's wish for space in the arena."""
+
+    __slots__ = ("execution_id", "ask_id", "granted")
+
+    def __init__(self, execution_id: int) -> None:
+        self.execution_id = execution_id
+        self.ask_id = 0
+        self.granted = None
+
+
+class ResponseFrames:
+    """Makes them, on any thread."""
+
+    def __init__(self, worker: Worker, turns: FrameTurns) -> None:
+        self._channel = worker.channel
+        self._turns = turns
+        self._outputs = worker.outputs_of(self._ask_space)
+        self._asks = {}
+        self._last_ask = 0
+
+    def frame(
+        self, place: tuple[int, int], requested: Sequence[str], response: InferenceResponse, is_final: bool
+    ) -> bytes:
+        """The frame of a response to the request at `place`: its execution's id and its position there."""
+        execution_id, position = place
+        ask = _Ask(execution_id)
+        answer = self._outputs.answers(ask, (_Request(requested),), (response,), [], ())[0]
+        frame = wire.encode_response(execution_id, position, is_final, answer, ask.ask_id)
+        what = "Unable to send response. Its parameters and small tensors have %d bytes"
+        check_limit(what, len(frame), wire.RESPONSE_FRAME_BYTES_MAX)
+        return frame
+
+    def granted(self, frame: memoryview) -> None:
+        """SPACE with the id of an ASK; `changed` of the turns is held."""
+        ask = self._asks.pop(wire.HEADER.unpack_from(frame, 0)[4] >> 1, None)
+        if ask is not None:
+            ask.granted = wire.decode_space(frame)
+
+    def _ask_space(self, ask: _Ask, sizes: list[int]) -> list[wire.Block]:
+        """Blocks for the outputs of one response, [(lent_id, offset, size)]."""
+        with self._turns.changed:
+            self._last_ask = self._last_ask % _ASK_ID_MAX + 1
+            ask.ask_id = self._last_ask
+            self._asks[ask.ask_id] = ask
+        self._channel.send(wire.encode_ask(ask.execution_id, sizes, ask.ask_id))
+        self._turns.wait(lambda: ask.granted is not None)
+        if ask.granted is None:
+            raise TritonModelException("Unable to send response. The server is gone.")
+        blocks, reason = ask.granted
+        if blocks is None:
+            ask.ask_id = 0
+            raise TritonModelException(reason)
+        return blocks
