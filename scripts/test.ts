@@ -17,6 +17,8 @@ import { suitePaths } from "./suites.ts";
  * servers, kill them and measure what is left. `npm test -- --core` leaves out what runs models in frameworks, whose packages are
  * gigabytes.
  */
+/** The most that one test of a suite may take, in milliseconds: some train models or set frameworks up. A hung test fails then. */
+const suiteHangMs = 1_800_000;
 const isCore = process.argv.includes("--core");
 const cache = cacheDirectory(process.env);
 process.exitCode = await runSteps([
@@ -29,7 +31,7 @@ process.exitCode = await runSteps([
   ...checkSteps,
   {
     name: "suites: tritonserver's recorded answers, real clients, faults, examples",
-    command: ["node", "--test", "--test-concurrency=1"],
+    command: ["node", "--test", `--test-timeout=${suiteHangMs}`, "--test-concurrency=1"],
     testFiles: suitePaths({ core: isCore }),
   },
 ]);

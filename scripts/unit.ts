@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
+import { hangMs } from "../server/src/base/eventually-fixture.ts";
 
 /**
  * The unit tests, in as many processes as there are processors, and two at least: many tests wait for processes and clocks of their
@@ -17,6 +18,7 @@ const { status, signal } = spawnSync(
   process.execPath,
   [
     "--test",
+    `--test-timeout=${hangMs}`,
     `--test-concurrency=${Math.max(2, availableParallelism())}`,
     ...process.argv.slice(2),
     "server/src/**/*.test.ts",

@@ -17,6 +17,7 @@ import {
   request,
   type Workshop,
 } from "../../server/src/backends/onnxruntime/onnxruntime-fixtures.ts";
+import { hangMs } from "../../server/src/base/eventually-fixture.ts";
 
 export const mebibyte = 2 ** 20;
 
@@ -95,7 +96,7 @@ export async function theRunner(): Promise<number> {
 }
 
 export async function until(what: string, look: () => boolean | Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + 20_000;
+  const endMs = performance.now() + hangMs;
   while (!(await look())) {
     if (performance.now() > endMs) throw new Error(`in vain: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));

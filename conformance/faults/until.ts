@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { hangMs } from "../../server/src/base/eventually-fixture.ts";
 
 const intervalMs = 5;
 
@@ -6,7 +7,7 @@ const intervalMs = 5;
 export async function until<Value>(
   what: string,
   look: () => Value | Promise<Value>,
-  timeoutMs = 20_000,
+  timeoutMs = hangMs,
 ): Promise<NonNullable<Exclude<Value, false>>> {
   const deadlineMs = performance.now() + timeoutMs;
   for (;;) {

@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { cacheDirectory, ensureEnvironment, startGalatea, type RunningServer } from "../environments/index.ts";
 import { writeIdentity, type Identity } from "./identities.ts";
+import { hangMs } from "../../server/src/base/eventually-fixture.ts";
 
 const program = fileURLToPath(new URL("tls_client.py", import.meta.url));
 let directory: string;
@@ -38,7 +39,7 @@ function start(...flags: string[]): Promise<RunningServer> {
 async function asks({ grpcPort }: RunningServer, roots: Identity, as: Identity | null): Promise<string> {
   const identity = as === null ? [] : [as.key, as.certificate];
   const args = [program, String(grpcPort), roots.certificate, ...identity];
-  const { stdout } = await promisify(execFile)(python, args, { timeout: 60_000 });
+  const { stdout } = await promisify(execFile)(python, args, { timeout: hangMs });
   return stdout.trim();
 }
 

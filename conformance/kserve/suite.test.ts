@@ -7,27 +7,23 @@ const cases = selectedCases({ only: "" })
   .filter(({ item }) => item.fixture === "main" && item.steps.length === 1 && item.steps[0]?.request.method === "GET")
   .slice(0, 3);
 
-test(
-  "a server that dies costs the case it was asked; the next ones are asked of another",
-  { timeout: 60_000 },
-  async () => {
-    const pids: number[] = [];
-    const asked = await askFixture(
-      { kind: "galatea" },
-      "main",
-      cases,
-      ({ item }) => item === cases[0]?.item && process.kill(pids[0] ?? 0, "SIGKILL"),
-      async (target, name) => {
-        const fixture = await startFixture(target, name);
-        pids.push(fixture.server.pid);
-        return fixture;
-      },
-    );
-    const [before, during, after] = asked.map((entry) => entry.answers);
-    assert.ok(Array.isArray(before));
-    assert.ok(during instanceof ServerDied);
-    assert.match(during.message, /SIGKILL/);
-    assert.ok(Array.isArray(after));
-    assert.equal(pids.length, 2);
-  },
-);
+test("a server that dies costs the case it was asked; the next ones are asked of another", async () => {
+  const pids: number[] = [];
+  const asked = await askFixture(
+    { kind: "galatea" },
+    "main",
+    cases,
+    ({ item }) => item === cases[0]?.item && process.kill(pids[0] ?? 0, "SIGKILL"),
+    async (target, name) => {
+      const fixture = await startFixture(target, name);
+      pids.push(fixture.server.pid);
+      return fixture;
+    },
+  );
+  const [before, during, after] = asked.map((entry) => entry.answers);
+  assert.ok(Array.isArray(before));
+  assert.ok(during instanceof ServerDied);
+  assert.match(during.message, /SIGKILL/);
+  assert.ok(Array.isArray(after));
+  assert.equal(pids.length, 2);
+});

@@ -50,19 +50,19 @@ async function startPlatform(t: TestContext, command: string, args: readonly str
   return { child, ended, url: await url.promise };
 }
 
-test("a platform whose npx was ended ends too, in order", { timeout: 120_000 }, async (t) => {
+test("a platform whose npx was ended ends too, in order", async (t) => {
   const platform = await startPlatform(t, "npx", ["--no", "galatea", "up", "--port=0", "--data=DATA"]);
   platform.child.kill("SIGTERM");
   await platform.ended;
 });
 
-test("a platform whose npx was killed ends too", { timeout: 120_000 }, async (t) => {
+test("a platform whose npx was killed ends too", async (t) => {
   const platform = await startPlatform(t, "npx", ["--no", "galatea", "up", "--port=0", "--data=DATA"]);
   platform.child.kill("SIGKILL");
   await platform.ended;
 });
 
-test("a platform in the background of a shell goes on when the shell has ended", { timeout: 120_000 }, async (t) => {
+test("a platform in the background of a shell goes on when the shell has ended", async (t) => {
   const words = `'${process.execPath}' '${main}' up --port=0 --data=DATA`;
   const platform = await startPlatform(t, "env", ["npm_command=exec", "sh", "-c", `${words} & wait $!`]);
   const gone = once(platform.child, "exit");

@@ -21,6 +21,7 @@ import { after, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { Header, Pax } from "tar";
 import { ArchiveError, ArchiveUnpacker, archiveLimits, collectContents, type ArchiveLimits } from "./index.ts";
+import { hangMs } from "../base/eventually-fixture.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-archive-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -72,7 +73,7 @@ async function unpack(
   const { onProgress } = options;
   const tree = await unpacker
     .unpack(Readable.from(chunks), destination, {
-      signal: AbortSignal.timeout(60_000),
+      signal: AbortSignal.timeout(hangMs),
       ...(onProgress === undefined ? {} : { onProgress }),
     })
     .catch((error: unknown) => {
@@ -274,7 +275,7 @@ test("a full file system is reported as such and leaves nothing behind", async (
       limits: archiveLimits,
     });
     const bytes = gzipSync(tar([{ path: "w", body: randomBytes(3_000_000) }]), { level: 0 });
-    const signal = AbortSignal.timeout(60_000);
+    const signal = AbortSignal.timeout(hangMs);
     const unpacking = unpacker.unpack(Readable.from([bytes]), join(mount, "tree"), { signal });
     await assert.rejects(unpacking, refused("space", /^No space left on device$/));
     assert.deepEqual(readdirSync(mount), []);
@@ -299,7 +300,7 @@ test("a source that fails and a caller who leaves end the unpacking with their r
     })(),
   );
   const destination = join(root, "left");
-  await assert.rejects(unpacker.unpack(failing, destination, { signal: AbortSignal.timeout(60_000) }), /store gone/);
+  await assert.rejects(unpacker.unpack(failing, destination, { signal: AbortSignal.timeout(hangMs) }), /store gone/);
   const controller = new AbortController();
   const stalled = new Readable({ read() {} });
   stalled.push(bytes.subarray(0, 5000));

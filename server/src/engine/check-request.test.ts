@@ -5,6 +5,7 @@ import type { Tensor } from "../tensor/index.ts";
 import { checkRequest } from "./check-request.ts";
 import { echoConfig, requestTo } from "./engine-fixtures.ts";
 import { modelFacts } from "./model-facts.ts";
+import { threadCpuMs } from "../base/cpu-time-fixture.ts";
 
 const facts = modelFacts(
   completeConfig(parseConfigText(echoConfig, "config.pbtxt"), {
@@ -30,8 +31,8 @@ for (const count of [2, 100])
 
 test("as many inputs as a request may name are refused in no time", () => {
   const inputs = named(Array.from({ length: 100_000 }, (_, index) => `input${index}`));
-  const startMs = performance.now();
+  const startMs = threadCpuMs();
   assert.throws(() => checkRequest({ ...requestTo("echo", [1]), inputs }, facts), /expected 1 inputs but got 100000 /);
   // Each compared with each takes half a minute.
-  assert.ok(performance.now() - startMs < 3000);
+  assert.ok(threadCpuMs() - startMs < 3000);
 });

@@ -8,6 +8,7 @@ import { createLogger, delay, systemClock } from "../base/index.ts";
 import { Nvml, NvmlError, openNvmlCalls } from "../native/index.ts";
 import { asCudaNumbers, gpuDevices, GpuWatch, visibleGpuCount } from "./index.ts";
 import { nvmlTwin, twinGpu } from "./fake-nvml.ts";
+import { hangMs } from "../base/eventually-fixture.ts";
 
 const program = fileURLToPath(new URL("fake-gpu-worker.ts", import.meta.url));
 
@@ -34,7 +35,7 @@ async function watch(t: TestContext, does: string, silentMsMax = 60_000, interva
 }
 
 async function until(isSo: () => boolean): Promise<void> {
-  const signal = AbortSignal.timeout(60_000);
+  const signal = AbortSignal.timeout(hangMs);
   while (!isSo()) await delay(systemClock, 5, signal);
 }
 

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test } from "node:test";
-import { eventually } from "../base/eventually-fixture.ts";
+import { eventually, hangMs } from "../base/eventually-fixture.ts";
 import { delay, systemClock } from "../base/index.ts";
 import { backoffMs, describeEnd, endLeftover, lockDirectory, readProcessStart, spawnProcess } from "./index.ts";
 
@@ -28,7 +28,7 @@ function shell(script: string, lines: string[] = []) {
 }
 
 async function gone(pid: number): Promise<void> {
-  while (readProcessStart(pid) !== null) await delay(systemClock, 2, AbortSignal.timeout(5000));
+  while (readProcessStart(pid) !== null) await delay(systemClock, 2, AbortSignal.timeout(hangMs));
 }
 
 test("a child's lines, last words and way of ending are known", async () => {
@@ -47,7 +47,7 @@ test("a command that does not exist is an error of the call", async () => {
 test("stopping takes force when asking was not enough, and grandchildren go too", async () => {
   const lines: string[] = [];
   await using child = await shell("trap '' TERM; sleep 1000 & echo $!; while true; do wait; done", lines);
-  while (lines.length === 0) await delay(systemClock, 2, AbortSignal.timeout(5000));
+  while (lines.length === 0) await delay(systemClock, 2, AbortSignal.timeout(hangMs));
   assert.equal(describeEnd(await child.stop(20)), "signal SIGKILL");
   await gone(Number(lines[0]));
 });

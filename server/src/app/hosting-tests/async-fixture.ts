@@ -17,6 +17,7 @@ import {
 import type { MinuteSeries } from "../../metrics/index.ts";
 import { DocumentMemory } from "../../records/contracts/index.ts";
 import { imaged, openHosting, owner } from "./hosting-fixture.ts";
+import { hangMs } from "../../base/eventually-fixture.ts";
 
 /**
  * A container that does what a request's first word says: `fail` and `die`, `hang` for ever, `hold` until a file is there. Whatever else
@@ -208,7 +209,7 @@ export class AsyncBench implements AsyncDisposable {
   async result(
     ticket: AsyncTicket,
   ): Promise<{ readonly ok: boolean; readonly text: string; readonly contentType: string }> {
-    for (const untilMs = performance.now() + 30_000; performance.now() < untilMs;) {
+    for (const untilMs = performance.now() + hangMs; performance.now() < untilMs;) {
       const [output, failure] = [await this.object(ticket.outputUrl), await this.object(ticket.failureUrl)];
       if (output !== null) return { ok: true, ...output };
       if (failure !== null) return { ok: false, ...failure };

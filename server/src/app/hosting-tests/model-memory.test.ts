@@ -67,49 +67,45 @@ test("instances that answer what they hold take their memory until they are gone
 
 const missing = { code: "ResourceLimitExceeded", message: /Memory of this machine.* MiB are missing/ };
 
-test(
-  "what a single model was seen to take counts: beside it, for its next endpoint, for an update, and in the next life of the platform",
-  { timeout: 120_000 },
-  async () => {
-    await using closing = new AsyncDisposableStack();
-    const directory = await mkdtemp(join(tmpdir(), "gal-memory-"));
-    closing.defer(() => rm(directory, { recursive: true, force: true }));
-    const path = join(directory, "container.mjs");
-    await writeFile(path, program);
-    const store = closing.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
-    const documents = new DocumentMemory();
-    const open = () =>
-      openHosting({
-        directory,
-        store,
-        documents,
-        argumentsFor: ({ BYTES = "" }, socketPath) => [path, socketPath, BYTES],
-        onSample: () => {},
-        logs: new Map(),
-        hosting: { memoryBytesMax: 700 * mebi },
-      });
-    {
-      await using fixture = await open();
-      const { hosting } = fixture;
-      const containers = imaged([{ Environment: { BYTES: String(400 * mebi) } }]);
-      const model = { owner, request: {}, tags: [], name: "heavy", containers, executionMode: "Serial" } as const;
-      await hosting.catalogue.createModel(model);
-      // Nothing is known of the model: 128 MiB for its container.
-      await deploy(hosting, "first");
-      const records = new MemoryDocuments(documents);
-      await until("its memory is written down", async () => (await records.get("model-memory", "heavy")) !== null);
-      await assert.rejects(deploy(hosting, "second"), missing);
-      const plain = { deploymentConfig: null, retainsDeployment: false, retained: new Set<never>() };
-      const update = hosting.endpoints.update({ ...plain, name: "first", configName: "second", owner });
-      await assert.rejects(update, missing);
-      await hosting.endpoints.delete("first", owner);
-      await hosting.settled("first", { waitMsMax: 60_000, signal: never });
-    }
+test("what a single model was seen to take counts: beside it, for its next endpoint, for an update, and in the next life of the platform", async () => {
+  await using closing = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), "gal-memory-"));
+  closing.defer(() => rm(directory, { recursive: true, force: true }));
+  const path = join(directory, "container.mjs");
+  await writeFile(path, program);
+  const store = closing.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
+  const documents = new DocumentMemory();
+  const open = () =>
+    openHosting({
+      directory,
+      store,
+      documents,
+      argumentsFor: ({ BYTES = "" }, socketPath) => [path, socketPath, BYTES],
+      onSample: () => {},
+      logs: new Map(),
+      hosting: { memoryBytesMax: 700 * mebi },
+    });
+  {
     await using fixture = await open();
     const { hosting } = fixture;
-    // Nothing runs now, and one has room.
-    await assert.rejects(deploy(hosting, "two", 2), missing);
-    await deploy(hosting, "one");
-    assert.equal((await hosting.endpoints.find("one", owner)).state.at, "InService");
-  },
-);
+    const containers = imaged([{ Environment: { BYTES: String(400 * mebi) } }]);
+    const model = { owner, request: {}, tags: [], name: "heavy", containers, executionMode: "Serial" } as const;
+    await hosting.catalogue.createModel(model);
+    // Nothing is known of the model: 128 MiB for its container.
+    await deploy(hosting, "first");
+    const records = new MemoryDocuments(documents);
+    await until("its memory is written down", async () => (await records.get("model-memory", "heavy")) !== null);
+    await assert.rejects(deploy(hosting, "second"), missing);
+    const plain = { deploymentConfig: null, retainsDeployment: false, retained: new Set<never>() };
+    const update = hosting.endpoints.update({ ...plain, name: "first", configName: "second", owner });
+    await assert.rejects(update, missing);
+    await hosting.endpoints.delete("first", owner);
+    await hosting.settled("first", { waitMsMax: 60_000, signal: never });
+  }
+  await using fixture = await open();
+  const { hosting } = fixture;
+  // Nothing runs now, and one has room.
+  await assert.rejects(deploy(hosting, "two", 2), missing);
+  await deploy(hosting, "one");
+  assert.equal((await hosting.endpoints.find("one", owner)).state.at, "InService");
+});

@@ -9,168 +9,152 @@ const targetsOf = (count: number) => Array.from({ length: count }, (_, index) =>
 const mebi = 2 ** 20;
 const sum = (counts: ReadonlyMap<string, number>) => [...counts.values()].reduce((all, each) => all + each, 0);
 
-test(
-  "each model is loaded on one instance, and moves without a failed request when instances are killed, come and go",
-  { timeout: 120_000 },
-  async () => {
-    await using bench = await ModelsBench.open();
-    const targets = targetsOf(40);
-    for (const target of targets) await bench.put(target, target);
-    await bench.deploy("many", 3);
-    let asked = 0;
-    const next = () => targets[asked++ % targets.length] ?? "";
-    const round = async () => {
-      const from = asked;
-      await until("each model has been asked for", () => asked >= from + 2 * targets.length);
-    };
-    const clients = bench.clients("many", 4, next);
-    await round();
-    // With random routing it would be nearly three times as many.
-    assert.equal(sum(bench.loads()), 40);
-    const places = new Map<string, Set<string>>();
-    for (const target of targets) {
-      const { instance } = await bench.ask("many", target);
-      places.set(instance, (places.get(instance) ?? new Set()).add(target));
-    }
-    assert.equal(places.size, 3);
+test("each model is loaded on one instance, and moves without a failed request when instances are killed, come and go", async () => {
+  await using bench = await ModelsBench.open();
+  const targets = targetsOf(40);
+  for (const target of targets) await bench.put(target, target);
+  await bench.deploy("many", 3);
+  let asked = 0;
+  const next = () => targets[asked++ % targets.length] ?? "";
+  const round = async () => {
+    const from = asked;
+    await until("each model has been asked for", () => asked >= from + 2 * targets.length);
+  };
+  const clients = bench.clients("many", 4, next);
+  await round();
+  // With random routing it would be nearly three times as many.
+  assert.equal(sum(bench.loads()), 40);
+  const places = new Map<string, Set<string>>();
+  for (const target of targets) {
+    const { instance } = await bench.ask("many", target);
+    places.set(instance, (places.get(instance) ?? new Set()).add(target));
+  }
+  assert.equal(places.size, 3);
 
-    const { pid, instance } = await bench.ask("many", "m0.tar.gz");
-    const heldCount = places.get(instance)?.size ?? 0;
-    process.kill(pid, "SIGKILL");
-    await until("its successor has the model again", async () => {
-      const answer = await bench.ask("many", "m0.tar.gz");
-      return answer.instance === instance && answer.pid !== pid;
-    });
-    await round();
-    // Away from the killed instance, and back to it.
-    const afterKill = sum(bench.loads());
-    assert.ok(afterKill <= 40 + 2 * heldCount, `${afterKill} loads, of which 40 before; it held ${heldCount}`);
+  const { pid, instance } = await bench.ask("many", "m0.tar.gz");
+  const heldCount = places.get(instance)?.size ?? 0;
+  process.kill(pid, "SIGKILL");
+  await until("its successor has the model again", async () => {
+    const answer = await bench.ask("many", "m0.tar.gz");
+    return answer.instance === instance && answer.pid !== pid;
+  });
+  await round();
+  // Away from the killed instance, and back to it.
+  const afterKill = sum(bench.loads());
+  assert.ok(afterKill <= 40 + 2 * heldCount, `${afterKill} loads, of which 40 before; it held ${heldCount}`);
 
-    await bench.resize("many", 1);
-    await round();
-    await bench.resize("many", 3);
-    await until("models are on three instances again", async () => {
-      const answers = await Promise.all(targets.map((target) => bench.ask("many", target)));
-      return new Set(answers.map((answer) => answer.instance)).size === 3;
-    });
-    await bench.configure("other", 2);
-    await bench.update("many", "other");
-    await bench.settled("many");
-    await round();
-    const { answers, failures } = await clients.end();
-    const inKilled = failures.filter((text) =>
-      /error \(503\) from primary with message ".*other side closed"/.test(text),
-    );
-    assert.deepEqual(
-      failures.filter((text) => !inKilled.includes(text)),
-      [],
-    );
-    assert.ok(inKilled.length <= 5 && answers > 160, `${inKilled.length} failed, ${answers} answered`);
-  },
-);
+  await bench.resize("many", 1);
+  await round();
+  await bench.resize("many", 3);
+  await until("models are on three instances again", async () => {
+    const answers = await Promise.all(targets.map((target) => bench.ask("many", target)));
+    return new Set(answers.map((answer) => answer.instance)).size === 3;
+  });
+  await bench.configure("other", 2);
+  await bench.update("many", "other");
+  await bench.settled("many");
+  await round();
+  const { answers, failures } = await clients.end();
+  const inKilled = failures.filter((text) =>
+    /error \(503\) from primary with message ".*other side closed"/.test(text),
+  );
+  assert.deepEqual(
+    failures.filter((text) => !inKilled.includes(text)),
+    [],
+  );
+  assert.ok(inKilled.length <= 5 && answers > 160, `${inKilled.length} failed, ${answers} answered`);
+});
 
-test(
-  "models that are in use are loaded where they go before their requests go there: no request waits for one when instances come, go, or are replaced",
-  { timeout: 120_000 },
-  async () => {
-    await using bench = await ModelsBench.open();
-    const targets = targetsOf(24);
-    for (const target of targets) await bench.put(target, target);
-    await bench.deploy("warm", 3);
-    await Promise.all(targets.map((target) => bench.ask("warm", target)));
-    await bench.configure("next", 2);
-    const misses = () => bench.samples("ModelCacheHit").filter((hit) => hit === 0).length;
+test("models that are in use are loaded where they go before their requests go there: no request waits for one when instances come, go, or are replaced", async () => {
+  await using bench = await ModelsBench.open();
+  const targets = targetsOf(24);
+  for (const target of targets) await bench.put(target, target);
+  await bench.deploy("warm", 3);
+  await Promise.all(targets.map((target) => bench.ask("warm", target)));
+  await bench.configure("next", 2);
+  const misses = () => bench.samples("ModelCacheHit").filter((hit) => hit === 0).length;
+  assert.equal(misses(), 24);
+  let asked = 0;
+  const clients = bench.clients("warm", 4, () => targets[asked++ % targets.length] ?? "");
+  const round = async () => {
+    const from = asked;
+    await until("each model has been asked for", () => asked >= from + 3 * targets.length);
+  };
+  for (const move of [
+    () => bench.resize("warm", 1),
+    () => bench.resize("warm", 3),
+    async () => {
+      await bench.update("warm", "next");
+      await bench.settled("warm");
+    },
+  ]) {
+    await move();
+    await round();
     assert.equal(misses(), 24);
-    let asked = 0;
-    const clients = bench.clients("warm", 4, () => targets[asked++ % targets.length] ?? "");
-    const round = async () => {
-      const from = asked;
-      await until("each model has been asked for", () => asked >= from + 3 * targets.length);
-    };
-    for (const move of [
-      () => bench.resize("warm", 1),
-      () => bench.resize("warm", 3),
-      async () => {
-        await bench.update("warm", "next");
-        await bench.settled("warm");
-      },
-    ]) {
-      await move();
-      await round();
-      assert.equal(misses(), 24);
+  }
+  const { failures } = await clients.end();
+  assert.deepEqual(failures, []);
+});
+
+test("while models are loaded where they go, the instances that end still answer for them, and an endpoint that grows again has all it is to have", async () => {
+  await using bench = await ModelsBench.open();
+  const targets = targetsOf(12);
+  // Each takes a second to load.
+  for (const target of targets) await bench.put(target, "slow");
+  await bench.deploy("regrown", 3);
+  const askAll = async () => await Promise.all(targets.map((target) => bench.ask("regrown", target)));
+  const before = new Set((await askAll()).map(({ instance }) => instance));
+  assert.ok(before.size > 1);
+  await bench.resize("regrown", 1);
+  // Whoever still has a model answers for it.
+  await askAll();
+  assert.equal(bench.samples("ModelCacheHit").filter((hit) => hit === 0).length, targets.length);
+  await bench.resize("regrown", 3);
+  await until("the instances that were to end have ended", async () => {
+    const instances = (await askAll()).map(({ instance }) => instance);
+    return new Set(instances.filter((instance) => before.has(instance))).size <= 1;
+  });
+  const { inServiceCounts } = await bench.hosting.endpoints.describe("regrown", owner);
+  assert.deepEqual([...inServiceCounts.values()], [3]);
+});
+
+test("a hot model gets a copy on a further instance, on half of them at most, and loses it when it is cold; the models beside it stay where they are", async () => {
+  await using bench = await ModelsBench.open({ modelCopyColdMs: 3000 });
+  const others = targetsOf(12);
+  for (const target of ["hot", ...others]) await bench.put(target, target);
+  await bench.deploy("hammered", 3);
+  // One after the other: where all come at once those of one instance may be too many for it, and are loaded beside it.
+  for (const target of others) await bench.ask("hammered", target);
+  const askOthers = () => Promise.all(others.map((target) => bench.ask("hammered", target)));
+  const instances = new Set<string>();
+  const hammer = async (count: number) => {
+    for (const { instance } of await Promise.all(
+      Array.from({ length: count }, () => bench.ask("hammered", "hot", 20)),
+    )) {
+      instances.add(instance);
     }
-    const { failures } = await clients.end();
-    assert.deepEqual(failures, []);
-  },
-);
+  };
+  // Queued on one instance while it loads, and then beside each other.
+  await until("it has a further copy that serves", async () => {
+    await Promise.all([hammer(40), askOthers()]);
+    return instances.size > 1;
+  });
+  for (let round = 0; round < 10; round += 1) await Promise.all([hammer(40), askOthers()]);
+  const hotCopies = () => (bench.loads().get("hot") ?? 0) - (bench.loads("unload").get("hot") ?? 0);
+  assert.deepEqual([instances.size, hotCopies()], [2, 2]);
+  await until("its further copy has gone", async () => {
+    await bench.ask("hammered", "hot");
+    return hotCopies() === 1;
+  });
+  await askOthers();
+  // They were neither pushed out nor copied.
+  for (const target of others) assert.equal(bench.loads().get(target), 1, target);
+  assert.deepEqual([...bench.loads("unload").keys()], ["hot"]);
+  // Each instance tells how many it has, so their average is the models per instance.
+  assert.ok(bench.samples("LoadedModelCount").every((count) => count <= 13));
+});
 
-test(
-  "while models are loaded where they go, the instances that end still answer for them, and an endpoint that grows again has all it is to have",
-  { timeout: 120_000 },
-  async () => {
-    await using bench = await ModelsBench.open();
-    const targets = targetsOf(12);
-    // Each takes a second to load.
-    for (const target of targets) await bench.put(target, "slow");
-    await bench.deploy("regrown", 3);
-    const askAll = async () => await Promise.all(targets.map((target) => bench.ask("regrown", target)));
-    const before = new Set((await askAll()).map(({ instance }) => instance));
-    assert.ok(before.size > 1);
-    await bench.resize("regrown", 1);
-    // Whoever still has a model answers for it.
-    await askAll();
-    assert.equal(bench.samples("ModelCacheHit").filter((hit) => hit === 0).length, targets.length);
-    await bench.resize("regrown", 3);
-    await until("the instances that were to end have ended", async () => {
-      const instances = (await askAll()).map(({ instance }) => instance);
-      return new Set(instances.filter((instance) => before.has(instance))).size <= 1;
-    });
-    const { inServiceCounts } = await bench.hosting.endpoints.describe("regrown", owner);
-    assert.deepEqual([...inServiceCounts.values()], [3]);
-  },
-);
-
-test(
-  "a hot model gets a copy on a further instance, on half of them at most, and loses it when it is cold; the models beside it stay where they are",
-  { timeout: 120_000 },
-  async () => {
-    await using bench = await ModelsBench.open({ modelCopyColdMs: 3000 });
-    const others = targetsOf(12);
-    for (const target of ["hot", ...others]) await bench.put(target, target);
-    await bench.deploy("hammered", 3);
-    // One after the other: where all come at once those of one instance may be too many for it, and are loaded beside it.
-    for (const target of others) await bench.ask("hammered", target);
-    const askOthers = () => Promise.all(others.map((target) => bench.ask("hammered", target)));
-    const instances = new Set<string>();
-    const hammer = async (count: number) => {
-      for (const { instance } of await Promise.all(
-        Array.from({ length: count }, () => bench.ask("hammered", "hot", 20)),
-      )) {
-        instances.add(instance);
-      }
-    };
-    // Queued on one instance while it loads, and then beside each other.
-    await until("it has a further copy that serves", async () => {
-      await Promise.all([hammer(40), askOthers()]);
-      return instances.size > 1;
-    });
-    for (let round = 0; round < 10; round += 1) await Promise.all([hammer(40), askOthers()]);
-    const hotCopies = () => (bench.loads().get("hot") ?? 0) - (bench.loads("unload").get("hot") ?? 0);
-    assert.deepEqual([instances.size, hotCopies()], [2, 2]);
-    await until("its further copy has gone", async () => {
-      await bench.ask("hammered", "hot");
-      return hotCopies() === 1;
-    });
-    await askOthers();
-    // They were neither pushed out nor copied.
-    for (const target of others) assert.equal(bench.loads().get(target), 1, target);
-    assert.deepEqual([...bench.loads("unload").keys()], ["hot"]);
-    // Each instance tells how many it has, so their average is the models per instance.
-    assert.ok(bench.samples("LoadedModelCount").every((count) => count <= 13));
-  },
-);
-
-test("a replaced or deleted archive leaves every instance that has a copy of it", { timeout: 120_000 }, async () => {
+test("a replaced or deleted archive leaves every instance that has a copy of it", async () => {
   await using bench = await ModelsBench.open();
   await bench.put("hot", "old");
   await bench.deploy("replaced", 3);
@@ -191,67 +175,55 @@ test("a replaced or deleted archive leaves every instance that has a copy of it"
   await until("all copies have gone", () => bench.loads("unload").get("hot") === 4);
 });
 
-test(
-  "with ModelCacheSetting Disabled each model leaves memory and disk with its request",
-  { timeout: 60_000 },
-  async () => {
-    await using bench = await ModelsBench.open();
-    for (const target of ["a", "b"]) await bench.put(target, target);
-    await bench.deploy("uncached", 2, { MultiModelConfig: { ModelCacheSetting: "Disabled" } });
-    for (let round = 1; round <= 3; round += 1) {
-      for (const target of ["a", "b"]) assert.equal((await bench.ask("uncached", target)).text, target);
-      await until("both have gone", () => sum(bench.loads("unload")) === 2 * round);
-      await until("their files have gone", async () => (await bench.unpacked()).length === 0);
-    }
-    assert.deepEqual(bench.samples("ModelCacheHit"), [0, 0, 0, 0, 0, 0]);
-    assert.equal(bench.samples("ModelLoadingWaitTime").length, 6);
-    // Who asks meanwhile shares what is there.
-    const answers = await Promise.all(Array.from({ length: 10 }, () => bench.ask("uncached", "a", 50)));
-    assert.ok(answers.every(({ text }) => text === "a"));
-    await until("it has gone again", () => sum(bench.loads("unload")) === sum(bench.loads()));
-    assert.equal(bench.loads().get("a"), 4);
-  },
-);
+test("with ModelCacheSetting Disabled each model leaves memory and disk with its request", async () => {
+  await using bench = await ModelsBench.open();
+  for (const target of ["a", "b"]) await bench.put(target, target);
+  await bench.deploy("uncached", 2, { MultiModelConfig: { ModelCacheSetting: "Disabled" } });
+  for (let round = 1; round <= 3; round += 1) {
+    for (const target of ["a", "b"]) assert.equal((await bench.ask("uncached", target)).text, target);
+    await until("both have gone", () => sum(bench.loads("unload")) === 2 * round);
+    await until("their files have gone", async () => (await bench.unpacked()).length === 0);
+  }
+  assert.deepEqual(bench.samples("ModelCacheHit"), [0, 0, 0, 0, 0, 0]);
+  assert.equal(bench.samples("ModelLoadingWaitTime").length, 6);
+  // Who asks meanwhile shares what is there.
+  const answers = await Promise.all(Array.from({ length: 10 }, () => bench.ask("uncached", "a", 50)));
+  assert.ok(answers.every(({ text }) => text === "a"));
+  await until("it has gone again", () => sum(bench.loads("unload")) === sum(bench.loads()));
+  assert.equal(bench.loads().get("a"), 4);
+});
 
-test(
-  "an update and more instances are refused where the machine lacks their memory, and what there is goes on",
-  { timeout: 60_000 },
-  async () => {
-    await using bench = await ModelsBench.open({}, { memoryBytesMax: 1024 * mebi });
-    await bench.put("a", "a");
-    const promising = (memoryMebi: number) => ({
-      Environment: { GALATEA_MODEL_MEMORY_BYTES: String(memoryMebi * mebi) },
-    });
-    await bench.deploy("tight", 1, promising(200));
-    await bench.configure("larger", 2, promising(300));
-    const missing = (bytes: number) => ({
-      code: "ResourceLimitExceeded",
-      message: new RegExp(` ${bytes} MiB are missing`),
-    });
-    // Both fleets are there until the new one is in service.
-    await assert.rejects(bench.update("tight", "larger"), missing(328 + 2 * 428 - 1024));
-    await assert.rejects(bench.resize("tight", 4), missing(4 * 328 - 1024));
-    await bench.resize("tight", 3);
-    assert.equal((await bench.ask("tight", "a")).text, "a");
-  },
-);
+test("an update and more instances are refused where the machine lacks their memory, and what there is goes on", async () => {
+  await using bench = await ModelsBench.open({}, { memoryBytesMax: 1024 * mebi });
+  await bench.put("a", "a");
+  const promising = (memoryMebi: number) => ({
+    Environment: { GALATEA_MODEL_MEMORY_BYTES: String(memoryMebi * mebi) },
+  });
+  await bench.deploy("tight", 1, promising(200));
+  await bench.configure("larger", 2, promising(300));
+  const missing = (bytes: number) => ({
+    code: "ResourceLimitExceeded",
+    message: new RegExp(` ${bytes} MiB are missing`),
+  });
+  // Both fleets are there until the new one is in service.
+  await assert.rejects(bench.update("tight", "larger"), missing(328 + 2 * 428 - 1024));
+  await assert.rejects(bench.resize("tight", 4), missing(4 * 328 - 1024));
+  await bench.resize("tight", 3);
+  assert.equal((await bench.ask("tight", "a")).text, "a");
+});
 
-test(
-  "a request that waits for its model on an instance that does not come back is answered by another one",
-  { timeout: 60_000 },
-  async () => {
-    await using bench = await ModelsBench.open();
-    await bench.put("a", "quick");
-    await bench.deploy("lost", 2);
-    const { instance, pid } = await bench.ask("lost", "a");
-    await bench.put("a", "slow");
-    const waiting = bench.ask("lost", "a");
-    await until("it is loaded again", () => bench.loads().get("a") === 2);
-    await bench.breakInstance(instance);
-    process.kill(pid, "SIGKILL");
-    const answer = await waiting;
-    assert.equal(answer.text, "slow");
-    assert.notEqual(answer.instance, instance);
-    assert.equal(bench.samples("Invocations").length, 2);
-  },
-);
+test("a request that waits for its model on an instance that does not come back is answered by another one", async () => {
+  await using bench = await ModelsBench.open();
+  await bench.put("a", "quick");
+  await bench.deploy("lost", 2);
+  const { instance, pid } = await bench.ask("lost", "a");
+  await bench.put("a", "slow");
+  const waiting = bench.ask("lost", "a");
+  await until("it is loaded again", () => bench.loads().get("a") === 2);
+  await bench.breakInstance(instance);
+  process.kill(pid, "SIGKILL");
+  const answer = await waiting;
+  assert.equal(answer.text, "slow");
+  assert.notEqual(answer.instance, instance);
+  assert.equal(bench.samples("Invocations").length, 2);
+});

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { ByteBudget, type AwsError } from "../../base/index.ts";
 import { owner } from "./hosting-fixture.ts";
 import { PipelineBench } from "./pipelines-fixture.ts";
+import { until } from "./traffic-fixture.ts";
 
 const three = ["clean", "featurize", "score"].map((name) => ({ ContainerHostname: name, Environment: { NAME: name } }));
 const unnamed = ["a", "b"].map((name) => ({ Environment: { NAME: name } }));
@@ -22,13 +23,6 @@ async function refusal(asked: Promise<unknown>): Promise<AwsError> {
     () => assert.fail("it was answered"),
     (error: AwsError) => error,
   );
-}
-
-async function until(what: string, look: () => boolean | Promise<boolean>): Promise<void> {
-  for (const untilMs = performance.now() + 30_000; !(await look());) {
-    assert(performance.now() < untilMs, `waited in vain until ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }
 
 test("what each container answers is what the next one is asked, with its content type", async () => {
@@ -236,7 +230,6 @@ test("every container is healthy before the endpoint is in service, and the one 
   const [first, second] = three;
   assert.ok(first !== undefined && second !== undefined);
   const sick = { ...second, Environment: { ...second.Environment, PING: "500" } };
-  const startMs = performance.now();
   await bench.deploy("sick", [first, sick]);
   const { record } = await bench.hosting.endpoints.describe("sick", owner);
   assert.ok(record.state.at === "Failed");
@@ -244,7 +237,6 @@ test("every container is healthy before the endpoint is in service, and the one 
     record.state.reason,
     /^The featurize for production variant all did not pass the ping health check\. Please check CloudWatch logs for this endpoint\. /,
   );
-  assert.ok(performance.now() - startMs < 20_000);
   const absent = { ...second, ModelDataUrl: "s3://none/model.tar.gz" };
   await bench.deploy("absent", [first, absent]);
   const described = await bench.hosting.endpoints.describe("absent", owner);

@@ -14,6 +14,7 @@ import {
 import type { MinuteSeries } from "../../metrics/index.ts";
 import { DocumentMemory } from "../../records/contracts/index.ts";
 import { imaged, openHosting, owner, type HostingFixtureOptions } from "./hosting-fixture.ts";
+import { hangMs } from "../../base/eventually-fixture.ts";
 
 /**
  * A container that answers a request with its name, its instance and its process. One with BREAKS ends at once, and one that is asked
@@ -373,7 +374,7 @@ function commandsBelow(pid: number): readonly { readonly pid: number; readonly c
 
 /** Looks until it is so. */
 export async function until(what: string, look: () => boolean | Promise<boolean>): Promise<void> {
-  for (const untilMs = performance.now() + 30_000; !(await look());) {
+  for (const untilMs = performance.now() + hangMs; !(await look());) {
     if (performance.now() > untilMs) throw new Error(`waited in vain until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }

@@ -24,6 +24,7 @@ import { credentialsPath, dataDirectories } from "../directories.ts";
 import { createInstanceCredentials } from "./instance-credentials.ts";
 import { platformServerLimits } from "./platform-server.ts";
 import { openPlatform, type Platform } from "./platform.ts";
+import { hangMs } from "../../base/eventually-fixture.ts";
 
 const key = { accessKeyId: "OWNER", secretAccessKey: "owner-secret" };
 const memory = new ByteBudget(64 * 2 ** 20);
@@ -150,7 +151,7 @@ test("bodies that are held to be verified take no more memory than there is for 
   for (let count = 0; count <= Math.floor(budget / (6 * 2 ** 20)); count++) answers.push(begin());
   assert.equal(await Promise.race(answers), 503);
   for (const asked of taken) asked.destroy();
-  const signal = AbortSignal.timeout(60_000);
+  const signal = AbortSignal.timeout(hangMs);
   while (memory.usedBytes > 0) {
     signal.throwIfAborted();
     await new Promise((resolve) => setImmediate(resolve));

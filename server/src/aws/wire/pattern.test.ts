@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { asServiceModel } from "../spec/index.ts";
 import { compilePattern, patternInputCharsMax } from "./pattern.ts";
+import { threadCpuMs } from "../../base/cpu-time-fixture.ts";
 
 test("patterns mean the whole value, and Java's classes mean what they do in Java", () => {
   assert.equal(compilePattern("a|b")?.test("ab"), false);
@@ -23,11 +24,9 @@ test("every published pattern compiles, and none can be made to run long", () =>
       assert.ok(expression !== null, `${service} ${name}: ${shape.pattern}`);
       const length = Math.min(shape.max ?? patternInputCharsMax, patternInputCharsMax);
       for (const unit of ["a", "-", "a-", "/", "s3://a", "arn:aws:iam::", "0", " "]) {
-        // Of the processor: whoever else works on it does not count.
-        const before = process.threadCpuUsage();
+        const startMs = threadCpuMs();
         expression.test(`${unit.repeat(length / unit.length)}\u0001`.slice(-length));
-        const { user, system } = process.threadCpuUsage(before);
-        const tookMs = (user + system) / 1000;
+        const tookMs = threadCpuMs() - startMs;
         assert.ok(tookMs < 250, `${service} ${name} took ${tookMs} ms for ${length} of '${unit}': ${shape.pattern}`);
       }
     }

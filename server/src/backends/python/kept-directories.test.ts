@@ -7,8 +7,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { delay, systemClock, type Clock } from "../../base/index.ts";
 import { KeptDirectories, leastRecentFirst, type MakeFiles } from "./kept-directories.ts";
+import { hangMs } from "../../base/eventually-fixture.ts";
 
-const signal = AbortSignal.timeout(60_000);
+const signal = AbortSignal.timeout(hangMs);
 let directory: string;
 let nowMs: number;
 beforeEach(async () => {

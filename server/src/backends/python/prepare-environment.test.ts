@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { systemClock } from "../../base/index.ts";
 import { lockDirectory } from "../../processes/index.ts";
 import { preparePythonEnvironment, type PrepareOptions } from "./index.ts";
+import { hangMs } from "../../base/eventually-fixture.ts";
 
 const run = promisify(execFile);
 const systemPath = "/usr/local/bin:/usr/bin:/bin";
@@ -50,7 +51,7 @@ function options(lines: string[], env: Readonly<Record<string, string>> = {}): P
     env: { PATH: systemPath, HOME: homedir(), LANG: "C.UTF-8", ...env },
     clock: systemClock,
     onProgress: (line) => lines.push(line),
-    signal: AbortSignal.timeout(120_000),
+    signal: AbortSignal.timeout(hangMs),
   };
 }
 

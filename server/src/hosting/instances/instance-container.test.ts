@@ -9,6 +9,7 @@ import { after, test } from "node:test";
 import { silentLogger, systemClock } from "../../base/index.ts";
 import { InstanceContainer, instanceLimits } from "./instance-container.ts";
 import type { ContainerPlace, HostedContainer } from "./model-host.ts";
+import { hangMs } from "../../base/eventually-fixture.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-instance-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -85,13 +86,13 @@ async function started() {
     prepare: async () => {},
     onLost: () => (lostCount += 1),
   });
-  await instance.start(AbortSignal.timeout(20_000));
+  await instance.start(AbortSignal.timeout(hangMs));
   const [pid = 0] = host.pids;
   return { host, instance, pid, lostCount: () => lostCount };
 }
 
 async function invoke(instance: InstanceContainer, headers: Record<string, string>): Promise<number> {
-  const request = { path: "/invocations", headers, body: "", isStreamed: false, signal: AbortSignal.timeout(20_000) };
+  const request = { path: "/invocations", headers, body: "", isStreamed: false, signal: AbortSignal.timeout(hangMs) };
   assert.ok(instance.client !== null);
   const { status, body } = await instance.client.invoke(request);
   await body.dump();
@@ -104,7 +105,7 @@ test("a stopped container is replaced in bounded time, by force", async () => {
   const before = instance.client;
   assert.ok(before !== null);
   process.kill(pid, "SIGSTOP");
-  await instance.successor(before, AbortSignal.timeout(20_000));
+  await instance.successor(before, AbortSignal.timeout(hangMs));
   assert.ok(!host.pids.has(pid));
   assert.equal(host.pids.size, 1);
   assert.equal(lostCount(), 1);
@@ -128,7 +129,7 @@ test("a container whose connections are all taken by requests is still asked how
   const waiting = Array.from({ length: instanceLimits.container.connectionsMax + 50 }, () =>
     invoke(instance, { "hold-ms": "1000" }),
   );
-  assert.equal(await client.ping(AbortSignal.timeout(20_000)), true);
+  assert.equal(await client.ping(AbortSignal.timeout(hangMs)), true);
   assert.ok((await Promise.all(waiting)).every((status) => status === 200));
 });
 

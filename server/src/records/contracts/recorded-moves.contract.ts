@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import type { DocumentMemory } from "../memory-documents.ts";
 import { copyOfMemory, RememberedMemory } from "./remembered-memory.ts";
+import { hangMs } from "../../base/eventually-fixture.ts";
 
 /** One way through a machine. */
 export interface MovesRow<World, Found> {
@@ -42,9 +43,6 @@ export interface RecordedMachine<World extends AsyncDisposable, Outside, Found, 
   /** Next lives that are tried side by side; one after the other unless given. */
   readonly atOnce?: number;
 }
-
-/** Of a test: beyond what a busy machine needs. */
-const foundMsMax = 30_000;
 
 export function recordedMovesContract<World extends AsyncDisposable, Outside, Found, Move extends string>(
   machine: RecordedMachine<World, Outside, Found, Move>,
@@ -119,7 +117,7 @@ async function comesTo<World extends AsyncDisposable, Outside, Found, Move exten
   { world, memory }: { readonly world: World; readonly memory: DocumentMemory },
   { may, when }: { readonly may: readonly Found[]; readonly when: string },
 ): Promise<void> {
-  for (const untilMs = performance.now() + foundMsMax; ;) {
+  for (const untilMs = performance.now() + hangMs; ;) {
     const found = await machine.found(world, memory);
     if (may.some((each) => isDeepStrictEqual(each, found))) return;
     if (performance.now() > untilMs) {

@@ -14,6 +14,7 @@ import { MinuteSeries, type SeriesKey } from "../../../metrics/index.ts";
 import { HandClock, serveServices } from "../service-fixtures.ts";
 import { pageToken, type CallContext } from "../../wire/index.ts";
 import { cloudwatchService } from "./index.ts";
+import { threadCpuMs } from "../../../base/cpu-time-fixture.ts";
 
 const minute = 60_000;
 const dimensions = [
@@ -272,15 +273,11 @@ test("expressions that are wrong, circular, nested too deeply or unsupported are
 
 /** The longest that this thread computed without a turn of the event loop while a promise was under way, whoever else works on the processor. */
 async function longestTurnMs(work: Promise<unknown>): Promise<number> {
-  const computedMs = () => {
-    const { user, system } = process.threadCpuUsage();
-    return (user + system) / 1000;
-  };
-  let [longestMs, beforeMs] = [0, computedMs()];
+  let [longestMs, beforeMs] = [0, threadCpuMs()];
   const over = new AbortController();
   const turn = () => {
-    longestMs = Math.max(longestMs, computedMs() - beforeMs);
-    beforeMs = computedMs();
+    longestMs = Math.max(longestMs, threadCpuMs() - beforeMs);
+    beforeMs = threadCpuMs();
     if (!over.signal.aborted) setImmediate(turn);
   };
   setImmediate(turn);

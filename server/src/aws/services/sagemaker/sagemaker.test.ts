@@ -42,6 +42,7 @@ import { openDocuments, openRecords, recordsDefaults } from "../../../records/in
 import { createGateway } from "../../wire/index.ts";
 import { runtimeService } from "../sagemaker-runtime/index.ts";
 import { sagemakerService } from "./index.ts";
+import { hangMs } from "../../../base/eventually-fixture.ts";
 
 const root = mkdtempSync(join(tmpdir(), "gal-sm-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -199,6 +200,8 @@ async function openPlatform(directory: string) {
   };
 }
 
+const waiter = (client: SageMakerClient) => ({ client, maxWaitTime: hangMs / 1000, minDelay: 1, maxDelay: 1 });
+
 type Platform = Awaited<ReturnType<typeof openPlatform>>;
 
 async function deploy(platform: Platform, name: string, container: object, wait = true): Promise<void> {
@@ -211,11 +214,7 @@ async function deploy(platform: Platform, name: string, container: object, wait 
   await sagemaker.send(new CreateEndpointConfigCommand({ EndpointConfigName: name, ProductionVariants }));
   const Tags = [{ Key: "team", Value: "a" }];
   await sagemaker.send(new CreateEndpointCommand({ EndpointName: name, EndpointConfigName: name, Tags }));
-  if (wait)
-    await waitUntilEndpointInService(
-      { client: sagemaker, maxWaitTime: 30, minDelay: 1, maxDelay: 1 },
-      { EndpointName: name },
-    );
+  if (wait) await waitUntilEndpointInService(waiter(sagemaker), { EndpointName: name });
 }
 
 const failure = async (asked: Promise<unknown>): Promise<Error & Record<string, unknown>> => {
@@ -233,10 +232,7 @@ test("the life of a multi-model endpoint, through the real client", async () => 
   await platform.put("tenants/b/c d.tar.gz", { answer: "B" });
   await platform.put("tenants/e.tar.gz", { answer: "E" });
   await platform.put("tenants/bad.tar.gz", { question: "?" });
-  const startedMs = performance.now();
   await deploy(platform, "Multi", { Mode: "MultiModel", ModelDataUrl: "s3://models/tenants/" });
-  // A waiter that is not told sleeps for 30 s.
-  assert(performance.now() - startedMs < 20_000);
 
   const cold = await platform.invoke("Multi", "x", {
     TargetModel: "a.tar.gz",
@@ -281,7 +277,7 @@ test("the life of a multi-model endpoint, through the real client", async () => 
   assert.equal(wait[0]?.unit, "Microseconds");
 });
 
-test("a single-model endpoint: errors, a crash, updates, deletion", { timeout: 180_000 }, async () => {
+test("a single-model endpoint: errors, a crash, updates, deletion", async () => {
   await using platform = await openPlatform(join(root, "single"));
   const { sagemaker } = platform;
   await platform.store.createBucket("models");
@@ -353,7 +349,7 @@ test("a single-model endpoint: errors, a crash, updates, deletion", { timeout: 1
 
   for (const EndpointName of ["Single", "Broken", "Missing"]) {
     await sagemaker.send(new DeleteEndpointCommand({ EndpointName }));
-    await waitUntilEndpointDeleted({ client: sagemaker, maxWaitTime: 30, minDelay: 1, maxDelay: 1 }, { EndpointName });
+    await waitUntilEndpointDeleted(waiter(sagemaker), { EndpointName });
   }
   // The fleet that an update replaced ends behind the scenes; the test's own time limit bounds the wait.
   const left = () => [...readdirSync(join(root, "single", "instances")), ...readdirSync(join(root, "single", "s"))];

@@ -11,6 +11,7 @@ import { systemClock } from "../../../base/index.ts";
 import { addFramework, removeFramework, type AddOptions } from "./add-framework.ts";
 import type { Framework } from "./framework-rows.ts";
 import { linkFramework, madeFramework } from "./framework-store.ts";
+import { hangMs } from "../../../base/eventually-fixture.ts";
 
 const run = promisify(execFile);
 
@@ -86,7 +87,7 @@ function options(row: Framework, lines: string[], more: Partial<AddOptions> = {}
     env: { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: homedir(), LANG: "C.UTF-8" },
     clock: systemClock,
     onProgress: (line) => lines.push(line),
-    signal: AbortSignal.timeout(120_000),
+    signal: AbortSignal.timeout(hangMs),
     ...more,
   };
 }
