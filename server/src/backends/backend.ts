@@ -25,6 +25,11 @@ export interface LoadContext {
   readonly onHealth: (health: { readonly ok: true } | { readonly ok: false; readonly reason: string }) => void;
   /** Called when what `memoryBytes` says has changed by itself: runs left memory behind, or it was given back. */
   readonly onMemory?: () => void;
+  /**
+   * Takes memory for what the model is to hold in addition, until it is disposed of: then the model is measured again. Throws UNAVAILABLE, with the reason
+   * `out-of-memory`, where the budget has no room for it.
+   */
+  readonly reserveMore?: (bytes: DeviceBytes) => AsyncDisposable;
   /** The door to the other models of the namespace, for models that call them. */
   readonly others: OtherModels;
   /** The door to the metrics that models of the namespace make of their own. */
@@ -35,6 +40,8 @@ export interface LoadContext {
 /** One loaded version of a model. Disposing it ends its workers and gives its memory back; no execution may be running. */
 export interface LoadedModel extends AsyncDisposable {
   readonly instances: readonly Instance[];
+  /** Further ones, each dormant until all others execute; absent where there are none. */
+  readonly spares?: readonly Instance[];
   /** What this version holds by itself now (private memory of its workers; shared sessions are charged to the backend once). */
   memoryBytes(): Promise<DeviceBytes>;
   /**

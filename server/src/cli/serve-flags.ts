@@ -174,6 +174,15 @@ export const serveFlags: readonly Flag[] = [
       "threads of each Python model process's numerical libraries, where OMP_NUM_THREADS and the like do not say (default: numpy 1, others all)",
   },
   {
+    name: "python-instances-on-demand",
+    kind: "integer",
+    default: 0,
+    min: 0,
+    max: 1024,
+    about:
+      "instances that a Python model may have in all: beyond those of its configuration one is started when all others execute, where memory allows",
+  },
+  {
     name: "python-preimport",
     kind: "string",
     repeatable: true,

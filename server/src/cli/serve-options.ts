@@ -61,6 +61,7 @@ export function serveOptions(parsed: ParsedFlags): ServeOptions {
     backendDirectory: textOrNull("backend-directory"),
     pythonPackages: parsedPackages(lists.get("python-packages") ?? []),
     pythonThreads: optionalNumber(values.get("python-threads")),
+    pythonInstancesOnDemand: number("python-instances-on-demand"),
     pythonPreimport: (lists.get("python-preimport") ?? []).flatMap((names) => names.split(",")),
     onnxInProcess: flag("onnx-in-process"),
     onnxRunDeadlineSecs: number("onnx-run-deadline-secs"),

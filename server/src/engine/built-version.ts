@@ -2,6 +2,7 @@ import { InferenceError, type Clock, type Logger } from "../base/index.ts";
 import {
   insteadOfBackend,
   type Backend,
+  type DeviceBytes,
   type LoadContext,
   type LoadedModel,
   type ModelSource,
@@ -114,7 +115,9 @@ export class VersionBuilder {
       const config = this.#parts.autoComplete ? await backend.complete(source, found, context) : found;
       refuseUnbuilt(config);
       checkConfig(config);
-      const model = await backend.load(source, config, { ...context, onMemory: () => this.#correct(charge) });
+      const onMemory = () => void this.#correct(charge);
+      const reserveMore = (bytes: DeviceBytes) => this.#reserveMore(charge, what, bytes);
+      const model = await backend.load(source, config, { ...context, onMemory, reserveMore });
       try {
         const warmUps = await warmUp(model, { ...order, ...this.#parts, config });
         this.#parts.budget.settle(charge, what, content.key, await model.memoryBytes());
@@ -143,6 +146,7 @@ export class VersionBuilder {
   #charged(model: LoadedModel, charge: ChargeOwner): LoadedModel {
     return {
       instances: model.instances,
+      ...(model.spares === undefined ? {} : { spares: model.spares }),
       memoryBytes: () => model.memoryBytes(),
       abandon: (reason) => model.abandon?.(reason),
       [Symbol.asyncDispose]: async () => {
@@ -153,15 +157,26 @@ export class VersionBuilder {
   }
 
   /** The model holds more or less than when it was loaded. */
-  #correct(charge: ChargeOwner): void {
+  async #correct(charge: ChargeOwner): Promise<void> {
     const { budget, log } = this.#parts;
-    this.#loaded
-      .get(charge)
-      ?.memoryBytes()
-      .then(
-        (bytes) => budget.correct(charge, bytes),
-        (error: unknown) => log.error(`measuring a model's memory: ${String(error)}`),
-      );
+    try {
+      const bytes = await this.#loaded.get(charge)?.memoryBytes();
+      if (bytes !== undefined) budget.correct(charge, bytes);
+    } catch (error) {
+      log.error(`measuring a model's memory: ${String(error)}`);
+    }
+  }
+
+  #reserveMore(charge: ChargeOwner, what: string, bytes: DeviceBytes): AsyncDisposable {
+    const { budget } = this.#parts;
+    const more: ChargeOwner = { namespace: charge.namespace };
+    budget.reserveBytes(more, `another instance of ${what}`, bytes);
+    return {
+      [Symbol.asyncDispose]: async () => {
+        await this.#correct(charge);
+        budget.release(more);
+      },
+    };
   }
 
   /** What the model held alone goes; memory it shared is charged to another holder from now on. */

@@ -51,6 +51,11 @@ export class MemoryBudget {
     this.#admit(owner, what, cost.known ?? this.#learned.get(cost.contentKey) ?? cost.guess);
   }
 
+  /** Charges `owner` with this; throws UNAVAILABLE when it does not fit. */
+  reserveBytes(owner: ChargeOwner, what: string, bytes: DeviceBytes): void {
+    this.#admit(owner, what, bytes);
+  }
+
   /** Replaces the estimate by the measured cost and remembers it; throws UNAVAILABLE, nothing charged, when it does not fit after all. */
   settle(owner: ChargeOwner, what: string, contentKey: string, measured: DeviceBytes): void {
     this.release(owner);

@@ -24,7 +24,8 @@ export interface SchedulerParts {
 /** The scheduler that a configuration asks for. */
 export function schedulerFor(config: ModelConfig, made: Composition, parts: SchedulerParts): Scheduler {
   if (made.kind === "model") {
-    const { instances } = made.model;
+    const { instances: own, spares = [] } = made.model;
+    const instances = [...own, ...spares];
     return config.scheduling.kind === "dynamic"
       ? createDynamicBatchScheduler(instances, config, parts)
       : createDirectScheduler(instances, parts);

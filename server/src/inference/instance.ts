@@ -24,15 +24,17 @@ export class ExecutionNotBegun extends InferenceError {
 
 /**
  * `up`: executes what it is handed. `restarting`: its worker has ended, and the next one is not up yet. `failed`: its worker cannot be
- * started, or never will be again; what it is handed fails with the reason.
+ * started, or never will be again; what it is handed fails with the reason. `dormant`: it is started when it is needed.
  */
-export type InstanceState = "up" | "restarting" | "failed";
+export type InstanceState = "up" | "restarting" | "failed" | "dormant";
 
 /** What says whether an instance can execute now. */
 export interface InstanceSupervision {
   readonly state: InstanceState;
   /** Resolves when `state` is another, or may be. */
   changed(): Promise<void>;
+  /** A dormant one is started: all others execute. */
+  needed(): void;
 }
 
 /**

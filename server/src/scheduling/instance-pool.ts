@@ -85,22 +85,25 @@ export class InstancePool {
     const slots = this.#slots;
     let best: Slot | null = null;
     let failed: Slot | null = null;
-    let failedCount = 0;
+    let dormant: InstanceSupervision | null = null;
+    let upCount = 0;
     for (let offset = 0; offset < slots.length; offset++) {
       const slot = slots[(this.#turn + offset) % slots.length] as Slot;
       const { supervision } = slot.instance;
       if (supervision !== null && supervision.state !== "up") {
         this.#awaitChange(slot, supervision);
-        if (supervision.state === "restarting") continue;
-        failedCount++;
-        failed ??= slot;
+        if (supervision.state === "failed") failed ??= slot;
+        else if (supervision.state === "dormant") dormant ??= supervision;
+        else upCount++;
         continue;
       }
+      upCount++;
       if (slot.batches.length === 0) return slot;
       if (!this.#handsAhead || slot.batches.length >= slot.instance.executionsMax) continue;
       if (best === null || slot.batches.length < best.batches.length) best = slot;
     }
-    return failedCount === slots.length ? failed : best;
+    if (best === null) dormant?.needed();
+    return upCount === 0 ? failed : best;
   }
 
   #awaitChange(slot: Slot, supervision: InstanceSupervision): void {
@@ -108,6 +111,7 @@ export class InstancePool {
     slot.isAwaited = true;
     void supervision.changed().then(() => {
       slot.isAwaited = false;
+      if (supervision.state !== "up" && supervision.state !== "failed") return this.#awaitChange(slot, supervision);
       this.#handOut();
       this.#events.recovered();
     });

@@ -125,6 +125,37 @@ test("an end waits for what was handed back, and an abandoned scheduler fails it
   }
 });
 
+test("a dormant instance is needed when all others execute, and gets what is queued when it is up", async () => {
+  const [first, spare, other] = [new Worker("m_0_0"), new Worker("m_0_1"), new Worker("m_0_2")];
+  for (const { supervision } of [spare, other]) await supervision.becomes("dormant");
+  const scheduler = createDirectScheduler(
+    [first, spare, other].map(({ instance }) => instance),
+    options(),
+  );
+  const needed = () => [spare.supervision.neededCount, other.supervision.neededCount];
+  send(scheduler, "a");
+  assert.deepEqual(needed(), [0, 0]);
+  send(scheduler, "b");
+  assert.deepEqual(needed(), [1, 0]);
+  await spare.supervision.becomes("restarting");
+  assert.deepEqual(needed(), [1, 0]);
+  send(scheduler, "c");
+  await spare.supervision.becomes("up");
+  assert.deepEqual([first.instance.log, spare.instance.log, needed()], [["a"], ["b"], [1, 1]]);
+  await first.instance.end();
+  assert.deepEqual(first.instance.log, ["a", "c"]);
+});
+
+test("a dormant instance that cannot be started keeps no request waiting where the others have failed for good", async () => {
+  const [first, spare] = [new Worker("m_0_0"), new Worker("m_0_1")];
+  await first.supervision.becomes("failed");
+  await spare.supervision.becomes("dormant");
+  const scheduler = createDirectScheduler([first.instance, spare.instance], options());
+  const sent = send(scheduler, "a");
+  await first.instance.end(() => new InferenceError("INTERNAL", "no worker"));
+  assert.equal(sent.outcome, "INTERNAL no worker");
+});
+
 const steps = fc.array(
   fc.oneof(
     { weight: 4, arbitrary: fc.record({ does: fc.constant("send" as const), worker: fc.nat(0) }) },

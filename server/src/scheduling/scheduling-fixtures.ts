@@ -105,6 +105,13 @@ export class HandSupervision implements InstanceSupervision {
     return this.#change.promise;
   }
 
+  /** How often it was needed while it was dormant. */
+  neededCount = 0;
+
+  needed(): void {
+    this.neededCount++;
+  }
+
   async becomes(state: InstanceState): Promise<void> {
     this.#state = state;
     this.#change.resolve();

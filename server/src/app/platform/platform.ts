@@ -343,6 +343,7 @@ function containerCommand(
       `--ml-root=${mlRoot}`,
       `--container-kind=${spec.runtime satisfies ServedContainerKind}`,
       `--memory-budget-bytes=${spec.modelMemoryBytes}`,
+      `--python-instances-on-demand=${spec.concurrencyMax ?? 0}`,
       `--request-memory-bytes=${containerRequestBytes(spec.modelMemoryBytes, options.requestMemory.bytesMax)}`,
       `--data=${options.directories.root}`,
       ...options.workerArguments,

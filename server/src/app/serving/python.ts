@@ -117,6 +117,8 @@ export interface PythonBackendParts extends PythonParts {
   readonly environmentBytesMax: number;
   /** How long an execution may take before its worker ends; null: as long as its request says. */
   readonly callMsMax: number | null;
+  /** `--python-instances-on-demand`. */
+  readonly instancesOnDemandMax: number;
 }
 
 export async function openPythonBackend(parts: PythonBackendParts, signal: AbortSignal): Promise<Backend> {
@@ -129,6 +131,7 @@ export async function openPythonBackend(parts: PythonBackendParts, signal: Abort
     environmentBytesMax: parts.environmentBytesMax,
     ignoresVariables: parts.tenants !== null,
     hangKillMs: parts.callMsMax,
+    instancesOnDemandMax: parts.instancesOnDemandMax,
     onConfinement: parts.onConfinement,
     python: await findPython(parts, signal),
     packagesDirectory: await packagesDirectory(parts, signal),

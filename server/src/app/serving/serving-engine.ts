@@ -141,6 +141,7 @@ function backends({ options, plan, log, directories, onConfinement, gpus }: Serv
           gpuBytesOf: gpus.bytesOf,
           onConfinement,
           callMsMax: plan?.opened?.callMsMax ?? null,
+          instancesOnDemandMax: options.pythonInstancesOnDemand,
         };
         return openPythonBackend({ python, log, directories, ...own }, signal);
       },

@@ -1,10 +1,15 @@
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { TaskGroup, type Clock, type Logger } from "../../base/index.ts";
-import { mergeAutoComplete, placedInstances, printConfigJsonText, type ModelConfig } from "../../modelconfig/index.ts";
+import {
+  mergeAutoComplete,
+  placedInstances,
+  printConfigJsonText,
+  type ModelConfig,
+  type PlacedInstance,
+} from "../../modelconfig/index.ts";
 import { adoptOrphans } from "../../processes/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
-import { onMachine, type DeviceBytes } from "../device-bytes.ts";
+import type { DeviceBytes } from "../device-bytes.ts";
 import type { ConfinementRow, TenantOptions } from "./confinement-plan.ts";
 import {
   environmentOf,
@@ -15,6 +20,7 @@ import {
 } from "./environments.ts";
 import type { FrameFacts } from "./execution-codec.ts";
 import { KeptDirectories } from "./kept-directories.ts";
+import { LoadedPythonModel, roomForAnother } from "./loaded-python-model.ts";
 import { PythonInstance } from "./python-instance.ts";
 import type { PythonWorker } from "./python-worker.ts";
 import { askedConfig, initializeWorker, startWorker, type WorkerPlan } from "./worker-starter.ts";
@@ -49,6 +55,8 @@ export interface PythonBackendOptions extends EnvironmentOptions {
   readonly gpuCount: number;
   /** What processes hold of GPUs; asked for models that are placed on some. */
   readonly gpuBytesOf: (pids: readonly number[]) => Promise<DeviceBytes>;
+  /** How many instances a model may have beyond those of its configuration, up to this in all: one is started when all others execute. */
+  readonly instancesOnDemandMax: number;
   readonly hangReportMs: number;
   readonly hangKillMs: number | null;
   readonly finalizeMs: number;
@@ -77,6 +85,7 @@ export const pythonBackendDefaults = {
   onConfinement: () => {},
   gpuCount: 0,
   gpuBytesOf: noGpuBytes,
+  instancesOnDemandMax: 0,
   hangReportMs: 30_000,
   hangKillMs: null,
   finalizeMs: 30_000,
@@ -192,11 +201,13 @@ class PythonBackend implements Backend {
     const onMemory = context.onMemory ?? (() => {});
     const workers = new Map<number, PythonWorker>();
     const planned = placedInstances(config, this.#options.gpuCount);
-    const pace = new Pace(this.#options.clock, planned.length);
+    const spares = sparesOf(config, planned, this.#options.instancesOnDemandMax);
+    const pace = new Pace(this.#options.clock, planned.length + spares.length);
     const failures = this.#failureLog(facts, holding);
-    const opening = planned.map(async (placed, place) => {
+    const open = async (placed: PlacedInstance, place: number, isSpare: boolean) => {
       const { name } = placed;
       const begin = async (signal: AbortSignal, fresh: boolean) => {
+        await using _room = isSpare && !workers.has(place) ? await roomForAnother(workers.values(), context) : null;
         const kept = fresh ? null : this.#takeCompleted(keyOf(plan));
         const worker = kept ?? (await startWorker(this.#starter(), plan, name, signal));
         worker.name = name;
@@ -212,6 +223,7 @@ class PythonBackend implements Backend {
         } catch (error) {
           worker.kill("its initialize failed");
           await worker.ended;
+          if (isSpare) workers.delete(place);
           throw error;
         }
       };
@@ -221,7 +233,7 @@ class PythonBackend implements Backend {
         const [worst] = unhealthy.values();
         context.onHealth(worst === undefined ? { ok: true } : { ok: false, reason: worst });
       };
-      const worker = await begin(context.signal, false);
+      const worker = isSpare ? null : await begin(context.signal, false);
       const { clock, logger, random, hangReportMs, hangKillMs, finalizeMs } = this.#options;
       return new PythonInstance(
         {
@@ -243,11 +255,14 @@ class PythonBackend implements Backend {
         },
         worker,
       );
-    });
+    };
+    const opening = planned.map((placed, place) => open(placed, place, false));
     const chargedFileBytes = () => workers.values().reduce((sum, { file }) => sum + (file?.chargedBytes ?? 0), 0);
     const gpuBytesOf = planned.some(({ kind }) => kind === "GPU") ? this.#options.gpuBytesOf : noGpuBytes;
     const measures = { chargedFileBytes, gpuBytesOf };
-    return new LoadedPythonModel(await allOrNone(opening), measures, holding.move());
+    const instances = await allOrNone(opening);
+    const dormant = await Promise.all(spares.map((placed, index) => open(placed, planned.length + index, true)));
+    return new LoadedPythonModel({ instances, spares: dormant, measures, environment: holding.move() });
   }
 
   #warnOfGpus(config: ModelConfig): void {
@@ -356,56 +371,16 @@ function mappedFile({ defaultModelFilename }: ModelConfig): string | null {
   return name.includes("/") ? null : name;
 }
 
-/** How what a model holds is found out beside its processes' own memory. */
-interface Measures extends Pick<PythonBackendOptions, "gpuBytesOf"> {
-  /** Of a file that several models share, what this one is charged with. */
-  readonly chargedFileBytes: () => number;
-}
-
-class LoadedPythonModel implements LoadedModel {
-  readonly instances: readonly PythonInstance[];
-  readonly #measures: Measures;
-  readonly #environment: Disposable;
-
-  constructor(instances: readonly PythonInstance[], measures: Measures, environment: Disposable) {
-    this.instances = instances;
-    this.#measures = measures;
-    this.#environment = environment;
-  }
-
-  async memoryBytes(): Promise<DeviceBytes> {
-    const pids = this.instances.flatMap(({ pid }) => pid ?? []);
-    const [sizes, onGpus] = await Promise.all([Promise.all(pids.map(privateBytes)), this.#measures.gpuBytesOf(pids)]);
-    return new Map([
-      ...onMachine(sizes.reduce((sum, size) => sum + size, this.#measures.chargedFileBytes())),
-      ...onGpus,
-    ]);
-  }
-
-  abandon(reason: string): void {
-    for (const instance of this.instances) instance.abandon(reason);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    using _environment = this.#environment;
-    await Promise.all(this.instances.map((instance) => instance[Symbol.asyncDispose]()));
-  }
-}
-
-/** Private pages of a process: what ending it would give back. 0 when it has just ended. */
-async function privateBytes(pid: number): Promise<number> {
-  let rollup: string;
-  try {
-    rollup = await readFile(`/proc/${pid}/smaps_rollup`, "latin1");
-  } catch (error) {
-    // That it may not be read is no zero: the budget would hold nothing.
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ESRCH") return 0;
-    throw error;
-  }
-  let kibibytes = 0;
-  for (const match of rollup.matchAll(/^Private_\w+:\s+(\d+) kB$/gm)) kibibytes += Number(match[1]);
-  return kibibytes * 1024;
+/** Beyond those of its configuration up to so many, all like the first; none beside instances on GPUs, which the configuration shares out. */
+function sparesOf(
+  { instanceGroups: [group] }: ModelConfig,
+  planned: readonly PlacedInstance[],
+  instancesMax: number,
+): readonly PlacedInstance[] {
+  const [like] = planned;
+  if (group === undefined || like === undefined || planned.some(({ kind }) => kind === "GPU")) return [];
+  const count = Math.max(0, instancesMax - planned.length);
+  return Array.from({ length: count }, (_, index) => ({ ...like, name: `${group.name}_${planned.length + index}` }));
 }
 
 /** Waits for all; when one fails, the others are closed again before its error is thrown. */

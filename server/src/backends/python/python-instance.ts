@@ -91,7 +91,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
   /** Stands for it where it may not be kept alive. */
   readonly #mark = {};
 
-  constructor(options: PythonInstanceOptions, worker: PythonWorker) {
+  /** Without a worker one is started when it is needed. */
+  constructor(options: PythonInstanceOptions, worker: PythonWorker | null) {
     this.name = options.name;
     this.#options = options;
     this.#room = { inlineBytesMax: options.facts.inlineBytesMax, requestsBytesMax };
@@ -132,7 +133,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   async #withoutWorker(batch: readonly InferenceRequest[]): Promise<Execution> {
-    if (this.#supervised.state === "restarting") throw this.#notBegun();
+    const { state } = this.#supervised;
+    if (state === "restarting" || state === "dormant") throw this.#notBegun();
     const worker = await this.#supervised.coming();
     if (typeof worker !== "string") return await this.#send(worker, batch);
     return failed(batch.length, new InferenceError("INTERNAL", worker));

@@ -9,12 +9,19 @@ const events = fc.oneof(
   fc.record({ is: fc.constant("ended" as const), worker: fc.nat(2), reason: fc.constant("it ended") }),
   fc.record({ is: fc.constant("started" as const), worker: fc.nat(2) }),
   fc.record({ is: fc.constant("start failed" as const), reason: fc.constant("it did not start") }),
-  fc.constantFrom({ is: "sound" as const }, { is: "wait over" as const }, { is: "closed" as const }),
+  fc.constantFrom(
+    { is: "sound" as const },
+    { is: "wait over" as const },
+    { is: "needed" as const },
+    { is: "closed" as const },
+  ),
 );
 
 test("property: whatever happens in whatever order, a life goes on by its own events only, and ends once", () => {
-  const walked = (happened: readonly WorkerEvent<number>[]) => {
-    let life: WorkerLife<number> = { at: "up", worker: 0, failureCount: 0 };
+  const walked = (happened: readonly WorkerEvent<number>[], isSpare: boolean) => {
+    let life: WorkerLife<number> = isSpare
+      ? { at: "dormant", isResting: false }
+      : { at: "up", worker: 0, failureCount: 0 };
     for (const event of happened) {
       const next: WorkerLife<number> = nextLife(life, event);
       const move = `${life.at} ${next === life ? "stays" : next.at}`;
@@ -22,9 +29,10 @@ test("property: whatever happens in whatever order, a life goes on by its own ev
         ended: ["up starting", "up down"],
         sound: ["up up"],
         started: ["starting up"],
-        "start failed": ["starting down"],
-        "wait over": ["down starting"],
-        closed: ["up closed", "starting closed", "down closed"],
+        "start failed": ["starting down", "starting dormant"],
+        "wait over": ["down starting", "dormant dormant"],
+        needed: ["dormant starting"],
+        closed: ["up closed", "starting closed", "down closed", "dormant closed"],
       };
       assert.ok(next === life || moves[event.is].includes(move), `${event.is}: ${move}`);
       if (event.is === "ended" && next !== life) assert.equal(life.at === "up" && life.worker, event.worker);
@@ -33,12 +41,12 @@ test("property: whatever happens in whatever order, a life goes on by its own ev
       // Only a first failure is answered at once, and only a sound worker makes a failure the first again.
       if (move === "up starting") assert.equal(life.at === "up" && life.failureCount, 0);
       if (next.at === "down") assert.ok(next.failureCount >= (event.is === "ended" ? 2 : 1));
-      if (next.at !== "closed" && life.at !== "closed" && next.failureCount < life.failureCount)
+      if ("failureCount" in next && "failureCount" in life && next.failureCount < life.failureCount)
         assert.equal(event.is, "sound");
       life = next;
     }
   };
-  fc.assert(fc.property(fc.array(events, { maxLength: 30 }), walked));
+  fc.assert(fc.property(fc.array(events, { maxLength: 30 }), fc.boolean(), walked));
 });
 
 /** Time that a test moves. */
@@ -93,7 +101,8 @@ class Supervision {
   up: FakeWorker | null = null;
   readonly supervised: SupervisedWorker<FakeWorker>;
 
-  constructor() {
+  constructor(isSpare = false) {
+    if (isSpare) this.workers.length = 0;
     this.supervised = new SupervisedWorker(
       {
         name: "m_0",
@@ -109,7 +118,7 @@ class Supervision {
         onEnd: () => (this.endCount += 1),
         onHealth: (reason) => this.health.push(reason),
       },
-      this.workers[0]!,
+      this.workers[0] ?? null,
     );
   }
 
@@ -208,6 +217,39 @@ test("a worker that has executed something is sound: when it ends the next one i
     world.supervised.proven();
     assert.deepEqual([world.supervised.state, world.clock.timers.size], ["up", 0]);
   }
+});
+
+test("a dormant one is started when it is needed; where that fails it rests, is dormant again, and nobody is told that it is unhealthy", async () => {
+  const world = new Supervision(true);
+  const { supervised, clock } = world;
+  assert.deepEqual([supervised.state, world.starts.length], ["dormant", 0]);
+  for (let turn = 0; turn < 2; turn++) {
+    supervised.needed();
+    supervised.needed();
+    assert.deepEqual([supervised.state, world.starts.length], ["restarting", 1]);
+    world.startIs("bad");
+    await settled();
+    supervised.needed();
+    assert.deepEqual([supervised.state, world.starts.length], ["dormant", 0]);
+    clock.move(10_000);
+  }
+  supervised.needed();
+  world.startIs("good");
+  await settled();
+  assert.equal(supervised.state, "up");
+  assert.deepEqual(world.health, [null]);
+  world.living[0]!.kill("died");
+  await settled();
+  assert.deepEqual([supervised.state, world.starts.length], ["restarting", 1]);
+  world.startIs("good");
+  await supervised.close(0);
+});
+
+test("a dormant one that was never needed closes at once", async () => {
+  const world = new Supervision(true);
+  await world.supervised.close(0);
+  world.supervised.needed();
+  assert.deepEqual([world.starts.length, world.supervised.state], [0, "failed"]);
 });
 
 test("who waits gets the worker that is being started; who comes while starts fail gets the reason", async () => {

@@ -31,6 +31,8 @@ export interface SupervisedWorkerOptions<Worker extends WorkerProcess> {
 
 /** A worker that has lived for so long did not die of its start. */
 const soundAfterMs = 10_000;
+/** One that could not be started when it was first needed, as where no memory is left for it, is not tried for so long. */
+const dormantRestMs = 10_000;
 const restarts = { firstMs: 100, maxMs: 30_000, factor: 2 };
 
 /** One worker at a time, another when it dies, until the end. */
@@ -44,14 +46,14 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
   #started: Promise<void> = Promise.resolve();
   /** Of those who wait for the next change. */
   #change: PromiseWithResolvers<void> | null = null;
-  /** The last one there was. */
-  #latest: Worker;
+  /** The last one there was; null before the first. */
+  #latest: Worker | null = null;
 
-  constructor(options: SupervisedWorkerOptions<Worker>, worker: Worker) {
+  /** Without a worker it is dormant. */
+  constructor(options: SupervisedWorkerOptions<Worker>, worker: Worker | null) {
     this.#options = options;
-    this.#life = { at: "up", worker, failureCount: 0 };
-    this.#latest = worker;
-    this.#attend(worker);
+    this.#life = worker === null ? { at: "dormant", isResting: false } : { at: "up", worker, failureCount: 0 };
+    if (worker !== null) this.#attend(worker);
   }
 
   /** The living worker; null when there is none now. */
@@ -62,6 +64,8 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
   get state(): InstanceState {
     const life = this.#life;
     switch (life.at) {
+      case "dormant":
+        return "dormant";
       case "up":
         return life.worker.alive ? "up" : "restarting";
       case "starting":
@@ -78,6 +82,10 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
   changed(): Promise<void> {
     this.#change ??= Promise.withResolvers<void>();
     return this.#change.promise;
+  }
+
+  needed(): void {
+    this.#on({ is: "needed" });
   }
 
   /** The worker, or why there is none: one that is restarted is waited for; one that does not start is not. */
@@ -97,7 +105,7 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
   abandon(reason: string): void {
     this.#closing.abort(new Error(reason));
     this.#on({ is: "closed" });
-    this.#latest.kill(reason);
+    this.#latest?.kill(reason);
   }
 
   /** Ends the worker, its `finalize` first, and resolves when no process is left. */
@@ -107,7 +115,7 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
     this.#on({ is: "closed" });
     if (life.at === "up") await life.worker.finalize(finalizeMs);
     await this.#started;
-    await this.#latest.ended;
+    await this.#latest?.ended;
   }
 
   #on(event: WorkerEvent<Worker>): void {
@@ -124,6 +132,9 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
     this.#change?.resolve();
     this.#change = null;
     switch (next.at) {
+      case "dormant":
+        if (next.isResting) this.#timer = clock.timer(dormantRestMs, () => this.#on({ is: "wait over" }));
+        return;
       case "up":
         if (next.failureCount > 0) this.#timer = clock.timer(soundAfterMs, () => this.#on({ is: "sound" }));
         if (before === "up") return;
@@ -163,8 +174,10 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
       worker = await start(this.#closing.signal);
     } catch (error) {
       if (this.#life.at === "closed") return;
-      const { message } = InferenceError.from(error);
-      logger.error(`restart failed: ${message}`, { instance: name });
+      const { message, reason } = InferenceError.from(error);
+      const isFirst = this.#life.at === "starting" && this.#life.isFirst;
+      if (isFirst && reason === "out-of-memory") logger.verbose(`not started: ${message}`, { instance: name });
+      else logger.error(`${isFirst ? "start" : "restart"} failed: ${message}`, { instance: name });
       this.#on({ is: "start failed", reason: `Stub process '${name}' is not healthy. (restart failed: ${message})` });
       return;
     }

@@ -2,8 +2,11 @@ import { unreachable } from "../../base/index.ts";
 
 /** Where the worker of an instance is in its life. `failureCount`: ends and failed starts since a worker last proved to be sound. */
 export type WorkerLife<Worker> =
+  /** It has never been needed, or could not be started when it was, and is not tried again before a rest is over. */
+  | { readonly at: "dormant"; readonly isResting: boolean }
   | { readonly at: "up"; readonly worker: Worker; readonly failureCount: number }
-  | { readonly at: "starting"; readonly failureCount: number }
+  /** `isFirst`: of one that was dormant. */
+  | { readonly at: "starting"; readonly isFirst: boolean; readonly failureCount: number }
   /** The next start waits, the longer the more often one has failed. `startFailed`: the last start did; otherwise a worker that was up has ended. */
   | { readonly at: "down"; readonly reason: string; readonly startFailed: boolean; readonly failureCount: number }
   /** No other worker follows. */
@@ -16,26 +19,33 @@ export type WorkerEvent<Worker> =
   | { readonly is: "started"; readonly worker: Worker }
   | { readonly is: "start failed"; readonly reason: string }
   | { readonly is: "wait over" }
+  /** All others of its model execute. */
+  | { readonly is: "needed" }
   | { readonly is: "closed" };
 
 /** What follows from an event; the same object where nothing does. The first failure is answered by a start at once. */
 export function nextLife<Worker>(life: WorkerLife<Worker>, event: WorkerEvent<Worker>): WorkerLife<Worker> {
   if (life.at === "closed") return life;
-  const failureCount = life.failureCount + 1;
+  const failureCount = life.at === "dormant" ? 0 : life.failureCount + 1;
   switch (event.is) {
     case "ended":
       if (life.at !== "up" || life.worker !== event.worker) return life;
       return failureCount === 1
-        ? { at: "starting", failureCount }
+        ? { at: "starting", isFirst: false, failureCount }
         : { at: "down", reason: event.reason, startFailed: false, failureCount };
     case "sound":
       return life.at === "up" && life.failureCount > 0 ? { ...life, failureCount: 0 } : life;
     case "started":
-      return life.at === "starting" ? { ...life, at: "up", worker: event.worker } : life;
+      return life.at === "starting" ? { at: "up", worker: event.worker, failureCount: life.failureCount } : life;
     case "start failed":
-      return life.at === "starting" ? { at: "down", reason: event.reason, startFailed: true, failureCount } : life;
+      if (life.at !== "starting") return life;
+      if (life.isFirst) return { at: "dormant", isResting: true };
+      return { at: "down", reason: event.reason, startFailed: true, failureCount };
     case "wait over":
-      return life.at === "down" ? { at: "starting", failureCount: life.failureCount } : life;
+      if (life.at === "dormant") return life.isResting ? { at: "dormant", isResting: false } : life;
+      return life.at === "down" ? { at: "starting", isFirst: false, failureCount: life.failureCount } : life;
+    case "needed":
+      return life.at === "dormant" && !life.isResting ? { at: "starting", isFirst: true, failureCount: 0 } : life;
     case "closed":
       return { at: "closed" };
     default:

@@ -41,6 +41,7 @@ export function openingOf(planned: PlannedContainer, member: MemberOptions): Con
       models: containerModels(planned.definition, { variant, endpointName: ownerName, seat }),
       environment: containerEnvironment(planned.definition, credentials, region),
       modelMemoryBytes: planned.modelMemoryBytes,
+      concurrencyMax: variant.ServerlessConfig?.MaxConcurrency ?? null,
       output: (line) => write(Buffer.from(`${line}\n`)),
     },
   };

@@ -104,6 +104,7 @@ modelHostContract("process host", async () => {
       containers: [
         {
           title: "endpoint/variant/i-1",
+          concurrencyMax: null,
           runtime: "tritonserver",
           models: { kind: "one", container: {}, bringMsMax: 20_000 },
           environment: { BEHAVIOUR: behaviour },

@@ -1,0 +1,85 @@
+/** Requests that a serverless variant admits run at the same time, in as many workers as its memory allows. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { PutObjectCommand } from "@aws-sdk/client-s3";
+import { CreateEndpointCommand, CreateEndpointConfigCommand, CreateModelCommand } from "@aws-sdk/client-sagemaker";
+import { doing } from "./asking.ts";
+import { faultyConfig } from "./faulty-model.ts";
+import { bucket, endpointIs, image, invoke, Platform } from "./platform.ts";
+import { tarball } from "./tarball.ts";
+import { pidIn } from "./until.ts";
+
+const program = readFileSync(new URL("models/faulty.py", import.meta.url), "utf8");
+const concurrency = 5;
+let platform: Platform;
+
+before(async () => {
+  platform = await Platform.open();
+});
+after(() => platform[Symbol.asyncDispose]());
+
+async function deploy(name: string, text: string): Promise<void> {
+  const archive = tarball([
+    { path: "model/config.pbtxt", body: faultyConfig },
+    { path: "model/1/model.py", body: text },
+  ]);
+  await platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: `${name}.tar.gz`, Body: archive }));
+  await platform.sagemaker.send(
+    new CreateModelCommand({
+      ModelName: name,
+      ExecutionRoleArn: "arn:aws:iam::000000000000:role/faults",
+      PrimaryContainer: {
+        Image: image,
+        ModelDataUrl: `s3://${bucket}/${name}.tar.gz`,
+        Environment: { FAULTS_MEETING: platform.place.meeting },
+      },
+    }),
+  );
+  await platform.sagemaker.send(
+    new CreateEndpointConfigCommand({
+      EndpointConfigName: name,
+      ProductionVariants: [
+        {
+          VariantName: "all",
+          ModelName: name,
+          ServerlessConfig: { MemorySizeInMB: 1024, MaxConcurrency: concurrency },
+        },
+      ],
+    }),
+  );
+  await platform.sagemaker.send(new CreateEndpointCommand({ EndpointName: name, EndpointConfigName: name }));
+  await endpointIs(platform, name, "InService");
+}
+
+/** A request that its model holds until it is let go. */
+function hold(name: string, word: string) {
+  const answer = invoke(platform, name, null, doing(`hold ${word}`));
+  answer.catch(() => {});
+  const marker = join(platform.place.meeting, word);
+  return { answer, running: () => pidIn(`${marker}.running`), go: () => writeFile(`${marker}.go`, "") };
+}
+
+test("as many requests as MaxConcurrency says are executed at the same time, each in a worker of its own", async () => {
+  await deploy("wide", program);
+  const held = Array.from({ length: concurrency }, (_, index) => hold("wide", `wide-${index}`));
+  const pids = await Promise.all(held.map(({ running }) => running()));
+  assert.equal(new Set(pids).size, concurrency);
+  await Promise.all(held.map(({ go }) => go()));
+  for (const { answer } of held) assert.match(await answer, /"OUT"/);
+});
+
+test("workers that the variant's memory has no room for are not started; their requests are executed by the others", async () => {
+  const large = program.replace("self.kept = []", "self.kept = [np.ones(300 << 20, np.uint8)]");
+  await deploy("large", large);
+  const held = Array.from({ length: concurrency }, (_, index) => hold("large", `large-${index}`));
+  const pids = new Set<number>();
+  for (const { answer, running, go } of held) {
+    pids.add(await running());
+    await go();
+    assert.match(await answer, /"OUT"/);
+  }
+  assert.ok(pids.size <= 3, `${pids.size} workers of 300 MiB each in 1 GiB`);
+});
