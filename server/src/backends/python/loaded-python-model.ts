@@ -62,7 +62,8 @@ export async function roomForAnother(
   workers: Iterable<PythonWorker>,
   { reserveMore }: LoadContext,
 ): Promise<AsyncDisposable | null> {
-  const sizes = await Promise.all(Array.from(workers, ({ pid, alive }) => (alive ? privateBytes(pid) : 0)));
+  const living = Array.from(workers).filter(({ alive }) => alive);
+  const sizes = await Promise.all(living.map(({ pid }) => privateBytes(pid)));
   return reserveMore?.(onMachine(Math.max(0, ...sizes))) ?? null;
 }
 

@@ -20,7 +20,7 @@ import {
 } from "./environments.ts";
 import type { FrameFacts } from "./execution-codec.ts";
 import { KeptDirectories } from "./kept-directories.ts";
-import { LoadedPythonModel, roomForAnother } from "./loaded-python-model.ts";
+import { LoadedPythonModel, roomForAnother, type PythonMeasures } from "./loaded-python-model.ts";
 import { PythonInstance } from "./python-instance.ts";
 import type { PythonWorker } from "./python-worker.ts";
 import { askedConfig, initializeWorker, startWorker, type WorkerPlan } from "./worker-starter.ts";
@@ -257,12 +257,17 @@ class PythonBackend implements Backend {
       );
     };
     const opening = planned.map((placed, place) => open(placed, place, false));
-    const chargedFileBytes = () => workers.values().reduce((sum, { file }) => sum + (file?.chargedBytes ?? 0), 0);
-    const gpuBytesOf = planned.some(({ kind }) => kind === "GPU") ? this.#options.gpuBytesOf : noGpuBytes;
-    const measures = { chargedFileBytes, gpuBytesOf };
     const instances = await allOrNone(opening);
     const dormant = await Promise.all(spares.map((placed, index) => open(placed, planned.length + index, true)));
+    const measures = this.#measures(workers, planned);
     return new LoadedPythonModel({ instances, spares: dormant, measures, environment: holding.move() });
+  }
+
+  #measures(workers: ReadonlyMap<number, PythonWorker>, planned: readonly PlacedInstance[]): PythonMeasures {
+    return {
+      chargedFileBytes: () => workers.values().reduce((sum, { file }) => sum + (file?.chargedBytes ?? 0), 0),
+      gpuBytesOf: planned.some(({ kind }) => kind === "GPU") ? this.#options.gpuBytesOf : noGpuBytes,
+    };
   }
 
   #warnOfGpus(config: ModelConfig): void {
