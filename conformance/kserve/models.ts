@@ -247,6 +247,10 @@ export const models = {
   failing_step: ensemble({ inputs: [["K", "INT32", [1]]], outputs: [["R", "INT32", [1]]] }, [
     { model: "errors", inputs: { KIND: "K" }, outputs: { OUT: "R" } },
   ]),
+  refusing_step: ensemble({ inputs: [["K", "INT32", [1]]], outputs: [["R", "INT32", [1]]] }, [
+    { model: "odd_outputs", inputs: { KIND: "K" }, outputs: { OUT: "T" } },
+    { model: "errors", inputs: { KIND: "T" }, outputs: { OUT: "R" } },
+  ]),
   missing_output: ensemble({ inputs: [["K", "INT32", [1]]], outputs: [["R", "INT32", [1]]] }, [
     { model: "odd_outputs", inputs: { KIND: "K" }, outputs: { OUT: "R" } },
   ]),

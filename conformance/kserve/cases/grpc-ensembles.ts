@@ -76,7 +76,16 @@ export const grpcEnsembles: readonly Case[] = [
   one("a step for each answer", "many_then", [...said("1", "2 + 3", "'x'"), settled, final]),
   one("a step for each answer, an empty answer wanted", "many_then", [...said("1", "2"), settled, final], wantsEmpty),
   one("the last answer with the flag", "many_then", [...said("1"), settled, last("2")], wantsEmpty),
-  one("the flag while the last answer's step runs", "many_then", [...said(waits), final], wantsEmpty),
+  asked(
+    "the flag while the last answer's step runs",
+    differs(modelStream([run("many_then", [...said(waits), final], wantsEmpty)], "map"), {
+      row: "final-flag-apart",
+      status: 200,
+      includes: [
+        '{"infer_response":{"model_name":"many_then","id":"1","parameters":{"triton_final_response":{"bool_param":true}}}}',
+      ],
+    }),
+  ),
   one("one answer", "many_then", last("1")),
   one("no answer", "many_then", final),
   one("no answer, an empty one wanted", "many_then", final, wantsEmpty),

@@ -80,6 +80,8 @@ class DecoupledService:
         self._not_begun = {}
         # By execution and place.
         self._open = {}
+        # What making the answers of the running `execute` has taken.
+        self._output_ns = 0
         # The thread that calls `execute`, and the execution that it is in.
         self._main = threading.get_ident()
         self._executing = None
@@ -137,6 +139,7 @@ class DecoupledService:
                 self._open[execution_id, place] = state
                 request._answers = Answers(state, self)
         opened = _now()
+        self._output_ns = 0
         message = None
         status = wire.STATUS_BATCH_FAILED
         try:
@@ -158,7 +161,10 @@ class DecoupledService:
                     self._close(self._open.get((execution_id, place)))
         self._executing = None
         request = requests = result = None
-        durations = (opened - began, _now() - opened, 0)
+        ran_ns = _now() - opened
+        # Threads of the model may have made answers side by side.
+        output_ns = min(self._output_ns, ran_ns)
+        durations = (opened - began, ran_ns - output_ns, output_ns)
         if message is None:
             self._channel.send(wire.encode_result(execution_id, (), (), durations))
         else:
@@ -188,8 +194,11 @@ class DecoupledService:
         """See Answers.send."""
         frame = None
         if response is not None and self._takes_credit(state):
+            began = _now()
             try:
                 frame = self._frames.frame((state.execution_id, state.place), state.requested, response, is_final)
+                if state.execution_id == self._executing:
+                    self._output_ns += _now() - began
             except BaseException:
                 with self._turns.changed:
                     state.credit += 1

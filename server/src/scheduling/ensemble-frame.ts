@@ -22,6 +22,8 @@ export interface FrameRun {
 export class EnsembleFrame {
   readonly level: number;
   readonly parent: EnsembleFrame | null;
+  /** Whether the answer that the frame came of carried the final flag. */
+  readonly isFinal: boolean;
   /** Steps that run or wait to run for it, and frames below it that are not over. */
   openCount = 0;
   readonly #run: FrameRun;
@@ -32,9 +34,14 @@ export class EnsembleFrame {
   /** This frame until it is over, its own answer until it is taken, and frames below it that hold credit. */
   #creditHolders = 1;
 
-  constructor(run: FrameRun, parent: EnsembleFrame | null, taken: (() => void) | null) {
+  constructor(
+    run: FrameRun,
+    parent: EnsembleFrame | null,
+    { taken, isFinal }: { readonly taken: (() => void) | null; readonly isFinal: boolean },
+  ) {
     this.level = parent === null ? 0 : parent.level + 1;
     this.parent = parent;
+    this.isFinal = isFinal;
     this.#run = run;
     this.#tensors = run.graph.tensorNames.map(() => null);
     this.#waitsFor = [...run.plan.waitsFor];

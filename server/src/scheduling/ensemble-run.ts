@@ -82,7 +82,7 @@ export class EnsembleRun implements FrameRun {
     this.#shared = shared;
     this.#request = request;
     this.#record = record;
-    this.#root = new EnsembleFrame(this, null, null);
+    this.#root = new EnsembleFrame(this, null, firstAnswer);
     for (const tensor of request.inputs) {
       const index = shared.graph.inputs.get(tensor.name);
       if (index === undefined) continue;
@@ -196,7 +196,7 @@ export class EnsembleRun implements FrameRun {
     // First, so that what comes of this answer can be the ensemble's last.
     if (isFinal) frame.openCount--;
     if (outcome === null) return this.#advance(frame);
-    const below = new EnsembleFrame(this, frame, taken);
+    const below = new EnsembleFrame(this, frame, { taken, isFinal });
     this.#frames?.add(below);
     below.storeOutputs(step, outcome);
     this.#begin(below);
@@ -316,7 +316,9 @@ export class EnsembleRun implements FrameRun {
   #stepFailed(error: InferenceError): void {
     const { code, message, reason } = error;
     const told = `in ensemble '${this.graph.name}', ${message}`;
-    this.#fail(new InferenceError(code, told, { cause: error, reason }));
+    // What a step refused was not refused of the ensemble, which has run.
+    const own = reason === "request-refused" ? null : reason;
+    this.#fail(new InferenceError(code, told, { cause: error, reason: own }));
   }
 
   #fail(error: InferenceError): void {
@@ -355,8 +357,15 @@ export class EnsembleRun implements FrameRun {
   }
 }
 
-/** Whether nothing but this frame is left of everything above it. */
+/**
+ * Whether the frame's answer is the ensemble's last: nothing else is left, and each answer that it came of carried the final flag. Where
+ * a flag came by itself the ensemble's does too, however long the later steps take.
+ */
 function isLast(frame: EnsembleFrame): boolean {
-  for (let above = frame.parent; above !== null; above = above.parent) if (above.openCount > 1) return false;
+  for (let at: EnsembleFrame = frame; at.parent !== null; at = at.parent)
+    if (!at.isFinal || at.parent.openCount > 1) return false;
   return true;
 }
+
+/** What the request's own frame comes of. */
+const firstAnswer = { taken: null, isFinal: true };

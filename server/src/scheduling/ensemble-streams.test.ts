@@ -63,8 +63,27 @@ test("later steps run once for each answer, and the last word comes when nothing
   await many.release();
   assert.deepEqual([reader.seen, reader.outcome], [["O"], "waiting"]);
   await hand.step("b").end();
-  assert.deepEqual([reader.seen, reader.outcome, reader.releaseCount], [["O", "O, final"], "over", 1]);
+  assert.deepEqual([reader.seen, reader.outcome, reader.releaseCount], [["O", "O", "nothing, final"], "over", 1]);
   assert.deepEqual([hand.memory.live, hand.memory.faults], [0, []]);
+});
+
+test("a final flag that comes by itself is the ensemble's last word, whether it comes before or after the later step ends", async () => {
+  const seen: (readonly string[])[] = [];
+  for (const isBefore of [true, false]) {
+    const { hand, scheduler } = scheduled(steps("M: I>X", "b: X>O"), one);
+    const reader = new Reader(scheduler, hand);
+    const many = hand.streamOf("M");
+    await many.answer();
+    if (isBefore) await many.final();
+    await hand.step("b").end();
+    if (!isBefore) await many.final();
+    await many.release();
+    seen.push(reader.seen);
+  }
+  assert.deepEqual(seen, [
+    ["O", "nothing, final"],
+    ["O", "nothing, final"],
+  ]);
 });
 
 test("no answer, and a last answer with the final flag", async () => {
