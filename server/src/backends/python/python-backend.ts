@@ -256,8 +256,7 @@ class PythonBackend implements Backend {
         worker,
       );
     };
-    const opening = planned.map((placed, place) => open(placed, place, false));
-    const instances = await allOrNone(opening);
+    const instances = await allOrNone(planned.map((placed, place) => open(placed, place, false)));
     const dormant = await Promise.all(spares.map((placed, index) => open(placed, planned.length + index, true)));
     const measures = this.#measures(workers, planned);
     return new LoadedPythonModel({ instances, spares: dormant, measures, environment: holding.move() });
