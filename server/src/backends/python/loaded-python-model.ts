@@ -6,6 +6,8 @@ import type { PythonWorker } from "./python-worker.ts";
 
 /** How what a model holds is found out beside its processes' own memory. */
 export interface PythonMeasures {
+  /** Its workers, one that is about to be up among them. */
+  readonly workers: () => Iterable<PythonWorker>;
   /** Of a file that several models share, what this one is charged with. */
   readonly chargedFileBytes: () => number;
   /** What processes hold of GPUs. */
@@ -35,7 +37,7 @@ export class LoadedPythonModel implements LoadedModel {
   }
 
   async memoryBytes(): Promise<DeviceBytes> {
-    const pids = this.#all.flatMap(({ pid }) => pid ?? []);
+    const pids = livingPids(this.#measures.workers());
     const [sizes, onGpus] = await Promise.all([Promise.all(pids.map(privateBytes)), this.#measures.gpuBytesOf(pids)]);
     return new Map([
       ...onMachine(sizes.reduce((sum, size) => sum + size, this.#measures.chargedFileBytes())),
@@ -62,9 +64,12 @@ export async function roomForAnother(
   workers: Iterable<PythonWorker>,
   { reserveMore }: LoadContext,
 ): Promise<AsyncDisposable | null> {
-  const living = Array.from(workers).filter(({ alive }) => alive);
-  const sizes = await Promise.all(living.map(({ pid }) => privateBytes(pid)));
+  const sizes = await Promise.all(livingPids(workers).map(privateBytes));
   return reserveMore?.(onMachine(Math.max(0, ...sizes))) ?? null;
+}
+
+function livingPids(workers: Iterable<PythonWorker>): readonly number[] {
+  return Array.from(workers).flatMap(({ pid, alive }) => (alive ? [pid] : []));
 }
 
 /** Private pages of a process: what ending it would give back. 0 when it has just ended. */

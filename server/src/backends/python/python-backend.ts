@@ -264,6 +264,7 @@ class PythonBackend implements Backend {
 
   #measures(workers: ReadonlyMap<number, PythonWorker>, planned: readonly PlacedInstance[]): PythonMeasures {
     return {
+      workers: () => workers.values(),
       chargedFileBytes: () => workers.values().reduce((sum, { file }) => sum + (file?.chargedBytes ?? 0), 0),
       gpuBytesOf: planned.some(({ kind }) => kind === "GPU") ? this.#options.gpuBytesOf : noGpuBytes,
     };
