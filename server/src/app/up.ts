@@ -1,14 +1,15 @@
 import { resolve } from "node:path";
 import { asDiskError, DiskError, systemClock, type Clock, type Logger } from "../base/index.ts";
 import { isLoopbackName } from "../aws/index.ts";
-import { keySource, rootKeys } from "./platform/credentials.ts";
+import { keySource, rootKeys, type KeySource } from "./platform/credentials.ts";
 import { announcePlatform } from "./running-platforms.ts";
 import { credentialsPath, dataDirectories, machineFrameworks, type DataDirectories } from "./directories.ts";
+import { onHangUp } from "./hang-up-signal.ts";
 import type { UpOptions } from "./options.ts";
 import { endWithNpx } from "./npx-parent.ts";
 import { passedEnvironment } from "./passed-environment.ts";
 import { platformServerLimits } from "./platform/platform-server.ts";
-import { callableUrl, openPlatform } from "./platform/platform.ts";
+import { callableUrl, openPlatform, type Platform } from "./platform/platform.ts";
 import { platformUmask } from "./platform/private-data.ts";
 import { requestMemory } from "./request-memory.ts";
 import { endBySignal, stopSignal } from "./stop-signal.ts";
@@ -52,16 +53,19 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
     return 1;
   }
   const directories = dataDirectories(options.dataDirectory, process.env);
-  let platform;
-  let opened = false;
+  const opened = Promise.withResolvers<Platform>();
+  let platform: Platform | null = null;
+  using _hangUp = onHangUp(
+    async () => await reloadKeys(await opened.promise, () => sourceOf(options, directories), log),
+  );
   void stop.stopped.then((name) => {
-    if (opened) return;
+    if (platform !== null) return;
     log.info(`stopping: ${name}, before the platform was open`);
     log.writeNow();
     endBySignal(stop, name);
   });
   try {
-    const keys = await rootKeys(keySource(options.credentials, process.env, credentialsPath(directories)), log);
+    const keys = await rootKeys(sourceOf(options, directories), log);
     platform = await openPlatform({
       ...asGiven(options),
       directories,
@@ -75,7 +79,7 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
       serverlessIdleMs: options.serverlessIdleSecs * 1000,
       clock,
     });
-    opened = true;
+    opened.resolve(platform);
   } catch (error) {
     const told = asDiskError(error, `'${directories.root}'`) as NodeJS.ErrnoException;
     process.stderr.write(`galatea up: ${told.message}${hintFor(told)}\n`);
@@ -99,13 +103,33 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
   return 0;
 }
 
+function sourceOf({ credentials }: UpOptions, directories: DataDirectories): KeySource {
+  return keySource(credentials, process.env, credentialsPath(directories));
+}
+
+/** What SIGHUP does: keys that the file no longer has are refused from then on. A file that cannot be used changes nothing. */
+async function reloadKeys(platform: Platform, source: () => KeySource, log: Logger): Promise<void> {
+  try {
+    const from = source();
+    if (from.from === "environment") {
+      log.warning("SIGHUP: the keys come from the environment, which only a restart changes; nothing was read again");
+      return;
+    }
+    const keys = await rootKeys(from, log);
+    platform.replaceKeys(keys);
+    log.info("SIGHUP: keys were read again; others are refused from now on", { path: from.path, keys: keys.length });
+  } catch (error) {
+    log.error(`SIGHUP: the keys in use stay: ${(error as Error).message}`);
+  }
+}
+
 /** Announces the platform to the commands that call it. Null where the disk does not take that, which is logged. */
 async function announced(
   options: UpOptions,
   { directories, url, log }: { readonly directories: DataDirectories; readonly url: string; readonly log: Logger },
 ): Promise<Disposable | null> {
   const { hostname, port } = new URL(callableUrl(url));
-  const source = keySource(options.credentials, process.env, credentialsPath(directories));
+  const source = sourceOf(options, directories);
   const described = {
     dataDirectory: directories.root,
     host: hostname.replace(/^\[(.*)\]$/, "$1"),

@@ -4,7 +4,8 @@ import type { Clock } from "../../base/index.ts";
 export interface LogLinksOptions {
   /** Of the platform. */
   readonly url: string;
-  readonly secret: string;
+  /** Signs the addresses: those that another secret signed are no longer valid. */
+  readonly secret: () => string;
   readonly clock: Clock;
 }
 
@@ -25,7 +26,7 @@ const pathPrefix = "/logs/";
  */
 export function createLogLinks({ url, secret, clock }: LogLinksOptions): LogLinks {
   const tokenOf = (group: string, until: number) =>
-    createHmac("sha256", secret).update(`logs ${until} ${group}`).digest("hex").slice(0, 32);
+    createHmac("sha256", secret()).update(`logs ${until} ${group}`).digest("hex").slice(0, 32);
   return {
     linkTo(group) {
       // By the hour, so that the same error has the same words for a while.

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, Server } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
@@ -34,6 +34,7 @@ import { watchGpus } from "../gpus.ts";
 import { ProcessHost, type ContainerCommand, type ContainerStart } from "../../hosts/index.ts";
 import type { CredentialLookup } from "../../signing/index.ts";
 import { clientCertificate } from "../client-certificate.ts";
+import { AcceptedKeys } from "./accepted-keys.ts";
 import type { RootKey } from "./credentials.ts";
 import type { DataDirectories } from "../directories.ts";
 import type { ServedContainerKind } from "../container-environment.ts";
@@ -95,17 +96,21 @@ export interface PlatformOptions {
 
 export interface Platform extends AsyncDisposable {
   readonly url: string;
+  /**
+   * Accepts these keys and no others of the owner from now on. Sessions that a key opened which is not among them end, and so do addresses
+   * of logs and of the proxy that the former first key signed. Requests that have been verified go on.
+   */
+  replaceKeys(keys: readonly [RootKey, ...RootKey[]]): void;
 }
 
 /** The hosting platform on one port. What is opened here is closed in the reverse order. */
 export async function openPlatform(options: PlatformOptions): Promise<Platform> {
   const { directories, log, owner = ownerDefault, clock = systemClock } = options;
+  const keys = new AcceptedKeys(options.keys, options.proxySecret);
   await using opening = new AsyncDisposableStack();
   const { documents, series, store } = await openStorage(opening, directories, { log, clock });
   const { server, close, cutting } = createPlatformServer(options.serverLimits);
-  // The SageMaker SDK insists on the managed service's own STS hosts: it is sent here as to a proxy.
-  const certificate = await clientCertificate(directories.clients, log);
-  const tunnels = answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax, secret: options.proxySecret });
+  const tunnels = await openTunnels(server, options, keys);
   const host = await openHost(opening, store, { ...options, url: () => url });
   // Whoever calls while the endpoints are being brought back waits for that.
   const openTo = holdRequests(server);
@@ -116,7 +121,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   };
   opening.defer(() => closeWithin(0));
   const logs = openLogs(opening, directories, log);
-  const links = createLogLinks({ url: callableUrl(url), secret: options.proxySecret, clock });
+  const links = createLogLinks({ url: callableUrl(url), secret: () => keys.secret, clock });
   const instances: InstanceCredentials = createInstanceCredentials({
     url: callableUrl(url),
     randomBytes,
@@ -156,8 +161,8 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     stopping: stopping.signal,
     cutting,
   });
-  const { refuses, gateway } = openDoor(options, aws, instances);
-  const pages = { ...ownersPages(options, series), ...hostingsPages(hosting), links, logs, topics: topicPages };
+  const { refuses, gateway } = openDoor(options, { ...aws, instances, keys });
+  const pages = { ...ownersPages(options, keys, series), ...hostingsPages(hosting), links, logs, topics: topicPages };
   openTo(publicPages({ gateway, refuses, ...pages, logger: log, open: options.keys === null }));
   // First of all: the requests under way are answered while everything is still there.
   opening.defer(() => {
@@ -166,7 +171,18 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     return closeWithin(options.serverLimits.stopGraceMs);
   });
   const closing = opening.move();
-  return { url, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+  const replaceKeys = (next: readonly [RootKey, ...RootKey[]]) => aws.sessions.endThoseOf(keys.replace(next));
+  return { url, replaceKeys, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}
+
+/** The SageMaker SDK insists on the managed service's own STS hosts: it is sent here as to a proxy. */
+async function openTunnels(
+  server: Server,
+  { directories, log }: PlatformOptions,
+  keys: AcceptedKeys,
+): Promise<Disposable> {
+  const certificate = await clientCertificate(directories.clients, log);
+  return answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax, secret: () => keys.secret });
 }
 
 /** What the instances of all endpoints share. */
@@ -195,10 +211,10 @@ function fleetOptions(
   };
 }
 
-function ownersPages({ keys, clock = systemClock }: PlatformOptions, series: MinuteSeries) {
+function ownersPages({ clock = systemClock }: PlatformOptions, keys: AcceptedKeys, series: MinuteSeries) {
   return {
     series: () => printSeries(series, { seriesMax: toldSeriesMax, nowMs: clock.epochMs(), turn: nextTurn }),
-    isOwner: (request: IncomingMessage) => bringsKey(request, keys ?? []),
+    isOwner: (request: IncomingMessage) => bringsKey(request, keys.all),
   };
 }
 
@@ -266,16 +282,19 @@ const callersOf = ({ owner = ownerDefault, ...options }: PlatformOptions, instan
 
 function openDoor(
   options: PlatformOptions,
-  { services, sessions }: Awaited<ReturnType<typeof platformServices>>,
-  instances: InstanceCredentials,
+  parts: Awaited<ReturnType<typeof platformServices>> & {
+    readonly instances: InstanceCredentials;
+    readonly keys: AcceptedKeys;
+  },
 ) {
+  const { services, sessions, instances, keys } = parts;
   const { accountId, region } = options.owner ?? ownerDefault;
   const rules = doorRules(options);
   const refuses = ({ url = "/", headers }: IncomingMessage) => refusedRequest({ url, headers }, rules);
   const lent: CredentialLookup = (id) => instances.credential(id) ?? sessions.credential(id);
   const gateway = createGateway({
     services,
-    credentials: credentialLookup(options.keys, accountId, lent),
+    credentials: keys.verifies ? credentialLookup(keys, accountId, lent) : null,
     permits: instances.permits,
     regionDefault: region,
     accountIdDefault: accountId,
@@ -288,14 +307,11 @@ function openDoor(
 }
 
 /** The keys of the platform's owner, then those that were lent. */
-function credentialLookup(
-  keys: PlatformOptions["keys"],
-  accountId: string,
-  lent: CredentialLookup,
-): CredentialLookup | null {
-  if (keys === null) return null;
-  const own = new Map(keys.map((key) => [key.accessKeyId, { ...key, sessionToken: null, accountId, expiresMs: null }]));
-  return (accessKeyId) => own.get(accessKeyId) ?? lent(accessKeyId);
+function credentialLookup(keys: AcceptedKeys, accountId: string, lent: CredentialLookup): CredentialLookup {
+  return (accessKeyId) => {
+    const own = keys.find(accessKeyId);
+    return own === undefined ? lent(accessKeyId) : { ...own, sessionToken: null, accountId, expiresMs: null };
+  };
 }
 
 /** Returns the URL with this machine's own address in place of one that stands for all of its addresses, which no client can call. */

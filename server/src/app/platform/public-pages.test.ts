@@ -149,7 +149,7 @@ test("pages of other sites and unknown Hosts get none of them", async () => {
 });
 
 test("the link of an error shows its endpoint's last lines, and nothing else to anybody else", async () => {
-  const links = createLogLinks({ url: platform.url, secret, clock: systemClock });
+  const links = createLogLinks({ url: platform.url, secret: () => secret, clock: systemClock });
   const { pathname, search, hash } = new URL(links.linkTo(group));
   assert.equal(hash, `#logEventViewer:group=${group}`);
   const { status, type, body } = await get(pathname + search);
@@ -180,7 +180,7 @@ test("the link of an error shows its endpoint's last lines, and nothing else to 
 test("a link ends after a day", () => {
   let nowMs = Date.UTC(2026, 0, 1, 12, 30);
   const clock = { ...systemClock, epochMs: () => nowMs };
-  const links = createLogLinks({ url: "http://h", secret, clock });
+  const links = createLogLinks({ url: "http://h", secret: () => secret, clock });
   const { pathname, search } = new URL(links.linkTo("/group with/#signs"));
   assert.equal(links.groupOf(pathname + search), "/group with/#signs");
   nowMs += 24 * 3600 * 1000;

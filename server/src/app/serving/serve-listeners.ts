@@ -32,8 +32,11 @@ export interface ListenerParts {
   readonly unconfined: () => Readonly<Record<string, string>> | null;
 }
 
-/** Opens what the options ask for and announces each in Triton's words. What was opened is added to `opened` at once. */
-export async function openListeners(parts: ListenerParts, opened: Listener[]): Promise<void> {
+/** Reads the certificates of listeners again. Rejects where one cannot be used: those that were read before stay in use. */
+type ReloadCertificates = () => Promise<void>;
+
+/** Opens what the options ask for and announces each in Triton's words. What was opened is added to `opened` at once. Null: without TLS. */
+export async function openListeners(parts: ListenerParts, opened: Listener[]): Promise<ReloadCertificates | null> {
   const { budget, options, log } = parts;
   const limits: HttpLimits = { ...defaultHttpLimits, inputBytesMax: options.inputBytesMax };
   if (options.http !== null) {
@@ -51,10 +54,13 @@ export async function openListeners(parts: ListenerParts, opened: Listener[]): P
     opened.push(listener);
     log.info(`Started HTTPService at ${address}:${listener.port}`);
   }
+  let reload: ReloadCertificates | null = null;
   if (options.grpc !== null) {
     const listener = await openGrpc(parts, options.grpc);
     opened.push(listener);
     log.info(`Started GRPCInferenceService at ${options.grpc.address}:${listener.port}`);
+    const { tls } = options.grpc;
+    if (tls !== null) reload = async () => listener.replaceTls(await readTls(tls));
   }
   if (options.metrics !== null) {
     const { address, port } = options.metrics;
@@ -71,9 +77,10 @@ export async function openListeners(parts: ListenerParts, opened: Listener[]): P
   }
   if (options.container !== null && parts.frontEnd !== null)
     opened.push(await openContract(parts, options.container, parts.frontEnd, limits));
+  return reload;
 }
 
-async function openGrpc({ engine, budget, log }: ListenerParts, options: GrpcOptions): Promise<Listener> {
+async function openGrpc({ engine, budget, log }: ListenerParts, options: GrpcOptions) {
   const { address, port, tls, keepalive, compressionLevel, restrictions, forwardedHeaders } = options;
   return await openKserveGrpc({
     engine,

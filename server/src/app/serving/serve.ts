@@ -12,6 +12,7 @@ import {
 } from "../container-environment.ts";
 import { dataDirectories } from "../directories.ts";
 import { openGpus, type GpuMachineParts } from "../gpus.ts";
+import { onHangUp } from "../hang-up-signal.ts";
 import { endWithNpx, endWithParent } from "../npx-parent.ts";
 import type { ServeOptions } from "../options.ts";
 import { createServerMetrics, type ServerMetrics } from "./server-metrics.ts";
@@ -31,11 +32,7 @@ const containerUmask = 0o022;
  */
 export async function serve(options: ServeOptions): Promise<number> {
   const startedMs = performance.now();
-  if (options.parentPid !== null) {
-    endWithParent(options.parentPid);
-    // The platform's own would keep tenants' users from packages that are installed for them.
-    process.umask(containerUmask);
-  }
+  if (options.parentPid !== null) joinPlatform(options.parentPid);
   let plan: ContainerPlan | null = null;
   let frontEnd: ContainerFrontEnd | null = null;
   try {
@@ -72,6 +69,8 @@ export async function serve(options: ServeOptions): Promise<number> {
     directories: dataDirectories(options.dataDirectory, process.env),
   });
   const listeners: Listener[] = [];
+  const opened = Promise.withResolvers<Awaited<ReturnType<typeof openListeners>>>();
+  using _hangUp = onHangUp(async () => await reload(await opened.promise, log));
   try {
     const refusal = await refusalOf(options.repositories);
     if (refusal !== null) log.error(`creating server: ${refusal}`);
@@ -81,7 +80,8 @@ export async function serve(options: ServeOptions): Promise<number> {
     }
     // Whoever asked for packages is to hear at the start, and not from the first tenant, that they cannot be had.
     if (options.pythonPackages.length > 0) await engine.warmUp();
-    await openListeners({ engine, budget, options, frontEnd, log, metrics, unconfined: () => unconfined }, listeners);
+    const parts = { engine, budget, options, frontEnd, log, metrics, unconfined: () => unconfined };
+    opened.resolve(await openListeners(parts, listeners));
   } catch (error) {
     if (!stopping.signal.aborted) log.error(InferenceError.from(error).message);
     const code = await shutDown(listeners, engine, options.exitTimeoutSecs, log);
@@ -97,6 +97,27 @@ export async function serve(options: ServeOptions): Promise<number> {
   // A reader that takes nothing any more must not keep the process.
   if (!(await log.written(lastLinesMsMax))) process.exit(code);
   return code;
+}
+
+/** Prepares this process to be a container of the platform with this process id. */
+function joinPlatform(pid: number): void {
+  endWithParent(pid);
+  // The platform's own would keep tenants' users from packages that are installed for them.
+  process.umask(containerUmask);
+}
+
+/** Handles SIGHUP. The log file needs nothing: it is opened for each write, and made anew where it was moved away. */
+async function reload(certificates: (() => Promise<void>) | null, log: Logger): Promise<void> {
+  if (certificates === null) {
+    log.info("SIGHUP: there are no certificates to read again; a log file is opened for each write");
+    return;
+  }
+  try {
+    await certificates();
+    log.info("SIGHUP: certificates were read again; new connections get them");
+  } catch (error) {
+    log.error(`SIGHUP: the certificates in use stay: ${(error as Error).message}`);
+  }
 }
 
 function metricsOf({ metrics }: ServeOptions, budget: ByteBudget, gpus: GpuMachineParts): ServerMetrics {

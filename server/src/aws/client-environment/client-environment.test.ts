@@ -74,7 +74,7 @@ function closeAll(...servers: readonly Closing[]): void {
 test("behind CONNECT the hosts of STS are answered here, and no other host is reached", async () => {
   const elsewhere = createHttpServer((_, response) => response.end("elsewhere"));
   const server = createHttpServer((asked, response) => response.end(`${asked.headers.host} ${asked.url}`));
-  using _passedOn = answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax: 10, secret });
+  using _passedOn = answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax: 10, secret: () => secret });
   const [port, other] = [await listening(server), await listening(elsewhere)];
   const url = `http://127.0.0.1:${port}`;
   try {
@@ -100,7 +100,7 @@ test("behind CONNECT the hosts of STS are answered here, and no other host is re
 test("who was given the proxy's address is passed on, until the platform closes", async () => {
   const elsewhere = createHttpServer((_, response) => response.end("elsewhere"));
   const server = createHttpServer();
-  const passedOn = answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax: 10, secret });
+  const passedOn = answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax: 10, secret: () => secret });
   const [port, other] = [await listening(server), await listening(elsewhere)];
   const proxy = proxyUrl(`http://127.0.0.1:${port}`, secret, null);
   try {
@@ -134,7 +134,7 @@ test("what is passed on goes through the proxy that the shell had, as whom the s
     socket.once("close", () => outer.destroy());
   });
   const server = createHttpServer();
-  using _passedOn = answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax: 10, secret });
+  using _passedOn = answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax: 10, secret: () => secret });
   const [port, other, corporatePort] = [
     await listening(server),
     await listening(elsewhere),

@@ -12,8 +12,8 @@ export interface HttpsHostsOptions {
   readonly hosts: readonly string[];
   /** Connections passed on at a time. */
   readonly tunnelsMax: number;
-  /** What the addresses that `proxyUrl` makes are signed with. */
-  readonly secret: string;
+  /** What the addresses that `proxyUrl` makes are signed with now. */
+  readonly secret: () => string;
 }
 
 interface Target {
@@ -51,7 +51,7 @@ export function answerHttpsHosts(server: Server, options: HttpsHostsOptions): Di
       server.emit("connection", secure);
       return;
     }
-    const access = proxyAccess(request.headers["proxy-authorization"], options.secret);
+    const access = proxyAccess(request.headers["proxy-authorization"], options.secret());
     if (access === null) return refuse(socket, "403 Forbidden");
     if (closed || tunnels.size >= options.tunnelsMax) return refuse(socket, "503 Service Unavailable");
     tunnels.add(socket);

@@ -7,7 +7,7 @@ export { Call, type CallReceiver } from "./call.ts";
 export { GatheredMessage } from "./gathered-message.ts";
 export { defaultKeepalive, type KeepaliveOptions } from "./keepalive.ts";
 export { defaultGrpcLimits, type GrpcLimits } from "./limits.ts";
-export { openGrpcListener, type GrpcListenerOptions, type GrpcTls } from "./listener.ts";
+export { openGrpcListener, type GrpcListenerOptions, type GrpcTls, type SecureListener } from "./listener.ts";
 export { type CompressionLevel } from "./message-compression.ts";
 export type { MessageSink } from "./message-splitter.ts";
 export { GrpcError, grpcStatusOf } from "./status.ts";

@@ -1,6 +1,7 @@
 import {
   createSecureServer,
   createServer,
+  type Http2SecureServer,
   type Http2Server,
   type IncomingHttpHeaders,
   type ServerHttp2Session,
@@ -39,14 +40,20 @@ export interface GrpcListenerOptions {
   readonly method: (path: string) => ((call: Call) => void) | null;
 }
 
+/** A gRPC front end whose certificates can be replaced. */
+export interface SecureListener extends Listener {
+  /** New connections get these; those that are open keep theirs. Throws where they are not valid or TLS is off, and changes nothing then. */
+  replaceTls(tls: GrpcTls): void;
+}
+
 /** Binds and starts to answer. Rejects where the address is taken. */
-export async function openGrpcListener(options: GrpcListenerOptions): Promise<Listener> {
+export async function openGrpcListener(options: GrpcListenerOptions): Promise<SecureListener> {
   const listener = new GrpcListener(options);
   await listener.listen();
   return listener;
 }
 
-class GrpcListener implements Listener {
+class GrpcListener implements SecureListener {
   readonly #options: GrpcListenerOptions;
   readonly #server: Http2Server;
   readonly #connections = new Map<ServerHttp2Session, Connection>();
@@ -94,6 +101,11 @@ class GrpcListener implements Listener {
         resolve();
       });
     });
+  }
+
+  replaceTls(tls: GrpcTls): void {
+    if (!("setSecureContext" in this.#server)) throw new Error("the gRPC listener was opened without TLS");
+    (this.#server as Http2SecureServer).setSecureContext(certificatesOf(tls));
   }
 
   close(deadline: AbortSignal): Promise<void> {
@@ -170,8 +182,11 @@ function serverOf({ limits, tls }: GrpcListenerOptions): Http2Server {
     strictFieldWhitespaceValidation: false,
   };
   if (tls === null) return createServer(options);
-  const { certificate: cert, key, clientRoots } = tls;
-  const mutual = clientRoots === null ? {} : { ca: clientRoots, requestCert: true, rejectUnauthorized: true };
+  const mutual = tls.clientRoots === null ? {} : { requestCert: true, rejectUnauthorized: true };
   const handshakeTimeout = limits.prefaceTimeoutMs;
-  return createSecureServer({ ...options, handshakeTimeout, cert, key, ...mutual, allowHTTP1: false });
+  return createSecureServer({ ...options, handshakeTimeout, ...certificatesOf(tls), ...mutual, allowHTTP1: false });
+}
+
+function certificatesOf({ certificate: cert, key, clientRoots }: GrpcTls) {
+  return { cert, key, ...(clientRoots === null ? {} : { ca: clientRoots }) };
 }

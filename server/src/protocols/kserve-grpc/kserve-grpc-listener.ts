@@ -1,5 +1,4 @@
-import { openGrpcListener, type GrpcListenerOptions } from "../grpc-listener/index.ts";
-import type { Listener } from "../listener.ts";
+import { openGrpcListener, type GrpcListenerOptions, type SecureListener } from "../grpc-listener/index.ts";
 import { grpcMethods, type GrpcMethodsOptions } from "./grpc-methods.ts";
 
 export type KserveGrpcOptions = GrpcMethodsOptions & Omit<GrpcListenerOptions, "method">;
@@ -10,7 +9,7 @@ export function openKserveGrpc({
   restrictions,
   forwardedHeaders,
   ...options
-}: KserveGrpcOptions): Promise<Listener> {
+}: KserveGrpcOptions): Promise<SecureListener> {
   const { budget, clock } = options;
   const methods = grpcMethods({ engine, restrictions, forwardedHeaders, budget, clock });
   return openGrpcListener({ ...options, method: (path) => methods.get(path) ?? null });

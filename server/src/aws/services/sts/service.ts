@@ -70,7 +70,7 @@ function stsOperations({ sessions, identities, executionRole }: StsParts): Opera
         }
         const identity = { roleName: role.name, roleId: role.id, sessionName };
         return {
-          Credentials: printCredentials(sessions.open(identity, context.accountId, durationSeconds)),
+          Credentials: printCredentials(sessions.open(identity, context, durationSeconds)),
           AssumedRoleUser: {
             AssumedRoleId: `${role.id}:${sessionName}`,
             Arn: sessionArn(context, role.name, sessionName),
@@ -83,7 +83,7 @@ function stsOperations({ sessions, identities, executionRole }: StsParts): Opera
       resource: anyResource,
       async handle({ DurationSeconds: seconds = sessionSecondsDefault }, context) {
         const { roleName, roleId, sessionName } = await caller(context);
-        const session = sessions.open({ roleName, roleId, sessionName }, context.accountId, seconds);
+        const session = sessions.open({ roleName, roleId, sessionName }, context, seconds);
         return { Credentials: printCredentials(session) };
       },
     },

@@ -15,7 +15,15 @@ export interface SessionIdentity {
   readonly sessionName: string;
 }
 
+/** Whose call opens a session. */
+export interface SessionCaller {
+  readonly accountId: string;
+  readonly accessKeyId: string | null;
+}
+
 export interface Session extends Credential, SessionIdentity {
+  /** The long-lived key that opened it, itself or through other sessions; null where signatures are not verified. */
+  readonly openedBy: string | null;
   readonly expiresMs: number;
   readonly sessionToken: string;
 }
@@ -39,11 +47,12 @@ export class StsSessions {
     return session !== undefined && session.expiresMs > this.#options.clock.epochMs() ? session : null;
   }
 
-  open(identity: SessionIdentity, accountId: string, durationSeconds: number): Session {
+  open(identity: SessionIdentity, { accountId, accessKeyId }: SessionCaller, durationSeconds: number): Session {
     this.#makeRoom();
     const { clock, randomBytes } = this.#options;
     const session = {
       ...identity,
+      openedBy: this.alive(accessKeyId)?.openedBy ?? accessKeyId,
       accountId,
       accessKeyId: newId("ASIA", randomBytes).slice(0, 20),
       secretAccessKey: Buffer.from(randomBytes(30)).toString("base64"),
@@ -52,6 +61,12 @@ export class StsSessions {
     };
     this.#sessions.set(session.accessKeyId, session);
     return session;
+  }
+
+  /** Ends the sessions that these keys have opened. */
+  endThoseOf(keys: ReadonlySet<string>): void {
+    for (const { accessKeyId, openedBy } of this.#sessions.values())
+      if (openedBy !== null && keys.has(openedBy)) this.#sessions.delete(accessKeyId);
   }
 
   #makeRoom(): void {
