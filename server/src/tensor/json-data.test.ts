@@ -53,6 +53,58 @@ test("a FP32 element is the float nearest to the decimal, not the float of a rou
   );
 });
 
+test("FP32 elements next to the middle between two floats are rounded from the decimal", () => {
+  const middles = fc
+    .tuple(fc.float({ noNaN: true, noDefaultInfinity: true }), fc.integer({ min: 1, max: 21 }))
+    .filter(([value]) => Math.abs(value) > 1e-20 && Math.abs(value) < 1e20)
+    .map(([value, digits]) => (value * (1 + 2 ** -25)).toPrecision(digits));
+  fc.assert(
+    fc.property(fc.array(middles, { maxLength: 20 }), (texts) => {
+      const data = read(`[${texts.join(",")}]`, "FP32", texts.length, 4);
+      const expected = Float32Array.from(texts.map((text) => Math.fround(Number(text))));
+      assert.deepEqual(new Float32Array(data.slice().buffer), expected);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test("an array of numbers with a byte replaced is read as JSON.parse reads it, or refused as it refuses it", () => {
+  const numbers = fc.array(
+    fc.tuple(fc.oneof(spelled, fc.integer().map(String)), fc.constantFrom(",", ", ", " ,", ",\n", ",  ")),
+    { minLength: 1, maxLength: 8 },
+  );
+  const replaced = fc.tuple(
+    numbers,
+    fc.nat(),
+    fc.option(fc.constantFrom(...Array.from("0123456789-+.eE,[] x")), { nil: null }),
+  );
+  fc.assert(
+    fc.property(replaced, ([parts, at, other]) => {
+      const bytes = Buffer.from(`[${parts.map(([text, comma]) => text + comma).join("")}0]`);
+      if (other !== null) bytes[1 + (at % (bytes.length - 2))] = other.charCodeAt(0);
+      const text = bytes.toString();
+      let standard: number[] | null = null;
+      try {
+        standard = (JSON.parse(text) as unknown[]).flat(Infinity) as number[];
+      } catch {
+        // Refused, as it must be here.
+      }
+      if (standard?.some((value) => !Number.isFinite(value)) === true) return;
+      if (standard === null) {
+        assert.throws(() => {
+          const scanner = new JsonScanner(bytes);
+          scanner.skipValue();
+          scanner.finish();
+        }, JsonSyntaxError);
+      } else {
+        const expected = Float32Array.from(standard);
+        assert.deepEqual(new Float32Array(read(text, "FP32", standard.length, 4).slice().buffer), expected, text);
+      }
+    }),
+    { numRuns: 3000 },
+  );
+});
+
 test("64-bit integers are exact both ways", () => {
   for (const [datatype, array, Typed] of [
     ["INT64", fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), BigInt64Array],
@@ -138,4 +190,15 @@ test("a text larger than the sink's scratch comes out in pieces that join to the
   const values = Float64Array.from({ length: 30_000 }, (_, index) => index / 7);
   const text = print("FP64", new Uint8Array(values.buffer));
   assert.deepEqual(Float64Array.from(JSON.parse(text) as number[]), values);
+});
+
+test("each piece of a long text has a buffer of its own, which is not Node's pool", () => {
+  const sink = new JsonSink();
+  sink.string("short");
+  sink.stringBytes(Buffer.alloc(200_000, "x"));
+  const pieces = sink.take() as readonly Buffer[];
+  const buffers = new Set(pieces.map(({ buffer }) => buffer));
+  assert.ok(pieces.length > 2);
+  assert.equal(buffers.size, pieces.length);
+  assert.ok(!buffers.has(Buffer.from("short").buffer));
 });

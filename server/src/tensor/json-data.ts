@@ -1,5 +1,6 @@
 import { InferenceError } from "../base/index.ts";
 import type { Datatype } from "./datatype.ts";
+import { readPlainFloats } from "./json-plain-floats.ts";
 import type { JsonScanner, NumberKind } from "./json-scanner.ts";
 import { unescapeJsonString } from "./json-string.ts";
 
@@ -112,6 +113,7 @@ function newRun(scanner: JsonScanner, target: JsonDataTarget): Run {
 function readElements(run: Run, untilAt: number): boolean {
   const { scanner } = run;
   while (run.depth > 0) {
+    if (run.write === writeFloat32) readFloats(run, untilAt);
     if (scanner.at >= untilAt) return false;
     if (scanner.peek() === 0x5b) {
       if (scanner.open(0x5d)) {
@@ -127,6 +129,14 @@ function readElements(run: Run, untilAt: number): boolean {
     while (!scanner.more(0x5d)) if (--run.depth === 0) return true;
   }
   return true;
+}
+
+/** The usual ones; `writeFloat32` reads all others. */
+function readFloats(run: Run, untilAt: number): void {
+  const target = { view: run.view, offset: run.offset, countMax: run.count - run.index };
+  const count = readPlainFloats(run.scanner, target, untilAt);
+  run.index += count;
+  run.offset += 4 * count;
 }
 
 function shapeMismatch(): InferenceError {

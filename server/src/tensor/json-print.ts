@@ -2,7 +2,7 @@ import { InferenceError } from "../base/index.ts";
 import { elementEnd } from "./bytes-elements.ts";
 import type { Datatype } from "./datatype.ts";
 import type { JsonSink } from "./json-sink.ts";
-import { NumberTexts } from "./number-texts.ts";
+import type { NumberTexts } from "./number-texts.ts";
 import type { Tensor } from "./tensor.ts";
 
 /**
@@ -36,7 +36,7 @@ export class JsonDataPrinting {
     this.#printer = printerOf(datatype);
     this.#data = data;
     this.#brackets = brackets === "[]";
-    this.#texts = datatype === "FP32" && data.length >= keptFromBytes ? new NumberTexts() : null;
+    this.#texts = datatype === "FP32" && data.length >= keptFromBytes ? sink.texts : null;
     if (this.#brackets) sink.byte(0x5b);
   }
 
@@ -55,8 +55,12 @@ export class JsonDataPrinting {
   #printKeptFloats(texts: NumberTexts, until: number): void {
     texts.foundCount = 0;
     texts.keptCount = 0;
-    const print = (sink: JsonSink, view: DataView, from: number) => sink.keptFloat(view, from, texts);
-    this.#at = printNumbers(this.#sink, { bytes: 4, print }, this.#data, { at: this.#at, until });
+    const data = this.#data;
+    const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+    const end = data.length - (data.length % 4);
+    const to = Math.min(end, Math.ceil(until / 4) * 4);
+    this.#sink.keptFloats(view, this.#at, to);
+    this.#at = to === end ? data.length : to;
     if (texts.foundCount <= texts.keptCount) this.#texts = null;
   }
 

@@ -25,6 +25,9 @@ interface WalkedValue {
 /** What the number at hand is: an integer exact in a double, a longer integer, or one with fraction, exponent or a literal. */
 export type NumberKind = "safeInteger" | "longInteger" | "double";
 
+/** A shorter number without an exponent is one that a double holds. */
+const plainBytesMax = 300;
+
 /** The `data` of an input may nest 99 deep and lies three levels down. */
 export const jsonDepthMax = 102;
 
@@ -154,6 +157,38 @@ export class JsonScanner {
     return walked.count;
   }
 
+  /**
+   * Steps over numbers of an array, each with the comma behind it and the blank behind that, until one begins at `untilAt` or later, and returns how
+   * many they are. Stops before whatever takes a closer look: white space elsewhere, long numbers and exponents, what is no number.
+   */
+  skipPlainNumbers(untilAt: number): number {
+    const { bytes } = this;
+    const stopAt = Math.min(untilAt, this.end);
+    let startAt = this.at;
+    let count = 0;
+    while (startAt < stopAt) {
+      let at = startAt;
+      let byte = bytes[at]!;
+      if (byte === 0x2d) byte = bytes[++at]!;
+      if (byte === 0x30) byte = bytes[++at]!;
+      else if (byte > 0x30 && byte <= 0x39)
+        do byte = bytes[++at]!;
+        while (byte >= 0x30 && byte <= 0x39);
+      else break;
+      if (byte === 0x2e) {
+        byte = bytes[++at]!;
+        if (!(byte >= 0x30 && byte <= 0x39)) break;
+        do byte = bytes[++at]!;
+        while (byte >= 0x30 && byte <= 0x39);
+      }
+      if (byte !== 0x2c || at >= this.end || at - startAt > plainBytesMax) break;
+      startAt = bytes[at + 1] === 0x20 ? at + 2 : at + 1;
+      count++;
+    }
+    this.at = Math.min(startAt, this.end);
+    return count;
+  }
+
   skipValue(): void {
     switch (this.kind()) {
       case "string":
@@ -170,8 +205,10 @@ export class JsonScanner {
       case "array":
         if (this.#walked !== null && this.skipWalked() !== null) return;
         if (this.open(0x5d))
-          do this.skipValue();
-          while (this.more(0x5d));
+          do {
+            this.skipPlainNumbers(this.end);
+            this.skipValue();
+          } while (this.more(0x5d));
         return;
       case "object":
         if (this.#walked !== null && this.skipWalked() !== null) return;
@@ -243,7 +280,7 @@ export class JsonScanner {
 
   /**
    * Steps over the number that starts here and leaves it in `value` and `exact`, without allocating for numbers of up to
-   * 19 digits with small exponents: digits are gathered in a double and scaled once by an exact power of ten.
+   * 18 digits with small exponents: digits are gathered in two integers, joined in a double and scaled once by an exact power of ten.
    */
   number(): NumberKind {
     const { bytes, end } = this;
@@ -254,7 +291,9 @@ export class JsonScanner {
     let byte = at < end ? bytes[at]! : 0;
     if (byte === 0x4e || byte === 0x49) return this.#notFinite(at, negative);
     if (byte < 0x30 || byte > 0x39) this.fail("Invalid value.", at);
-    let mantissa = 0;
+    // The first nine digits, and the next nine: products of integers take a third of the time of products of doubles.
+    let high = 0;
+    let low = 0;
     let digits = 0;
     let scale = 0;
     let integer = true;
@@ -263,8 +302,8 @@ export class JsonScanner {
       byte = ++at < end ? bytes[at]! : 0;
     } else {
       do {
-        mantissa = mantissa * 10 + (byte - 0x30);
-        digits++;
+        if (digits++ < 9) high = (Math.imul(high, 10) + byte - 0x30) | 0;
+        else low = (Math.imul(low, 10) + byte - 0x30) | 0;
         byte = ++at < end ? bytes[at]! : 0;
       } while (byte >= 0x30 && byte <= 0x39);
     }
@@ -272,12 +311,14 @@ export class JsonScanner {
       integer = false;
       byte = ++at < end ? bytes[at]! : 0;
       if (byte < 0x30 || byte > 0x39) this.fail("Miss fraction part in number.", at);
-      do {
-        mantissa = mantissa * 10 + (byte - 0x30);
-        if (mantissa !== 0) digits++;
-        scale--;
+      const pointAt = at;
+      if (digits === 0) while (byte === 0x30) byte = ++at < end ? bytes[at]! : 0;
+      while (byte >= 0x30 && byte <= 0x39) {
+        if (digits++ < 9) high = (Math.imul(high, 10) + byte - 0x30) | 0;
+        else low = (Math.imul(low, 10) + byte - 0x30) | 0;
         byte = ++at < end ? bytes[at]! : 0;
-      } while (byte >= 0x30 && byte <= 0x39);
+      }
+      scale = pointAt - at;
     }
     if (byte === 0x65 || byte === 0x45) {
       integer = false;
@@ -293,12 +334,13 @@ export class JsonScanner {
       scale += down ? -exponent : exponent;
     }
     this.at = at;
+    if (digits > 18 || scale > 22 || scale < -22) return this.#longNumber(start, integer);
+    const mantissa = digits <= 9 ? high : high * scalePowersOf10[digits - 9]! + low;
     if (integer && digits <= 15) {
       this.value = negative ? -mantissa : mantissa;
       this.exact = true;
       return "safeInteger";
     }
-    if (digits > 19 || scale > 22 || scale < -22) return this.#longNumber(start, integer);
     const magnitude =
       scale === 0 ? mantissa : scale < 0 ? mantissa / scalePowersOf10[-scale]! : mantissa * scalePowersOf10[scale]!;
     this.value = negative ? -magnitude : magnitude;

@@ -1,4 +1,4 @@
-import type { NumberTexts } from "./number-texts.ts";
+import { NumberTexts } from "./number-texts.ts";
 import { ShortestDouble } from "./shortest-double.ts";
 
 /** Pieces are of this size; a text that fits the first one costs no allocation beyond its copy. */
@@ -24,6 +24,12 @@ export class JsonSink {
   #bytes: Buffer = this.#scratch;
   #view = viewOf(this.#scratch);
   #at = 0;
+  #texts: NumberTexts | null = null;
+
+  /** Texts of float32 numbers, kept from one use of this sink to the next. */
+  get texts(): NumberTexts {
+    return (this.#texts ??= new NumberTexts());
+  }
 
   /** Bytes written so far. */
   get byteLength(): number {
@@ -34,14 +40,14 @@ export class JsonSink {
   #reserve(byteLength: number): void {
     if (this.#at + byteLength <= this.#bytes.length) return;
     const written = this.#bytes.subarray(0, this.#at);
-    this.#pieces.push(this.#bytes === this.#scratch ? Buffer.from(written) : written);
+    this.#pieces.push(this.#bytes === this.#scratch ? ownCopy(written) : written);
     this.#piecesBytes += this.#at;
     this.#bytes = Buffer.allocUnsafeSlow(Math.max(pieceBytes, byteLength));
     this.#view = viewOf(this.#bytes);
     this.#at = 0;
   }
 
-  /** Everything written, as one latin1 string where it fits the scratch piece, else as pieces; empties the sink. */
+  /** Everything written, as one latin1 string where it fits the scratch piece, else as pieces, each with a buffer of its own; empties the sink. */
   take(): string | readonly Buffer[] {
     const text =
       this.#pieces.length === 0
@@ -153,20 +159,35 @@ export class JsonSink {
     this.#at = end;
   }
 
-  /** The float32 at `from`, as the double that it is; texts of the same numbers are copied. */
-  keptFloat(view: DataView, from: number, texts: NumberTexts): void {
-    const value = view.getFloat32(from, true);
-    if ((value | 0) === value) return this.double(value);
-    this.#reserve(doubleBytesMax);
-    const bits = view.getInt32(from, true);
-    const at = this.#at;
-    const known = texts.copy(bits, this.#view, at);
-    if (known !== 0) {
-      this.#at = at + known;
-      return;
+  /**
+   * The float32 numbers at `[from, to)`, each as the double that it is, with a comma before all but the one at 0; texts of the same numbers
+   * are copied. One loop for all of them: two thirds of the time of a call for each.
+   */
+  keptFloats(view: DataView, from: number, to: number): void {
+    const { texts } = this;
+    let [at, into] = [this.#at, this.#view];
+    for (let next = from; next < to; next += 4) {
+      if (at + 1 + doubleBytesMax > into.byteLength) {
+        this.#at = at;
+        this.#reserve(1 + doubleBytesMax);
+        at = this.#at;
+        into = this.#view;
+      }
+      if (next > 0) into.setUint8(at++, 0x2c);
+      const value = view.getFloat32(next, true);
+      const isWhole = (value | 0) === value;
+      const bits = view.getInt32(next, true);
+      const known = isWhole ? 0 : texts.copy(bits, into, at);
+      if (known !== 0) {
+        at += known;
+        continue;
+      }
+      this.#at = at;
+      this.double(value);
+      if (!isWhole) texts.keep(bits, { from: into, at, length: this.#at - at });
+      at = this.#at;
     }
-    this.double(value);
-    texts.keep(bits, { from: this.#view, at, length: this.#at - at });
+    this.#at = at;
   }
 
   /**
@@ -191,6 +212,13 @@ export class JsonSink {
       this.#at = this.#shortest.write(this.#view, this.#at, magnitude);
     else this.ascii(magnitude === Infinity ? "Infinity" : String(magnitude));
   }
+}
+
+/** Not in Node's pool, whose buffer others lie in. */
+function ownCopy(bytes: Uint8Array): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  copy.set(bytes);
+  return copy;
 }
 
 function viewOf(bytes: Uint8Array): DataView {

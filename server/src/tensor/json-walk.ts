@@ -35,6 +35,9 @@ export class JsonWalk {
     if (scanner.peek() === -1 && this.#open.length === 0) return true;
     const untilAt = scanner.at + textBytes;
     do {
+      const last = this.#open.at(-1);
+      if (last?.close === 0x5d) last.count += scanner.skipPlainNumbers(untilAt);
+      if (scanner.at >= untilAt) return false;
       if (!this.#enter()) {
         if (this.#leave()) {
           scanner.at = this.#startAt;

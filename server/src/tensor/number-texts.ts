@@ -1,6 +1,7 @@
 /** More than the longest text of a float32 that is printed as a double, and a multiple of what is copied at a time. */
 const textBytes = 24;
-const slotCountLog2 = 12;
+/** Of the 256 values of a byte over 255 none shares a slot with another. */
+const slotCountLog2 = 13;
 const slotCount = 2 ** slotCountLog2;
 
 /**
@@ -23,7 +24,13 @@ export class NumberTexts {
     this.foundCount += 1;
     const texts = this.#texts;
     const from = slot * textBytes;
-    for (let offset = 0; offset < textBytes; offset += 4) into.setInt32(at + offset, texts.getInt32(from + offset));
+    // One line each: a loop takes twice the time.
+    into.setInt32(at, texts.getInt32(from));
+    into.setInt32(at + 4, texts.getInt32(from + 4));
+    into.setInt32(at + 8, texts.getInt32(from + 8));
+    into.setInt32(at + 12, texts.getInt32(from + 12));
+    into.setInt32(at + 16, texts.getInt32(from + 16));
+    into.setInt32(at + 20, texts.getInt32(from + 20));
     return this.#lengths[slot] as number;
   }
 

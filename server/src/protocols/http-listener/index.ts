@@ -9,6 +9,7 @@ export {
   BodyError,
   declaredLength,
   discardChunk,
+  discardPieces,
   gatherBody,
   GatheredBody,
   readBody,

@@ -2,7 +2,14 @@ import { InferenceError, LoopTurns } from "../../base/index.ts";
 import { labelsOf } from "../../engine/index.ts";
 import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
 import type { IntegerRange } from "../../tensor/index.ts";
-import { exchangeBytes, reply, replyPieces, type Exchange, type HttpLimits } from "../http-listener/index.ts";
+import {
+  discardPieces,
+  exchangeBytes,
+  reply,
+  replyPieces,
+  type Exchange,
+  type HttpLimits,
+} from "../http-listener/index.ts";
 import {
   jsonTextBytesMax,
   ResponseEncoder,
@@ -140,6 +147,7 @@ export class InferCalls {
     if (tails === null) {
       releaseResponse(response);
       if (typeof json === "string") return reply(exchange, 200, "application/json", json);
+      exchange.onClosed(() => discardPieces(json));
       return replyPieces(exchange, 200, ["Content-Type", "application/json"], json);
     }
     let tailBytes = 0;
