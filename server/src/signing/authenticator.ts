@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import type { Clock } from "../base/index.ts";
 import { canonicalRequest, headerText, hmacSha256, signatureEquals, signingKey, stringToSign } from "./signature.ts";
-import { bearerRequest, checkBearer } from "./bearer-token.ts";
+import { bearerRequest, bearerService, checkBearer } from "./bearer-token.ts";
 import type { Credential } from "./credential.ts";
 import {
   SignatureFailure,
@@ -36,6 +36,11 @@ export interface Authentication {
   readonly payload: SignedPayload;
 }
 
+/** An authentication with the service that its signature is for. */
+interface Proven extends Authentication {
+  readonly service: string;
+}
+
 const skewMsMax = 15 * 60 * 1000;
 const signingKeysMax = 256;
 const presignedSecondsMax = 7 * 24 * 3600;
@@ -53,32 +58,27 @@ export class Authenticator {
 
   /**
    * `bodySha256` is the hash of the buffered body for services that have it; S3 passes null, takes the header's word and checks
-   * the body against the returned payload while it streams.
+   * the body against the returned payload while it streams. `service` is the name that the service which answers is signed for by.
    */
-  verify(request: SignedRequest, bodySha256: string | null): Authentication {
+  verify(request: SignedRequest, bodySha256: string | null, service: string): Authentication {
     const proven = this.#proven(request, bodySha256);
     // A request may carry several forms of signature: who it says it is has to be who signed it.
     if (credentialScope(request)?.accessKeyId !== proven.credential.accessKeyId) {
       throw new SignatureFailure("malformed", "The request names more than one access key.");
     }
+    checkService(proven, service);
     return proven;
   }
 
-  #proven(request: SignedRequest, bodySha256: string | null): Authentication {
+  #proven(request: SignedRequest, bodySha256: string | null): Proven {
     const authorization = request.headers.authorization;
     if (authorization?.startsWith("AWS4-HMAC-SHA256")) return this.#verifyHeader(request, bodySha256);
     if (queryValue(request.url, "X-Amz-Signature") !== undefined) return this.#verifyQuery(request);
     if (queryValue(request.url, "Signature") !== undefined) {
-      return {
-        credential: verifyV2Query(request, this.credential, this.#clock.epochMs()),
-        payload: { at: "unsigned" },
-      };
+      return provenByV2(verifyV2Query(request, this.credential, this.#clock.epochMs()));
     }
     if (authorization?.startsWith("AWS ")) {
-      return {
-        credential: verifyV2Header(request, this.credential, this.#clock.epochMs()),
-        payload: { at: "unsigned" },
-      };
+      return provenByV2(verifyV2Header(request, this.credential, this.#clock.epochMs()));
     }
     throw new SignatureFailure("missing", "Missing Authentication Token");
   }
@@ -88,6 +88,7 @@ export class Authenticator {
     const presigned = bearerRequest(authorization);
     if (presigned === null) throw new SignatureFailure("missing", "Missing Authentication Token");
     const proven = this.#verifyQuery(presigned);
+    checkService(proven, bearerService);
     checkBearer(presigned);
     return proven;
   }
@@ -123,7 +124,7 @@ export class Authenticator {
     return made;
   }
 
-  #verifyHeader(request: SignedRequest, bodySha256: string | null): Authentication {
+  #verifyHeader(request: SignedRequest, bodySha256: string | null): Proven {
     const header = parseAuthorization(request.headers.authorization);
     if (header === null) throw new SignatureFailure("malformed", "Authorization header is not in the expected form.");
     if (!header.signedHeaders.includes("host")) {
@@ -150,10 +151,12 @@ export class Authenticator {
     const scope = scopeText(header);
     const expected = hmacSha256(key, stringToSign(timestamp, scope, canonical)).toString("hex");
     if (!timestamp.startsWith(header.date) || !signatureEquals(expected, header.signature)) throw mismatch();
-    return { credential, payload: payloadOf(payloadHash, { key, timestamp, scope, seed: expected }) };
+    checkHeaders(request, header.signedHeaders);
+    const { service } = header;
+    return { credential, service, payload: payloadOf(payloadHash, { key, timestamp, scope, seed: expected }) };
   }
 
-  #verifyQuery(request: SignedRequest): Authentication {
+  #verifyQuery(request: SignedRequest): Proven {
     const value = (name: string) => queryValue(request.url, `X-Amz-${name}`) ?? "";
     const scope = parseCredential(value("Credential"));
     const seconds = Number(value("Expires"));
@@ -171,8 +174,9 @@ export class Authenticator {
     const credential = this.credential(scope.accessKeyId, value("Security-Token"));
     const declared = headerText(request.headers, "x-amz-content-sha256") || value("Content-Sha256");
     const payloadHash = declared === "" ? "UNSIGNED-PAYLOAD" : declared;
+    const signedHeaders = value("SignedHeaders").split(";");
     const canonical = canonicalRequest(request, {
-      signedHeaders: value("SignedHeaders").split(";"),
+      signedHeaders,
       payloadHash,
       encodePathTwice: scope.service !== "s3",
       omitQuery: "X-Amz-Signature",
@@ -180,8 +184,35 @@ export class Authenticator {
     const key = this.#signingKey(credential, scope);
     const expected = hmacSha256(key, stringToSign(timestamp, scopeText(scope), canonical)).toString("hex");
     if (!timestamp.startsWith(scope.date) || !signatureEquals(expected, value("Signature"))) throw mismatch();
-    return { credential, payload: payloadOf(payloadHash, { key, timestamp, scope: scopeText(scope), seed: expected }) };
+    checkHeaders(request, signedHeaders);
+    const chain = { key, timestamp, scope: scopeText(scope), seed: expected };
+    return { credential, service: scope.service, payload: payloadOf(payloadHash, chain) };
   }
+}
+
+const provenByV2 = (credential: Credential): Proven => ({ credential, service: "s3", payload: { at: "unsigned" } });
+
+/** Without this, a signature that one service's client made is good for another service, whose requests mean something else. */
+function checkService({ service }: Proven, expected: string): void {
+  if (service === expected) return;
+  throw new SignatureFailure("wrong-service", `Credential should be scoped to correct service: '${expected}'.`);
+}
+
+/** Its value is a line of its own of what is signed. */
+const payloadHashHeader = "x-amz-content-sha256";
+
+/**
+ * Rejects headers that say what is to be done and are not signed. Without this, whoever is given a presigned PUT makes a copy of any
+ * object of it with `x-amz-copy-source`.
+ */
+function checkHeaders({ headers }: SignedRequest, signedHeaders: readonly string[]): void {
+  const signed = new Set(signedHeaders.map((name) => name.toLowerCase()));
+  const unsigned = Object.keys(headers).filter(
+    (name) => name.startsWith("x-amz-") && name !== payloadHashHeader && !signed.has(name),
+  );
+  if (unsigned.length === 0) return;
+  const message = "There were headers present in the request which were not signed";
+  throw new SignatureFailure("unsigned-headers", message, unsigned);
 }
 
 const scopeText = (scope: CredentialScope & { readonly date: string }) =>

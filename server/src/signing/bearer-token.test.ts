@@ -53,5 +53,5 @@ test("a token that is signed for longer, or for something else, is refused", () 
 
 test("a token is no signature of any other request", () => {
   const request = { method: "POST", url: "/", headers: { host: "x", authorization: `Bearer ${token}` } };
-  assert.throws(() => at(madeMs).verify(request, null), reason("missing"));
+  assert.throws(() => at(madeMs).verify(request, null, "s3"), reason("missing"));
 });

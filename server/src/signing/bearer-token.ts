@@ -11,6 +11,8 @@ import {
 const tokenPrefix = "sagemaker-api-key-";
 /** Said behind the signature, which does not cover it. */
 const version = "&Version=1";
+/** The name that tokens are signed for by. */
+export const bearerService = "sagemaker";
 const presignedHost = "sagemaker.amazonaws.com";
 const secondsMax = 12 * 3600;
 const emptySha256 = createHash("sha256").digest("hex");

@@ -22,17 +22,22 @@ export type SignatureFailureReason =
   | "unknown-key"
   | "bad-token"
   | "mismatch"
+  | "unsigned-headers"
+  | "wrong-service"
   | "expired"
   | "skewed";
 
 /** Protocols own the table from reason to their code and status. */
 export class SignatureFailure extends Error {
   readonly reason: SignatureFailureReason;
+  /** Names of the headers that the signature leaves out; empty for other reasons. */
+  readonly unsignedHeaders: readonly string[];
 
-  constructor(reason: SignatureFailureReason, message: string) {
+  constructor(reason: SignatureFailureReason, message: string, unsignedHeaders: readonly string[] = []) {
     super(message);
     this.name = "SignatureFailure";
     this.reason = reason;
+    this.unsignedHeaders = unsignedHeaders;
   }
 }
 

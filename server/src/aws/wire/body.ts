@@ -58,18 +58,19 @@ export async function decodeBody(
 
 /**
  * The request itself where nothing is verified; else, once its signature is, the same request with its body already read. Who has no
- * key has no body held for it.
+ * key has no body held for it. `service`: the name that the answering service is signed for by.
  */
 export async function verifiedRequest(
   { request, response, context, authenticator }: RawExchange,
   bytesMax: number,
+  service: string,
 ): Promise<IncomingMessage> {
   const { method = "GET", url = "/", headers } = request;
   authenticator?.identify({ method, url, headers });
   if (headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
   if (authenticator === null) return request;
   const read = await readHashedBody(request, bytesMax, context.memory);
-  authenticator.verify({ method, url, headers }, read.sha256Hex);
+  authenticator.verify({ method, url, headers }, read.sha256Hex, service);
   return withBody(request, read.body);
 }
 

@@ -28,6 +28,8 @@ const signatureCodes: Readonly<Record<SignatureFailureReason, readonly [json: st
   "unknown-key": ["UnrecognizedClientException", "InvalidClientTokenId"],
   "bad-token": ["UnrecognizedClientException", "InvalidClientTokenId"],
   mismatch: ["InvalidSignatureException", "SignatureDoesNotMatch"],
+  "unsigned-headers": ["InvalidSignatureException", "SignatureDoesNotMatch"],
+  "wrong-service": ["InvalidSignatureException", "SignatureDoesNotMatch"],
   expired: ["ExpiredTokenException", "ExpiredToken"],
   skewed: ["InvalidSignatureException", "SignatureDoesNotMatch"],
 };
@@ -40,7 +42,9 @@ export function asAwsError(thrown: unknown, protocol: OperationProtocol | "rest-
   }
   const [json, query] = signatureCodes[thrown.reason];
   const statusFallback = thrown.reason === "malformed" ? 400 : 403;
-  return new AwsError(protocol === "query" ? query : json, thrown.message, { cause: thrown, statusFallback });
+  const unsigned = thrown.unsignedHeaders.length > 0 ? `: ${thrown.unsignedHeaders.join(", ")}` : "";
+  const message = `${thrown.message}${unsigned}`;
+  return new AwsError(protocol === "query" ? query : json, message, { cause: thrown, statusFallback });
 }
 
 /** A disk that takes no more is no secret and no bug; of all else the log has the details. */

@@ -93,7 +93,7 @@ const services: readonly ServiceRow[] = [
   {
     ...runtime,
     open: async (exchange) =>
-      openedCall(invocations, { ...exchange, request: await verifiedRequest(exchange, 6 * 2 ** 20) }),
+      openedCall(invocations, { ...exchange, request: await verifiedRequest(exchange, 6 * 2 ** 20, "sagemaker") }),
   },
 ];
 

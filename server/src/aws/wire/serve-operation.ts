@@ -49,7 +49,7 @@ export async function serveOperation(
     const asked = resolve(gateway, destination, request, body);
     const { service, operation, protocol } = asked;
     reply = { ...reply, protocol, words: service, operation: `${service.model.service}.${operation}` };
-    authenticator?.verify({ method, url, headers }, read.sha256Hex);
+    authenticator?.verify({ method, url, headers }, read.sha256Hex, service.scope);
     await run(gateway, asked, exchange, body);
   } catch (thrown) {
     answerError(reply, thrown);

@@ -89,7 +89,8 @@ const pipes: RawService = {
   scope: "parcel-post",
   operations: { Flow: flow },
   setHeaders: (response, requestId) => void response.setHeader("x-pipe-id", requestId),
-  open: async (exchange) => openedCall(flow, { ...exchange, request: await verifiedRequest(exchange, 1000) }),
+  open: async (exchange) =>
+    openedCall(flow, { ...exchange, request: await verifiedRequest(exchange, 1000, "parcel-post") }),
   answerError: (exchange, thrown) =>
     answerError(
       {
@@ -106,6 +107,10 @@ interface Asked {
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** The name that the request is signed for by. */
+  readonly scope?: string;
+  /** Headers that are added after the signature was made. */
+  readonly unsigned?: Record<string, string>;
 }
 
 async function served(services: readonly ServiceRow[], permitted?: (action: string, resource: string) => boolean) {
@@ -122,9 +127,13 @@ async function served(services: readonly ServiceRow[], permitted?: (action: stri
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
-    async ask({ path = "/", headers = {}, body = "" }: Asked) {
-      const signed = permitted === undefined ? {} : signature({ host, path, body, scope: "parcel-post" });
-      const answer = await fetch(`http://${host}${path}`, { method: "POST", headers: { ...headers, ...signed }, body });
+    async ask({ path = "/", headers = {}, body = "", scope = "parcel-post", unsigned = {} }: Asked) {
+      const signed = permitted === undefined ? headers : signature({ host, path, body, scope, headers });
+      const answer = await fetch(`http://${host}${path}`, {
+        method: "POST",
+        headers: { ...signed, ...unsigned },
+        body,
+      });
       return { status: answer.status, headers: answer.headers, bytes: Buffer.from(await answer.arrayBuffer()) };
     },
     [Symbol.asyncDispose]: () => {
@@ -134,17 +143,26 @@ async function served(services: readonly ServiceRow[], permitted?: (action: stri
   };
 }
 
-function signature(signed: { host: string; path: string; body: string; scope: string }): Record<string, string> {
+interface Signed extends Required<Pick<Asked, "path" | "headers" | "body" | "scope">> {
+  readonly host: string;
+}
+
+/** The headers, all of them signed. */
+function signature(signed: Signed): Record<string, string> {
   const hmac = (key: string | Buffer, text: string) => createHmac("sha256", key).update(text).digest();
   const hash = (text: string) => createHash("sha256").update(text).digest("hex");
   const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, "");
   const scope = [time.slice(0, 8), "us-east-1", signed.scope, "aws4_request"];
-  const canonical = `POST\n${signed.path}\n\nhost:${signed.host}\nx-amz-date:${time}\n\nhost;x-amz-date\n${hash(signed.body)}`;
+  const headers: Record<string, string> = { ...signed.headers, host: signed.host, "x-amz-date": time };
+  const names = Object.keys(headers).toSorted();
+  const lines = names.map((name) => `${name}:${headers[name]}\n`).join("");
+  const canonical = `POST\n${signed.path}\n\n${lines}\n${names.join(";")}\n${hash(signed.body)}`;
   const key = scope.reduce<string | Buffer>((secret, part) => hmac(secret, part), "AWS4secret");
   const proof = hmac(key, `AWS4-HMAC-SHA256\n${time}\n${scope.join("/")}\n${hash(canonical)}`).toString("hex");
   return {
+    ...signed.headers,
     "x-amz-date": time,
-    authorization: `AWS4-HMAC-SHA256 Credential=AKID/${scope.join("/")}, SignedHeaders=host;x-amz-date, Signature=${proof}`,
+    authorization: `AWS4-HMAC-SHA256 Credential=AKID/${scope.join("/")}, SignedHeaders=${names.join(";")}, Signature=${proof}`,
   };
 }
 
@@ -228,4 +246,22 @@ test("what a way of calling needs is asked for, too, before anything is done", a
   assert.equal(refused.status, 403);
   assert.match(String(document(refused.bytes)["message"]), /not authorized to perform: pipes:UseTaps on resource: \*$/);
   assert.deepEqual(asked, ["pipes:UseTaps *"]);
+});
+
+test("an operation that the signature does not name is not carried out, nor one of a service that it is not for", async () => {
+  await using gateway = await served([parcels, pipes], () => true);
+  const body = '{"Name":"a","Grams":5}';
+  assert.equal((await gateway.ask({ headers: target("SendParcel"), body })).status, 200);
+  const renamed = await gateway.ask({ unsigned: target("SendParcel"), body });
+  assert.equal(renamed.status, 403);
+  assert.deepEqual(document(renamed.bytes), {
+    __type: "InvalidSignatureException",
+    message: "There were headers present in the request which were not signed: x-amz-target",
+  });
+  const elsewhere = await gateway.ask({ headers: target("SendParcel"), body, scope: "monitoring" });
+  assert.equal(elsewhere.status, 403);
+  assert.deepEqual(document(elsewhere.bytes), {
+    __type: "InvalidSignatureException",
+    message: "Credential should be scoped to correct service: 'parcel-post'.",
+  });
 });

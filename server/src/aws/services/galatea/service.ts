@@ -34,6 +34,8 @@ const eventsMax = 1000;
 const eventsDefault = 100;
 const validationCodes = { json: "ValidationException", query: "ValidationException" };
 
+const scope = "sagemaker";
+
 /** Routes of the platform's own, below /galatea/, with JSON answers. */
 export function galateaService({ hosting }: GalateaParts) {
   const resource = ({ endpointName, context }: GalateaCall) => hostingArn("endpoint", endpointName, context);
@@ -62,11 +64,11 @@ export function galateaService({ hosting }: GalateaParts) {
     kind: "raw",
     protocol: "rest-json",
     model: galateaModel,
-    scope: "sagemaker",
+    scope,
     operations,
     setHeaders: (response, requestId) => void response.setHeader("x-amzn-RequestId", requestId),
     async open(exchange) {
-      const request = await verifiedRequest(exchange, bodyBytesMax);
+      const request = await verifiedRequest(exchange, bodyBytesMax, scope);
       const { response, context } = exchange;
       const url = request.url ?? "/";
       const found = galateaPath(request.method ?? "GET", pathOf(url));

@@ -68,6 +68,8 @@ const signatureErrors: Readonly<Record<SignatureFailureReason, readonly [code: s
   "unknown-key": ["InvalidAccessKeyId", 403],
   "bad-token": ["InvalidToken", 400],
   mismatch: ["SignatureDoesNotMatch", 403],
+  "unsigned-headers": ["AccessDenied", 403],
+  "wrong-service": ["AuthorizationHeaderMalformed", 400],
   expired: ["AccessDenied", 403],
   skewed: ["RequestTimeTooSkewed", 403],
 };
@@ -77,7 +79,9 @@ export function s3Error(thrown: unknown): AwsError | null {
   if (!(thrown instanceof SignatureFailure)) return null;
   const [code, statusFallback] = signatureErrors[thrown.reason];
   const message = thrown.reason === "missing" ? "Access Denied" : thrown.message;
-  return new AwsError(code, message, { cause: thrown, statusFallback });
+  const { unsignedHeaders } = thrown;
+  const members = unsignedHeaders.length > 0 ? { HeadersNotSigned: unsignedHeaders.join(", ") } : {};
+  return new AwsError(code, message, { cause: thrown, statusFallback, members });
 }
 
 /** Answers with S3's XML; where the client is still sending, the connection ends with it. */

@@ -15,13 +15,15 @@ export interface S3Parts {
   readonly writers?: ObjectWriters;
 }
 
+const scope = "s3";
+
 /** S3 over a store: authenticate, route, serve, and answer errors as S3 does. */
 export function s3Service({ store, s3Domain, writers }: S3Parts) {
   return {
     kind: "raw",
     protocol: "rest-xml",
     model: null,
-    scope: "s3",
+    scope,
     operations: s3Operations,
     setHeaders(response, requestId) {
       response.setHeader("x-amz-request-id", requestId);
@@ -48,7 +50,7 @@ function payloadOf(
   authenticator: Authenticator | null,
   request: Parameters<Authenticator["verify"]>[0],
 ): SignedPayload {
-  if (authenticator !== null) return authenticator.verify(request, null).payload;
+  if (authenticator !== null) return authenticator.verify(request, null, scope).payload;
   const declared = request.headers["x-amz-content-sha256"];
   if (typeof declared === "string" && /^[0-9a-f]{64}$/.test(declared)) return { at: "sha256", hex: declared };
   const encoding = request.headers["content-encoding"] ?? "";

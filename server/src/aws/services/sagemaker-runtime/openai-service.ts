@@ -16,6 +16,8 @@ export interface OpenAiParts extends RuntimeOptions {
   readonly allowedOrigins: ReadonlySet<string>;
 }
 
+const scope = "sagemaker";
+
 /**
  * OpenAI's API before endpoints: what a client says is what the container is asked, at the same path, and what it answers comes back as it
  * is made. A key of such a client is a bearer token as SageMaker's libraries make them; signed requests are taken, too.
@@ -47,7 +49,7 @@ export function openAiService({ clock, allowedOrigins, ...options }: OpenAiParts
     kind: "raw",
     protocol: "rest-json",
     model: openAiModel,
-    scope: "sagemaker",
+    scope,
     operations,
     setHeaders: (response, requestId) => void response.setHeader("x-request-id", requestId),
     async open(exchange) {
@@ -77,7 +79,7 @@ async function proven(
   const { request, response, authenticator } = exchange;
   const { authorization, expect } = request.headers;
   if (authenticator === null || !/^Bearer /i.test(authorization ?? ""))
-    return { isByToken: false, request: await verifiedRequest(exchange, requestBytesMax) };
+    return { isByToken: false, request: await verifiedRequest(exchange, requestBytesMax, scope) };
   authenticator.verifyBearer(authorization);
   if (expect?.toLowerCase() === "100-continue") response.writeContinue();
   return { isByToken: true, request };

@@ -13,6 +13,7 @@ export interface RuntimeParts extends RuntimeOptions {
   readonly clock: Clock;
 }
 
+const scope = "sagemaker";
 const model = asServiceModel(runtime);
 const validationCodes = { json: "ValidationError", query: "ValidationError" };
 
@@ -42,12 +43,12 @@ export function runtimeService({ clock, ...parts }: RuntimeParts) {
     kind: "raw",
     protocol: "rest-json",
     model,
-    scope: "sagemaker",
+    scope,
     operations,
     setHeaders: (response, requestId) => void response.setHeader("x-amzn-RequestId", requestId),
     async open(exchange) {
       const receivedNs = clock.monotonicNs();
-      const request = await verifiedRequest(exchange, requestBytesMax);
+      const request = await verifiedRequest(exchange, requestBytesMax, scope);
       const { operation, endpointName } = readPath(request);
       const { response, context } = exchange;
       return openedCall(operations[operation], { endpointName, request, response, context, receivedNs });
