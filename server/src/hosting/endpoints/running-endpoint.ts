@@ -263,7 +263,7 @@ export class RunningEndpoint implements AsyncDisposable {
     const { concurrency } = settled;
     if (isShared(plan.variant)) return new SharedInstances(plan, names);
     if (concurrency !== undefined) return new ServerlessFleet(plan, { names, concurrency }, this.#parts);
-    return new Fleet(plan, names, this.#parts);
+    return new Fleet(plan, names, plan.isShadow === true ? withoutCallers(this.#parts) : this.#parts);
   }
 
   #route(record: EndpointRecord): void {
@@ -300,6 +300,15 @@ export class RunningEndpoint implements AsyncDisposable {
     }
     return chosen.fleet;
   }
+}
+
+/** How long containers of a shadow variant have for their end: nobody waits for what they still execute. */
+const shadowStopGraceMs = 3000;
+
+function withoutCallers(parts: FleetParts): FleetParts {
+  const { instanceLimits } = parts.fleet;
+  const stopGraceMs = Math.min(instanceLimits.stopGraceMs, shadowStopGraceMs);
+  return { ...parts, fleet: { ...parts.fleet, instanceLimits: { ...instanceLimits, stopGraceMs } } };
 }
 
 function isSameRouting(one: readonly FleetRoute[], other: readonly FleetRoute[]): boolean {
