@@ -179,6 +179,11 @@ export class Hosting implements AsyncDisposable {
     return this.watch.settled(name, wait);
   }
 
+  /** Whether there is an endpoint of that name, in whatever state. */
+  hasEndpoint(name: string): boolean {
+    return this.#store.view.endpointState(nameKey(name)) !== null;
+  }
+
   /** Whether requests for an endpoint of that name are taken. */
   isRunning(name: string): boolean {
     return this.#moves.running(name) !== undefined;

@@ -63,6 +63,29 @@ test("series are gauges of the last whole minute, families together, dimensions 
   assert.ok(!(await text()).includes("aws_"), "nothing was recorded in that minute");
 });
 
+test("a sample that is recorded under several sets of dimensions is in one line: sum() counts it once", async () => {
+  const { clock, series, text } = opened();
+  const variant = { EndpointName: "a", VariantName: "v" };
+  const component = { ...variant, InferenceComponentName: "i" };
+  for (const dimensions of [variant, { ...variant, EndpointConfigName: "c" }, { ...variant, ContainerName: "first" }])
+    series.recorder(key("AWS/SageMaker", "Invocations", dimensions)).record(1);
+  for (const dimensions of [component, { InferenceComponentName: "i" }])
+    series.recorder(key("AWS/SageMaker", "InvocationsPerCopy", dimensions)).record(1);
+  series.recorder(key("AWS/SageMaker", "ConcurrentRequestsPerCopy", { InferenceComponentName: "i" })).record(2);
+  series.recorder(key("mine", "Invocations", { EndpointConfigName: "c" })).record(1);
+  series.recorder(key("galatea", "endpoint", {})).record(1);
+  clock.nowMs += minuteMs;
+  const sums = (await text()).split("\n").filter((line) => /^\w+_sum\b/.test(line));
+  assert.deepEqual(sums.toSorted(), [
+    'aws_sagemaker_concurrent_requests_per_copy_sum{inference_component_name="i"} 2',
+    'aws_sagemaker_container_invocations_sum{container_name="first",endpoint_name="a",variant_name="v"} 1',
+    'aws_sagemaker_invocations_per_copy_sum{endpoint_name="a",inference_component_name="i",variant_name="v"} 1',
+    'aws_sagemaker_invocations_sum{endpoint_name="a",variant_name="v"} 1',
+    'mine_invocations_sum{endpoint_config_name="c"} 1',
+    "x_galatea_endpoint_sum 1",
+  ]);
+});
+
 test("series that are too many are counted, and the platform's own come first", async () => {
   const { clock, series, text } = opened();
   for (let index = 0; index < 20; index++) series.recorder(key("mine", `M${index}`, {})).record(1);

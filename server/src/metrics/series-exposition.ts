@@ -17,7 +17,15 @@ const namespacesFirst = ["AWS/", "/aws/", "Galatea/"];
 interface ToldFamily {
   readonly description: string;
   /** By labels: two metrics whose names are one name here have the lines of the first. */
-  readonly points: Map<string, Datapoint>;
+  readonly points: Map<string, ToldPoint>;
+}
+
+interface ToldPoint {
+  readonly point: Datapoint;
+  /** The inference component whose series it is. */
+  readonly component: string | null;
+  /** Whether the component's name is the series' only dimension. */
+  readonly isComponentAlone: boolean;
 }
 
 const statistics: readonly (readonly [string, string, (point: Datapoint) => number])[] = [
@@ -30,6 +38,10 @@ const statistics: readonly (readonly [string, string, (point: Datapoint) => numb
 /**
  * CloudWatch's series as Prometheus text, each as gauges of the last whole minute: `AWS/SageMaker` ModelLatency is `aws_sagemaker_model_latency_sum`
  * and so on, its dimensions are labels (`endpoint_name`). What had no sample in that minute is not there.
+ *
+ * The platform records a sample once more for each set of dimensions that CloudWatch has for it. Here it is in one line, so that `sum()` counts
+ * it once: a variant's without EndpointConfigName, a component's with its endpoint, and a container's in a family of containers
+ * (`aws_sagemaker_container_invocations_sum`).
  */
 export async function printSeries(series: MinuteSeries, { seriesMax, nowMs, turn }: ExpositionLimits): Promise<string> {
   const endMs = Math.floor(nowMs / minuteMs) * minuteMs;
@@ -41,19 +53,25 @@ export async function printSeries(series: MinuteSeries, { seriesMax, nowMs, turn
       seen += 1;
       if (seen % seriesPerTurn === 0) await turn();
       if (first === undefined || first.isEmpty || isPlatforms(first.key) !== isOwn) continue;
+      if (isOwn && dimensionOf(first.key, "EndpointConfigName") !== null) continue;
       if (first.lastRecordedMs < query.startMs) continue;
       const [point] = series.query(first.key, query);
       if (point === undefined) continue;
       if (told >= seriesMax) leftOut += 1;
-      else if (tell(families, first.key, point)) told += 1;
+      else if (tell(families, { key: first.key, isOwn, point })) told += 1;
     }
   }
   const lines: string[] = [];
   for (const [name, { description, points }] of [...families].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     await turn();
+    const detailed = new Set<string | null>();
+    for (const { component, isComponentAlone } of points.values()) if (!isComponentAlone) detailed.add(component);
     for (const [suffix, what, valueOf] of statistics) {
       lines.push(printHead(`${name}_${suffix}`, `${description}, ${what} of the last whole minute.`, "gauge"));
-      for (const [labels, point] of points) lines.push(printLine(`${name}_${suffix}`, labels, valueOf(point)));
+      for (const [labels, { point, component, isComponentAlone }] of points) {
+        if (!isComponentAlone || !detailed.has(component))
+          lines.push(printLine(`${name}_${suffix}`, labels, valueOf(point)));
+      }
     }
   }
   lines.push(
@@ -65,16 +83,27 @@ export async function printSeries(series: MinuteSeries, { seriesMax, nowMs, turn
 
 const isPlatforms = ({ namespace }: MetricName) => namespacesFirst.some((each) => namespace.startsWith(each));
 
+const dimensionOf = ({ dimensions }: MetricName, name: string) =>
+  dimensions.find((dimension) => dimension.name === name)?.value ?? null;
+
+interface ToldSeries {
+  readonly key: MetricName;
+  /** Whether it is the platform's. */
+  readonly isOwn: boolean;
+  readonly point: Datapoint;
+}
+
 /** False where another metric has that name and these labels. */
-function tell(
-  families: Map<string, ToldFamily>,
-  { namespace, metricName, dimensions }: MetricName,
-  point: Datapoint,
-): boolean {
-  const name = snake(`${namespace} ${metricName}`);
+function tell(families: Map<string, ToldFamily>, { key, isOwn, point }: ToldSeries): boolean {
+  const { namespace, metricName, dimensions } = key;
+  const ofContainer =
+    isOwn && dimensionOf(key, "ContainerName") !== null && !metricName.startsWith("Container") ? "Container " : "";
+  const printed = snake(`${namespace} ${ofContainer}${metricName}`);
+  // Names of the platform's own families are not for metrics that clients put.
+  const name = !isOwn && printed.startsWith("galatea_") ? `x_${printed}` : printed;
   const family = families.get(name) ?? {
-    description: `${namespace} ${metricName}, ${point.unit}`,
-    points: new Map<string, Datapoint>(),
+    description: `${namespace} ${metricName}${ofContainer === "" ? "" : " of containers"}, ${point.unit}`,
+    points: new Map<string, ToldPoint>(),
   };
   families.set(name, family);
   const labels = new Map<string, string>();
@@ -82,9 +111,10 @@ function tell(
     const label = snake(dimension);
     if (!labels.has(label)) labels.set(label, value);
   }
-  const printed = printLabels(labels);
-  if (family.points.has(printed)) return false;
-  family.points.set(printed, point);
+  const row = printLabels(labels);
+  if (family.points.has(row)) return false;
+  const component = isOwn ? dimensionOf(key, "InferenceComponentName") : null;
+  family.points.set(row, { point, component, isComponentAlone: component !== null && dimensions.length === 1 });
   return true;
 }
 

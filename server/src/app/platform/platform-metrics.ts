@@ -1,5 +1,5 @@
 import { MetricRegistry, type CounterRow } from "../../metrics/index.ts";
-import { mirrorLosses, type Hosting } from "../../hosting/index.ts";
+import { mirrorLosses, type EndpointState, type Hosting } from "../../hosting/index.ts";
 
 export interface PlatformMetrics {
   /** Of every request that ended: the status it was answered with, 0 where its client went away before. */
@@ -7,6 +7,18 @@ export interface PlatformMetrics {
   /** The Prometheus text: numbers of the platform, no names of models or endpoints. */
   readonly text: () => string;
 }
+
+/** All of SageMaker's endpoint statuses that there are here: an endpoint is in one of them. */
+const endpointStatuses = {
+  Creating: true,
+  InService: true,
+  Updating: true,
+  RollingBack: true,
+  UpdateRollbackFailed: true,
+  OutOfService: true,
+  Deleting: true,
+  Failed: true,
+} as const satisfies Record<EndpointState["at"], true>;
 
 const statusClasses = ["gone", "1xx", "2xx", "3xx", "4xx", "5xx"] as const;
 
@@ -24,7 +36,7 @@ export function createPlatformMetrics(hosting: Hosting, startedMs: number): Plat
     return (user + system) / 1e6;
   });
   const endpoints = registry.gauge("galatea_endpoints", "Endpoints by status.");
-  for (const status of ["Creating", "InService", "Updating", "RollingBack", "Deleting", "Failed"] as const)
+  for (const status of Object.keys(endpointStatuses) as EndpointState["at"][])
     endpoints.readFrom({ status }, () => hosting.figures().endpoints.get(status) ?? 0);
   const instances = registry.gauge("galatea_instances_in_service", "Instances that answer their health check.");
   instances.readFrom({}, () => hosting.figures().instancesInServiceCount);

@@ -41,6 +41,7 @@ import type { ServedContainerKind } from "../container-environment.ts";
 import { platformContainerEnvironment } from "../passed-environment.ts";
 import { createInstanceCredentials, type InstanceCredentials } from "./instance-credentials.ts";
 import { createLogLinks, type LogLinks } from "./log-links.ts";
+import { countedSeries, EndpointCounters } from "./endpoint-counters.ts";
 import { createPlatformMetrics } from "./platform-metrics.ts";
 import { bringsKey } from "./basic-authentication.ts";
 import { publicPages } from "./public-pages.ts";
@@ -60,6 +61,7 @@ const endpointObjectsBytesDefault = 10 * 2 ** 30;
 const tunnelsMax = 100;
 /** Of /metrics: some 10 MB of text. */
 const toldSeriesMax = 20_000;
+const countedEndpointsMax = 10_000;
 const logLimits = { streamBytesMax: 64 * 2 ** 20, streamsMax: 10_000, groupsMax: 10_000 };
 
 export interface PlatformOptions {
@@ -135,6 +137,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     toThisMachine: options.topicsToThisMachine ?? false,
     openLog: logs.writer.bind(logs),
   });
+  const counters = new EndpointCounters({ exists: (name) => hosting.hasEndpoint(name), rowsMax: countedEndpointsMax });
   const { alarms, openScaling } = await openAlarms(opening, { ...parts, otherActions: topicActions(topics) });
   const hosting: Hosting = opening.use(
     await Hosting.open({
@@ -144,7 +147,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
       alarmState: (name) => alarms.get(name)?.status.state ?? null,
       outbox: resultOutbox(topics),
       seriesClock: clock,
-      fleet: fleetOptions(options, { host, store, series, logs, links, instances }),
+      fleet: fleetOptions(options, { host, store, series, counters, logs, links, instances }),
     }),
   );
   const scaled = await openScaling(hosting, owner);
@@ -161,18 +164,17 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     stopping: stopping.signal,
     cutting,
   });
-  const { refuses, gateway } = openDoor(options, { ...aws, instances, keys });
-  const pages = { ...ownersPages(options, keys, series), ...hostingsPages(hosting), links, logs, topics: topicPages };
-  openTo(publicPages({ gateway, refuses, ...pages, logger: log, open: options.keys === null }));
+  const door = openDoor(options, { ...aws, instances, keys });
+  const pages = { ...ownersPages(options, { keys, series, counters }), ...hostingsPages(hosting) };
+  openTo(publicPages({ ...door, ...pages, links, logs, topics: topicPages, logger: log, open: options.keys === null }));
   // First of all: the requests under way are answered while everything is still there.
   opening.defer(() => {
     hosting.watch.stop();
     stopping.abort();
     return closeWithin(options.serverLimits.stopGraceMs);
   });
-  const closing = opening.move();
   const replaceKeys = (next: readonly [RootKey, ...RootKey[]]) => aws.sessions.endThoseOf(keys.replace(next));
-  return { url, replaceKeys, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+  return Object.assign(opening.move(), { url, replaceKeys });
 }
 
 /** The SageMaker SDK insists on the managed service's own STS hosts: it is sent here as to a proxy. */
@@ -190,16 +192,17 @@ function fleetOptions(
   options: PlatformOptions,
   parts: Pick<FleetOptions, "host" | "store"> & {
     readonly series: MinuteSeries;
+    readonly counters: EndpointCounters;
     readonly logs: LogStreams;
     readonly links: LogLinks;
     readonly instances: InstanceCredentials;
   },
 ): HostingOptions["fleet"] {
-  const { host, store, series, logs, links, instances } = parts;
+  const { host, store, series, counters, logs, links, instances } = parts;
   return {
     host,
     store,
-    openSeries: (key, resolutionMs) => series.recorder(key, resolutionMs),
+    openSeries: countedSeries(counters, (key, resolutionMs) => series.recorder(key, resolutionMs)),
     openLog: (group, stream) => logs.writer(group, stream),
     logsLink: (group) => links.linkTo(group),
     issue: instances.issue,
@@ -211,9 +214,16 @@ function fleetOptions(
   };
 }
 
-function ownersPages({ clock = systemClock }: PlatformOptions, keys: AcceptedKeys, series: MinuteSeries) {
+interface PageSources {
+  readonly keys: AcceptedKeys;
+  readonly series: MinuteSeries;
+  readonly counters: EndpointCounters;
+}
+
+function ownersPages({ clock = systemClock }: PlatformOptions, { keys, series, counters }: PageSources) {
+  const limits = { seriesMax: toldSeriesMax, turn: nextTurn };
   return {
-    series: () => printSeries(series, { seriesMax: toldSeriesMax, nowMs: clock.epochMs(), turn: nextTurn }),
+    series: async () => counters.print() + (await printSeries(series, { ...limits, nowMs: clock.epochMs() })),
     isOwner: (request: IncomingMessage) => bringsKey(request, keys.all),
   };
 }

@@ -96,6 +96,8 @@ test("Prometheus reads numbers of the platform, without names or secrets", async
   assert.equal(type, "text/plain; version=0.0.4; charset=utf-8");
   for (const line of [
     /^galatea_endpoints\{status="InService"\} 0$/m,
+    /^galatea_endpoints\{status="OutOfService"\} 0$/m,
+    /^galatea_endpoints\{status="UpdateRollbackFailed"\} 0$/m,
     /^galatea_instances_in_service 0$/m,
     /^galatea_requests_total\{status="2xx"\} [1-9]/m,
     /^process_resident_memory_bytes [1-9]/m,
