@@ -125,6 +125,15 @@ export class MinuteSeries {
   }
 
   /**
+   * Keeps the finest points of a metric from the next whole minute on, for somebody who reads shorter periods than the metric's own. Ends at
+   * that time unless it is called again. A metric that has no sample yet stays as it is.
+   */
+  refine(name: MetricName, untilMs: number): void {
+    const nowMs = this.#options.clock.epochMs();
+    for (const series of this.#metrics.get(metricId(name)) ?? []) series.refine(nowMs, untilMs);
+  }
+
+  /**
    * What changed since it was last taken, in parts of about `countMax` points, each looked up when it is asked for. The point that
    * covers `openAtMs` is left for later; null takes all. What cannot be written is put back.
    */

@@ -21,6 +21,9 @@ export class Series {
   readonly #tiers: readonly SeriesTier[];
   readonly #points: SeriesPoint[][];
   readonly #firstTier: number;
+  /** When points are of the finest tier: from one whole period of the series' own tier to another. */
+  #fineFromMs = 0;
+  #fineUntilMs = 0;
   readonly #changed = new Set<SeriesPoint>();
   readonly #queue: Set<Series>;
 
@@ -43,9 +46,21 @@ export class Series {
     return this.#points.every((points) => points.length === 0);
   }
 
+  /**
+   * Makes points of the finest tier from the next whole period on, until that time at least. Both ends are whole periods: no point covers finer
+   * ones that are no part of it.
+   */
+  refine(nowMs: number, untilMs: number): void {
+    const { periodMs } = this.#tiers[this.#firstTier] as SeriesTier;
+    const wholePeriod = (timeMs: number) => Math.ceil(timeMs / periodMs) * periodMs;
+    if (nowMs >= this.#fineUntilMs) this.#fineFromMs = wholePeriod(nowMs);
+    this.#fineUntilMs = Math.max(this.#fineUntilMs, wholePeriod(untilMs));
+  }
+
   /** The point to record into; of the finest tier that still keeps that time, null when none does. */
   pointAt(timestampMs: number, nowMs: number): SeriesPoint | null {
-    for (let index = this.#firstTier; index < this.#tiers.length; index++) {
+    const isFine = timestampMs >= this.#fineFromMs && timestampMs < this.#fineUntilMs;
+    for (let index = isFine ? 0 : this.#firstTier; index < this.#tiers.length; index++) {
       const tier = this.#tiers[index] as SeriesTier;
       if (timestampMs < cutoffMs(this.#tiers, index, nowMs)) continue;
       const point = this.#pointOf(index, timestampMs - (timestampMs % tier.periodMs));

@@ -3,18 +3,28 @@ import type { ReadValues, Watched } from "../../../alarms/index.ts";
 import type { Clock } from "../../../base/index.ts";
 import type { MinuteSeries } from "../../../metrics/index.ts";
 import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
-import { dataQueries, type DataQuery } from "./data-queries.ts";
+import { dataQueries, type DataQuery, type MetricStat } from "./data-queries.ts";
+import { dimensionsOf } from "./dimensions.ts";
 import { mathError, type TimeSeries } from "./metric-math.ts";
 import { stepsInTurns, QueryEvaluation } from "./query-evaluation.ts";
 
 const id = "watched";
+const minuteSeconds = 60;
+/** How long a metric is kept in short periods after an alarm has looked at it: alarms look every ten seconds. */
+const refinedMs = 600_000;
+/** Of the platform's own metrics. Those of clients have the resolution that PutMetricData gave them. */
+const ownNamespace = /^(AWS\/SageMaker|\/aws\/sagemaker\/.*|Galatea\/.*)$/;
 
-/** What alarms look at, computed as GetMetricData does, between other work. Rejects with AwsError for what cannot be computed. */
+/**
+ * What alarms look at, computed as GetMetricData does, between other work. Rejects with AwsError for what cannot be computed. A metric of the
+ * platform's that an alarm looks at with a period of less than a minute is recorded in such periods while the alarm looks at it.
+ */
 export function alarmValues({ series, clock }: { readonly series: MinuteSeries; readonly clock: Clock }): ReadValues {
   return async (watched, range) => {
     const queries = queriesOf(watched);
     const returned = queries.find((query) => query.isReturned);
     if (returned === undefined) throw mathError("no metric or expression is returned");
+    for (const query of queries) if (query.kind === "metric") refineShort(series, query.stat, clock.epochMs());
     const evaluation = new QueryEvaluation(series, clock.epochMs(), range, queries);
     const value = await stepsInTurns(evaluation.resolve(returned.id), () => nextTurn());
     if (typeof value === "number") throw mathError(`the expression of ${returned.id} gives a number, not a series`);
@@ -22,6 +32,12 @@ export function alarmValues({ series, clock }: { readonly series: MinuteSeries; 
     if (value.length !== 1) throw mathError(`the expression of ${returned.id} gives ${value.length} series, not one`);
     return (value as readonly TimeSeries[])[0] as TimeSeries;
   };
+}
+
+function refineShort(series: MinuteSeries, { Metric, Period }: MetricStat, nowMs: number): void {
+  const { Namespace: namespace = "", MetricName: metricName = "", Dimensions } = Metric;
+  if (Period >= minuteSeconds || !ownNamespace.test(namespace)) return;
+  series.refine({ namespace, metricName, dimensions: dimensionsOf(Dimensions) }, nowMs + refinedMs);
 }
 
 function queriesOf(watched: Watched): readonly DataQuery[] {
