@@ -2,17 +2,29 @@
 //   node scripts/start.js <script> [args...]     the script, from the repository's root
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { runningPrograms } from "./running-programs.js";
 
-const root = join(dirname(fileURLToPath(import.meta.url)), "..");
-const stamp = join(root, "node_modules", ".installed-from");
+const root = realpathSync(join(dirname(fileURLToPath(import.meta.url)), ".."));
+const packages = join(root, "node_modules");
+const stamp = join(packages, ".installed-from");
 const lock = createHash("sha256")
   .update(readFileSync(join(root, "package-lock.json")))
   .digest("hex");
 const installed = existsSync(stamp) && readFileSync(stamp, "utf8") === lock;
 if (!installed) {
+  // npm ci removes every package first: a program that runs from them breaks, and may leave npm with a folder that it cannot remove.
+  const running = runningPrograms(packages);
+  if (running.length > 0) {
+    const lines = running.slice(0, 20).map(({ pid, command }) => `  ${pid}  ${command.slice(0, 150)}\n`);
+    process.stderr.write(
+      `Cannot install the packages that package-lock.json names: ${running.length} running program(s) use ${packages}:\n` +
+        `${lines.join("")}Stop them, for example with \`kill ${running.map(({ pid }) => pid).join(" ")}\`, and run this command again.\n`,
+    );
+    process.exit(1);
+  }
   process.stdout.write("Installing packages (once) ...\n");
   const npm = spawnSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], {
     cwd: root,
@@ -25,7 +37,7 @@ if (!installed) {
   }
   writeFileSync(stamp, lock);
 }
-const node = [join(root, "node_modules", ".bin", "node"), process.execPath].find((path) => {
+const node = [join(packages, ".bin", "node"), process.execPath].find((path) => {
   if (!existsSync(path)) return false;
   const version = spawnSync(path, ["--version"], { encoding: "utf8" });
   return version.status === 0 && Number(version.stdout.slice(1).split(".")[0]) >= 24;
@@ -36,7 +48,7 @@ if (node === undefined) {
   );
   process.exit(1);
 }
-const env = { ...process.env, PATH: `${join(root, "node_modules", ".bin")}:${process.env.PATH ?? ""}` };
+const env = { ...process.env, PATH: `${join(packages, ".bin")}:${process.env.PATH ?? ""}` };
 const child = spawn(node, process.argv.slice(2), { cwd: root, stdio: "inherit", env });
 // A terminal gives Ctrl-C to the child as well, and npm passes it on once more: the child takes what comes at once as one signal.
 const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
