@@ -96,6 +96,6 @@ test("a root that holds what is not Galatea's is left as it is, and the log says
   if (isRoot) assert.deepEqual(readByOthers(data).toSorted(), [data, join(data, "notes.txt")]);
   assert.match(
     platform.log(),
-    /other users of this machine may enter .* it holds 'notes\.txt', which is not Galatea's/,
+    /other users of this machine can enter .* it holds 'notes\.txt', which is not Galatea's/,
   );
 });

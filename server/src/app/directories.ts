@@ -15,7 +15,7 @@ export interface DataDirectories {
   readonly clients: string;
 }
 
-/** The root, and what a platform makes in it. */
+/** Returns the root and the directories that a platform makes in it. */
 export function platformDirectories({ frameworks: _searched, ...own }: DataDirectories): readonly string[] {
   return Object.values(own);
 }
@@ -32,14 +32,14 @@ export function credentialsPath({ root }: DataDirectories): string {
 /** The machine's directory of frameworks unless `$GALATEA_FRAMEWORKS` names another: root's is for all users. */
 const frameworksOfRoot = "/var/lib/galatea/frameworks";
 
-/** Where `galatea model add` makes environments unless it is given a data directory: platforms and servers find them whatever their own is. */
+/** Returns the directory in which `galatea model add` makes environments unless a data directory is given. Platforms and servers over every data directory search it. */
 export function machineFrameworks(env: Readonly<Record<string, string | undefined>>): string {
   const named = env["GALATEA_FRAMEWORKS"] ?? "";
   if (named !== "") return resolve(named);
   return process.getuid?.() === 0 ? frameworksOfRoot : join(usersDirectory(env), "frameworks");
 }
 
-/** The data directory of this user unless he names another. */
+/** Returns the default data directory of this user. */
 export function usersDirectory({ XDG_DATA_HOME: shared }: Readonly<Record<string, string | undefined>>): string {
   // The XDG specification: a path that is empty or relative is ignored.
   const base = shared !== undefined && isAbsolute(shared) ? shared : join(homedir(), ".local", "share");

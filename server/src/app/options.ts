@@ -57,7 +57,7 @@ export interface ServeOptions {
   readonly pythonPackages: readonly string[];
   /** Threads of a model process's numerical libraries; null: what their variables say, see app/python.ts. */
   readonly pythonThreads: number | null;
-  /** Up to so many instances of a Python model are started as requests need them, and memory allows; 0: those of its configuration alone. */
+  /** The most instances of a Python model, started as requests need them and memory allows; 0: only those of its configuration. */
   readonly pythonInstancesOnDemand: number;
   /** Where python-based backends lie, each in a folder of its name; null: there are none. */
   readonly backendDirectory: string | null;

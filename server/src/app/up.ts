@@ -107,12 +107,14 @@ function sourceOf({ credentials }: UpOptions, directories: DataDirectories): Key
   return keySource(credentials, process.env, credentialsPath(directories));
 }
 
-/** What SIGHUP does: keys that the file no longer has are refused from then on. A file that cannot be used changes nothing. */
+/** Handles SIGHUP: keys that are no longer in the file are refused from then on. A file that cannot be used changes nothing. */
 async function reloadKeys(platform: Platform, source: () => KeySource, log: Logger): Promise<void> {
   try {
     const from = source();
     if (from.from === "environment") {
-      log.warning("SIGHUP: the keys come from the environment, which only a restart changes; nothing was read again");
+      log.warning(
+        "SIGHUP: the keys come from environment variables and stay the same: restart the platform to change them",
+      );
       return;
     }
     const keys = await rootKeys(from, log);
@@ -123,7 +125,7 @@ async function reloadKeys(platform: Platform, source: () => KeySource, log: Logg
   }
 }
 
-/** Announces the platform to the commands that call it. Null where the disk does not take that, which is logged. */
+/** Announces the platform to the commands that call it. Returns null where the disk refuses the write, which is logged. */
 async function announced(
   options: UpOptions,
   { directories, url, log }: { readonly directories: DataDirectories; readonly url: string; readonly log: Logger },

@@ -18,8 +18,8 @@ type FoundModel = Parameters<BackendCheck>[0];
 
 const parseMsMax = 30_000;
 /**
- * Parses without running: what a model does at import is its own matter. The lines are what is wrong, or `completes` for a program
- * that has, or may have inherited, an auto_complete_config.
+ * Parses the program without running it. Prints the syntax errors, or `completes` for a program that defines, or may have inherited,
+ * auto_complete_config.
  */
 const parseProgram = `
 import ast
@@ -80,7 +80,7 @@ export class BackendChecks implements AsyncDisposable {
     return { problems: [problem], completion };
   }
 
-  /** Model files of frameworks are read by those, which is not done here. */
+  /** Returns whether a framework runs the backend. Model files are not read here: only the framework reads them. */
   async #isFramework(backend: string): Promise<boolean> {
     const { frameworkNamed, madeFramework } = await import("../backends/python/index.ts");
     const framework = frameworkNamed(backend);

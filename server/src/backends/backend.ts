@@ -40,7 +40,7 @@ export interface LoadContext {
 /** One loaded version of a model. Disposing it ends its workers and gives its memory back; no execution may be running. */
 export interface LoadedModel extends AsyncDisposable {
   readonly instances: readonly Instance[];
-  /** Further ones, each dormant until all others execute; absent where there are none. */
+  /** Further instances, each dormant until all others execute; absent where there are none. */
   readonly spares?: readonly Instance[];
   /** What this version holds by itself now (private memory of its workers; shared sessions are charged to the backend once). */
   memoryBytes(): Promise<DeviceBytes>;

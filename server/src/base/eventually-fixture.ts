@@ -1,5 +1,5 @@
 /**
- * How long a test waits for something before it fails, in milliseconds. No statement about speed: a machine that is a hundred times
+ * How long a test waits for a condition before it fails, in milliseconds. It says nothing about speed: a machine that is a hundred times
  * slower than usual still passes, and a broken product fails its test instead of hanging it.
  */
 export const hangMs = 600_000;

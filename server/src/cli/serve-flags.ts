@@ -180,7 +180,7 @@ export const serveFlags: readonly Flag[] = [
     min: 0,
     max: 1024,
     about:
-      "instances that a Python model may have in all: beyond those of its configuration one is started when all others execute, where memory allows",
+      "the most instances of a Python model; those beyond its configuration are started while all others execute, if memory allows (0: none beyond it)",
   },
   {
     name: "python-preimport",

@@ -29,7 +29,7 @@ export interface OpenedContainer {
   readonly readPaths: readonly string[];
   /** Whether model code speaks HTTP with its own worker. */
   readonly opensPort: boolean;
-  /** How long a call of model code may take before its process ends; null: as long as its invocation says. */
+  /** The limit of a call of model code, in milliseconds, after which its process is ended; null: the limit of its invocation. */
   readonly callMsMax: number | null;
   /** The longest body of a call; null: as long as the server takes any. */
   readonly bodyBytesMax: number | null;

@@ -48,7 +48,7 @@ export function requiredVersionAbsent(ensemble: string, step: string, version: n
   return new InferenceError("INVALID_ARG", requiredVersionText(ensemble, step, version));
 }
 
-/** No directory of the model is one that its policy wants; behind Triton's words come the directories that are no versions. */
+/** Returns the error for a model of which no directory is selected by its version policy: Triton's words, then the directories that are ignored. */
 export function noVersionWanted({ servedName: name, misnamedVersions }: CatalogModel): InferenceError {
   const why = `at least one version must be available under the version policy of model '${name}'`;
   return new LoadFailure(name, [why, ...misnamedVersions.map(ignoredVersion)].join("\n"));

@@ -51,7 +51,7 @@ export class MemoryBudget {
     this.#admit(owner, what, cost.known ?? this.#learned.get(cost.contentKey) ?? cost.guess);
   }
 
-  /** Charges `owner` with this; throws UNAVAILABLE when it does not fit. */
+  /** Reserves these bytes for `owner`. Throws UNAVAILABLE when they do not fit. */
   reserveBytes(owner: ChargeOwner, what: string, bytes: DeviceBytes): void {
     this.#admit(owner, what, bytes);
   }

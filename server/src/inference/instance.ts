@@ -14,7 +14,7 @@ export interface Execution {
   readonly computeOutputNs: number;
 }
 
-/** The error for a batch that its instance has not begun, because its worker ended before: it can be executed by another, or later. */
+/** The error of a batch that was not started, because its worker ended first. It is safe to execute it by another instance, or later. */
 export class ExecutionNotBegun extends InferenceError {
   constructor(why: string) {
     super("INTERNAL", why);
@@ -23,17 +23,17 @@ export class ExecutionNotBegun extends InferenceError {
 }
 
 /**
- * `up`: executes what it is handed. `restarting`: its worker has ended, and the next one is not up yet. `failed`: its worker cannot be
- * started, or never will be again; what it is handed fails with the reason. `dormant`: it is started when it is needed.
+ * `up`: executes batches. `restarting`: its worker has ended, and the next one is not up yet. `failed`: its worker cannot be started
+ * now, or ever again; batches fail with the reason. `dormant`: its worker is started when it is needed.
  */
 export type InstanceState = "up" | "restarting" | "failed" | "dormant";
 
-/** What says whether an instance can execute now. */
+/** Whether an instance can execute now. */
 export interface InstanceSupervision {
   readonly state: InstanceState;
-  /** Resolves when `state` is another, or may be. */
+  /** Resolves when `state` may have changed. */
   changed(): Promise<void>;
-  /** A dormant one is started: all others execute. */
+  /** Starts a dormant instance. To be called when all others execute. */
   needed(): void;
 }
 
@@ -53,7 +53,7 @@ export interface Instance {
    * hand-over latency of a worker process behind the run before takes 2 or more. Executions still run one after another.
    */
   readonly executionsMax: number;
-  /** Null for one whose executions cannot lose their process. */
+  /** Null for an instance whose executions run in no process that can end. */
   readonly supervision: InstanceSupervision | null;
   execute(batch: readonly InferenceRequest[]): Promise<Execution>;
   /**

@@ -43,8 +43,8 @@ export interface RequestHead {
    */
   readonly deadlineNs: number;
   /**
-   * How long an execution of it may take, in milliseconds, before its worker is ended; null: as long as it likes. Steps of an ensemble and
-   * what a model asks of other models inherit it.
+   * The limit of an execution, in milliseconds, after which its worker is ended; null: none. Steps of an ensemble inherit it, and so do
+   * a model's calls of other models.
    */
   readonly executionMsMax: number | null;
   /** Null where it is not traced. */

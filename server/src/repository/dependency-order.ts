@@ -11,7 +11,7 @@ export function circularText(circle: readonly string[]): string {
   return `circular dependency between ensembles: ${first} -> ... -> ${circle.at(-2) as string} -> ${first}${way}`;
 }
 
-/** Triton's words for a step whose version is not there. */
+/** Returns Triton's error for a step whose version is not loaded. */
 export function requiredVersionText(ensemble: string, step: string, version: number): string {
   return `ensemble '${ensemble}' depends on '${step}' whose required version ${version} is not loaded.`;
 }

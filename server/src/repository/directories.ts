@@ -59,7 +59,7 @@ export async function readConfigFile(path: string): Promise<string | null> {
   }
 }
 
-/** Numbers of the version directories of a model, ascending, and the names that were meant as versions and are none. */
+/** Returns the version numbers of a model's directories, ascending, and the names that look like versions and are ignored. */
 export async function versionsIn(
   modelDirectory: string,
 ): Promise<{ readonly present: readonly number[]; readonly misnamed: readonly string[] }> {
@@ -68,7 +68,7 @@ export async function versionsIn(
   return { present: present.sort((a, b) => a - b), misnamed: names.filter(isMisnamedVersion) };
 }
 
-/** Whether a directory is one model instead of a repository of models: it holds a configuration or versions, and its directories hold neither. */
+/** Returns whether a directory is a model and not a repository: it holds a configuration or versions, and its directories hold neither. */
 export async function isModelDirectory(directory: string): Promise<boolean> {
   if (!(await looksLikeModel(directory))) return false;
   for (const name of await directoriesIn(directory)) if (await looksLikeModel(join(directory, name))) return false;

@@ -25,13 +25,13 @@ interface Checked {
   readonly file: string;
   readonly text: string;
   readonly found: FoundModel | null;
-  /** Whether nothing is wrong with its configuration and only a load completes it. */
+  /** Whether its configuration has no errors and only a load completes it. */
   readonly isOpen: boolean;
 }
 
-/** What a backend says of a model that it opened. */
+/** The outcome of a backend's check of a model. */
 export interface CheckedByBackend {
-  /** Sentences, each of them an error. */
+  /** Errors, a sentence each. */
   readonly problems: readonly string[];
   /** The configuration as a load would complete it; null where only a load completes it. */
   readonly completion: ModelConfig | null;
@@ -45,7 +45,7 @@ export interface RepositoryReport {
   readonly problems: readonly RepositoryProblem[];
 }
 
-/** Everything that is wrong with a repository, as far as it can be known without running code of a model. */
+/** Returns the errors and warnings of a repository that can be found without running a model's code. */
 export async function validateRepository(directory: string, backendCheck: BackendCheck): Promise<RepositoryReport> {
   const problems: RepositoryProblem[] = [];
   const say = (message: string) => problems.push({ file: directory, line: 1, column: 1, severity: "error", message });
@@ -144,7 +144,11 @@ function validateEnsembles(checked: ReadonlyMap<string, Checked>, problems: Repo
     for (const text of absentVersions(config, checked)) say(name, text);
     for (const step of composing)
       if (checked.get(step)!.isOpen)
-        say(name, `step '${step}' is completed when it is loaded; only then is it known whether it fits`, "warning");
+        say(
+          name,
+          `step '${step}' is completed by its own program when it is loaded: only a load can check that it fits`,
+          "warning",
+        );
     // Steps without tensors get them when they are loaded; until then there is nothing to compare.
     const isKnown = ({ inputs, outputs }: ModelConfig) => inputs.length > 0 && outputs.length > 0;
     if (!composing.every((step) => configs.has(step) && isKnown(configs.get(step)!))) continue;
@@ -158,7 +162,7 @@ function validateEnsembles(checked: ReadonlyMap<string, Checked>, problems: Repo
   }
 }
 
-/** Steps that ask for a version which would not be served, in the words of a load. */
+/** Returns the errors of steps that name a version which would not be served, in the words of a load. */
 function absentVersions({ name, scheduling }: ModelConfig, checked: ReadonlyMap<string, Checked>): readonly string[] {
   if (scheduling.kind !== "ensemble") return [];
   return scheduling.steps.flatMap(({ modelName, modelVersion }) => {

@@ -7,12 +7,12 @@ export function versionOfDirectory(name: string): number | null {
   return Number.isSafeInteger(version) ? version : null;
 }
 
-/** Whether a directory's name looks like a version's and is none: `v1`, `01`. Directories of other names are the model's own. */
+/** Returns whether a directory's name looks like a version number and is not one: `v1`, `01`. Directories of other names belong to the model. */
 export function isMisnamedVersion(name: string): boolean {
   return /^v?[0-9]/i.test(name) && versionOfDirectory(name) === null;
 }
 
-/** The sentence about such a directory, for logs and reports. */
+/** Returns the sentence about such a directory, for logs and reports. */
 export function ignoredVersion(name: string): string {
   return `directory '${name}' is ignored: its name is not a version number (digits without leading zeros)`;
 }

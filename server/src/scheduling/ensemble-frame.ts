@@ -22,7 +22,7 @@ export interface FrameRun {
 export class EnsembleFrame {
   readonly level: number;
   readonly parent: EnsembleFrame | null;
-  /** Whether the answer that the frame came of carried the final flag. */
+  /** Whether the response that opened the frame carried the final flag. */
   readonly isFinal: boolean;
   /** Steps that run or wait to run for it, and frames below it that are not over. */
   openCount = 0;

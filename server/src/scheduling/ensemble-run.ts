@@ -316,7 +316,7 @@ export class EnsembleRun implements FrameRun {
   #stepFailed(error: InferenceError): void {
     const { code, message, reason } = error;
     const told = `in ensemble '${this.graph.name}', ${message}`;
-    // What a step refused was not refused of the ensemble, which has run.
+    // A step's refusal is a failure of the ensemble's execution: the ensemble itself was accepted and has run.
     const own = reason === "request-refused" ? null : reason;
     this.#fail(new InferenceError(code, told, { cause: error, reason: own }));
   }
@@ -358,8 +358,8 @@ export class EnsembleRun implements FrameRun {
 }
 
 /**
- * Whether the frame's answer is the ensemble's last: nothing else is left, and each answer that it came of carried the final flag. Where
- * a flag came by itself the ensemble's does too, however long the later steps take.
+ * Returns whether the frame's response is the ensemble's last: no other frame is open, and each response that it came of carried the final flag.
+ * Where a step sent its flag apart, the ensemble's flag comes apart, however long the later steps take.
  */
 function isLast(frame: EnsembleFrame): boolean {
   for (let at: EnsembleFrame = frame; at.parent !== null; at = at.parent)
@@ -367,5 +367,5 @@ function isLast(frame: EnsembleFrame): boolean {
   return true;
 }
 
-/** What the request's own frame comes of. */
+/** The origin of the request's own frame. */
 const firstAnswer = { taken: null, isFinal: true };

@@ -23,7 +23,7 @@ export interface Slot {
 export interface PoolEvents {
   /** An execution has ended: its instance can take another. Called before the ended batch's requests settle. */
   freed(requestCount: number, startedNs: number): void;
-  /** An instance that could take nothing may take executions again. */
+  /** An instance that took no executions may take them again. */
   recovered(): void;
   /** Outcomes of an ended batch, in its order; only requests that nobody gave up settle to a caller. */
   settle(request: QueuedRequest, outcome: Settlement | InferenceError): void;
@@ -38,8 +38,8 @@ export interface PoolOptions {
 }
 
 /**
- * Hands batches to instances, up to `executionsMax` each, and settles their requests when they come back. A batch that its instance's worker
- * had not begun when it ended goes to another instance, or to the same one when it is up again, ahead of what is still queued.
+ * Hands batches to instances, up to `executionsMax` each, and settles their requests when they come back. A batch that was not started when its
+ * instance's worker ended goes to another instance, or to the same one when it is up again, ahead of queued requests.
  */
 export class InstancePool {
   readonly #slots: readonly Slot[];
@@ -49,7 +49,7 @@ export class InstancePool {
   /** The search starts behind the instance used last, so that equals take turns. */
   #turn = 0;
   #executingCount = 0;
-  /** Batches whose instance ended before it began them. */
+  /** Batches that were not started when the worker of their instance ended. */
   readonly #handedBack: (readonly QueuedRequest[])[] = [];
   /** Released by their instances, with answers still to come. */
   readonly #answering = new Set<QueuedRequest>();
@@ -76,7 +76,7 @@ export class InstancePool {
     return count;
   }
 
-  /** The least loaded instance that takes another execution. Where none has a worker, or will have one, any: it fails what it is handed. */
+  /** Returns the least loaded instance that takes another execution. Where no instance has a worker, or will have one, any instance: it fails the batch. */
   free(): Slot | null {
     return this.#handedBack.length === 0 ? this.#free() : null;
   }
@@ -140,7 +140,7 @@ export class InstancePool {
     this.#handOut();
   }
 
-  /** Hands on what was handed back, as far as instances take it. */
+  /** Hands returned batches to instances that can take them. */
   #handOut(): void {
     for (let batch = this.#handedBack[0]; batch !== undefined; batch = this.#handedBack[0]) {
       const wanted = batch.filter((request) => request.at === "executing");

@@ -1,6 +1,6 @@
 import type { RootKey } from "./credentials.ts";
 
-/** The keys of the platform's owner that are accepted now: they are replaced while requests are served. */
+/** The owner's keys that the platform accepts now. They can be replaced while requests are served. */
 export class AcceptedKeys {
   #keys: readonly RootKey[];
   #secret: string;
@@ -18,7 +18,7 @@ export class AcceptedKeys {
     return this.#keys;
   }
 
-  /** What the addresses of logs and of the proxy are signed with. */
+  /** Signs the addresses of logs and of the proxy. */
   get secret(): string {
     return this.#secret;
   }
@@ -27,7 +27,7 @@ export class AcceptedKeys {
     return this.#keys.find((key) => key.accessKeyId === accessKeyId);
   }
 
-  /** Returns the ids of keys that are not accepted any more, or no longer with the same secret. */
+  /** Replaces the keys. Returns the ids of the former ones that are no longer accepted, or only with another secret. */
   replace(keys: readonly [RootKey, ...RootKey[]]): ReadonlySet<string> {
     const former = this.#keys;
     if (this.verifies) this.#keys = keys;

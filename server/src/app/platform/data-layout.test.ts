@@ -26,16 +26,16 @@ function dataWith(path: string, maker: keyof typeof makers): string {
 }
 
 const cases = [
-  ["records/galatea.db", "directory", "a directory, and Galatea keeps a file there"],
-  ["records/galatea.db", "fifo", "neither a file nor a directory, and Galatea keeps a file there"],
-  ["records/galatea.db.journal", "directory", "a directory, and Galatea keeps a file there"],
-  ["records/metrics.db", "directory", "a directory, and Galatea keeps a file there"],
-  ["records/lock", "directory", "a directory, and Galatea keeps a file there"],
-  ["objects/tmp", "file", "a file, and Galatea keeps a directory there"],
-  ["objects/buckets", "file", "a file, and Galatea keeps a directory there"],
-  ["objects", "file", "a file, and Galatea keeps a directory there"],
-  ["logs", "link", "neither a file nor a directory, and Galatea keeps a directory there"],
-  ["credentials", "directory", "a directory, and Galatea keeps a file there"],
+  ["records/galatea.db", "directory", "a directory, and Galatea needs a file there"],
+  ["records/galatea.db", "fifo", "neither a file nor a directory, and Galatea needs a file there"],
+  ["records/galatea.db.journal", "directory", "a directory, and Galatea needs a file there"],
+  ["records/metrics.db", "directory", "a directory, and Galatea needs a file there"],
+  ["records/lock", "directory", "a directory, and Galatea needs a file there"],
+  ["objects/tmp", "file", "a file, and Galatea needs a directory there"],
+  ["objects/buckets", "file", "a file, and Galatea needs a directory there"],
+  ["objects", "file", "a file, and Galatea needs a directory there"],
+  ["logs", "link", "neither a file nor a directory, and Galatea needs a directory there"],
+  ["credentials", "directory", "a directory, and Galatea needs a file there"],
 ] as const;
 
 for (const [path, maker, found] of cases) {
@@ -55,7 +55,7 @@ test("galatea up says so in one line and ends with 1", () => {
   });
   assert.equal(status, 1);
   const path = join(root, "records/galatea.db");
-  const sentence = `galatea up: '${path}' is a directory, and Galatea keeps a file there: move it away, or choose another directory with --data`;
+  const sentence = `galatea up: '${path}' is a directory, and Galatea needs a file there: move it away, or choose another directory with --data`;
   assert.equal(stderr.trim().split("\n").at(-1), sentence);
 });
 

@@ -8,8 +8,8 @@ const recordFile = /^(?:galatea|metrics)\.db|^lock$/;
 
 /**
  * Rejects with one sentence where a path of the data directory is not what the platform makes there, such as a directory where the
- * database lies. Without this a start ends with an error of SQLite or of the file system that names neither path nor remedy, and a
- * FIFO holds it for ever.
+ * database lies. Without this check a start fails with an error of SQLite or of the file system that names neither path nor remedy, and a
+ * FIFO blocks it without end.
  */
 export async function checkDataLayout(directories: DataDirectories): Promise<void> {
   const { objects, records } = directories;
@@ -27,11 +27,11 @@ async function checkKind(path: string, expected: Kind): Promise<void> {
   const kind = await kindOf(path);
   if (kind === null || kind === expected) return;
   throw new Error(
-    `'${path}' is ${kind}, and Galatea keeps ${expected} there: move it away, or choose another directory with --data`,
+    `'${path}' is ${kind}, and Galatea needs ${expected} there: move it away, or choose another directory with --data`,
   );
 }
 
-/** Null where nothing lies there; links are followed. */
+/** Returns null where there is no entry. Follows links. */
 async function kindOf(path: string): Promise<Kind | null> {
   try {
     const found = await stat(path);
@@ -39,7 +39,7 @@ async function kindOf(path: string): Promise<Kind | null> {
     return found.isDirectory() ? "a directory" : "neither a file nor a directory";
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // What lies above is checked before, and a link to nothing cannot be written through.
+    // The directories above were checked before; a dangling link cannot be written through.
     if (code !== "ENOENT") throw error;
     return (await lstat(path).catch(() => null)) === null ? null : "neither a file nor a directory";
   }

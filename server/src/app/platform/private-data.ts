@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DiskError, type Logger } from "../../base/index.ts";
 import { platformDirectories, rootEntries, type DataDirectories } from "../directories.ts";
 
-/** The platform's umask: what it writes is its user's alone. */
+/** The platform's umask: other users of the machine get no access to the files that it writes. */
 export const platformUmask = 0o077;
 
 const privateDirectory = 0o700;
@@ -14,8 +14,8 @@ const stickyBit = 0o1000;
 
 /**
  * Closes the data directory to other users of the machine. Earlier releases made it readable for everybody, and their directories are
- * repaired: the directories that are Galatea's, and the files directly in them that hold records and keys. What lies further down cannot be
- * reached through a closed directory. A root that holds what is not Galatea's stays as it is, because others may need that; the
+ * repaired: the directories that are Galatea's, and the files directly in them that hold records and keys. Files further down cannot be
+ * reached through a closed directory. A root that also holds other programs' entries keeps its mode, because other users may need these; the
  * directories in it are closed.
  */
 export async function closeToOthers(directories: DataDirectories, log: Logger): Promise<void> {
@@ -26,9 +26,9 @@ export async function closeToOthers(directories: DataDirectories, log: Logger): 
   if (!isShared) await close(root, log);
   else if ((rootStats.mode & othersBits) !== 0) {
     log.warning(
-      `other users of this machine may enter the data directory '${root}': it is left as it is, because it holds ` +
-        `${foreign === undefined ? "what all users share" : `'${foreign}', which is not Galatea's`}; ` +
-        "its own directories in it are closed to them",
+      `other users of this machine can enter the data directory '${root}': its mode is kept, because it ` +
+        `${foreign === undefined ? "is shared by all users" : `holds '${foreign}', which is not Galatea's`}; ` +
+        "Galatea's directories in it are closed to them",
     );
   }
   for (const directory of platformDirectories(directories)) if (directory !== root) await close(directory, log);
@@ -39,7 +39,7 @@ export async function closeToOthers(directories: DataDirectories, log: Logger): 
   }
 }
 
-/** Takes a file or directory from other users; a link is left, because what it leads to is not below the data directory. */
+/** Removes other users' access to a file or directory. Skips links, because their targets are not below the data directory. */
 async function close(path: string, log: Logger): Promise<void> {
   const found = await statsOf(path);
   if (found === null || found.isSymbolicLink() || (found.mode & othersBits) === 0) return;
@@ -51,12 +51,12 @@ async function close(path: string, log: Logger): Promise<void> {
     if (code === "EROFS") throw new DiskError("read-only", `'${path}'`, error);
     // A volume that belongs to another user, as Kubernetes mounts them, or a file system without modes: its operator decides.
     log.warning(
-      `other users of this machine may read '${path}': its mode cannot be changed (${code ?? String(error)})`,
+      `other users of this machine can read '${path}': its mode cannot be changed (${code ?? String(error)})`,
     );
   }
 }
 
-/** Null where the path is gone: SQLite removes files of its own. */
+/** Returns null where the path no longer exists: SQLite removes its temporary files. */
 async function statsOf(path: string): Promise<Stats | null> {
   try {
     return await lstat(path);

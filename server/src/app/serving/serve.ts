@@ -23,7 +23,7 @@ import { stopSignal } from "../stop-signal.ts";
 import { createTritonLog, type TritonLog } from "./triton-log.ts";
 import { serverVersion } from "../version.ts";
 
-/** Of instances of the platform, whose data directory keeps other users of the machine out. */
+/** The umask of the platform's containers. The data directory around their files is closed to other users of the machine. */
 const containerUmask = 0o022;
 
 /**
@@ -102,7 +102,7 @@ export async function serve(options: ServeOptions): Promise<number> {
 /** Prepares this process to be a container of the platform with this process id. */
 function joinPlatform(pid: number): void {
   endWithParent(pid);
-  // The platform's own would keep tenants' users from packages that are installed for them.
+  // The platform's umask would deny tenants' users the packages that are installed for them.
   process.umask(containerUmask);
 }
 
@@ -153,7 +153,7 @@ function openLog(options: ServeOptions): TritonLog | null {
 /** How long the last lines of the log are waited for. */
 const lastLinesMsMax = 1000;
 
-/** Of the first repository that cannot be served; null when all can. */
+/** Returns why the first repository that cannot be served is refused; null when all can be served. */
 async function refusalOf(repositories: readonly string[]): Promise<string | null> {
   for (const each of repositories) {
     const refusal = await refusedRepository(each);

@@ -12,7 +12,7 @@ export interface HttpsHostsOptions {
   readonly hosts: readonly string[];
   /** Connections passed on at a time. */
   readonly tunnelsMax: number;
-  /** What the addresses that `proxyUrl` makes are signed with now. */
+  /** Signs the addresses that `proxyUrl` makes. It may change: then addresses that were signed before are refused. */
   readonly secret: () => string;
 }
 

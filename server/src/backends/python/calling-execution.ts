@@ -51,7 +51,7 @@ export class PythonCallingExecution implements CallingExecution {
   }
 }
 
-/** How long an execution of the batch may take: as long as the request with the longest limit lets it; null where one has none. */
+/** Returns the execution limit of a batch: the longest limit of its requests, or null where one of them has none. */
 export function executionLimitMs(batch: readonly InferenceRequest[]): number | null {
   let limitMs = 0;
   for (const { executionMsMax } of batch) {

@@ -31,7 +31,7 @@ export interface TenantOptions {
   readonly scratchBytesMax: number;
   /** This process's own, to be made: what is below it ends with the backend. */
   readonly directory: string;
-  /** Closed to other users; tenants' users pass through it to what is theirs. Null: nothing that tenants read lies in a closed directory. */
+  /** The data directory, which is closed to other users and which tenants' users pass through. Null where tenants read nothing in a closed directory. */
   readonly dataDirectory: string | null;
   /** Shared by all servers over one data directory: here they divide the users among themselves. */
   readonly slicesDirectory: string;

@@ -1,13 +1,13 @@
 import type { Clock } from "../../base/index.ts";
 
-/** The execution that a worker runs: the oldest of those it was sent. */
+/** The execution that a worker runs: the oldest one that was sent to it. */
 export interface RunningExecution {
   readonly executionId: number;
   /** When it became the oldest, or last sent a response. */
   readonly sinceNs: number;
-  /** How long it may take; null: as long as it likes. */
+  /** Its limit, in milliseconds; null: none. */
   readonly limitMs: number | null;
-  /** Whether it waits for another model's response: that one's own limit comes first. */
+  /** Whether it waits for another model's response, which has a limit of its own. */
   readonly isCalling: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface ExecutionWatchOptions {
   readonly end: (limitMs: number) => void;
 }
 
-/** How often one that is beyond its limit, and calls, is looked at. */
+/** The interval at which an execution over its limit that waits for another model is checked again. */
 const callingMs = 1000;
 /** The share of its limit after which an execution is reported: its worker prints its stack before it is ended. */
 const reportedShare = 0.9;
@@ -37,7 +37,7 @@ export class ExecutionWatch implements Disposable {
     this.#options = options;
   }
 
-  /** Another execution is the oldest. */
+  /** Notes that another execution is the oldest. */
   began(sinceNs: number, limitMs: number | null): void {
     this.#lookAt(sinceNs + this.#reportMs(limitMs) * 1e6);
   }

@@ -2,7 +2,7 @@ import type { Clock, Logger } from "../../base/index.ts";
 import { frameLimits } from "./frame-limits.ts";
 import { LogRate } from "./log-rate.ts";
 
-/** A failed execution: the model's exception as its clients read it, and the ids of the requests that it concerned, '' for one without. */
+/** A failed execution: the model's exception as clients receive it, and the ids of its requests, '' for a request without an id. */
 export interface Failure {
   readonly message: string;
   readonly requestIds: readonly string[];
@@ -12,7 +12,7 @@ const messageCharsMax = 16_384;
 const idsShownMax = 8;
 const idCharsMax = 128;
 
-/** The ERROR lines of a model version's failed executions, one for each, so many a second over all of its instances. */
+/** Logs an ERROR line for each failed execution of a model version, up to a rate that all of its instances share. */
 export class FailureLog {
   readonly #logger: Logger;
   readonly #model: { readonly model: string; readonly version: string };
@@ -27,7 +27,7 @@ export class FailureLog {
     );
   }
 
-  /** Writes the line; beyond the bound `read` is not called, and the failure is counted. */
+  /** Logs a failure. Over the rate limit `read` is not called and the failure is only counted. */
   report(instance: string, read: () => Failure): void {
     if (!this.#rate.admits()) return;
     const { message, requestIds } = read();
@@ -39,7 +39,7 @@ export class FailureLog {
     });
   }
 
-  /** No more executions come: tells how many failures were not shown. */
+  /** Logs how many failures were not shown. To be called after the last execution. */
   end(): void {
     this.#rate.end();
   }

@@ -4,13 +4,13 @@ import { onMachine, type DeviceBytes } from "../device-bytes.ts";
 import type { PythonInstance } from "./python-instance.ts";
 import type { PythonWorker } from "./python-worker.ts";
 
-/** How what a model holds is found out beside its processes' own memory. */
+/** Measures the memory that a model holds in addition to its processes' own. */
 export interface PythonMeasures {
-  /** Its workers, one that is about to be up among them. */
+  /** Its workers, including one that is starting. */
   readonly workers: () => Iterable<PythonWorker>;
-  /** Of a file that several models share, what this one is charged with. */
+  /** The share of a file, held by several models, that this model is charged with. */
   readonly chargedFileBytes: () => number;
-  /** What processes hold of GPUs. */
+  /** The GPU memory that processes hold. */
   readonly gpuBytesOf: (pids: readonly number[]) => Promise<DeviceBytes>;
 }
 
@@ -18,7 +18,7 @@ export interface LoadedPythonModelParts {
   readonly instances: readonly PythonInstance[];
   readonly spares: readonly PythonInstance[];
   readonly measures: PythonMeasures;
-  /** Held as long as its workers may start. */
+  /** Kept until none of its workers can start any more. */
   readonly environment: Disposable;
 }
 
@@ -59,7 +59,7 @@ export class LoadedPythonModel implements LoadedModel {
   }
 }
 
-/** Takes memory for one more worker, as much as the largest of the model's workers holds. Throws UNAVAILABLE where there is none. */
+/** Reserves memory for one more worker, as much as the largest of the model's workers holds. Throws UNAVAILABLE where it is not free. */
 export async function roomForAnother(
   workers: Iterable<PythonWorker>,
   { reserveMore }: LoadContext,
@@ -72,13 +72,13 @@ function livingPids(workers: Iterable<PythonWorker>): readonly number[] {
   return Array.from(workers).flatMap(({ pid, alive }) => (alive ? [pid] : []));
 }
 
-/** Private pages of a process: what ending it would give back. 0 when it has just ended. */
+/** Returns the bytes in private pages of a process, which its end would free. 0 when it has just ended. */
 async function privateBytes(pid: number): Promise<number> {
   let rollup: string;
   try {
     rollup = await readFile(`/proc/${pid}/smaps_rollup`, "latin1");
   } catch (error) {
-    // That it may not be read is no zero: the budget would hold nothing.
+    // A value that cannot be read is not zero: the budget would reserve nothing.
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ESRCH") return 0;
     throw error;

@@ -55,7 +55,7 @@ export interface PythonBackendOptions extends EnvironmentOptions {
   readonly gpuCount: number;
   /** What processes hold of GPUs; asked for models that are placed on some. */
   readonly gpuBytesOf: (pids: readonly number[]) => Promise<DeviceBytes>;
-  /** How many instances a model may have beyond those of its configuration, up to this in all: one is started when all others execute. */
+  /** The most instances of a model, when more than its configuration has: further ones are started when all others execute. */
   readonly instancesOnDemandMax: number;
   readonly hangReportMs: number;
   readonly hangKillMs: number | null;
@@ -376,7 +376,7 @@ function mappedFile({ defaultModelFilename }: ModelConfig): string | null {
   return name.includes("/") ? null : name;
 }
 
-/** Beyond those of its configuration up to so many, all like the first; none beside instances on GPUs, which the configuration shares out. */
+/** Returns the further instances of a model, which are like its first one. A model with instances on GPUs has none. */
 function sparesOf(
   { instanceGroups: [group] }: ModelConfig,
   planned: readonly PlacedInstance[],

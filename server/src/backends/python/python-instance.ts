@@ -77,7 +77,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   readonly #pending = new Map<number, Pending>();
   /** Executions with answers to come; of a decoupled model the pending ones are among them. */
   readonly #answers = new Map<number, ExecutionAnswers>();
-  /** Executions that have called other models, by id; until their last answer. */
+  /** Executions that have called other models, by id, until their last response. */
   readonly #callers = new Map<number, PythonCallingExecution>();
   readonly #supervised: SupervisedWorker<PythonWorker>;
   #lastExecutionId = 0;
@@ -91,7 +91,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   /** Stands for it where it may not be kept alive. */
   readonly #mark = {};
 
-  /** Without a worker one is started when it is needed. */
+  /** `worker`: null for a dormant instance, whose worker is started when it is needed. */
   constructor(options: PythonInstanceOptions, worker: PythonWorker | null) {
     this.name = options.name;
     this.#options = options;
@@ -164,7 +164,10 @@ export class PythonInstance implements Instance, AsyncDisposable {
     }
   }
 
-  /** One of several: others have been executed here, so this one waits where its worker ended before it began. */
+  /**
+   * Executes one part of a batch. Where the worker ended before the part was started, waits for this instance's next worker: other parts
+   * of the batch have been executed here.
+   */
   async #executePart(part: readonly InferenceRequest[]): Promise<Execution> {
     for (;;) {
       try {
@@ -383,7 +386,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
 
   #batchFailure(pending: Pending, result: WireResult): InferenceError {
     const message = `Failed to process the request(s) for model '${this.name}', message: ${result.message}`;
-    // One that was given up before it began did not fail.
+    // An execution that was cancelled before it started did not fail.
     if (result.inferNs > 0)
       this.#options.failures.report(this.name, () => ({ message, requestIds: pending.batch.map(({ id }) => id) }));
     // Outputs that found no memory: the clients may come again, or never need to.

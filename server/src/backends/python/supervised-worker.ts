@@ -31,7 +31,7 @@ export interface SupervisedWorkerOptions<Worker extends WorkerProcess> {
 
 /** A worker that has lived for so long did not die of its start. */
 const soundAfterMs = 10_000;
-/** One that could not be started when it was first needed, as where no memory is left for it, is not tried for so long. */
+/** How long a worker that could not be started when it was needed, for example for lack of memory, is not tried again. */
 const dormantRestMs = 10_000;
 const restarts = { firstMs: 100, maxMs: 30_000, factor: 2 };
 
@@ -44,12 +44,12 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
   #timer: Disposable | null = null;
   /** Resolves when what was started last is up, or has failed. */
   #started: Promise<void> = Promise.resolve();
-  /** Of those who wait for the next change. */
+  /** Resolves for the callers that wait for the next change. */
   #change: PromiseWithResolvers<void> | null = null;
-  /** The last one there was; null before the first. */
+  /** The last worker; null before the first. */
   #latest: Worker | null = null;
 
-  /** Without a worker it is dormant. */
+  /** `worker`: null for a dormant one, which is started when it is needed. */
   constructor(options: SupervisedWorkerOptions<Worker>, worker: Worker | null) {
     this.#options = options;
     this.#life = worker === null ? { at: "dormant", isResting: false } : { at: "up", worker, failureCount: 0 };
@@ -88,7 +88,7 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
     this.#on({ is: "needed" });
   }
 
-  /** The worker, or why there is none: one that is restarted is waited for; one that does not start is not. */
+  /** Resolves with the worker, or with why there is none. Waits for a worker that is being restarted, not for one that does not start. */
   async coming(): Promise<Worker | string> {
     while (this.state === "restarting") await this.changed();
     const life = this.#life;
@@ -96,7 +96,7 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
     return life.at === "down" ? life.reason : `Stub process '${this.#options.name}' is not healthy.`;
   }
 
-  /** The worker has executed something: it did not die of its start. */
+  /** Notes that the worker has executed something: its next end is not a failed start. */
   proven(): void {
     if (this.#life.at === "up" && this.#life.failureCount > 0) this.#on({ is: "sound" });
   }

@@ -277,7 +277,7 @@ export function tenantPaths({ modelDirectory }: ModelSource): readonly string[] 
 }
 
 /**
- * The innermost directory on the way to `path`, or the path itself, that other users may not enter; null where they may read it. `openWay`
+ * Returns the innermost directory above `path`, or `path` itself, that other users cannot enter; null where they can read it. `openWay`
  * opens those of the data directory.
  */
 export function closedAncestor(path: string, dataDirectory: string | null): string | null {
@@ -291,7 +291,7 @@ export function closedAncestor(path: string, dataDirectory: string | null): stri
 
 const isAtOrBelow = (path: string, directory: string) => path === directory || path.startsWith(`${directory}/`);
 
-/** Lets the group pass through the closed directories from `below` to `path`, without listing them; other users stay outside. */
+/** Lets the group pass through the closed directories from `below` to `path` without listing them. Other users get no access. */
 function openWay(path: string, { below, group }: { readonly below: string; readonly group: number }): void {
   for (let at = dirname(path); isAtOrBelow(at, below); at = dirname(at)) {
     const found = statSync(at);

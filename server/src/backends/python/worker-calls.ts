@@ -288,7 +288,7 @@ export class WorkerCalls {
   }
 }
 
-/** Paths inside the model's directory, of files named as `pb_utils.load_model` documents them. */
+/** Returns paths inside the model's directory, from file names as `pb_utils.load_model` documents them (`file:<path>`). */
 function overrideFiles(named: ReadonlyMap<string, Uint8Array>): Map<string, Uint8Array> {
   const files = new Map<string, Uint8Array>();
   for (const [name, content] of named) {

@@ -2,10 +2,10 @@ import { unreachable } from "../../base/index.ts";
 
 /** Where the worker of an instance is in its life. `failureCount`: ends and failed starts since a worker last proved to be sound. */
 export type WorkerLife<Worker> =
-  /** It has never been needed, or could not be started when it was, and is not tried again before a rest is over. */
+  /** Never needed so far, or not started when it was needed: then it is not tried again before a pause is over. */
   | { readonly at: "dormant"; readonly isResting: boolean }
   | { readonly at: "up"; readonly worker: Worker; readonly failureCount: number }
-  /** `isFirst`: of one that was dormant. */
+  /** `isFirst`: the worker was dormant. */
   | { readonly at: "starting"; readonly isFirst: boolean; readonly failureCount: number }
   /** The next start waits, the longer the more often one has failed. `startFailed`: the last start did; otherwise a worker that was up has ended. */
   | { readonly at: "down"; readonly reason: string; readonly startFailed: boolean; readonly failureCount: number }
@@ -14,12 +14,12 @@ export type WorkerLife<Worker> =
 
 export type WorkerEvent<Worker> =
   | { readonly is: "ended"; readonly worker: Worker; readonly reason: string }
-  /** It has executed something, or has been up for so long that it did not die of its start. */
+  /** The worker has executed something, or has been up so long that its end is not a failed start. */
   | { readonly is: "sound" }
   | { readonly is: "started"; readonly worker: Worker }
   | { readonly is: "start failed"; readonly reason: string }
   | { readonly is: "wait over" }
-  /** All others of its model execute. */
+  /** All other workers of its model execute. */
   | { readonly is: "needed" }
   | { readonly is: "closed" };
 

@@ -9,7 +9,7 @@ export interface ScriptSettings {
   /** Requests that are handed over together; 1: a request at a time. */
   readonly batchSizeMax: number;
   readonly batchDelayUs: number;
-  /** How long a call of the script may take; then its process ends. Null: as long as its invocation. */
+  /** The limit of a call of the script, in milliseconds, after which its process is ended; null: the limit of its invocation. */
   readonly callMsMax: number | null;
   /** The longest body; null: as long as the server takes any. */
   readonly bodyBytesMax: number | null;

@@ -13,7 +13,7 @@ export interface ServingSettings {
   readonly interThreads: number;
   /** "": the archive's first model. */
   readonly defaultModel: string;
-  /** How long a request may take; then its process ends. Null: as long as its invocation. */
+  /** The limit of a request, in milliseconds, after which its process is ended; null: the limit of its invocation. */
   readonly callMsMax: number | null;
   /** What `Context.timeout` of a script says. */
   readonly waitSeconds: number;

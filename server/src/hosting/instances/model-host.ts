@@ -32,7 +32,7 @@ export interface ContainerSpec {
   readonly environment: Readonly<Record<string, string>>;
   /** Memory for models: what the container counts its loads against. */
   readonly modelMemoryBytes: number;
-  /** How many requests it is given at once, where its variant says so; null where it does not. */
+  /** The most requests at once, where its variant limits them; null where it does not. */
   readonly concurrencyMax: number | null;
   /** Receives the lines the container prints; must not throw. */
   readonly output: (line: string) => void;

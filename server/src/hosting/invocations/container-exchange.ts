@@ -28,7 +28,7 @@ export interface ExchangeTarget extends InvokedContainer {
   readonly restartWaitMsMax: number;
 }
 
-/** Tells a container how long its caller waits, in milliseconds: what it runs for the call may end then. */
+/** Returns the header that tells a container how long its caller waits, in milliseconds: after that it may end the call's execution. */
 export function callLimitHeader(limitMs: number): Readonly<Record<string, string>> {
   return { "x-galatea-call-limit-ms": String(limitMs) };
 }

@@ -38,7 +38,7 @@ export interface ContainerRoutesOptions {
 /** Beside a ping's answer, for the platform: what `unconfined` gives, as JSON. */
 const unconfinedHeader = "X-Galatea-Unconfined";
 
-/** Of a call, from the platform: how long it waits for the answer, in milliseconds. */
+/** A request header of the platform: how long the caller waits for the response, in milliseconds. */
 const callLimitHeader = "x-galatea-call-limit-ms";
 /** The same of a call in another language than Triton's that does not say it: what the toolkits of those containers allow. */
 const payloadMsMax = 60_000;

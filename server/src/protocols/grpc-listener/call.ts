@@ -32,7 +32,7 @@ export interface CallOptions {
   readonly clock: Clock;
   /** What messages take while they are in flight. */
   readonly budget: ByteBudget;
-  /** Of the call's connection. */
+  /** The memory that the call's connection is read into. */
   readonly reads: ReadMemory;
 }
 

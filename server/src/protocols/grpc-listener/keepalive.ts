@@ -26,12 +26,12 @@ export const defaultKeepalive: KeepaliveOptions = {
 /** Without a call gRPC's core allows a client one ping in two hours, unless the server permits pings without calls. */
 const idlePingIntervalMs = 7_200_000;
 
-/** What the answer to a ping takes on the wire. */
+/** The bytes that the answer to a ping takes on the wire. */
 const pingAnswerBytes = 17;
 
 /**
- * Counts the pings of one client that come too fast. As in gRPC's core, whatever the server sends besides answers to pings takes the
- * strikes back: clients measure a connection by pings while they receive.
+ * Counts the pings of one client that come too fast. As in gRPC's core, any data that the server sends, other than answers to pings,
+ * resets the count: clients measure a connection by pings while they receive.
  */
 export class PingStrikes {
   readonly #options: KeepaliveOptions;
@@ -45,7 +45,7 @@ export class PingStrikes {
     this.#options = options;
   }
 
-  /** Takes note of a ping. `sentBytes` is all that the connection has sent. Returns whether it is one too many. */
+  /** Counts a ping. `sentBytes` is all that the connection has sent. Returns whether the ping is one too many. */
   pinged(nowNs: number, hasCalls: boolean, sentBytes: number): boolean {
     // Answers that have not left yet make this less than it is, never more.
     const besidesAnswers = sentBytes - this.#pings++ * pingAnswerBytes;

@@ -42,7 +42,7 @@ export interface GrpcListenerOptions {
 
 /** A gRPC front end whose certificates can be replaced. */
 export interface SecureListener extends Listener {
-  /** New connections get these; those that are open keep theirs. Throws where they are not valid or TLS is off, and changes nothing then. */
+  /** Uses these certificates for new connections; open ones keep theirs. Throws where they are not valid or TLS is off, and changes nothing then. */
   replaceTls(tls: GrpcTls): void;
 }
 

@@ -1,8 +1,8 @@
 import type { Readable } from "node:stream";
 
-/** Of an HTTP/2 frame: what lies between the contents of two DATA frames that follow each other. */
+/** The length of an HTTP/2 frame's head, which lies between the contents of two consecutive DATA frames. */
 const frameHeadBytes = 9;
-/** Smaller buffers are left to the collector: to free one takes as long as to copy some kilobytes. */
+/** Smaller buffers are left to the garbage collector: freeing one takes as long as copying some kilobytes. */
 const freedBytesMin = 16 * 1024;
 
 /**
@@ -18,7 +18,7 @@ const freedBytesMin = 16 * 1024;
 export class ReadMemory {
   /** The buffer whose slices are being pushed. */
   #buffer: ArrayBufferLike | null = null;
-  /** Up to here all of it is frame heads and slices that were consumed; NaN where something else lies in it. */
+  /** The offset up to which the buffer holds only frame heads and consumed slices; NaN where it holds anything else. */
   #consumedTo = 0;
   #pushed: Uint8Array | null = null;
 

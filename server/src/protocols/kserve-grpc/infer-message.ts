@@ -80,7 +80,7 @@ export class InferMessageReader implements MessageSink {
   #filling: Uint8Array | null = null;
   #fillAt = 0;
   #receivedBytes = 0;
-  /** What is being read is a chunk, and not what was kept of several. */
+  /** Whether a chunk is being read, and not the joined bytes of several. */
   #isReadingChunk = false;
 
   constructor(options: InferMessageOptions) {
@@ -232,7 +232,7 @@ export class InferMessageReader implements MessageSink {
     return input;
   }
 
-  /** A span that stays good: a chunk does not, the buffer of a field that came in several does. */
+  /** Returns a span that stays valid after the call: a chunk's memory is used again, so its bytes are copied. */
   #readSpan(reader: ProtobufReader): Span {
     const end = reader.delimited();
     const { bytes, at } = reader;

@@ -12,7 +12,7 @@ interface WrittenAnswer {
   readonly response: InferenceResponse;
 }
 
-/** `isRefused`: the model was not asked. */
+/** `isRefused`: the request did not reach the model. */
 export type StreamedAnswer = WrittenAnswer | { readonly error: unknown; readonly isRefused?: true };
 
 /** How the requests of a stream are answered. */

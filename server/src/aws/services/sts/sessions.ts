@@ -15,7 +15,7 @@ export interface SessionIdentity {
   readonly sessionName: string;
 }
 
-/** Whose call opens a session. */
+/** The caller that opens a session. */
 export interface SessionCaller {
   readonly accountId: string;
   readonly accessKeyId: string | null;

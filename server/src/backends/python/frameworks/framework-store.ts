@@ -22,7 +22,7 @@ export async function placeOf(directory: string, framework: Framework): Promise<
   return { directory: own, python: join(own, "bin", "python") };
 }
 
-/** The environment in the first of the directories that has it in full; null where none has. */
+/** Returns the environment in the first of the directories that has it complete; null where none has. */
 export async function madeFramework(
   directories: readonly string[],
   framework: Framework,
@@ -35,15 +35,15 @@ export async function madeFramework(
   return null;
 }
 
-/** For errors: where a framework is not, and what sets it up. */
+/** Returns the part of an error that names the directories without the framework, and the command that sets it up. */
 export function notSetUp(directories: readonly string[], { name }: Pick<Framework, "name">): string {
   const looked = directories.map((directory) => `'${directory}'`).join(" or ");
   return `not set up in ${looked}. Do it once with: galatea model add ${name}`;
 }
 
 /**
- * Lets servers over any data directory find an environment that lies below one of them: a link to it in `directory`. A link to an
- * environment that is gone is replaced.
+ * Links to an environment below one data directory from `directory`, which servers over every data directory search. Replaces a link to an
+ * environment that was deleted.
  */
 export async function linkFramework(directory: string, framework: Framework, place: FrameworkPlace): Promise<void> {
   const link = (await placeOf(directory, framework)).directory;
