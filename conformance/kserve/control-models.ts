@@ -22,6 +22,34 @@ export const controlModels = {
     versions: [],
     files: { "v1/model.py": "" },
   },
+  order_delays: python("add_sub.py", {
+    ...pair("FP32", [4]),
+    batch: 4,
+    more: "dynamic_batching { preserve_ordering: true default_queue_policy { timeout_action: DELAY default_timeout_microseconds: 1000 } }",
+  }),
+  order_without_timeout: python("add_sub.py", {
+    ...pair("FP32", [4]),
+    batch: 4,
+    more: "dynamic_batching { preserve_ordering: true default_queue_policy { timeout_action: DELAY } }",
+  }),
+  order_delays_priority: python("add_sub.py", {
+    ...pair("FP32", [4]),
+    batch: 4,
+    more: "dynamic_batching { preserve_ordering: true priority_levels: 1 default_priority_level: 1 priority_queue_policy { key: 1 value { timeout_action: DELAY default_timeout_microseconds: 1000 } } }",
+  }),
+  ...Object.fromEntries(
+    [
+      ["cpu_with_gpus", "kind: KIND_CPU gpus: [0]"],
+      ["model_with_gpus", "kind: KIND_MODEL gpus: [0]"],
+      ["gpu_that_is_none", "kind: KIND_GPU gpus: [-1]"],
+    ].map(([name, group]) => [
+      name,
+      {
+        ...python("add_sub.py", pair("FP32", [4])),
+        config: pythonConfig(pair("FP32", [4])).replace("count: 1 kind: KIND_CPU", group as string),
+      },
+    ]),
+  ),
   chain: models.chain,
   raises_in_initialize: python("raises_in_initialize.py", pair("FP32", [1])),
   no_execute: python("no_execute.py", pair("FP32", [1])),

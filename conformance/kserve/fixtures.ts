@@ -30,6 +30,12 @@ export const fixtures = {
     flags: ["--model-control-mode=explicit", "--load-model=add_sub", keepGoing],
     env: {},
   },
+  /** Nothing at start, and one model that cannot be read. */
+  fresh: {
+    models: { add_sub: models.add_sub, broken_unknown_field: controlModels.broken_unknown_field },
+    flags: ["--model-control-mode=explicit", keepGoing],
+    env: {},
+  },
   /** Models with ensembles above them, all still to be loaded. */
   reload: { models: reloadModels, flags: ["--model-control-mode=explicit"], env: {} },
   /** Programs that say something while they are loaded. */

@@ -76,6 +76,28 @@ export const modelControl: readonly Case[] = [
     get("/v2/models/add_sub/ready", "bytes"),
   ),
   control("a version directory whose name is no number", load("version_named_v1", undefined, "error")),
+  ...[
+    "order_delays",
+    "order_without_timeout",
+    "order_delays_priority",
+    "cpu_with_gpus",
+    "model_with_gpus",
+    "gpu_that_is_none",
+  ].map((name) =>
+    control(name.replaceAll("_", " "), load(name, undefined, "error"), unload(name, undefined, "status")),
+  ),
+  {
+    name: "control: what could not be read is not in the index, and takes no readiness",
+    fixture: "fresh",
+    steps: [
+      load("broken_unknown_field", undefined, "error"),
+      load("add_sub", { parameters: { config: "{" } }, "error"),
+      get("/v2/models/add_sub", "error"),
+      get("/v2/models/broken_unknown_field/versions/1", "error"),
+      post("/v2/repository/index", undefined),
+      get("/v2/health/ready", "status"),
+    ],
+  },
   control("a policy with one version of two", load("version_one_of_two", undefined, "error")),
   control("unload of what is not loaded", unload("raises_in_initialize")),
   control("unload of an unknown model", unload("nobody")),

@@ -1,6 +1,6 @@
 import type { Case } from "../case.ts";
 import { modelInfer, rawInput } from "../grpc-messages.ts";
-import { differs, floats, ints, strings } from "../requests.ts";
+import { differs, floats, ints, strings, newer } from "../requests.ts";
 
 const main = (name: string, ...steps: Case["steps"]): Case => ({ name: `grpc infer: ${name}`, fixture: "main", steps });
 
@@ -210,6 +210,22 @@ export const grpcRequestErrors: readonly Case[] = [
   wrong("an unknown output", { ...addSub, outputs: [{ name: "OUTPUT7" }] }),
   wrong("another datatype", { ...addSub, inputs: onlySecond("INT32", [4]) }),
   wrong("another shape", { ...addSub, inputs: onlySecond("FP32", [2, 2]), id: "shape" }),
+  ...[2n ** 53n + 1n, 2n ** 63n - 1n].map((dimension) =>
+    main(
+      `wrong: a dimension of ${dimension}`,
+      newer(
+        modelInfer(
+          {
+            ...addSub,
+            inputs: [rawInput("INPUT0", "FP32", [4]), { ...rawInput("INPUT1", "FP32", []), shape: [dimension] }],
+          },
+          "error",
+        ),
+        603,
+        `invalid shape for input 'INPUT1': shape [${dimension}] causes total element count`,
+      ),
+    ),
+  ),
   wrong("too few bytes", { ...addSub, rawInputContents: [floats(1, 2, 3), floats(1, 2, 3, 4)] }),
   wrong("too many bytes", { ...addSub, rawInputContents: [floats(1, 2, 3, 4, 5), floats(1, 2, 3, 4)] }),
   wrong("fewer raw tensors than inputs", { ...addSub, rawInputContents: [floats(1, 2, 3, 4)] }),

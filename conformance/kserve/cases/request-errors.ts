@@ -77,6 +77,25 @@ export const requestErrors: readonly Case[] = [
   addSub("a negative dimension", withFirst({ shape: [-4] })),
   addSub("a variable dimension in a request", withFirst({ shape: [-1] })),
   {
+    name: "refused: a dimension beyond 2^53",
+    fixture: "main",
+    steps: [
+      differs(
+        infer(
+          "add_sub",
+          '{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[2, 9007199254740993],"data":[1]}]}',
+          "error",
+        ),
+        {
+          row: "newer-release",
+          status: 400,
+          includes: ["shape [2,9007199254740993] causes total element count"],
+          notAsked: true,
+        },
+      ),
+    ],
+  },
+  {
     name: "refused: a shape whose product overflows",
     fixture: "main",
     steps: [

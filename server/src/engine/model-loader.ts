@@ -96,8 +96,6 @@ export class ModelLoader {
     } catch (thrown) {
       const error = InferenceError.from(thrown);
       this.#parts.log.error(`failed to load '${entry.name}': ${error.message}`);
-      if (isUnknownYet(entry) && error.code !== "NOT_FOUND")
-        entry.move(-1, { at: "unavailable", reason: error.message });
       throw notPolled(entry.name, error);
     }
     for (const name of found.misnamedVersions)

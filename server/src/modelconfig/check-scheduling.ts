@@ -1,4 +1,11 @@
-import { ControlKind, DataType, type ModelConfigMessage, type SequenceBatchingMessage } from "./message.ts";
+import {
+  ControlKind,
+  DataType,
+  TimeoutAction,
+  type ModelConfigMessage,
+  type QueuePolicyMessage,
+  type SequenceBatchingMessage,
+} from "./message.ts";
 import { refuse } from "./refuse.ts";
 
 export function checkDynamicBatching(message: ModelConfigMessage): void {
@@ -24,6 +31,14 @@ export function checkDynamicBatching(message: ModelConfigMessage): void {
   if (dynamic.preserveOrdering && levels > 1n) {
     refuse(`Only one priority level is allowed when 'preserve_ordering' is true for ${model}`);
   }
+  const policies = [dynamic.defaultQueuePolicy, ...Object.values(dynamic.priorityQueuePolicy)];
+  if (dynamic.preserveOrdering && policies.some((policy) => policy !== undefined && delays(policy)))
+    refuse(`Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true for ${model}`);
+}
+
+/** Whether a request that has waited too long goes on behind the others; without a time-out none does. */
+function delays({ timeoutAction, defaultTimeoutMicroseconds }: QueuePolicyMessage): boolean {
+  return timeoutAction === TimeoutAction.DELAY && defaultTimeoutMicroseconds !== 0n;
 }
 
 export function checkSequenceBatching(message: ModelConfigMessage): void {

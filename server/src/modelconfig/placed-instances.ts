@@ -22,7 +22,9 @@ export function placedInstances(
 ): readonly PlacedInstance[] {
   return instanceGroups.flatMap((group) => {
     const onGpus = group.kind === "KIND_GPU" && gpuCount > 0;
-    const absent = onGpus ? group.gpus.find((gpu) => gpu < 0 || gpu >= gpuCount) : undefined;
+    // A machine without GPUs runs what is meant for one that there may be, and not what is meant for none.
+    const absent =
+      group.kind === "KIND_GPU" ? group.gpus.find((gpu) => gpu < 0 || (onGpus && gpu >= gpuCount)) : undefined;
     if (absent !== undefined) {
       const present = Array.from({ length: gpuCount }, (_, gpu) => gpu).join(", ");
       throw new InferenceError(

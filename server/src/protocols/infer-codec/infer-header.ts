@@ -3,6 +3,7 @@ import type { ParameterValue, SequenceFlags } from "../../inference/index.ts";
 import { datatypes, isDatatype, type Datatype, type JsonScanner } from "../../tensor/index.ts";
 import { scanDocument, type DocumentSpans, type InputSpans, type OutputSpans } from "./document-spans.ts";
 import {
+  bigintAt,
   booleanAt,
   countVisited,
   eachMember,
@@ -92,7 +93,7 @@ function readInput(scanner: JsonScanner, spans: InputSpans, inputBytesMax: numbe
   if (spans.nameAt === -1) throw missingMember("name");
   const name = stringAt(scanner, spans.nameAt, (text) => unableToParse("name", text));
   const shape = readShape(scanner, spans.shapeAt);
-  const count = checkedCount(name, shape);
+  const count = checkedCount(name, shape, () => shapeText(scanner, spans.shapeAt));
   if (spans.datatypeAt === -1) throw missingMember("datatype");
   const datatype = stringAt(scanner, spans.datatypeAt, (text) => unableToParse("datatype", text));
   if (!isDatatype(datatype)) throw new InferenceError("INVALID_ARG", `invalid datatype for input ${name}`);
@@ -170,13 +171,25 @@ function readShape(scanner: JsonScanner, at: number): number[] {
   return shape;
 }
 
-function checkedCount(name: string, shape: readonly number[]): number {
+/** A shape with dimensions of any size, as it came. */
+function shapeText(scanner: JsonScanner, at: number): string {
+  const dimensions: bigint[] = [];
+  scanner.at = at;
+  scanner.open(0x5d);
+  do {
+    scanner.peek();
+    dimensions.push(bigintAt(scanner, scanner.at));
+  } while (scanner.more(0x5d));
+  return dimensions.join(",");
+}
+
+function checkedCount(name: string, shape: readonly number[], text: () => string): number {
   let count = 1;
   for (const dimension of shape) count *= dimension;
   if (Number.isSafeInteger(count) && shape.every(Number.isSafeInteger)) return count;
   throw new InferenceError(
     "INVALID_ARG",
-    `invalid shape for input '${name}': shape [${shape.join(",")}] causes total element count to exceed maximum size of 9223372036854775807`,
+    `invalid shape for input '${name}': shape [${text()}] causes total element count to exceed maximum size of 9223372036854775807`,
   );
 }
 

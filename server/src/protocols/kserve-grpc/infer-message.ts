@@ -16,6 +16,8 @@ export interface MessageInput {
   name: string;
   datatype: string;
   shape: number[];
+  /** Dimensions beyond 2^53, by their place: as they came, for the text that refuses them. */
+  largeDimensions?: Map<number, bigint>;
   parameters: Map<string, WireParameter>;
   /** `contents`, in as many pieces as it was sent in; none: its elements are in `raw_input_contents`. */
   contents: Span[];
@@ -220,7 +222,7 @@ export class InferMessageReader implements MessageSink {
     while (reader.next()) {
       if (reader.field === 1) input.name = reader.string();
       else if (reader.field === 2) input.datatype = reader.string();
-      else if (reader.field === 3) this.#readShape(reader, input.shape);
+      else if (reader.field === 3) this.#readShape(reader, input);
       else if (reader.field === 4) {
         this.#count();
         readParameterEntry(reader.message(), input.parameters);
@@ -242,17 +244,21 @@ export class InferMessageReader implements MessageSink {
     return { bytes: Buffer.from(bytes.subarray(at, end)), at: 0, end: end - at };
   }
 
-  #readShape(reader: ProtobufReader, shape: number[]): void {
-    if (reader.wireType === wireTypes.varint) {
-      this.#count();
-      shape.push(reader.int64Number());
-      return;
-    }
+  #readShape(reader: ProtobufReader, input: MessageInput): void {
+    if (reader.wireType === wireTypes.varint) return this.#readDimension(reader, input);
     const end = reader.delimited();
-    while (reader.at < end) {
-      this.#count();
-      shape.push(reader.int64Number());
+    while (reader.at < end) this.#readDimension(reader, input);
+  }
+
+  #readDimension(reader: ProtobufReader, input: MessageInput): void {
+    this.#count();
+    const { at } = reader;
+    const dimension = reader.int64Number();
+    if (!Number.isSafeInteger(dimension)) {
+      reader.at = at;
+      (input.largeDimensions ??= new Map()).set(input.shape.length, reader.int64());
     }
+    input.shape.push(dimension);
   }
 
   #readOutput(reader: ProtobufReader): MessageOutput {

@@ -174,7 +174,7 @@ function checkedShape(input: MessageInput): readonly number[] {
   for (const dimension of input.shape) count *= dimension;
   if (Number.isSafeInteger(count) && input.shape.every(Number.isSafeInteger)) return input.shape;
   throw invalid(
-    `invalid shape for input '${input.name}': shape [${input.shape.join(",")}] causes total element count to exceed maximum size of 9223372036854775807`,
+    `invalid shape for input '${input.name}': shape [${input.shape.map((each, at) => input.largeDimensions?.get(at) ?? each).join(",")}] causes total element count to exceed maximum size of 9223372036854775807`,
   );
 }
 
