@@ -58,7 +58,7 @@ export class DiskCache {
   async wholeTree(version: ModelVersion, signal: AbortSignal): Promise<UnpackedArchive | null> {
     const { tree, target, isChecked } = version;
     if (tree === null || isChecked) return tree;
-    version.phase = "its files are compared with what was unpacked";
+    version.phase = "its files are being compared with what was unpacked";
     version.isChecked = await this.#isWhole(version, tree, signal);
     if (version.isChecked) return tree;
     this.#options.logger.warning("a model's files are not what was unpacked: it is fetched again", { target });

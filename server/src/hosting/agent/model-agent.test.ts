@@ -222,7 +222,10 @@ test("a load waits for a busy model to become idle, and its waiter for no longer
   world.put("b");
   const busy = await world.agent.acquire("a", never);
   const error = await world.agent.acquire("b", never).catch((thrown: unknown) => thrown);
-  assert(error instanceof ModelNotReadyError && /waits for memory/.test(error.message), String(error));
+  assert(
+    error instanceof ModelNotReadyError && /is being loaded: it waits for memory/.test(error.message),
+    String(error),
+  );
   busy[Symbol.dispose]();
   while (!world.targets().includes("b")) await turn();
   assert.equal(await world.invoke("b"), true, "the load went on without its waiter");

@@ -334,7 +334,7 @@ export class ModelAgent implements AsyncDisposable {
   }
 
   async #download(version: Version, signal: AbortSignal): Promise<UnpackedArchive> {
-    version.phase = "its archive is downloaded";
+    version.phase = "its archive is being downloaded";
     const { tree, durationUs } = await this.#disk.download(version, signal);
     this.#options.observer.downloaded(version.target, durationUs);
     return tree;
@@ -379,7 +379,7 @@ export class ModelAgent implements AsyncDisposable {
     const { clock, observer } = this.#options;
     const newContents = charge.contents.filter(({ id }) => this.#memory.references(id) === 1);
     for (;;) {
-      version.phase = "it is loaded";
+      version.phase = "the container loads it";
       const startNs = clock.monotonicNs();
       const reply = await container.load(version, signal);
       if (reply.outcome === "refused") throw new ModelLoadError(reply.status, reply.message);

@@ -54,7 +54,7 @@ export class ModelNotReadyError extends Error {
   readonly reason: string;
 
   constructor(reason: string) {
-    super(`the model is not ready: ${reason}`);
+    super(`the model is being loaded: ${reason}`);
     this.name = "ModelNotReadyError";
     this.reason = reason;
   }

@@ -341,8 +341,8 @@ export class ServerlessFleet implements AsyncDisposable {
 
   #notReady(): AwsError {
     const text =
-      `The model is not ready for inference: the instance of serverless variant ${this.variantName} is being started. ` +
-      "The start goes on; try the request again.";
+      `The model is not ready for inference: it is being loaded (the instance of serverless variant ${this.variantName} is being started). ` +
+      "Loading goes on; send the request again.";
     return new AwsError("ModelNotReadyException", text, { statusFallback: 429 });
   }
 

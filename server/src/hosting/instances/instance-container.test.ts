@@ -32,9 +32,11 @@ let socketCount = 0;
 class Host implements Pick<ContainerPlace, "start"> {
   readonly pids = new Set<number>();
   readonly #program: string;
+  readonly #isOutOfMemory: boolean;
 
-  constructor(runs = program) {
+  constructor(runs = program, isOutOfMemory = false) {
     this.#program = runs;
+    this.#isOutOfMemory = isOutOfMemory;
   }
 
   async start(): Promise<HostedContainer> {
@@ -44,7 +46,8 @@ class Host implements Pick<ContainerPlace, "start"> {
     this.pids.add(pid);
     const ended = once(child, "close").then(([exitCode, signal]) => {
       this.pids.delete(pid);
-      return { exitCode: exitCode as number | null, signal: signal as string | null, lastLines: [] };
+      const isOutOfMemory = this.#isOutOfMemory;
+      return { exitCode: exitCode as number | null, signal: signal as string | null, isOutOfMemory, lastLines: [] };
     });
     return {
       address: { kind: "socket", path: socketPath },
@@ -134,13 +137,13 @@ test("a container whose connections are all taken by requests is still asked how
 });
 
 /** What the failure of a first start says, of a program that is none of the above. */
-async function failureOf(text: string, startMsMax: number): Promise<string> {
+async function failureOf(text: string, startMsMax: number, isOutOfMemory = false): Promise<string> {
   const path = join(root, `failing-${(socketCount += 1)}.mjs`);
   writeFileSync(path, text);
   await using container = new InstanceContainer({
     id: "i-1",
     name: "primary",
-    hosted: new Host(path),
+    hosted: new Host(path, isOutOfMemory),
     limits: { ...instanceLimits, startMsMax },
     clock: systemClock,
     logger: silentLogger,
@@ -158,9 +161,11 @@ test("a container that never answers its pings says what gives it more time", as
   );
 });
 
-test("a container that the kernel ended says why kernels do", async () => {
+test("a container that is killed is said to have run out of memory only where the kernel ended something for that", async () => {
+  const killsItself = 'process.kill(process.pid, "SIGKILL");';
+  assert.equal(await failureOf(killsItself, 60_000), "the container was ended by SIGKILL");
   assert.equal(
-    await failureOf('process.kill(process.pid, "SIGKILL");', 60_000),
+    await failureOf(killsItself, 60_000, true),
     "the container was ended by SIGKILL, as the kernel ends what takes more memory than there is",
   );
 });

@@ -303,8 +303,8 @@ interface Started {
   readonly client: ContainerClient;
 }
 
-function endText(end: ContainerEnd): string {
-  if (end.signal === null) return `exited with code ${end.exitCode}`;
-  const why = end.signal === "SIGKILL" ? ", as the kernel ends what takes more memory than there is" : "";
-  return `was ended by ${end.signal}${why}`;
+function endText({ exitCode, signal, isOutOfMemory }: ContainerEnd): string {
+  if (signal === null) return `exited with code ${exitCode}`;
+  const why = signal === "SIGKILL" && isOutOfMemory ? ", as the kernel ends what takes more memory than there is" : "";
+  return `was ended by ${signal}${why}`;
 }

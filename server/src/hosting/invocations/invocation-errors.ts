@@ -81,7 +81,7 @@ export function modelErrorOf(thrown: unknown, dataUrl: string, place: Invocation
   if (thrown instanceof ModelNotReadyError) {
     return new AwsError(
       "ModelNotReadyException",
-      `The model is not ready for inference: ${thrown.reason}. Loading goes on; try the request again.`,
+      `The model is not ready for inference: it is being loaded (${thrown.reason}). Loading goes on; send the request again.`,
       { statusFallback: 429, cause: thrown },
     );
   }

@@ -3,6 +3,7 @@ import type { ContainerEnd, HostedContainer, InstanceAddress, InstanceUsage } fr
 import { endRemains, type SpawnedProcess } from "../../processes/index.ts";
 import { diskShareOf } from "./disk-share.ts";
 import { gpuUseOf, type MachineGpu } from "./gpu-use.ts";
+import { readOomKillCount } from "./oom-kills.ts";
 import { processorNs, processTreeUsage } from "./process-usage.ts";
 
 /** The machine's GPUs as they are now; none where there is none, or none that tells. */
@@ -14,6 +15,8 @@ interface ContainerSurroundings {
   /** On the disk of the instance's models. */
   readonly directory: string;
   readonly machine: MachineGpus;
+  /** See readOomKillCount. */
+  readonly oomKillCount?: () => number | null;
 }
 
 /** A child process that answers the container contract on a Unix socket. */
@@ -23,19 +26,30 @@ export class ProcessContainer implements HostedContainer {
   readonly #child: SpawnedProcess;
   readonly #directory: string;
   readonly #machine: MachineGpus;
+  readonly #oomKillCount: () => number | null;
+  /** As the kernel said when the container was last looked at. */
+  #lastOomKillCount: number | null;
   #isEnded = false;
 
-  constructor(child: SpawnedProcess, socketPath: string, { directory, machine }: ContainerSurroundings) {
+  constructor(
+    child: SpawnedProcess,
+    socketPath: string,
+    { directory, machine, oomKillCount = readOomKillCount }: ContainerSurroundings,
+  ) {
+    this.#oomKillCount = oomKillCount;
+    this.#lastOomKillCount = oomKillCount();
     this.#child = child;
     this.#machine = machine;
     this.#directory = directory;
     this.address = { kind: "socket", path: socketPath };
     this.ended = child.ended.then(async (end) => {
       this.#isEnded = true;
+      const count = oomKillCount();
+      const isOutOfMemory = count !== null && this.#lastOomKillCount !== null && count > this.#lastOomKillCount;
       await rm(socketPath, { force: true });
       // What its models had started in sessions of their own is this process's now; what a living one's have started is its own.
       await endRemains(({ family }) => family !== null);
-      return { ...end, lastLines: child.outputTail() };
+      return { ...end, isOutOfMemory, lastLines: child.outputTail() };
     });
   }
 
@@ -53,7 +67,9 @@ export class ProcessContainer implements HostedContainer {
   }
 
   async workedNs(): Promise<number | null> {
-    return this.#isEnded ? null : await processorNs(this.#child.pid);
+    if (this.#isEnded) return null;
+    this.#lastOomKillCount = this.#oomKillCount();
+    return await processorNs(this.#child.pid);
   }
 
   async stop(graceMs: number): Promise<void> {

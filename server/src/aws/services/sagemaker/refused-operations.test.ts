@@ -19,7 +19,9 @@ test("an operation is in the row of what it is about", () => {
   assert.equal(areaOf("CreateHyperParameterTuningJob"), "tuning of hyperparameters");
   assert.equal(areaOf("CreateAutoMLJobV2"), "AutoML");
   assert.equal(areaOf("CreateProcessingJob"), "processing jobs");
-  assert.equal(areaOf("CreateInferenceExperiment"), "parts of hosting");
+  assert.equal(areaOf("CreateInferenceExperiment"), "shadow tests");
+  assert.equal(areaOf("ListInferenceExperiments"), "shadow tests");
+  assert.match(adviceFor("CreateInferenceExperiment", refusedOperations) ?? "", /ShadowProductionVariants/);
   assert.equal(areaOf("CreatePipeline"), "workflows");
   assert.equal(areaOf("BatchAddClusterNodes"), "clusters");
   assert.equal(areaOf("CreatePresignedDomainUrl"), "notebooks, Studio and its applications");

@@ -52,8 +52,15 @@ export const refusedOperations: readonly RefusedOperations[] = [
       "what endpoints do is told by CloudWatch's metrics and logs, and by captured data (DataCaptureConfig), which nothing here analyses",
   },
   {
+    area: "shadow tests",
+    named: on("InferenceExperiment"),
+    advice:
+      "an endpoint has a shadow variant without an experiment: give CreateEndpointConfig ShadowProductionVariants, and compare the variants' metrics " +
+      "in CloudWatch; UpdateEndpoint promotes the shadow",
+  },
+  {
     area: "parts of hosting",
-    named: on("InferenceExperiment|InferenceRouter|EndpointPolicy"),
+    named: on("InferenceRouter|EndpointPolicy"),
     advice:
       "endpoints have weighted variants, pipelines, Direct mode and multi-model containers: CreateEndpointConfig and UpdateEndpoint",
   },
