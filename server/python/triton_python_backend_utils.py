@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import inspect
+import json
 import struct
 from typing import TYPE_CHECKING
 
 import numpy as np
 from galatea_worker import datatypes as _datatypes
+from galatea_worker import model_config as _model_config
 from galatea_worker.made_request import (  # noqa: F401 - offered to models
     InferenceTrace,
+    MemoryType,
     PreferredMemory,
     is_model_ready,
     load_model,
     unload_model,
 )
 from galatea_worker.metrics import Metric, MetricFamily
-from galatea_worker.model_config import ModelConfig
 from galatea_worker.objects import InferenceRequest, InferenceResponse, Tensor, TritonError, TritonModelException
 from galatea_worker.response_sender import InferenceResponseSender
+from galatea_worker.signatures import MODULE, Mismatch, checked, enumeration, text_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -42,8 +45,7 @@ TRITONSERVER_REQUEST_FLAG_SEQUENCE_END = 2
 TRITONSERVER_RESPONSE_COMPLETE_FINAL = 1
 TRITONSERVER_REQUEST_RELEASE_ALL = 1
 TRITONSERVER_REQUEST_RELEASE_RESCHEDULE = 2
-TRITONSERVER_MEMORY_GPU = 0
-TRITONSERVER_MEMORY_CPU = 1
+TRITONSERVER_MEMORY_GPU, TRITONSERVER_MEMORY_CPU = MemoryType.__members__.values()
 
 TRITON_STRING_TO_NUMPY = {
     "TYPE_BOOL": bool,
@@ -69,57 +71,94 @@ _NUMPY_TO_TRITON = (
 )
 
 
-class LogLevel:
-    """Levels of `Logger.log`."""
-
-    INFO = 0
-    WARNING = 1
-    ERROR = 2
-    VERBOSE = 3
+_LogLevel = enumeration("Logger.LogLevel", ("INFO", "WARNING", "ERROR", "VERBOSE"))
+# From the caller of a function of Logger: what it calls, what checks its arguments, and itself.
+_LOG_DEPTH = 3
+_LOGS = "(message: str) -> None"
 
 
-def _log(level: int, message: object, depth: int) -> None:
+def _log(level: int, message: str | bytes) -> None:
+    message = text_of(message)
     frame = inspect.currentframe()
-    for _ in range(depth):
+    for _ in range(_LOG_DEPTH):
         frame = frame.f_back if frame is not None and frame.f_back is not None else frame
     from galatea_worker import current_worker
 
-    current_worker.log(level, str(message), frame.f_code.co_filename, frame.f_lineno)
+    current_worker.log(level, message, frame.f_code.co_filename, frame.f_lineno)
 
 
 class Logger:
     """Writes to the server's log."""
 
-    LogLevel = LogLevel
-    INFO = LogLevel.INFO
-    WARNING = LogLevel.WARNING
-    ERROR = LogLevel.ERROR
-    VERBOSE = LogLevel.VERBOSE
+    __module__ = MODULE
+    LogLevel = _LogLevel
+    INFO, WARNING, ERROR, VERBOSE = _LogLevel.__members__.values()
+
+    def __init__(self) -> None:
+        raise TypeError("%s.Logger: No constructor defined!" % MODULE)
 
     @staticmethod
-    def log(message: object, level: int = LogLevel.INFO) -> None:
+    @checked("(message: str, level: c_python_backend_utils.Logger.LogLevel = <LogLevel.INFO: 0>) -> None")
+    def log(message: str, level: Any = INFO) -> None:
         """One line at a level."""
-        _log(level, message, 2)
+        if not isinstance(level, _LogLevel):
+            raise Mismatch
+        _log(level.value, message)
 
     @staticmethod
-    def log_info(message: object) -> None:
+    @checked(_LOGS)
+    def log_info(message: str) -> None:
         """One line of information."""
-        _log(LogLevel.INFO, message, 2)
+        _log(_LogLevel.INFO.value, message)
 
     @staticmethod
-    def log_warn(message: object) -> None:
+    @checked(_LOGS)
+    def log_warn(message: str) -> None:
         """One warning."""
-        _log(LogLevel.WARNING, message, 2)
+        _log(_LogLevel.WARNING.value, message)
 
     @staticmethod
-    def log_error(message: object) -> None:
+    @checked(_LOGS)
+    def log_error(message: str) -> None:
         """One error."""
-        _log(LogLevel.ERROR, message, 2)
+        _log(_LogLevel.ERROR.value, message)
 
     @staticmethod
-    def log_verbose(message: object) -> None:
+    @checked(_LOGS)
+    def log_verbose(message: str) -> None:
         """One line for those who asked for detail."""
-        _log(LogLevel.VERBOSE, message, 2)
+        _log(_LogLevel.VERBOSE.value, message)
+
+
+class ModelConfig:
+    """A model's configuration as Triton offers it to `auto_complete_config`: a dict in the shape of its JSON form."""
+
+    def __init__(self, model_config: str) -> None:
+        self._model_config = json.loads(model_config)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The configuration."""
+        return self._model_config
+
+    def set_max_batch_size(self, max_batch_size: int) -> None:
+        """Sets it where the configuration says 0; a larger configured value is an error, a smaller one stays."""
+        _model_config.set_max_batch_size(self._model_config, max_batch_size)
+
+    def set_dynamic_batching(self) -> None:
+        """Turns dynamic batching on; an error where another scheduler is configured."""
+        _model_config.set_dynamic_batching(self._model_config)
+
+    def set_model_transaction_policy(self, transaction_policy_dict: dict[str, bool]) -> None:
+        """Sets `decoupled`; an error where the configuration says otherwise."""
+        _model_config.set_model_transaction_policy(self._model_config, transaction_policy_dict)
+
+    def add_input(self, input: dict[str, Any]) -> None:
+        """Adds an input, or fills what the configured one of that name leaves open."""
+        _model_config.add_tensor(self._model_config, "input", input)
+
+    def add_output(self, output: dict[str, Any]) -> None:
+        """Adds an output, or fills what the configured one of that name leaves open."""
+        _model_config.add_tensor(self._model_config, "output", output)
 
 
 def get_input_tensor_by_name(inference_request: InferenceRequest, name: str) -> Tensor | None:

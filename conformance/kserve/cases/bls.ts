@@ -139,32 +139,25 @@ export const bls: readonly Case[] = [
     'out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names=[], inputs=[], parameters={1: 1})',
     'out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names=[], inputs=[], correlation_id=1.5)',
   ].map(raises),
-  // Arguments that cannot be: Triton's texts list the types of its C++ library, and where its defaults lie in memory.
+  ...[
+    "out = pb_utils.InferenceRequest()",
+    'out = pb_utils.InferenceRequest(model_name="add_sub")',
+    'out = pb_utils.InferenceRequest(model_name="add_sub", inputs=[])',
+    "out = pb_utils.InferenceRequest(model_name=5, requested_output_names=[], inputs=[])",
+    'out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names=["OUTPUT0"], inputs=[1])',
+    'out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names=[1], inputs=[])',
+    'out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names="OUTPUT0", inputs=[])',
+    'out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names=[], inputs=None)',
+    'out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names=[], inputs=[], model_version="1")',
+    'out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names=[], inputs=[], timeout=-1)',
+    'out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names=[], inputs=[], flags=-1)',
+    'out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names=[], inputs=[], request_id=5)',
+    'out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names=[], inputs=[], more=5)',
+    'out = pb_utils.InferenceRequest("add_sub", [], [])',
+  ].map(raises),
+  // Triton's texts name types of its C++ library.
   ...(
     [
-      ["out = pb_utils.InferenceRequest()", "InferenceRequest: inputs is needed"],
-      ['out = pb_utils.InferenceRequest(model_name="add_sub")', "inputs is needed"],
-      ['out = pb_utils.InferenceRequest(model_name="add_sub", inputs=[])', "requested_output_names is needed"],
-      [
-        "out = pb_utils.InferenceRequest(model_name=5, requested_output_names=[], inputs=[])",
-        "model_name must be a str",
-      ],
-      [
-        'out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names=["OUTPUT0"], inputs=[1])',
-        "inputs must hold pb_utils.Tensor",
-      ],
-      [
-        'out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names=[1], inputs=[])',
-        "requested_output_names must be a str",
-      ],
-      [
-        'out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names="OUTPUT0", inputs=[])',
-        "requested_output_names must be a list",
-      ],
-      [
-        'out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names=[], inputs=None)',
-        "inputs must be a list",
-      ],
       [
         'out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names=[], inputs=[], parameters=[])',
         "Expect parameters to be a dict",
@@ -173,46 +166,14 @@ export const bls: readonly Case[] = [
         'out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names=[], inputs=[], correlation_id=-1)',
         "a correlation id of 64 bits is needed",
       ],
-      [
-        'out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names=[], inputs=[], model_version="1")',
-        "model_version must be an int",
-      ],
-      [
-        'out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names=[], inputs=[], timeout=-1)',
-        "timeout must lie between",
-      ],
-      [
-        'out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names=[], inputs=[], flags=-1)',
-        "flags must lie between",
-      ],
-      [
-        'out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names=[], inputs=[], request_id=5)',
-        "request_id must be a str",
-      ],
-      ['out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names=[], inputs=[], more=5)', "'more'"],
-      ['out = pb_utils.InferenceRequest("add_sub", [], [])', "requested_output_names is needed"],
     ] as const
   ).map(([code, told]) => different(code, { row: "python-arguments", status: 500, includes: [told] }, "error")),
-  different('out = raised(lambda: pb_utils.PreferredMemory("x"))', {
-    row: "python-arguments",
-    status: 200,
-    includes: ["preferred_memory_type must be an int"],
-  }),
-  different("out = raised(lambda: pb_utils.is_model_ready(7))", {
-    row: "python-arguments",
-    status: 200,
-    includes: ["model_name must be a str"],
-  }),
-  different("out = raised(lambda: pb_utils.load_model())", {
-    row: "python-arguments",
-    status: 200,
-    includes: ["model_name"],
-  }),
-  different("out = raised(lambda: pb_utils.load_model(5))", {
-    row: "python-arguments",
-    status: 200,
-    includes: ["model_name must be a str"],
-  }),
+  ...[
+    'out = raised(lambda: pb_utils.PreferredMemory("x"))',
+    "out = raised(lambda: pb_utils.is_model_ready(7))",
+    "out = raised(lambda: pb_utils.load_model())",
+    "out = raised(lambda: pb_utils.load_model(5))",
+  ].map((code) => runs(code)),
   different("out = raised(lambda: pb_utils.load_model('nowhere'))", {
     row: "load-reasons",
     status: 200,

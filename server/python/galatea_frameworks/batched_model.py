@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Unfit(Exception):
     """A tensor that does not fit, with the code and the text of the answer."""
 
-    def __init__(self, message: str, code: int = pb_utils.TritonError.INVALID_ARG) -> None:
+    def __init__(self, message: str, code: Any = pb_utils.TritonError.INVALID_ARG) -> None:
         super().__init__(message)
         self.code = code
 
@@ -112,5 +112,5 @@ def pieces(name: str, whole: Any, rows: list[int] | None) -> list[Any]:
     return found
 
 
-def _failed(message: str, code: int = pb_utils.TritonError.INTERNAL) -> InferenceResponse:
+def _failed(message: str, code: Any = pb_utils.TritonError.INTERNAL) -> InferenceResponse:
     return pb_utils.InferenceResponse(error=pb_utils.TritonError(message, code))

@@ -24,8 +24,19 @@ class AwaitedCalls:
         self._fd = channel.fileno()
         self._turns = turns
         self._counts = {}
+        self._tasks = set()
 
-    async def exec(
+    def begin(
+        self, loop: asyncio.AbstractEventLoop, request: InferenceRequest, execution_id: int | None, is_stream: bool
+    ) -> asyncio.Task[InferenceResponse | ResponseIterator]:
+        """Begins a call, whether or not somebody awaits the task."""
+        task = loop.create_task(self._exec(request, execution_id, is_stream))
+        # The loop itself keeps no task that waits.
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _exec(
         self, request: InferenceRequest, execution_id: int | None, is_stream: bool
     ) -> InferenceResponse | ResponseIterator:
         """The response, or the iterator over the responses of a decoupled model when the first is there, as in Triton."""

@@ -11,6 +11,7 @@ import numpy as np
 from . import call_wire, datatypes, objects, wire
 from .arena import LentBlock
 from .objects import InferenceResponse, TritonError, TritonModelException, check_limit
+from .signatures import MODULE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -409,6 +410,8 @@ def new_call(execution_id: int | None, is_stream: bool) -> _Call:
 
 class ResponseIterator:
     """The answers of a decoupled model, or the one of another, in order, once."""
+
+    __module__ = MODULE
 
     def __init__(self, calls: Calls, call: _Call) -> None:
         self._calls = calls

@@ -6,10 +6,11 @@ import json
 from typing import TYPE_CHECKING
 
 from . import current_worker, wire
-from .objects import Tensor, TritonModelException, check_limit, text_of
+from .objects import Tensor, TritonModelException, check_limit
+from .signatures import MODULE, Mismatch, checked, enumeration, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    import asyncio
     from typing import Any
 
     from .calls import Calls, ResponseIterator
@@ -17,33 +18,50 @@ if TYPE_CHECKING:
 
 
 _MISSING = object()
-_MEMORY_TYPES = (0, 1)
+
+
+def _list(value: object) -> list[Any]:
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+        raise Mismatch
+    return list(value)
+
+
+def _number(value: object, most: int, least: int = 0) -> int:
+    if isinstance(value, bool) or not hasattr(type(value), "__index__") or not least <= value.__index__() <= most:
+        raise Mismatch
+    return value.__index__()
+
+
+def _version(value: object) -> str:
+    """As the wire has it: '' for the highest ready one. A number that no version has is asked for as it is."""
+    value = _number(value, 2**63 - 1, -(2**63))
+    return "" if value == -1 else str(value)
+
+
+MemoryType = enumeration("MemoryType", ("TRITONSERVER_MEMORY_GPU", "TRITONSERVER_MEMORY_CPU"))
 
 
 class PreferredMemory:
     """Where the outputs of a call should lie. All memory here is the machine's: GPU is taken and not heeded."""
 
+    __module__ = MODULE
     __slots__ = ("_type", "_device_id")
 
-    def __init__(self, preferred_memory_type: int, preferred_device_id: int = 0) -> None:
-        for name, value in (
-            ("preferred_memory_type", preferred_memory_type),
-            ("preferred_device_id", preferred_device_id),
-        ):
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError("PreferredMemory: %s must be an int, found %s" % (name, type(value).__name__))
-        if preferred_memory_type not in _MEMORY_TYPES:
-            raise TypeError(
-                "PreferredMemory: %d is neither TRITONSERVER_MEMORY_CPU nor TRITONSERVER_MEMORY_GPU"
-                % preferred_memory_type
-            )
+    @checked(
+        "c_python_backend_utils.PreferredMemory("
+        "preferred_memory_type: triton::backend::python::PreferredMemory::MemoryType, preferred_device_id: int = 0)"
+    )
+    def __init__(self, preferred_memory_type: Any, preferred_device_id: int = 0) -> None:
+        if not isinstance(preferred_memory_type, MemoryType):
+            raise Mismatch
         self._type = preferred_memory_type
-        self._device_id = preferred_device_id
+        self._device_id = _number(preferred_device_id, 2**63 - 1, -(2**63))
 
 
 class InferenceTrace:
     """A request's trace, to be handed on to the requests that it causes."""
 
+    __module__ = MODULE
     __slots__ = ()
 
     def get_context(self) -> str | None:
@@ -51,6 +69,18 @@ class InferenceTrace:
         return None
 
 
+_NO_MEMORY = PreferredMemory(MemoryType.TRITONSERVER_MEMORY_CPU)
+_NO_TRACE = InferenceTrace()
+_REQUEST = (
+    "c_python_backend_utils.InferenceRequest(request_id: str = '', correlation_id: object = 0,"
+    " inputs: List[triton::backend::python::PbTensor], requested_output_names: List[str], model_name: str,"
+    " model_version: int = -1, flags: int = 0, timeout: int = 0,"
+    " preferred_memory: c_python_backend_utils.PreferredMemory = %r,"
+    " trace: c_python_backend_utils.InferenceTrace = %r, parameters: object = None)"
+) % (_NO_MEMORY, _NO_TRACE)
+
+
+@checked(_REQUEST, "__init__")
 def make(
     request: InferenceRequest,
     request_id: str = "",
@@ -61,70 +91,38 @@ def make(
     model_version: int = -1,
     flags: int = 0,
     timeout: int = 0,
-    preferred_memory: PreferredMemory | None = None,
-    trace: InferenceTrace | None = None,
+    preferred_memory: PreferredMemory | None = _NO_MEMORY,
+    trace: InferenceTrace | None = _NO_TRACE,
     parameters: dict[str, Any] | None = None,
 ) -> None:
-    """The constructor of pb_utils.InferenceRequest. Raises TypeError for what cannot be a request."""
-    for name, value in (
-        ("inputs", inputs),
-        ("requested_output_names", requested_output_names),
-        ("model_name", model_name),
-    ):
-        if value is _MISSING:
-            raise TypeError("InferenceRequest: %s is needed" % name)
-    request._model_name = _text("model_name", model_name)
+    """The constructor of pb_utils.InferenceRequest."""
+    if inputs is _MISSING or requested_output_names is _MISSING or model_name is _MISSING:
+        raise Mismatch
+    request._model_name = text_of(model_name)
     request._wanted_version = _version(model_version)
     said = request._wire = wire.WireRequest()
-    said.request_id = _text("request_id", request_id)
+    said.request_id = text_of(request_id)
+    request._inputs = _list(inputs)
+    if not all(isinstance(tensor, Tensor) for tensor in request._inputs):
+        raise Mismatch
+    request._requested = [text_of(name) for name in _list(requested_output_names)]
+    said.flags = _number(flags, 0xFFFFFFFF)
+    said.timeout_us = _number(timeout, 2**64 - 1)
+    if not isinstance(preferred_memory, (PreferredMemory, type(None))) or not isinstance(
+        trace, (InferenceTrace, type(None))
+    ):
+        raise Mismatch
     said.correlation = _correlation(correlation_id)
-    request._inputs = _list("inputs", inputs)
-    for tensor in request._inputs:
-        if not isinstance(tensor, Tensor):
-            raise TypeError("InferenceRequest: inputs must hold pb_utils.Tensor, found %s" % type(tensor).__name__)
-    request._requested = [
-        _text("requested_output_names", name) for name in _list("requested_output_names", requested_output_names)
-    ]
-    said.flags = _number("flags", flags, 0xFFFFFFFF)
-    said.timeout_us = _number("timeout", timeout, 2**64 - 1)
-    if preferred_memory is not None and not isinstance(preferred_memory, PreferredMemory):
-        raise TypeError(
-            "InferenceRequest: preferred_memory must be a pb_utils.PreferredMemory, found %s"
-            % type(preferred_memory).__name__
-        )
-    if trace is not None and not isinstance(trace, InferenceTrace):
-        raise TypeError("InferenceRequest: trace must be a pb_utils.InferenceTrace, found %s" % type(trace).__name__)
     said.parameters = _parameters(parameters)
+    if "" in request._requested:
+        raise TritonModelException(
+            "Requested output name for request with id '%s' and model name '%s' should not be empty."
+            % (said.request_id, request._model_name)
+        )
     request._place = None
     request._reply = None
     request._answers = None
-
-
-def _text(name: str, value: object) -> str:
-    return text_of("InferenceRequest: " + name, value)
-
-
-def _list(name: str, value: object) -> list[Any]:
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
-        raise TypeError("InferenceRequest: %s must be a list, found %s" % (name, type(value).__name__))
-    return list(value)
-
-
-def _number(name: str, value: object, most: int) -> int:
-    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
-        raise TypeError("InferenceRequest: %s must be an int, found %s" % (name, type(value).__name__))
-    value = value.__index__()
-    if not 0 <= value <= most:
-        raise TypeError("InferenceRequest: %s must lie between 0 and %d, found %d" % (name, most, value))
-    return value
-
-
-def _version(value: object) -> str:
-    """As the wire has it: '' for the highest ready one. A number that no version has is asked for as it is."""
-    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
-        raise TypeError("InferenceRequest: model_version must be an int, found %s" % type(value).__name__)
-    value = value.__index__()
-    return "" if value == -1 else str(value)
+    request._sender = None
 
 
 def _correlation(value: object) -> int | str:
@@ -173,12 +171,13 @@ def execute(request: InferenceRequest, decoupled: bool) -> InferenceResponse | R
         raise
 
 
-def execute_awaited(
-    request: InferenceRequest, decoupled: bool
-) -> Coroutine[Any, Any, InferenceResponse | ResponseIterator]:
+def execute_awaited(request: InferenceRequest, decoupled: bool) -> asyncio.Task[InferenceResponse | ResponseIterator]:
     """See InferenceRequest.async_exec."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
     _calls_of(request)
-    return current_worker.awaited_calls().exec(request, current_worker.calling_execution(), decoupled)
+    return current_worker.awaited_calls().begin(loop, request, current_worker.calling_execution(), decoupled)
 
 
 def _calls_of(request: InferenceRequest) -> Calls:
@@ -189,38 +188,39 @@ def _calls_of(request: InferenceRequest) -> Calls:
     return current_worker.calls()
 
 
+@checked("(model_name: str, config: str = '', files: object = None) -> None")
 def load_model(model_name: str, config: str = "", files: dict[str, bytes] | None = None) -> None:
     """Loads a model of the server's repositories by name, `config` as JSON in place of its own, with `files` ('file:<path>' to bytes)."""
     contents = {}
     for path, content in (files or {}).items():
         if not isinstance(content, bytes):
             raise TypeError("Object of type '%s' is not an instance of 'bytes'" % type(content).__name__)
-        contents[_text_of("load_model", "files", path)] = content
-    config = _text_of("load_model", "config", config)
+        contents[text_of(path)] = content
+    config = text_of(config)
     text = {
         "config": config or None,
         "files": list(contents),
         "lengths": [len(content) for content in contents.values()],
     }
-    _control("load_model", 1, model_name, text, list(contents.values()), "Failed to load model: ")
+    _control(1, model_name, text, list(contents.values()), "Failed to load model: ")
 
 
+@checked("(model_name: str, unload_dependents: bool = False) -> None")
 def unload_model(model_name: str, unload_dependents: bool = False) -> None:
     """Unloads a model by name; what it executes ends first. With `unload_dependents` also the steps that only it brought in."""
-    _control("unload_model", 2, model_name, {"dependents": bool(unload_dependents)}, [], "Failed to unload model: ")
+    _control(2, model_name, {"dependents": bool(unload_dependents)}, [], "Failed to unload model: ")
 
 
+@checked("(model_name: str, model_version: str = '') -> bool")
 def is_model_ready(model_name: str, model_version: str = "") -> bool:
     """Whether a model can be called now."""
-    text = {"version": _text_of("is_model_ready", "model_version", model_version)}
-    return _control("is_model_ready", 3, model_name, text, [], "Failed to check model readiness: ")["ready"]
+    text = {"version": text_of(model_version)}
+    return _control(3, model_name, text, [], "Failed to check model readiness: ")["ready"]
 
 
-def _control(
-    function: str, verb: int, model_name: str, text: dict[str, Any], files: list[bytes], prefix: str
-) -> dict[str, Any]:
+def _control(verb: int, model_name: str, text: dict[str, Any], files: list[bytes], prefix: str) -> dict[str, Any]:
     whole = {
-        "model": _text_of(function, "model_name", model_name),
+        "model": text_of(model_name),
         "version": "",
         "config": None,
         "dependents": False,
@@ -235,7 +235,3 @@ def _control(
             "%sFailed to process the request for model '%s', message: %s" % (prefix, name, said["message"])
         )
     return said
-
-
-def _text_of(function: str, name: str, value: object) -> str:
-    return text_of("%s: %s" % (function, name), value)

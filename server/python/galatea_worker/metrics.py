@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from . import current_worker, metric_wire
 from .objects import TritonModelException
+from .signatures import MODULE, Mismatch, checked, enumeration, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,25 +45,7 @@ def _after_fork() -> None:
     _is_forked = True
 
 
-class MetricKind:
-    """What a family counts; compared by identity."""
-
-    __slots__ = ("name", "value")
-
-    def __init__(self, value: int) -> None:
-        self.name = _NAMES[value]
-        self.value = value
-
-    def __repr__(self) -> str:
-        return "<MetricKind.%s: %d>" % (self.name, self.value)
-
-    def __str__(self) -> str:
-        return "MetricKind.%s" % self.name
-
-    def __int__(self) -> int:
-        return self.value
-
-    __index__ = __int__
+MetricKind = enumeration("MetricKind", _NAMES)
 
 
 class Questions:
@@ -149,7 +132,7 @@ class _Held:
 
     __slots__ = ("__weakref__", "cells", "family_id", "questions")
 
-    def __init__(self, questions: Questions, kind: MetricKind, name: str, description: str) -> None:
+    def __init__(self, questions: Questions, kind: Any, name: str, description: str) -> None:
         self.questions = questions
         self.cells = {}
         self.family_id = 0
@@ -173,14 +156,16 @@ class MetricFamily:
 
     __slots__ = ("_held", "_kind", "_making")
 
-    COUNTER, GAUGE, HISTOGRAM = (MetricKind(value) for value in range(3))
+    __module__ = MODULE
+    COUNTER, GAUGE, HISTOGRAM = MetricKind.__members__.values()
 
-    def __init__(self, name: str, description: str, kind: MetricKind) -> None:
+    @checked(
+        "c_python_backend_utils.MetricFamily(name: str, description: str, kind: c_python_backend_utils.MetricKind)"
+    )
+    def __init__(self, name: str, description: str, kind: Any) -> None:
+        texts = [text_of(name), text_of(description)]
         if not isinstance(kind, MetricKind):
-            _incompatible("__init__", "constructor", "name: str, description: str, kind: MetricKind")
-        texts = [text.decode("utf-8") if isinstance(text, bytes) else text for text in (name, description)]
-        if not all(isinstance(text, str) for text in texts):
-            _incompatible("__init__", "constructor", "name: str, description: str, kind: MetricKind")
+            raise Mismatch
         self._kind = kind
         # Reentrant for the same reason as `_counting`.
         self._making = threading.RLock()
@@ -247,7 +232,7 @@ class Metric:
         raise TypeError("Metric: No constructor defined! MetricFamily.Metric makes one")
 
     @classmethod
-    def _of(cls, kind: MetricKind, held: _Held, cells: _Cells) -> Metric:
+    def _of(cls, kind: Any, held: _Held, cells: _Cells) -> Metric:
         metric = object.__new__(cls)
         metric._kind = kind
         metric._held = weakref.ref(held)

@@ -2,122 +2,109 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-_INPUT_KEYS = ("name", "data_type", "dims", "optional")
-_OUTPUT_KEYS = ("name", "data_type", "dims")
+_KEYS = {"input": ("name", "data_type", "dims", "optional"), "output": ("name", "data_type", "dims")}
 
 
-class ModelConfig:
-    """A model's configuration as Triton offers it to `auto_complete_config`: a dict in the shape of its JSON form."""
+def set_max_batch_size(config: dict[str, Any], max_batch_size: int) -> None:
+    """Sets it where the configuration says 0; a larger configured value is an error, a smaller one stays."""
+    configured = int(config.get("max_batch_size", 0))
+    if configured > max_batch_size:
+        raise ValueError(
+            "configuration specified max_batch_size %d, but in auto-complete-config function for model '%s' specified max_batch_size %d"
+            % (configured, _name(config), max_batch_size)
+        )
+    config["max_batch_size"] = max_batch_size
 
-    def __init__(self, config: str | dict[str, Any]) -> None:
-        self._config = json.loads(config) if isinstance(config, str) else config
 
-    def as_dict(self) -> dict[str, Any]:
-        """The configuration."""
-        return self._config
-
-    def set_max_batch_size(self, max_batch_size: int) -> None:
-        """Sets it where the configuration says 0; a larger configured value is an error, a smaller one stays."""
-        configured = int(self._config.get("max_batch_size", 0))
-        if configured > max_batch_size:
+def set_dynamic_batching(config: dict[str, Any]) -> None:
+    """Turns dynamic batching on; an error where another scheduler is configured."""
+    for key in ("sequence_batching", "ensemble_scheduling"):
+        if key in config:
             raise ValueError(
-                "configuration specified max_batch_size %d, but in auto-complete-config function for model '%s' specified max_batch_size %d"
-                % (configured, self._name(), max_batch_size)
+                "Configuration specified scheduling_choice as '%s', but auto-complete-config function for model '%s' tries to set"
+                " scheduling_choice as 'dynamic_batching'" % (key, _name(config))
             )
-        self._config["max_batch_size"] = max_batch_size
+    config.setdefault("dynamic_batching", {})
 
-    def set_dynamic_batching(self) -> None:
-        """Turns dynamic batching on; an error where another scheduler is configured."""
-        for key in ("sequence_batching", "ensemble_scheduling"):
-            if key in self._config:
-                raise ValueError(
-                    "Configuration specified scheduling_choice as '%s', but auto-complete-config function for model '%s' tries to set"
-                    " scheduling_choice as 'dynamic_batching'" % (key, self._name())
-                )
-        self._config.setdefault("dynamic_batching", {})
 
-    def set_model_transaction_policy(self, policy: dict[str, bool]) -> None:
-        """Sets `decoupled`; an error where the configuration says otherwise."""
-        # What is no dictionary fails with Triton's words, which has `keys` in them.
-        if any(key != "decoupled" for key in policy.keys()):  # noqa: SIM118
+def set_model_transaction_policy(config: dict[str, Any], policy: dict[str, bool]) -> None:
+    """Sets `decoupled`; an error where the configuration says otherwise."""
+    # What is no dictionary fails with Triton's words, which has `keys` in them.
+    if any(key != "decoupled" for key in policy.keys()):  # noqa: SIM118
+        raise ValueError(
+            "model transaction property in auto-complete-config function for model '%s' contains property other than 'decoupled'."
+            % _name(config)
+        )
+    configured = config.get("model_transaction_policy")
+    asked = policy.get("decoupled", False)
+    if configured is not None and "decoupled" in policy and bool(configured.get("decoupled", False)) != bool(asked):
+        raise ValueError(
+            "trying to change decoupled property in auto-complete-config for model '%s', which is already set to '%s'."
+            % (_name(config), configured.get("decoupled", False))
+        )
+    if configured is None:
+        config["model_transaction_policy"] = {"decoupled": asked}
+
+
+def add_tensor(config: dict[str, Any], kind: str, tensor: dict[str, Any]) -> None:
+    """Adds an input or output, or fills what the configured one of that name leaves open."""
+    keys = _KEYS[kind]
+    for key in tensor:
+        if key not in keys:
             raise ValueError(
-                "model transaction property in auto-complete-config function for model '%s' contains property other than 'decoupled'."
-                % self._name()
+                "%s '%s' in auto-complete-config function for model '%s' contains property other than %s."
+                % (kind, tensor.get("name", ""), _name(config), _listed(keys))
             )
-        configured = self._config.get("model_transaction_policy")
-        asked = policy.get("decoupled", False)
-        if configured is not None and "decoupled" in policy and bool(configured.get("decoupled", False)) != bool(asked):
+    if "name" not in tensor:
+        raise ValueError(
+            "%s in auto-complete-config function for model '%s' is missing 'name' property." % (kind, _name(config))
+        )
+    for key in ("data_type", "dims"):
+        if key not in tensor:
             raise ValueError(
-                "trying to change decoupled property in auto-complete-config for model '%s', which is already set to '%s'."
-                % (self._name(), configured.get("decoupled", False))
+                "%s '%s' in auto-complete-config function for model '%s' is missing '%s' property."
+                % (kind, tensor["name"], _name(config), key)
             )
-        if configured is None:
-            self._config["model_transaction_policy"] = {"decoupled": asked}
+    tensors = config.setdefault(kind, [])
+    for configured in tensors:
+        if configured.get("name") == tensor["name"]:
+            _merge(config, kind, configured, tensor)
+            return
+    tensors.append({key: tensor[key] for key in keys if key in tensor})
 
-    def add_input(self, tensor: dict[str, Any]) -> None:
-        """Adds an input, or fills what the configured one of that name leaves open."""
-        self._add("input", tensor, _INPUT_KEYS)
 
-    def add_output(self, tensor: dict[str, Any]) -> None:
-        """Adds an output, or fills what the configured one of that name leaves open."""
-        self._add("output", tensor, _OUTPUT_KEYS)
+def _merge(config: dict[str, Any], kind: str, configured: dict[str, Any], tensor: dict[str, Any]) -> None:
+    data_type = configured.get("data_type", "TYPE_INVALID")
+    if data_type in ("", "TYPE_INVALID"):
+        configured["data_type"] = tensor["data_type"]
+    elif data_type != tensor["data_type"]:
+        raise ValueError(
+            "unable to load model '%s', configuration expects datatype %s for %s '%s', model provides %s"
+            % (_name(config), data_type, kind, tensor["name"], tensor["data_type"])
+        )
+    dims = [int(one) for one in configured.get("dims", [])]
+    if not dims:
+        configured["dims"] = list(tensor["dims"])
+    elif dims != [int(one) for one in tensor["dims"]]:
+        raise ValueError(
+            "model '%s', tensor '%s': the model expects dims %s but the model configuration specifies dims %s"
+            % (_name(config), tensor["name"], list(tensor["dims"]), dims)
+        )
+    if "optional" in tensor and bool(configured.get("optional", False)) != bool(tensor["optional"]):
+        raise ValueError(
+            "model '%s', tensor '%s': the model expects optional %s but the model configuration specifies optional %s"
+            % (_name(config), tensor["name"], tensor["optional"], bool(configured.get("optional", False)))
+        )
 
-    def _name(self) -> str:
-        return self._config.get("name", "")
 
-    def _add(self, kind: str, tensor: dict[str, Any], keys: Sequence[str]) -> None:
-        for key in tensor:
-            if key not in keys:
-                raise ValueError(
-                    "%s '%s' in auto-complete-config function for model '%s' contains property other than %s."
-                    % (kind, tensor.get("name", ""), self._name(), _listed(keys))
-                )
-        if "name" not in tensor:
-            raise ValueError(
-                "%s in auto-complete-config function for model '%s' is missing 'name' property." % (kind, self._name())
-            )
-        for key in ("data_type", "dims"):
-            if key not in tensor:
-                raise ValueError(
-                    "%s '%s' in auto-complete-config function for model '%s' is missing '%s' property."
-                    % (kind, tensor["name"], self._name(), key)
-                )
-        tensors = self._config.setdefault(kind, [])
-        for configured in tensors:
-            if configured.get("name") == tensor["name"]:
-                self._merge(kind, configured, tensor)
-                return
-        tensors.append({key: tensor[key] for key in keys if key in tensor})
-
-    def _merge(self, kind: str, configured: dict[str, Any], tensor: dict[str, Any]) -> None:
-        data_type = configured.get("data_type", "TYPE_INVALID")
-        if data_type in ("", "TYPE_INVALID"):
-            configured["data_type"] = tensor["data_type"]
-        elif data_type != tensor["data_type"]:
-            raise ValueError(
-                "unable to load model '%s', configuration expects datatype %s for %s '%s', model provides %s"
-                % (self._name(), data_type, kind, tensor["name"], tensor["data_type"])
-            )
-        dims = [int(one) for one in configured.get("dims", [])]
-        if not dims:
-            configured["dims"] = list(tensor["dims"])
-        elif dims != [int(one) for one in tensor["dims"]]:
-            raise ValueError(
-                "model '%s', tensor '%s': the model expects dims %s but the model configuration specifies dims %s"
-                % (self._name(), tensor["name"], list(tensor["dims"]), dims)
-            )
-        if "optional" in tensor and bool(configured.get("optional", False)) != bool(tensor["optional"]):
-            raise ValueError(
-                "model '%s', tensor '%s': the model expects optional %s but the model configuration specifies optional %s"
-                % (self._name(), tensor["name"], tensor["optional"], bool(configured.get("optional", False)))
-            )
+def _name(config: dict[str, Any]) -> str:
+    return config.get("name", "")
 
 
 def _listed(keys: Sequence[str]) -> str:

@@ -8,10 +8,12 @@ import numpy as np
 
 from . import datatypes, wire
 from .arena import LentBlock
+from .signatures import MODULE, Mismatch, checked, enumeration, refused, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Sequence
-    from typing import Any, NoReturn
+    import asyncio
+    from collections.abc import Iterable, Sequence
+    from typing import Any
 
     from .arena import Lent
     from .calls import ResponseIterator
@@ -19,20 +21,16 @@ if TYPE_CHECKING:
     from .response_sender import InferenceResponseSender
 
 
-def text_of(what: str, value: object) -> str:
-    """A name or message that the model gave: str, or bytes of UTF-8. Raises TypeError."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8")
-    if not isinstance(value, str):
-        raise TypeError("%s must be a str, found %s" % (what, type(value).__name__))
-    return value
-
-
 _NUMBERS = datatypes.NUMBERS
+_RELEASE_RESCHEDULE = 2
+_NO_NUMPY = "Tensor dtype is BF16 and cannot be converted to NumPy. Use to_dlpack() and from_dlpack() instead."
+_NO_NAME = "Tensor name cannot be an empty string."
 
 
 class TritonModelException(Exception):
     """Raised by a model to fail the whole batch."""
+
+    __module__ = MODULE
 
 
 def check_limit(what: str, count: int, most: int) -> None:
@@ -41,46 +39,68 @@ def check_limit(what: str, count: int, most: int) -> None:
         raise TritonModelException("%s; the Python backend takes %d at most" % (what % count, most))
 
 
+_ErrorCode = enumeration(
+    "TritonError.__ErrorCode",
+    (
+        "UNKNOWN",
+        "INTERNAL",
+        "NOT_FOUND",
+        "INVALID_ARG",
+        "UNAVAILABLE",
+        "UNSUPPORTED",
+        "ALREADY_EXISTS",
+        "CANCELLED",
+    ),
+)
+_CODES = tuple(_ErrorCode.__members__.values())
+
+
 class TritonError:
     """An error with one of the inference codes; the answer to one request."""
 
-    UNKNOWN = 0
-    INTERNAL = 1
-    NOT_FOUND = 2
-    INVALID_ARG = 3
-    UNAVAILABLE = 4
-    UNSUPPORTED = 5
-    ALREADY_EXISTS = 6
-    CANCELLED = 7
+    __module__ = MODULE
+    UNKNOWN, INTERNAL, NOT_FOUND, INVALID_ARG, UNAVAILABLE, UNSUPPORTED, ALREADY_EXISTS, CANCELLED = _CODES
 
     __slots__ = ("_message", "_code")
 
-    def __init__(self, message: str | bytes, code: int = INTERNAL) -> None:
-        message = text_of("TritonError: message", message)
-        if not isinstance(code, int) or not 0 <= code <= 7:
-            raise TypeError("TritonError: %r is not a TritonError code" % (code,))
-        self._message = message
+    @checked(
+        "c_python_backend_utils.TritonError(message: str,"
+        " code: c_python_backend_utils.TritonError.__ErrorCode = <__ErrorCode.INTERNAL: 1>)"
+    )
+    def __init__(self, message: str | bytes, code: Any = INTERNAL) -> None:
+        self._message = text_of(message)
+        if not isinstance(code, _ErrorCode):
+            raise Mismatch
         self._code = code
 
     def message(self) -> str:
         """The text that the client reads."""
         return self._message
 
-    def code(self) -> int:
+    def code(self) -> Any:
         """One of TritonError's constants."""
         return self._code
+
+
+# By the name that its repr has, which is how it is found when one is unpickled.
+setattr(TritonError, "__ErrorCode", _ErrorCode)
 
 
 class Tensor:
     """A named array. Of a request: a view of the bytes that the client sent, made when first asked for."""
 
+    __module__ = MODULE
     __slots__ = ("_name", "_datatype", "_shape", "_array", "_buffer", "_offset", "_size")
 
     def __init__(self, name: str | bytes, tensor: np.ndarray) -> None:
+        if not isinstance(name, (str, bytes)) or not isinstance(tensor, np.ndarray):
+            raise refused(
+                "__init__", "c_python_backend_utils.Tensor(arg0: str, arg1: numpy.ndarray)", (name, tensor), {}
+            )
         if type(name) is not str:
-            name = text_of("Tensor: name", name)
-        if not isinstance(tensor, np.ndarray):
-            raise TypeError("Tensor: a numpy.ndarray is needed for '%s', found %s" % (name, type(tensor).__name__))
+            name = text_of(name)
+        if not name:
+            raise TritonModelException(_NO_NAME)
         if type(tensor) is not np.ndarray and isinstance(tensor, np.ma.MaskedArray):
             raise TypeError(
                 "Tensor: '%s' is a masked array, whose masked places have no value: answer its filled()" % name
@@ -126,7 +146,7 @@ class Tensor:
             return self._array
         dtype = datatypes.DTYPES[self._datatype]
         if dtype is None:
-            raise TritonModelException("Tensor '%s' of BF16 cannot be converted to NumPy." % self._name)
+            raise TritonModelException(_NO_NUMPY)
         if self._datatype != datatypes.BYTES:
             array = self._elements(dtype)
             self._buffer = None
@@ -186,6 +206,8 @@ class Tensor:
             raise TritonModelException("Tensor.from_dlpack: '%s' does not lie in the machine's memory" % name)
         from . import dlpack
 
+        if not name:
+            raise TritonModelException(_NO_NAME)
         try:
             array, is_bfloat = dlpack.import_array(tensor)
         except ValueError as error:
@@ -204,7 +226,18 @@ class InferenceRequest:
 
     # `_wire` is the request as it was decoded (`wire.WireRequest`): most models look at nothing but its tensors. One that the model made has
     # no `_place`, and a name and version of the model that it is for.
-    __slots__ = ("_inputs", "_wire", "_requested", "_place", "_reply", "_answers", "_model_name", "_wanted_version")
+    __module__ = MODULE
+    __slots__ = (
+        "_inputs",
+        "_wire",
+        "_requested",
+        "_place",
+        "_reply",
+        "_answers",
+        "_sender",
+        "_model_name",
+        "_wanted_version",
+    )
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         from .made_request import make
@@ -262,52 +295,80 @@ class InferenceRequest:
         if self._place is None:
             raise TritonModelException("The request was made by the model itself: it has no response sender.")
         if self._answers is not None:
-            return DecoupledResponseSender(self._answers)
+            if self._sender is None:
+                self._sender = DecoupledResponseSender(self._answers)
+            return self._sender
         if self._reply is None:
             self._reply = Reply(self)
-        return InferenceResponseSender(self._reply)
+        if self._sender is None:
+            self._sender = InferenceResponseSender(self._reply)
+        return self._sender
 
-    def set_release_flags(self, _flags: int) -> NoReturn:
-        """Rescheduling is not built."""
-        raise TritonModelException("pb_utils.InferenceRequest.set_release_flags() is not supported yet")
+    def set_release_flags(self, flags: int) -> None:
+        """Rescheduling is not built: raises TritonModelException for TRITONSERVER_REQUEST_RELEASE_RESCHEDULE."""
+        if flags == _RELEASE_RESCHEDULE:
+            raise TritonModelException("pb_utils.InferenceRequest.set_release_flags() is not supported yet")
 
+    @checked("(self: c_python_backend_utils.InferenceRequest, decoupled: bool = False) -> object")
     def exec(self, decoupled: bool = False) -> InferenceResponse | ResponseIterator:
         """Asks the model and waits: the InferenceResponse, an error among it; with `decoupled` an iterator over any number of them."""
         from .made_request import execute
 
         return execute(self, decoupled)
 
-    def async_exec(self, decoupled: bool = False) -> Coroutine[Any, Any, InferenceResponse | ResponseIterator]:
-        """The same to be awaited."""
+    @checked("(self: c_python_backend_utils.InferenceRequest, decoupled: bool = False) -> object")
+    def async_exec(self, decoupled: bool = False) -> asyncio.Task[InferenceResponse | ResponseIterator]:
+        """The same to be awaited; the call begins at once."""
         from .made_request import execute_awaited
 
         return execute_awaited(self, decoupled)
 
 
+_NO_OUTPUTS = ()
+_RESPONSE = (
+    "c_python_backend_utils.InferenceResponse(output_tensors: List[c_python_backend_utils.Tensor] = [],"
+    " error: c_python_backend_utils.TritonError = None, parameters: object = None)"
+)
+
+
+def _outputs_of(given: object) -> list[Tensor] | None:
+    """A list of the tensors; None for anything else."""
+    try:
+        outputs = list(given)
+    except TypeError:
+        return None
+    for tensor in outputs:
+        if type(tensor) is not Tensor and not isinstance(tensor, Tensor):
+            return None
+    return outputs
+
+
+def _check_parameters(parameters: object) -> None:
+    if not isinstance(parameters, dict):
+        raise TypeError("InferenceResponse: parameters must be a dict, found %s" % type(parameters).__name__)
+    for key, value in parameters.items():
+        if not isinstance(key, str) or not isinstance(value, (bool, int, str)):
+            raise TypeError("InferenceResponse: parameters must map str to bool, int or str")
+
+
 class InferenceResponse:
     """The answer to one request: tensors, or an error."""
 
+    __module__ = MODULE
     __slots__ = ("_outputs", "_error", "_parameters")
 
     def __init__(
         self,
-        output_tensors: Iterable[Tensor] | None = None,
+        output_tensors: Iterable[Tensor] = _NO_OUTPUTS,
         error: TritonError | None = None,
         parameters: dict[str, Any] | None = None,
     ) -> None:
-        outputs = [] if output_tensors is None else list(output_tensors)
-        for tensor in outputs:
-            if type(tensor) is not Tensor and not isinstance(tensor, Tensor):
-                raise TypeError(
-                    "InferenceResponse: output_tensors must hold pb_utils.Tensor, found %s" % type(tensor).__name__
-                )
-        if error is not None and not isinstance(error, TritonError):
-            raise TypeError("InferenceResponse: error must be a pb_utils.TritonError, found %s" % type(error).__name__)
-        if parameters is not None and not isinstance(parameters, dict):
-            raise TypeError("InferenceResponse: parameters must be a dict, found %s" % type(parameters).__name__)
-        for key, value in parameters.items() if parameters else ():
-            if not isinstance(key, str) or not isinstance(value, (bool, int, str)):
-                raise TypeError("InferenceResponse: parameters must map str to bool, int or str")
+        outputs = _outputs_of(output_tensors)
+        if outputs is None or not (error is None or isinstance(error, TritonError)):
+            given = [] if output_tensors is _NO_OUTPUTS else [output_tensors]
+            raise refused("__init__", _RESPONSE, given, {} if error is None else {"error": error})
+        if parameters is not None:
+            _check_parameters(parameters)
         self._outputs = outputs
         self._error = error
         self._parameters = parameters
@@ -350,6 +411,7 @@ def request_of_wire(
     request._place = place
     request._reply = None
     request._answers = None
+    request._sender = None
     return request
 
 

@@ -61,7 +61,7 @@ class Outputs:
                 continue
             error = response._error
             if error is not None:
-                answers.append(("error", error._code, error._message[:65536]))
+                answers.append(("error", error._code.value, error._message[:65536]))
                 continue
             requested = request._requested
             everything = requested is self._names

@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from .objects import InferenceResponse, TritonModelException
+from .signatures import MODULE, Mismatch, checked
 
 if TYPE_CHECKING:
     from .decoupled import Answers
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
 
 
 FLAG_FINAL = 1
+_SEND = (
+    "(self: c_python_backend_utils.InferenceResponseSender,"
+    " response: c_python_backend_utils.InferenceResponse = None, flags: int = 0) -> None"
+)
 # Stands for a response that the server has.
 _PASSED_ON = object()
 
@@ -88,12 +93,14 @@ class Reply:
 class InferenceResponseSender:
     """Made by `request.get_response_sender()`. A model that is not decoupled sends one response to a request."""
 
+    __module__ = MODULE
     __slots__ = ("_reply", "__weakref__")
 
     def __init__(self, reply: Reply) -> None:
         self._reply = reply
         reply.has_sender = True
 
+    @checked(_SEND)
     def send(self, response: InferenceResponse | None = None, flags: int = 0) -> None:
         """Sends the response as it is now. Raises TritonModelException for what a model that is not decoupled cannot send."""
         _check_sent(response, flags)
@@ -114,6 +121,7 @@ class DecoupledResponseSender(InferenceResponseSender):
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
 
+    @checked(_SEND)
     def send(self, response: InferenceResponse | None = None, flags: int = 0) -> None:
         """Sends the response as it is now, waiting while the client has not taken those before it."""
         _check_sent(response, flags)
@@ -125,12 +133,9 @@ class DecoupledResponseSender(InferenceResponseSender):
 
 
 def _check_sent(response: object, flags: int) -> None:
+    if not isinstance(response, (InferenceResponse, type(None))) or not isinstance(flags, int):
+        raise Mismatch
     if flags not in (0, FLAG_FINAL):
         raise TritonModelException("Unable to send response. Unsupported flag provided.")
     if response is None and flags == 0:
         raise TritonModelException("Inference Response object must be provided when the response flags is set to zero.")
-    if response is not None and not isinstance(response, InferenceResponse):
-        raise TypeError(
-            "InferenceResponseSender.send: response must be a pb_utils.InferenceResponse, found %s"
-            % type(response).__name__
-        )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from typing import TYPE_CHECKING
 
 from . import current_worker, failures, model_import
 from .failures import Refused
-from .model_config import ModelConfig
 
 if TYPE_CHECKING:
     from typing import Any
@@ -42,7 +42,9 @@ class UserModel:
 
     def completed(self, config: dict[str, Any]) -> dict[str, Any]:
         """The configuration as its auto_complete_config leaves it."""
-        completed = self._class.auto_complete_config(ModelConfig(config))
+        from triton_python_backend_utils import ModelConfig
+
+        completed = self._class.auto_complete_config(ModelConfig(json.dumps(config)))
         if not isinstance(completed, ModelConfig):
             raise Refused(
                 "auto_complete_config function in model '%s' must return a valid pb.ModelConfig object. (found type '%s')"

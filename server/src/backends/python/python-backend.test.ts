@@ -278,13 +278,13 @@ const failures: readonly [name: string, body: string, code: string, message: Reg
     "bls",
     "pb_utils.InferenceRequest(model_name='x')",
     "INTERNAL",
-    /message: TypeError: InferenceRequest: inputs is needed\n/,
+    /message: TypeError: __init__\(\): incompatible constructor arguments.*Invoked with: kwargs: model_name='x'\n/s,
   ],
   [
     "memory",
     "pb_utils.PreferredMemory(2, 0)",
     "INTERNAL",
-    /PreferredMemory: 2 is neither TRITONSERVER_MEMORY_CPU nor TRITONSERVER_MEMORY_GPU/,
+    /TypeError: __init__\(\): incompatible constructor arguments.*PreferredMemory\(.*Invoked with: 2, 0\n/s,
   ],
   [
     "sender",

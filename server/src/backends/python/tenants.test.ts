@@ -152,8 +152,9 @@ test("a tenant's model reaches the other models of its namespace through the doo
   assert.equal(await tell(fixture, 'pb_utils.is_model_ready("x")'), "False");
   const called = 'pb_utils.InferenceRequest(model_name="x", requested_output_names=[], inputs=[])';
   assert.equal(await tell(fixture, `${called}.exec().error().message()`), "there are no other models here");
-  const awaited = `__import__("asyncio").new_event_loop().run_until_complete(${called}.async_exec())`;
-  assert.equal(await tell(fixture, `${awaited}.has_error()`), "True");
+  const coroutine = `async def awaited(): return (await ${called}.async_exec()).has_error()`;
+  const awaited = `(lambda scope: exec('${coroutine}', scope) or __import__("asyncio").run(scope["awaited"]()))({"pb_utils": pb_utils})`;
+  assert.equal(await tell(fixture, awaited), "True");
 });
 
 test("a tenant's worker has no capability and gains none", async () => {

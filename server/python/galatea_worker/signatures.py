@@ -1,0 +1,114 @@
+"""Errors of wrong arguments with the text of Triton's module, which is compiled, and enumerations that look like those of it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+# The module that Triton's classes say they are of.
+MODULE = "c_python_backend_utils"
+
+
+class Mismatch(Exception):
+    """Raised inside of a function that is `checked`: an argument has a type that it does not take."""
+
+
+def refused(name: str, signature: str, arguments: Sequence[Any], options: dict[str, Any]) -> TypeError:
+    """The error for a call of `name` with these arguments; `signature` is what it takes."""
+    parts = []
+    if arguments:
+        parts.append(", ".join(map(repr, arguments)))
+    if options:
+        parts.append("kwargs: " + ", ".join("%s=%r" % option for option in options.items()))
+    return TypeError(
+        "%s(): incompatible %s arguments. The following argument types are supported:\n    1. %s\n\nInvoked with: %s"
+        % (name, "constructor" if name == "__init__" else "function", signature, "; ".join(parts))
+    )
+
+
+def checked(signature: str, name: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A function that raises that error for arguments that it has no parameters for, and in place of Mismatch."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        bind = inspect.signature(function).bind
+        shown = name or function.__name__
+
+        @functools.wraps(function)
+        def call(*arguments: Any, **options: Any) -> Any:
+            try:
+                bind(*arguments, **options)
+            except TypeError:
+                pass
+            else:
+                try:
+                    return function(*arguments, **options)
+                except Mismatch:
+                    pass
+            raise refused(shown, signature, arguments[1:] if shown == "__init__" else arguments, options)
+
+        return call
+
+    return decorate
+
+
+def text_of(value: object) -> str:
+    """A name or message that the model gave: str, or bytes of UTF-8. Raises Mismatch."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8")
+    if not isinstance(value, str):
+        raise Mismatch
+    return value
+
+
+class Enumeration:
+    """A member of one of the enumerations, equal to its number."""
+
+    __slots__ = ("name", "value")
+
+    def __new__(cls, value: int) -> Enumeration:
+        """The member of that number. Raises ValueError where there is none."""
+        for member in cls.__members__.values():
+            if member.value == value:
+                return member
+        raise ValueError("%r is not a valid %s" % (value, cls.__name__))
+
+    def __repr__(self) -> str:
+        return "<%s.%s: %d>" % (type(self).__name__, self.name, self.value)
+
+    def __str__(self) -> str:
+        return "%s.%s" % (type(self).__name__, self.name)
+
+    def __int__(self) -> int:
+        return self.value
+
+    __index__ = __int__
+
+    def __hash__(self) -> int:
+        return self.value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, (type(self), int)) and int(other) == self.value
+
+    def __reduce__(self) -> tuple[type, tuple[int]]:
+        return type(self), (self.value,)
+
+
+def enumeration(qualified_name: str, names: Sequence[str]) -> type:
+    """An enumeration whose members are attributes of it, numbered from 0."""
+    made = type(
+        qualified_name.rsplit(".", 1)[-1],
+        (Enumeration,),
+        {"__slots__": (), "__module__": MODULE, "__qualname__": qualified_name, "__members__": {}},
+    )
+    for value, name in enumerate(names):
+        member = object.__new__(made)
+        member.name = name
+        member.value = value
+        made.__members__[name] = member
+        setattr(made, name, member)
+    return made
