@@ -39,7 +39,7 @@ said["left"] = os.listdir(root)
 if said["possible"]:
     before = sorted(os.listdir("/"))
     own_paths.enter(root, [("/opt/ml/model", model), ("/usr", model)])
-    tenancy._drop(None)
+    tenancy._drop(None, [])
     with open("/opt/ml/model/weights") as file:
         said["read"] = file.read()
     said["same"] = sorted(set(before) | {"opt"}) == sorted(os.listdir("/"))
