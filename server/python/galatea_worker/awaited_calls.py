@@ -39,7 +39,7 @@ class AwaitedCalls:
     async def _exec(
         self, request: InferenceRequest, execution_id: int | None, is_stream: bool
     ) -> InferenceResponse | ResponseIterator:
-        """The response, or the iterator over the responses of a decoupled model when the first is there, as in Triton."""
+        """Returns the response, or for a decoupled model an iterator over the responses when the first has come, as in Triton."""
         loop = asyncio.get_running_loop()
         call = new_call(execution_id, is_stream)
         self._enter(loop)

@@ -20,7 +20,7 @@ _NONE_LATE = ()
 
 
 def returned(requests: list[InferenceRequest], result: Any) -> tuple[list[InferenceResponse | None], Sequence[Reply]]:
-    """A response for each request: the one that was sent, or that `execute` returned; None where it may be sent later, and those replies.
+    """Returns a response for each request, the one that was sent or that `execute` returned, or None where it may be sent later, and those replies.
 
     Raises Refused in Triton's words for what `execute` may not return.
     """
@@ -58,7 +58,7 @@ def _settled(request: InferenceRequest, response: InferenceResponse | None) -> I
 
 
 def close(replies: Sequence[Reply], message: str) -> None:
-    """The whole batch has failed: nothing can be sent any more."""
+    """Notes that the whole batch has failed: no response can be sent any more."""
     for reply in replies:
         reply.settle(InferenceResponse(error=TritonError(message)))
 

@@ -425,7 +425,7 @@ class ResponseIterator:
         return self
 
     def __next__(self) -> InferenceResponse:
-        """The next response, waited for. Raises StopIteration behind the last. In a coroutine `async for` does not block the event loop."""
+        """Waits for the next response. Raises StopIteration after the last. In a coroutine `async for` does not block the event loop."""
         response = self._take()
         if response is None:
             raise StopIteration
@@ -435,7 +435,7 @@ class ResponseIterator:
         return self
 
     async def __anext__(self) -> InferenceResponse:
-        """The same, awaited. Raises StopAsyncIteration."""
+        """Awaits the next response. Raises StopAsyncIteration after the last."""
         from .current_worker import awaited_calls
 
         await awaited_calls().answer(self._call)

@@ -46,7 +46,7 @@ class CoroutineLoop:
         asyncio.run_coroutine_threadsafe(awaited(), self._loop)
 
     def result_of(self, coroutine: Coroutine[Any, Any, Any], execution_id: int) -> Any:
-        """The same, waited for on another thread. Raises what the coroutine raises."""
+        """Runs a coroutine and waits for it on the calling thread, which is not the loop's. Raises the coroutine's exception."""
         outcomes = queue.SimpleQueue()
         self.start(coroutine, execution_id, lambda *outcome: outcomes.put(outcome))
         result, error = outcomes.get()
@@ -55,5 +55,5 @@ class CoroutineLoop:
         return result
 
     def execution(self) -> int | None:
-        """The execution that the running coroutine, or task of one, belongs to; None elsewhere."""
+        """Returns the execution that the running coroutine, or a task of it, belongs to; None elsewhere."""
         return self._execution.get()

@@ -80,7 +80,7 @@ class DecoupledService:
         self._not_begun = {}
         # By execution and place.
         self._open = {}
-        # What making the answers of the running `execute` has taken.
+        # The time that encoding the responses of the running `execute` has taken.
         self._output_ns = 0
         # The thread that calls `execute`, and the execution that it is in.
         self._main = threading.get_ident()
@@ -162,7 +162,7 @@ class DecoupledService:
         self._executing = None
         request = requests = result = None
         ran_ns = _now() - opened
-        # Threads of the model may have made answers side by side.
+        # Threads of the model may have encoded responses at the same time.
         output_ns = min(self._output_ns, ran_ns)
         durations = (opened - began, ran_ns - output_ns, output_ns)
         if message is None:

@@ -54,12 +54,12 @@ def describe(error: BaseException) -> str:
 
 
 def failed_message(instance_name: str, error: BaseException) -> str:
-    """The error that clients read of an execution that raised."""
+    """Returns the error that clients receive from an execution that raised."""
     return "Failed to process the request(s) for model '%s', message: %s" % (instance_name, describe(error))
 
 
 def report(channel: Channel, message: str, request_ids: Iterable[str]) -> None:
-    """Has the server log an execution that failed, where no RESULT says so. From any thread, at any point of its code."""
+    """Makes the server log a failed execution whose RESULT does not say so. May be called from any thread at any time."""
     request = ",".join(one for one in request_ids if one)[:TEXT_CHARACTERS_MAX]
     data = json.dumps({"message": message, "request": request}).encode("utf-8")
     channel.send_whenever(wire.frame(wire.RAISED, data))

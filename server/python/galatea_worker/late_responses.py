@@ -26,11 +26,11 @@ class LateResponses:
         self._worker = worker
         self._channel = worker.channel
         self._frames = ResponseFrames(worker, turns)
-        # By execution and position: whether nobody waits for it any more.
+        # By execution and position: whether its request was cancelled.
         self._open = {}
 
     def take_over(self, replies: Sequence[Reply], given_up: Container[int]) -> None:
-        """Sends them from now on; `given_up` are the positions of those that nobody waits for any more."""
+        """Sends the responses of an execution from now on; `given_up` are the positions of cancelled requests."""
         for reply in replies:
             self._open[reply.place] = reply.place[1] in given_up
             response = reply.hand_over(self)
@@ -43,7 +43,7 @@ class LateResponses:
         self._open.pop(reply.place, None)
 
     def dropped(self, reply: Reply) -> None:
-        """Nobody can send it any more. Never waits for a lock."""
+        """Notes that the response cannot be sent any more, because its senders were deleted. Never waits for a lock."""
         self._open.pop(reply.place, None)
         message = _DROPPED
         if not reply.has_sender:
@@ -53,7 +53,7 @@ class LateResponses:
         self._channel.send_whenever(wire.encode_response(*reply.place, True, ("error", 1, message), 0))
 
     def takes(self, frame: memoryview, kind: int, execution_id: int, extra: int) -> bool:
-        """Whether a frame is about one of them; `changed` of the turns is held."""
+        """Returns whether a frame concerns one of the responses. The caller holds `changed` of the turns."""
         if kind == wire.SPACE and extra >> 1:
             self._frames.granted(frame)
             return True
@@ -63,5 +63,5 @@ class LateResponses:
         return False
 
     def is_given_up(self, place: tuple[int, int]) -> bool:
-        """Whether nobody waits for it any more."""
+        """Returns whether the request was cancelled."""
         return self._open.get(place, False)

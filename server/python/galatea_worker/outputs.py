@@ -47,7 +47,7 @@ class Outputs:
         spaces: list[wire.Block],
         lent: Sequence[Lent],
     ) -> list[wire.Answer]:
-        """One answer per response, None being one that comes later. `spaces` may be written to; a tensor in one of the blocks `lent` stays there.
+        """Returns a record per response; None is one that comes later. `spaces` may be written to; a tensor in one of the blocks `lent` stays there.
 
         Not before `settled` looked at them may they be sent.
         """

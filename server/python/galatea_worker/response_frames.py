@@ -18,7 +18,7 @@ _ASK_ID_MAX = 0x3FFFFFFF
 
 
 class _Request:
-    """What `Outputs` has to know of a request."""
+    """The fields of a request that `Outputs` reads."""
 
     __slots__ = ("_requested",)
 
@@ -27,7 +27,7 @@ class _Request:
 
 
 class _Ask:
-    """One response's wish for space in the arena."""
+    """A response's request for space in the arena."""
 
     __slots__ = ("execution_id", "ask_id", "granted")
 
@@ -38,7 +38,7 @@ class _Ask:
 
 
 class ResponseFrames:
-    """Makes them, on any thread."""
+    """Makes RESPONSE frames, on any thread."""
 
     def __init__(self, worker: Worker, turns: FrameTurns) -> None:
         self._channel = worker.channel
@@ -50,7 +50,7 @@ class ResponseFrames:
     def frame(
         self, place: tuple[int, int], requested: Sequence[str], response: InferenceResponse, is_final: bool
     ) -> bytes:
-        """The frame of a response to the request at `place`: its execution's id and its position there."""
+        """Returns the frame of a response to the request at `place`, which is its execution's id and its position there."""
         execution_id, position = place
         ask = _Ask(execution_id)
         answer = self._outputs.answers(ask, (_Request(requested),), (response,), [], ())[0]
@@ -60,13 +60,13 @@ class ResponseFrames:
         return frame
 
     def granted(self, frame: memoryview) -> None:
-        """SPACE with the id of an ASK; `changed` of the turns is held."""
+        """Takes a SPACE frame, which has the id of an ASK. The caller holds `changed` of the turns."""
         ask = self._asks.pop(wire.HEADER.unpack_from(frame, 0)[4] >> 1, None)
         if ask is not None:
             ask.granted = wire.decode_space(frame)
 
     def _ask_space(self, ask: _Ask, sizes: list[int]) -> list[wire.Block]:
-        """Blocks for the outputs of one response, [(lent_id, offset, size)]."""
+        """Returns blocks for the outputs of one response, [(lent_id, offset, size)]."""
         with self._turns.changed:
             self._last_ask = self._last_ask % _ASK_ID_MAX + 1
             ask.ask_id = self._last_ask

@@ -24,7 +24,7 @@ _PASSED_ON = object()
 
 
 class Reply:
-    """The one response to a request, and who takes it: the worker, until `execute` has returned without it; from then on LateResponses.
+    """The one response to a request, and its receiver: the worker until `execute` has returned without it, and LateResponses from then on.
 
     Held by the request and its senders: when the last of them is gone, nobody can send any more.
     """
@@ -42,7 +42,7 @@ class Reply:
         self._late = None
 
     def __del__(self) -> None:
-        # At any point of any thread's code.
+        # Python runs this on any thread, at any point of its code.
         if self._late is not None and self._response is None:
             self._late.dropped(self)
 
@@ -74,14 +74,14 @@ class Reply:
             raise
 
     def settle(self, response: InferenceResponse | None) -> InferenceResponse | None:
-        """What was sent, else `response`, which takes the place of sending one; None where both are missing."""
+        """Returns the response that was sent, else `response`, which `execute` returned in place of sending one; None where both are missing."""
         with self._lock:
             if self._response is None:
                 self._response = response
             return self._response
 
     def hand_over(self, late: LateResponses) -> InferenceResponse | None:
-        """Whatever is sent from now on goes there; what was sent since `settle` is returned."""
+        """Passes responses to this receiver from now on. Returns the one that was sent since `settle`."""
         with self._lock:
             self._late = late
             response = self._response

@@ -70,7 +70,7 @@ class Worker:
         # Whether the main thread holds the channel's `reading`.
         self._reads_alone = True
         self._making_calls = threading.Lock()
-        # Of a model that is decoupled: who serves it once it is initialized. Of one that is not: its responses after `execute` has returned.
+        # For a decoupled model what serves it once it is initialized; for any other its responses after `execute` has returned.
         self._decoupled = None
         self._late = None
         self._coroutines = None
@@ -384,7 +384,7 @@ class Worker:
             self._find_given_up()
 
     def _answer_later(self, execution_id: int, replies: Sequence[Reply]) -> None:
-        """Its RESULT has been sent."""
+        """Notes that the RESULT has been sent."""
         if self._late is None:
             from .late_responses import LateResponses
 

@@ -125,7 +125,7 @@ export class MinuteSeries {
   }
 
   /**
-   * Keeps the finest points of a metric from the next whole minute on, for somebody who reads shorter periods than the metric's own. Ends at
+   * Keeps the finest points of a metric from the next whole minute on, for callers that read shorter periods than the metric's own. Ends at
    * that time unless it is called again. A metric that has no sample yet stays as it is.
    */
   refine(name: MetricName, untilMs: number): void {

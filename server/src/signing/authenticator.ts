@@ -58,7 +58,7 @@ export class Authenticator {
 
   /**
    * `bodySha256` is the hash of the buffered body for services that have it; S3 passes null, takes the header's word and checks
-   * the body against the returned payload while it streams. `service` is the name that the service which answers is signed for by.
+   * the body against the returned payload while it streams. `service` is the name of the called service in credential scopes.
    */
   verify(request: SignedRequest, bodySha256: string | null, service: string): Authentication {
     const proven = this.#proven(request, bodySha256);
@@ -192,7 +192,7 @@ export class Authenticator {
 
 const provenByV2 = (credential: Credential): Proven => ({ credential, service: "s3", payload: { at: "unsigned" } });
 
-/** Without this, a signature that one service's client made is good for another service, whose requests mean something else. */
+/** Rejects a signature for another service. Without this, a signature for one service is valid for another, whose requests mean something else. */
 function checkService({ service }: Proven, expected: string): void {
   if (service === expected) return;
   throw new SignatureFailure("wrong-service", `Credential should be scoped to correct service: '${expected}'.`);
@@ -202,8 +202,8 @@ function checkService({ service }: Proven, expected: string): void {
 const payloadHashHeader = "x-amz-content-sha256";
 
 /**
- * Rejects headers that say what is to be done and are not signed. Without this, whoever is given a presigned PUT makes a copy of any
- * object of it with `x-amz-copy-source`.
+ * Rejects headers that change the request and are not signed. Without this, the holder of a presigned PUT can copy any object to its key
+ * with `x-amz-copy-source`.
  */
 function checkHeaders({ headers }: SignedRequest, signedHeaders: readonly string[]): void {
   const signed = new Set(signedHeaders.map((name) => name.toLowerCase()));

@@ -11,7 +11,7 @@ import {
 const tokenPrefix = "sagemaker-api-key-";
 /** Said behind the signature, which does not cover it. */
 const version = "&Version=1";
-/** The name that tokens are signed for by. */
+/** The service in the credential scope of tokens. */
 export const bearerService = "sagemaker";
 const presignedHost = "sagemaker.amazonaws.com";
 const secondsMax = 12 * 3600;

@@ -30,7 +30,7 @@ export type SignatureFailureReason =
 /** Protocols own the table from reason to their code and status. */
 export class SignatureFailure extends Error {
   readonly reason: SignatureFailureReason;
-  /** Names of the headers that the signature leaves out; empty for other reasons. */
+  /** Names of the headers that are not signed; empty for other failures. */
   readonly unsignedHeaders: readonly string[];
 
   constructor(reason: SignatureFailureReason, message: string, unsignedHeaders: readonly string[] = []) {

@@ -3,19 +3,19 @@ import type { JsonScanner } from "./json-scanner.ts";
 
 export interface FloatsTarget {
   readonly view: DataView;
-  /** Where the first one goes. */
+  /** The offset of the first number. */
   readonly offset: number;
   readonly countMax: number;
 }
 
-/** Of a quotient of an integer of 18 digits at most and a power of ten that a double holds: closer than this part of it. */
+/** The relative error bound of an integer of up to 18 digits divided by a power of ten that a double represents exactly. */
 const error = 2 ** -49;
 
 /**
  * Reads FP32 numbers of an array as `JsonScanner.number` does, each with the comma behind it and the blank behind that, until one begins at
- * `untilAt` or later, and returns how many they are. Stops before whatever takes a closer look: the array's last element, white space
- * elsewhere, more than 18 digits, exponents, the few decimals next to the middle between two floats, what is no number.
- * Half the time of a call for each number and for what is around it (bench/rows/large-messages.ts).
+ * `untilAt` or later, and returns their count. Stops before any element that needs the full scanner: the array's last element, white space
+ * elsewhere, more than 18 digits, exponents, decimals next to the middle between two floats, and elements that are not numbers.
+ * Takes half the time of a call of the scanner for each number (bench/rows/large-messages.ts).
  */
 export function readPlainFloats(
   scanner: JsonScanner,

@@ -25,7 +25,7 @@ interface WalkedValue {
 /** What the number at hand is: an integer exact in a double, a longer integer, or one with fraction, exponent or a literal. */
 export type NumberKind = "safeInteger" | "longInteger" | "double";
 
-/** A shorter number without an exponent is one that a double holds. */
+/** A shorter number without an exponent does not overflow a double. */
 const plainBytesMax = 300;
 
 /** The `data` of an input may nest 99 deep and lies three levels down. */
@@ -158,8 +158,8 @@ export class JsonScanner {
   }
 
   /**
-   * Steps over numbers of an array, each with the comma behind it and the blank behind that, until one begins at `untilAt` or later, and returns how
-   * many they are. Stops before whatever takes a closer look: white space elsewhere, long numbers and exponents, what is no number.
+   * Skips numbers of an array, each with the comma and the blank after it, until one begins at `untilAt` or later, and returns their
+   * count. Stops before any element that needs a full scan: white space elsewhere, long numbers, exponents, elements that are not numbers.
    */
   skipPlainNumbers(untilAt: number): number {
     const { bytes } = this;

@@ -214,7 +214,7 @@ export class JsonSink {
   }
 }
 
-/** Not in Node's pool, whose buffer others lie in. */
+/** Copies to a buffer of its own: Node's pool would share one with other data. */
 function ownCopy(bytes: Uint8Array): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length);
   copy.set(bytes);

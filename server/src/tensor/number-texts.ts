@@ -1,6 +1,6 @@
 /** More than the longest text of a float32 that is printed as a double, and a multiple of what is copied at a time. */
 const textBytes = 24;
-/** Of the 256 values of a byte over 255 none shares a slot with another. */
+/** The 256 values n / 255 of a byte n have a slot each. */
 const slotCountLog2 = 13;
 const slotCount = 2 ** slotCountLog2;
 

@@ -7,13 +7,13 @@ import {
 } from "../../metrics/index.ts";
 
 export interface EndpointCountersOptions {
-  /** Whether there is an endpoint of that name. What was counted for others is dropped when it would be printed. */
+  /** Returns whether an endpoint has that name. Counts of other names are dropped at the next scrape. */
   readonly exists: (endpointName: string) => boolean;
-  /** Sets of labels that are kept; samples of more are counted as left out. */
+  /** The most sets of labels; samples of further ones are only counted as left out. */
   readonly rowsMax: number;
 }
 
-/** A way to count the samples of one of the platform's metrics. */
+/** Counts the samples of one of the platform's metrics. */
 interface Instrument {
   readonly record: (labels: Labels, value: number) => void;
   readonly remove: (labels: Labels) => void;
@@ -32,21 +32,21 @@ const labelNames: ReadonlyMap<string, string> = new Map([
 ]);
 
 const counters: Readonly<Record<string, readonly [name: string, help: string]>> = {
-  Invocations: ["invocations_total", "Requests that an endpoint has answered"],
-  Invocation4XXErrors: ["4xx_errors_total", "Requests that were answered with 400 to 499"],
-  Invocation5XXErrors: ["5xx_errors_total", "Requests that were answered with 500 or more"],
-  InvocationModelErrors: ["model_errors_total", "Requests that the model did not answer with 2xx"],
-  MidStreamErrors: ["stream_errors_total", "Streams that ended before their end"],
+  Invocations: ["invocations_total", "Requests that an endpoint has responded to"],
+  Invocation4XXErrors: ["4xx_errors_total", "Requests with a response status of 400 to 499"],
+  Invocation5XXErrors: ["5xx_errors_total", "Requests with a response status of 500 or more"],
+  InvocationModelErrors: ["model_errors_total", "Requests whose response from the model had no 2xx status"],
+  MidStreamErrors: ["stream_errors_total", "Response streams that broke off"],
   InvocationsProcessed: ["async_processed_total", "Asynchronous requests that ended"],
   InvocationFailures: ["async_failures_total", "Asynchronous requests that failed"],
   ExpiredRequests: ["async_expired_total", "Asynchronous requests that waited for longer than their limit"],
 };
 
-/** Of metrics in microseconds. */
+/** Histograms of the metrics in microseconds. */
 const histograms: Readonly<Record<string, readonly [name: string, help: string]>> = {
-  ModelLatency: ["model_latency_seconds", "Time that containers took to answer"],
-  OverheadLatency: ["overhead_latency_seconds", "Time of a request beside that of its containers"],
-  FirstChunkLatency: ["first_chunk_latency_seconds", "Time to the first part of a stream"],
+  ModelLatency: ["model_latency_seconds", "Response time of containers"],
+  OverheadLatency: ["overhead_latency_seconds", "Time of a request without the response time of its containers"],
+  FirstChunkLatency: ["first_chunk_latency_seconds", "Time to the first chunk of a response stream"],
 };
 
 const boundsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600];
@@ -80,7 +80,10 @@ export class EndpointCounters {
         remove: (labels) => family.remove(labels),
       });
     }
-    const leftOut = registry.gauge("galatea_endpoint_samples_left_out", "Samples of endpoints that are too many.");
+    const leftOut = registry.gauge(
+      "galatea_endpoint_samples_left_out",
+      "Samples of endpoints that were not counted because there are too many sets of labels.",
+    );
     leftOut.readFrom({}, () => this.#leftOutCount);
   }
 
@@ -105,7 +108,7 @@ export class EndpointCounters {
     return this.#registry.print();
   }
 
-  /** False where all rows are taken. */
+  /** Returns false where the most rows are in use. */
   #has(id: string, labelled: LabelledEndpoint): boolean {
     if (this.#rows.has(id)) return true;
     if (this.#rows.size >= this.#options.rowsMax) return false;
@@ -122,7 +125,7 @@ export class EndpointCounters {
   }
 }
 
-/** Null for series of other dimensions, whose samples are recorded under these, too. */
+/** Returns null for series with other dimensions: their samples are also recorded with these. */
 function labelledEndpoint({ dimensions }: SeriesKey): LabelledEndpoint | null {
   const labels: Record<string, string> = {};
   let endpointName: string | null = null;

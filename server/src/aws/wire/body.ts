@@ -58,7 +58,7 @@ export async function decodeBody(
 
 /**
  * The request itself where nothing is verified; else, once its signature is, the same request with its body already read. Who has no
- * key has no body held for it. `service`: the name that the answering service is signed for by.
+ * key has no body held for it. `service`: the name of the called service in credential scopes.
  */
 export async function verifiedRequest(
   { request, response, context, authenticator }: RawExchange,

@@ -302,7 +302,7 @@ export class RunningEndpoint implements AsyncDisposable {
   }
 }
 
-/** How long containers of a shadow variant have for their end: nobody waits for what they still execute. */
+/** The stop time-out of a shadow variant's containers, in milliseconds: no caller waits for their executions. */
 const shadowStopGraceMs = 3000;
 
 function withoutCallers(parts: FleetParts): FleetParts {

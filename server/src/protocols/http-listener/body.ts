@@ -126,7 +126,7 @@ export function discardChunk(chunk: Buffer): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
-/** Gives the memory of pieces back as `discardChunk` does. Each has a buffer that nothing else lies in, and fills it or not. */
+/** Frees the memory of chunks as `discardChunk` does. Each has a buffer of its own, which it need not fill. */
 export function discardPieces(pieces: readonly Buffer[]): void {
   for (const { buffer } of pieces) if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }

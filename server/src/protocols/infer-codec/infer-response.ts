@@ -62,7 +62,7 @@ export function printParameter(sink: JsonSink, value: ParameterValue): void {
   else sink.ascii(String(value));
 }
 
-/** Sinks for long texts that wait to be used again: each takes 0.3 MB. */
+/** Unused sinks for long texts, kept to be used again: each takes 0.3 MB. */
 const idleSinksMax = 4;
 
 /** One sink serves all responses that a thread encodes at once. Throws for outputs that JSON cannot hold. */

@@ -10,14 +10,14 @@ import { stepsInTurns, QueryEvaluation } from "./query-evaluation.ts";
 
 const id = "watched";
 const minuteSeconds = 60;
-/** How long a metric is kept in short periods after an alarm has looked at it: alarms look every ten seconds. */
+/** How long a metric is recorded in short periods after an alarm has evaluated it: alarms are evaluated every ten seconds. */
 const refinedMs = 600_000;
 /** Of the platform's own metrics. Those of clients have the resolution that PutMetricData gave them. */
 const ownNamespace = /^(AWS\/SageMaker|\/aws\/sagemaker\/.*|Galatea\/.*)$/;
 
 /**
- * What alarms look at, computed as GetMetricData does, between other work. Rejects with AwsError for what cannot be computed. A metric of the
- * platform's that an alarm looks at with a period of less than a minute is recorded in such periods while the alarm looks at it.
+ * Computes the values that alarms evaluate, as GetMetricData does, yielding to the event loop. Rejects with AwsError for an expression that cannot be computed.
+ * The platform records its own metric in periods of less than a minute while an alarm with such a period evaluates it.
  */
 export function alarmValues({ series, clock }: { readonly series: MinuteSeries; readonly clock: Clock }): ReadValues {
   return async (watched, range) => {

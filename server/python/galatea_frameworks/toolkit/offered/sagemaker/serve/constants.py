@@ -1,4 +1,4 @@
-"""The frameworks that a pickled native model is one of."""
+"""The frameworks of pickled native models."""
 
 import enum
 

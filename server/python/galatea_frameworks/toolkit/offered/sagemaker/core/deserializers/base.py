@@ -1,4 +1,4 @@
-"""Bodies as what a model is given. The SDK pickles objects of these classes with their attributes, so both have its names."""
+"""Deserializers of request bodies. The SDK pickles objects of these classes with their attributes, so both have its names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class BaseDeserializer(abc.ABC):
-    """A deserializer of a script's own extends it."""
+    """The base class of deserializers, also of a script's own."""
 
     @abc.abstractmethod
     def deserialize(self, stream: IO[bytes], content_type: str) -> Any:
@@ -42,7 +42,7 @@ class BaseDeserializer(abc.ABC):
 
 
 class SimpleBaseDeserializer(BaseDeserializer):
-    """A deserializer with content types that are given."""
+    """A deserializer whose content types are arguments."""
 
     _accept = "*/*"
 

@@ -1,4 +1,4 @@
-"""Predictions as bodies. The SDK pickles objects of these classes with their attributes, so both have its names."""
+"""Serializers of predictions. The SDK pickles objects of these classes with their attributes, so both have its names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class BaseSerializer(abc.ABC):
-    """A serializer of a script's own extends it."""
+    """The base class of serializers, also of a script's own."""
 
     @abc.abstractmethod
     def serialize(self, data: Any) -> Any:
@@ -43,7 +43,7 @@ class BaseSerializer(abc.ABC):
 
 
 class SimpleBaseSerializer(BaseSerializer):
-    """A serializer with a content type that is given."""
+    """A serializer whose content type is an argument."""
 
     _content_type = "application/json"
 

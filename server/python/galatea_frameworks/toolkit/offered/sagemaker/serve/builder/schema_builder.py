@@ -1,4 +1,4 @@
-"""How a model's bodies are read and written, as the SDK found out from samples and pickled it. Nothing is found out here."""
+"""The serializers and deserializers of a model's bodies, which the SDK chose from samples and pickled. They are only loaded here."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class DeserializerWrapper(BaseDeserializer):
 
 
 class SchemaBuilder:
-    """The serializers and deserializers, and the samples that they were found out from."""
+    """The serializers and deserializers, and the samples that they were chosen from."""
 
     def __init__(self, *arguments: object, **options: object) -> None:
         raise NotImplementedError("A SchemaBuilder is made by SageMaker's SDK, where the model is built.")

@@ -1,4 +1,4 @@
-"""Which framework a pickled model is of."""
+"""The framework of a pickled model."""
 
 from __future__ import annotations
 

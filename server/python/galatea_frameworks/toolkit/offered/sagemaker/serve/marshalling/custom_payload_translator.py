@@ -1,4 +1,4 @@
-"""What a user's own reading and writing of bodies extends."""
+"""The base class of a user's own functions that read and write bodies."""
 
 from __future__ import annotations
 

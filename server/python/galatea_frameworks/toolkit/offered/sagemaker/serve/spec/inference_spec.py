@@ -1,4 +1,4 @@
-"""What a user's inference_spec extends."""
+"""The base class of a user's inference_spec."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class InferenceSpec(abc.ABC):
         """Returns the model's prediction."""
 
     def preprocess(self, input_data: Any) -> Any:
-        """Returns what invoke is given; None leaves it as it is."""
+        """Returns the input of invoke; None leaves the input unchanged."""
         return None
 
     def postprocess(self, predictions: Any) -> Any:
-        """Returns what is answered; None leaves it as it is."""
+        """Returns the response; None leaves the prediction unchanged."""
         return None
 
     def prepare(self, *arguments: Any, **options: Any) -> Any:

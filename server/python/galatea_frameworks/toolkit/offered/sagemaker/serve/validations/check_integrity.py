@@ -1,4 +1,4 @@
-"""Whether a pickle is the one that was uploaded."""
+"""Checks that a pickle is the one that was uploaded."""
 
 from __future__ import annotations
 

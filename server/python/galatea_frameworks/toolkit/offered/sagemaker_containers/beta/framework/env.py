@@ -1,4 +1,4 @@
-"""Where the container's files lie, and what its variables say."""
+"""The directories of the container's files, and the values of its variables."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ read_resource_config = refused("env.read_resource_config")
 
 
 def channel_path(channel: str) -> str:
-    """Returns where a training job has a channel's data."""
+    """Returns the directory in which a training job has a channel's data."""
     return os.path.join(input_dir, "data", channel)
 
 
