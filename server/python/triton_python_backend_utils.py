@@ -72,7 +72,7 @@ _NUMPY_TO_TRITON = (
 
 
 _LogLevel = enumeration("Logger.LogLevel", ("INFO", "WARNING", "ERROR", "VERBOSE"))
-# From the caller of a function of Logger: what it calls, what checks its arguments, and itself.
+# Frames between the caller of a Logger function and this one: the function, the check of its arguments, and this one.
 _LOG_DEPTH = 3
 _LOGS = "(message: str) -> None"
 
@@ -141,23 +141,23 @@ class ModelConfig:
         return self._model_config
 
     def set_max_batch_size(self, max_batch_size: int) -> None:
-        """Sets it where the configuration says 0; a larger configured value is an error, a smaller one stays."""
+        """Sets max_batch_size where the configuration says 0. A larger configured value is an error, a smaller one is kept."""
         _model_config.set_max_batch_size(self._model_config, max_batch_size)
 
     def set_dynamic_batching(self) -> None:
-        """Turns dynamic batching on; an error where another scheduler is configured."""
+        """Turns dynamic batching on. Another configured scheduler is an error."""
         _model_config.set_dynamic_batching(self._model_config)
 
     def set_model_transaction_policy(self, transaction_policy_dict: dict[str, bool]) -> None:
-        """Sets `decoupled`; an error where the configuration says otherwise."""
+        """Sets `decoupled`. A different configured value is an error."""
         _model_config.set_model_transaction_policy(self._model_config, transaction_policy_dict)
 
     def add_input(self, input: dict[str, Any]) -> None:
-        """Adds an input, or fills what the configured one of that name leaves open."""
+        """Adds an input, or fills the fields that the configured one of that name leaves open."""
         _model_config.add_tensor(self._model_config, "input", input)
 
     def add_output(self, output: dict[str, Any]) -> None:
-        """Adds an output, or fills what the configured one of that name leaves open."""
+        """Adds an output, or fills the fields that the configured one of that name leaves open."""
         _model_config.add_tensor(self._model_config, "output", output)
 
 

@@ -29,9 +29,9 @@ class AwaitedCalls:
     def begin(
         self, loop: asyncio.AbstractEventLoop, request: InferenceRequest, execution_id: int | None, is_stream: bool
     ) -> asyncio.Task[InferenceResponse | ResponseIterator]:
-        """Begins a call, whether or not somebody awaits the task."""
+        """Starts a call, whether or not its task is awaited."""
         task = loop.create_task(self._exec(request, execution_id, is_stream))
-        # The loop itself keeps no task that waits.
+        # The event loop holds no reference to a waiting task.
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

@@ -33,7 +33,7 @@ def _number(value: object, most: int, least: int = 0) -> int:
 
 
 def _version(value: object) -> str:
-    """As the wire has it: '' for the highest ready one. A number that no version has is asked for as it is."""
+    """Returns the version for the wire: '' for the highest ready one. A number without a version is sent unchanged."""
     value = _number(value, 2**63 - 1, -(2**63))
     return "" if value == -1 else str(value)
 

@@ -12,7 +12,7 @@ _KEYS = {"input": ("name", "data_type", "dims", "optional"), "output": ("name", 
 
 
 def set_max_batch_size(config: dict[str, Any], max_batch_size: int) -> None:
-    """Sets it where the configuration says 0; a larger configured value is an error, a smaller one stays."""
+    """Sets max_batch_size where the configuration says 0. A larger configured value is an error, a smaller one is kept."""
     configured = int(config.get("max_batch_size", 0))
     if configured > max_batch_size:
         raise ValueError(
@@ -23,7 +23,7 @@ def set_max_batch_size(config: dict[str, Any], max_batch_size: int) -> None:
 
 
 def set_dynamic_batching(config: dict[str, Any]) -> None:
-    """Turns dynamic batching on; an error where another scheduler is configured."""
+    """Turns dynamic batching on. Another configured scheduler is an error."""
     for key in ("sequence_batching", "ensemble_scheduling"):
         if key in config:
             raise ValueError(
@@ -34,7 +34,7 @@ def set_dynamic_batching(config: dict[str, Any]) -> None:
 
 
 def set_model_transaction_policy(config: dict[str, Any], policy: dict[str, bool]) -> None:
-    """Sets `decoupled`; an error where the configuration says otherwise."""
+    """Sets `decoupled`. A different configured value is an error."""
     # What is no dictionary fails with Triton's words, which has `keys` in them.
     if any(key != "decoupled" for key in policy.keys()):  # noqa: SIM118
         raise ValueError(
@@ -53,7 +53,7 @@ def set_model_transaction_policy(config: dict[str, Any], policy: dict[str, bool]
 
 
 def add_tensor(config: dict[str, Any], kind: str, tensor: dict[str, Any]) -> None:
-    """Adds an input or output, or fills what the configured one of that name leaves open."""
+    """Adds an input or output, or fills the fields that the configured one of that name leaves open."""
     keys = _KEYS[kind]
     for key in tensor:
         if key not in keys:

@@ -82,7 +82,7 @@ class TritonError:
         return self._code
 
 
-# By the name that its repr has, which is how it is found when one is unpickled.
+# Unpickling finds the class by the name in its repr.
 setattr(TritonError, "__ErrorCode", _ErrorCode)
 
 
@@ -305,7 +305,7 @@ class InferenceRequest:
         return self._sender
 
     def set_release_flags(self, flags: int) -> None:
-        """Rescheduling is not built: raises TritonModelException for TRITONSERVER_REQUEST_RELEASE_RESCHEDULE."""
+        """Rescheduling is not implemented: raises TritonModelException for TRITONSERVER_REQUEST_RELEASE_RESCHEDULE."""
         if flags == _RELEASE_RESCHEDULE:
             raise TritonModelException("pb_utils.InferenceRequest.set_release_flags() is not supported yet")
 
@@ -318,7 +318,7 @@ class InferenceRequest:
 
     @checked("(self: c_python_backend_utils.InferenceRequest, decoupled: bool = False) -> object")
     def async_exec(self, decoupled: bool = False) -> asyncio.Task[InferenceResponse | ResponseIterator]:
-        """The same to be awaited; the call begins at once."""
+        """Starts the call at once and returns a future of its response."""
         from .made_request import execute_awaited
 
         return execute_awaited(self, decoupled)
@@ -332,7 +332,7 @@ _RESPONSE = (
 
 
 def _outputs_of(given: object) -> list[Tensor] | None:
-    """A list of the tensors; None for anything else."""
+    """Returns a list of the tensors; None for any other value."""
     try:
         outputs = list(given)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Errors of wrong arguments with the text of Triton's module, which is compiled, and enumerations that look like those of it."""
+"""Errors for wrong arguments, with the text of Triton's compiled module, and enumerations like those of that module."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-# The module that Triton's classes say they are of.
+# The `__module__` of Triton's classes.
 MODULE = "c_python_backend_utils"
 
 
@@ -19,7 +19,7 @@ class Mismatch(Exception):
 
 
 def refused(name: str, signature: str, arguments: Sequence[Any], options: dict[str, Any]) -> TypeError:
-    """The error for a call of `name` with these arguments; `signature` is what it takes."""
+    """Returns the error for a call of `name` with these arguments; `signature` is the one that it accepts."""
     parts = []
     if arguments:
         parts.append(", ".join(map(repr, arguments)))
@@ -32,7 +32,7 @@ def refused(name: str, signature: str, arguments: Sequence[Any], options: dict[s
 
 
 def checked(signature: str, name: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A function that raises that error for arguments that it has no parameters for, and in place of Mismatch."""
+    """Returns a function that raises this error for arguments without parameters, and in place of Mismatch."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         bind = inspect.signature(function).bind
@@ -57,7 +57,7 @@ def checked(signature: str, name: str = "") -> Callable[[Callable[..., Any]], Ca
 
 
 def text_of(value: object) -> str:
-    """A name or message that the model gave: str, or bytes of UTF-8. Raises Mismatch."""
+    """Returns a name or message of the model as str; bytes are read as UTF-8. Raises Mismatch for other types."""
     if isinstance(value, bytes):
         return value.decode("utf-8")
     if not isinstance(value, str):
@@ -71,7 +71,7 @@ class Enumeration:
     __slots__ = ("name", "value")
 
     def __new__(cls, value: int) -> Enumeration:
-        """The member of that number. Raises ValueError where there is none."""
+        """Returns the member of that number. Raises ValueError where there is none."""
         for member in cls.__members__.values():
             if member.value == value:
                 return member

@@ -42,7 +42,7 @@ function checkTensor(tensor: InputMessage | OutputMessage, what: string, message
   const rule = "must be integer >= 1, or -1 to indicate a variable-size dimension";
   const large = tensor.dims.find((dim) => dim > dimensionMax);
   if (large !== undefined)
-    refuse(`${named} dimension ${large} is larger than this server serves (${dimensionMax}) for ${model}`);
+    refuse(`${named} dimension ${large} is over this server's limit of ${dimensionMax} for ${model}`);
   if (tensor.dims.some(isNoDimension)) refuse(`${named} dimension ${rule} for ${model}`);
   const reshape = tensor.reshape?.shape;
   if (reshape === undefined) return;

@@ -22,7 +22,7 @@ export function placedInstances(
 ): readonly PlacedInstance[] {
   return instanceGroups.flatMap((group) => {
     const onGpus = group.kind === "KIND_GPU" && gpuCount > 0;
-    // A machine without GPUs runs what is meant for one that there may be, and not what is meant for none.
+    // A machine without GPUs runs instances for a GPU that other machines may have, and rejects ids that no machine has.
     const absent =
       group.kind === "KIND_GPU" ? group.gpus.find((gpu) => gpu < 0 || (onGpus && gpu >= gpuCount)) : undefined;
     if (absent !== undefined) {

@@ -166,6 +166,6 @@ test("a container that is killed is said to have run out of memory only where th
   assert.equal(await failureOf(killsItself, 60_000), "the container was ended by SIGKILL");
   assert.equal(
     await failureOf(killsItself, 60_000, true),
-    "the container was ended by SIGKILL, as the kernel ends what takes more memory than there is",
+    "the container was ended by SIGKILL: the kernel killed it for lack of memory",
   );
 });

@@ -305,6 +305,6 @@ interface Started {
 
 function endText({ exitCode, signal, isOutOfMemory }: ContainerEnd): string {
   if (signal === null) return `exited with code ${exitCode}`;
-  const why = signal === "SIGKILL" && isOutOfMemory ? ", as the kernel ends what takes more memory than there is" : "";
+  const why = signal === "SIGKILL" && isOutOfMemory ? ": the kernel killed it for lack of memory" : "";
   return `was ended by ${signal}${why}`;
 }

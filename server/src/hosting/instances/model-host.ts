@@ -68,7 +68,7 @@ export interface GpuUse {
 export interface ContainerEnd {
   readonly exitCode: number | null;
   readonly signal: string | null;
-  /** Whether its machine's kernel ended a process for want of memory shortly before. */
+  /** Whether the machine's kernel killed a process for lack of memory shortly before. */
   readonly isOutOfMemory: boolean;
   /** The last lines it printed, oldest first. */
   readonly lastLines: readonly string[];

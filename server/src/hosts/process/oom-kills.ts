@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** How many processes the kernel of this machine has ended for want of memory since it started; null where it does not say. */
+/** Returns how many processes the kernel has killed for lack of memory since it started; null where it does not count them. */
 export function readOomKillCount(): number | null {
   let text: string;
   try {

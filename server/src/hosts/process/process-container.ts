@@ -27,7 +27,7 @@ export class ProcessContainer implements HostedContainer {
   readonly #directory: string;
   readonly #machine: MachineGpus;
   readonly #oomKillCount: () => number | null;
-  /** As the kernel said when the container was last looked at. */
+  /** The kernel's count when the container was last checked. */
   #lastOomKillCount: number | null;
   #isEnded = false;
 

@@ -171,7 +171,7 @@ function readShape(scanner: JsonScanner, at: number): number[] {
   return shape;
 }
 
-/** A shape with dimensions of any size, as it came. */
+/** Returns the text of a shape in a request, with dimensions of any size. */
 function shapeText(scanner: JsonScanner, at: number): string {
   const dimensions: bigint[] = [];
   scanner.at = at;

@@ -16,7 +16,7 @@ export interface MessageInput {
   name: string;
   datatype: string;
   shape: number[];
-  /** Dimensions beyond 2^53, by their place: as they came, for the text that refuses them. */
+  /** Dimensions over 2^53 by their index, exact, for the error that rejects them. */
   largeDimensions?: Map<number, bigint>;
   parameters: Map<string, WireParameter>;
   /** `contents`, in as many pieces as it was sent in; none: its elements are in `raw_input_contents`. */
