@@ -7,8 +7,10 @@ import { after, before, test } from "node:test";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { CreateEndpointCommand, CreateEndpointConfigCommand, CreateModelCommand } from "@aws-sdk/client-sagemaker";
 import { doing } from "./asking.ts";
+import { told, writeCallingModel } from "./calling-model.ts";
 import { faultyConfig } from "./faulty-model.ts";
 import { bucket, endpointIs, image, invoke, Platform } from "./platform.ts";
+import { openServing } from "./serving.ts";
 import { tarball } from "./tarball.ts";
 import { pidIn } from "./until.ts";
 
@@ -82,4 +84,18 @@ test("workers that the variant's memory has no room for are not started; their r
     assert.match(await answer, /"OUT"/);
   }
   assert.ok(pids.size <= 3, `${pids.size} workers of 300 MiB each in 1 GiB`);
+});
+
+test("a model that calls itself is executed by an instance that is started for the call, however long that takes", async () => {
+  await using serving = await openServing({
+    flags: ["--model-control-mode=explicit", "--load-model=self", "--python-instances-on-demand=2"],
+    write: ({ repository }) => writeCallingModel(repository, "self"),
+  });
+  const port = serving.server.httpPort;
+  // Longer than calls that wait for each other are left alone.
+  const inner = "time.sleep(2.5); out = os.getpid()";
+  assert.match(await told(port, "self", `out = call("self", ${JSON.stringify(inner)})`), /^\[\[b'\d+'\]\]$/);
+  // Where all instances wait for each other the youngest call fails all the same.
+  const deep = `out = call("self", ${JSON.stringify(`out = call("self", "out = 1")`)})`;
+  assert.match(await told(port, "self", deep), /waits for 'self', all of whose instances wait/);
 });

@@ -7,6 +7,7 @@ export interface NestedCall {
   /** What was loaded of the model that is called; compared with the `owner` of executions. */
   readonly target: object;
   readonly targetName: string;
+  /** Those that execute, or are about to: dormant ones are not among them. */
   readonly instanceCount: number;
   /** Whether it waits for an instance, as far as its model's scheduler knows. */
   readonly isQueued: boolean;
@@ -71,8 +72,10 @@ export class CallGraph {
       caller: call.caller,
       target: call.target,
       targetName: call.targetName,
-      instanceCount: call.instanceCount,
       isStreamed: call.isStreamed,
+      get instanceCount() {
+        return call.instanceCount;
+      },
       get isQueued() {
         return call.isQueued;
       },

@@ -179,17 +179,21 @@ export class ServingVersion implements AsyncDisposable {
     const { caller } = request;
     return caller === null || this.model === null
       ? this.#run(request, record)
-      : this.#runCalled(request, record, { caller, instanceCount: this.model.instances.length });
+      : this.#runCalled(request, record, { caller, model: this.model });
   }
 
   /** A request of another model may wait for what waits for it: then it ends with the graph's word. */
   async #runCalled(
     request: InferenceRequest,
     record: RequestRecord,
-    call: { readonly caller: RequestCaller; readonly instanceCount: number },
+    { caller, model }: { readonly caller: RequestCaller; readonly model: LoadedModel },
   ): Promise<Settlement> {
     using open = this.#calls.begin({
-      ...call,
+      caller,
+      get instanceCount() {
+        const awake = model.spares?.filter(({ supervision }) => supervision?.state !== "dormant") ?? [];
+        return model.instances.length + awake.length;
+      },
       target: this.#owner,
       targetName: this.facts.name,
       isStreamed: request.answers !== undefined,
