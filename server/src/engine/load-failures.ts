@@ -49,7 +49,7 @@ export function requiredVersionAbsent(ensemble: string, step: string, version: n
 }
 
 /** Returns the error for a model of which no directory is selected by its version policy: Triton's words, then the directories that are ignored. */
-export function noVersionWanted({ servedName: name, misnamedVersions }: CatalogModel): InferenceError {
+export function noVersionSelected({ servedName: name, misnamedVersions }: CatalogModel): InferenceError {
   const why = `at least one version must be available under the version policy of model '${name}'`;
   return new LoadFailure(name, [why, ...misnamedVersions.map(ignoredVersion)].join("\n"));
 }

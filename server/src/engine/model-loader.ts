@@ -8,7 +8,7 @@ import type { Catalog, CatalogModel } from "./catalog.ts";
 import type { LoadOverride } from "./engine.ts";
 import { circleOf } from "./ensemble-graph.ts";
 import { readLabels } from "./labels.ts";
-import { CircularDependency, LoadFailure, notPolled, noVersionWanted, stepFailure } from "./load-failures.ts";
+import { CircularDependency, LoadFailure, notPolled, noVersionSelected, stepFailure } from "./load-failures.ts";
 import type { EnsembleRecipe, ModelEntry } from "./model-entry.ts";
 import { VersionExchange, type VersionExchangeParts } from "./version-exchange.ts";
 
@@ -102,7 +102,7 @@ export class ModelLoader {
       this.#parts.log.warning(`model '${entry.name}': ${ignoredVersion(name)}`);
     if (found.versions.length > 0) return found;
     if (isUnknownYet(entry)) entry.move(-1, { at: "absent" });
-    const refused = noVersionWanted(found);
+    const refused = noVersionSelected(found);
     this.#parts.log.error(refused.message.trimEnd());
     throw refused;
   }

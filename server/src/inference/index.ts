@@ -2,7 +2,7 @@
 export { SentAnswers, type AnswerSink } from "./answers.ts";
 export type { CallingExecution, RequestCaller } from "./calling-execution.ts";
 export {
-  ExecutionNotBegun,
+  ExecutionNotStarted,
   type Execution,
   type Instance,
   type InstanceState,

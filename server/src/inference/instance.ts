@@ -15,10 +15,10 @@ export interface Execution {
 }
 
 /** The error of a batch that was not started, because its worker ended first. It is safe to execute it by another instance, or later. */
-export class ExecutionNotBegun extends InferenceError {
+export class ExecutionNotStarted extends InferenceError {
   constructor(why: string) {
     super("INTERNAL", why);
-    this.name = "ExecutionNotBegun";
+    this.name = "ExecutionNotStarted";
   }
 }
 
@@ -42,7 +42,7 @@ export interface InstanceSupervision {
  *
  * `execute` borrows the requests' input tensors until it resolves (an instance whose worker still reads a block after that
  * retains the block itself). It never rejects for a reason of the requests or of a crash: those are outcomes. It rejects
- * with ExecutionNotBegun where its worker ended before it began the batch, and else only for bugs. A batch's requests agree in every shape beyond the batch axis unless the model allows ragged batches;
+ * with ExecutionNotStarted where its worker ended before it began the batch, and else only for bugs. A batch's requests agree in every shape beyond the batch axis unless the model allows ragged batches;
  * the sum of their batch sizes is at most the model's max_batch_size.
  */
 export interface Instance {

@@ -1,6 +1,6 @@
 import { InferenceError, type Clock } from "../base/index.ts";
 import {
-  ExecutionNotBegun,
+  ExecutionNotStarted,
   releaseResponse,
   SentAnswers,
   type Execution,
@@ -163,7 +163,7 @@ export class InstancePool {
     }
     slot.batches.splice(slot.batches.indexOf(batch), 1);
     this.#executingCount--;
-    if (outcome instanceof ExecutionNotBegun) {
+    if (outcome instanceof ExecutionNotStarted) {
       this.#handedBack.push(batch);
       this.#handOut();
       return this.#events.recovered();

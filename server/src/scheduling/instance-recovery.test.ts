@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { InferenceError } from "../base/index.ts";
-import { ExecutionNotBegun, type InstanceState } from "../inference/index.ts";
+import { ExecutionNotStarted, type InstanceState } from "../inference/index.ts";
 import { createDirectScheduler, createDynamicBatchScheduler } from "./index.ts";
 import {
   dynamicModel,
   HandClock,
   HandInstance,
-  HandSupervision,
+  ManualSupervision,
   responseOf,
   send,
   turn,
@@ -19,7 +19,7 @@ const options = () => ({ clock: new HandClock(), queueLengthMax: 1000 });
 
 /** An instance with a worker that a test ends and starts. */
 class Worker {
-  readonly supervision = new HandSupervision();
+  readonly supervision = new ManualSupervision();
   readonly instance: HandInstance;
 
   constructor(name: string, executionsMax = 1) {
@@ -32,7 +32,7 @@ class Worker {
     const ended = this.supervision.becomes("restarting");
     const waitingCount = this.instance.openCount - 1;
     await this.instance.end(() => new InferenceError("INTERNAL", "it died"));
-    for (let count = 0; count < waitingCount; count++) await this.instance.crash(new ExecutionNotBegun("restarted"));
+    for (let count = 0; count < waitingCount; count++) await this.instance.crash(new ExecutionNotStarted("restarted"));
     await ended;
   }
 }

@@ -93,7 +93,7 @@ export function responseOf(id: string, outputs: readonly Tensor[] = []): Inferen
 }
 
 /** A state that a test sets. */
-export class HandSupervision implements InstanceSupervision {
+export class ManualSupervision implements InstanceSupervision {
   #state: InstanceState = "up";
   #change = Promise.withResolvers<void>();
 
@@ -124,7 +124,7 @@ export class HandSupervision implements InstanceSupervision {
 export class HandInstance implements Instance {
   readonly name: string;
   readonly executionsMax: number;
-  supervision: HandSupervision | null = null;
+  supervision: ManualSupervision | null = null;
   readonly log: string[] = [];
   /** Ids of requests that were given up after they had been handed over. */
   readonly left: string[] = [];

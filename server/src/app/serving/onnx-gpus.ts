@@ -41,8 +41,8 @@ async function environmentOf(
 export async function findOnnxGpuLibrary(looked: Looked): Promise<Found> {
   const environment = await environmentOf(looked);
   if (environment === null) {
-    const { notSetUp } = await import("../../backends/python/index.ts");
-    const missing = notSetUp(looked.directories.frameworks, { name: frameworkName });
+    const { notSetUpText } = await import("../../backends/python/index.ts");
+    const missing = notSetUpText(looked.directories.frameworks, { name: frameworkName });
     throw new InferenceError("UNAVAILABLE", `ONNX Runtime for GPUs is ${missing}`);
   }
   const packages = await sitePackages(environment);

@@ -1,7 +1,7 @@
 /** For tests: frames that say what they are told to, true or not, and how a worker of a test sends them. */
 import assert from "node:assert/strict";
 import { InferenceError } from "../../base/index.ts";
-import { ExecutionNotBegun, releaseResponse, type Execution, SentAnswers } from "../../inference/index.ts";
+import { ExecutionNotStarted, releaseResponse, type Execution, SentAnswers } from "../../inference/index.ts";
 import type { HostileInstance } from "./hostile-worker.ts";
 import { inArena, request, tensor } from "./python-fixture.ts";
 import { encodeFrame, headerBytes, inlinePlace, kinds, tensorBytes } from "./wire.ts";
@@ -179,7 +179,7 @@ export function encodeCallAsk(id: number, ...sizes: bigint[]): Buffer {
 
 /** What was not begun has no outcome of its own; its tensors go back all the same. */
 function notBegun(error: unknown): Execution {
-  if (!(error instanceof ExecutionNotBegun)) throw error;
+  if (!(error instanceof ExecutionNotStarted)) throw error;
   return { outcomes: [], computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 };
 }
 

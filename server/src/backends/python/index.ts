@@ -18,5 +18,5 @@ export { frameworkRunners, runnersIn, type FindPythonRunner, type PythonRunner }
 export { addFramework, removeFramework, type AddOptions } from "./frameworks/add-framework.ts";
 export { addPackages, type AddedPackagesOptions } from "./frameworks/added-packages.ts";
 export { frameworkNamed, frameworks, type Framework } from "./frameworks/framework-rows.ts";
-export { linkFramework, madeFramework, notSetUp, placeOf } from "./frameworks/framework-store.ts";
+export { linkFramework, madeFramework, notSetUpText, placeOf } from "./frameworks/framework-store.ts";
 export type { ConfinementRow, FixedPath, TenantOptions } from "./confinement-plan.ts";

@@ -14,7 +14,7 @@ export interface PythonMeasures {
   readonly gpuBytesOf: (pids: readonly number[]) => Promise<DeviceBytes>;
 }
 
-export interface LoadedPythonModelParts {
+export interface LoadedPythonModelDependencies {
   readonly instances: readonly PythonInstance[];
   readonly spares: readonly PythonInstance[];
   readonly measures: PythonMeasures;
@@ -29,7 +29,7 @@ export class LoadedPythonModel implements LoadedModel {
   readonly #measures: PythonMeasures;
   readonly #environment: Disposable;
 
-  constructor({ instances, spares, measures, environment }: LoadedPythonModelParts) {
+  constructor({ instances, spares, measures, environment }: LoadedPythonModelDependencies) {
     this.instances = instances;
     this.spares = spares;
     this.#measures = measures;
@@ -60,7 +60,7 @@ export class LoadedPythonModel implements LoadedModel {
 }
 
 /** Reserves memory for one more worker, as much as the largest of the model's workers holds. Throws UNAVAILABLE where it is not free. */
-export async function roomForAnother(
+export async function reserveWorkerMemory(
   workers: Iterable<PythonWorker>,
   { reserveMore }: LoadContext,
 ): Promise<AsyncDisposable | null> {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createLogger, delay, InferenceError, systemClock, type Logger } from "../../base/index.ts";
 import {
-  ExecutionNotBegun,
+  ExecutionNotStarted,
   noParameters,
   type Execution,
   type InferenceRequest,
@@ -219,7 +219,7 @@ export async function executed(instance: Instance, batch: readonly InferenceRequ
     try {
       return await instance.execute(batch);
     } catch (error) {
-      if (!(error instanceof ExecutionNotBegun)) throw error;
+      if (!(error instanceof ExecutionNotStarted)) throw error;
     }
     while (instance.supervision?.state === "restarting") await instance.supervision.changed();
   }

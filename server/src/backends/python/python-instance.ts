@@ -7,7 +7,7 @@ import type {
   Outcome,
   Released,
 } from "../../inference/index.ts";
-import { ExecutionNotBegun, releaseResponse, SentAnswers } from "../../inference/index.ts";
+import { ExecutionNotStarted, releaseResponse, SentAnswers } from "../../inference/index.ts";
 import { LoanCollector, outcomeOf, ResultReading, type FrameFacts } from "./execution-codec.ts";
 import { frameLimits } from "./frame-limits.ts";
 import { planFrames, requestsBytesMax, spacesMax, type FramePlan, type FrameRoom } from "./frame-plan.ts";
@@ -63,7 +63,7 @@ interface Pending {
   /** Why the worker got no memory for its outputs, when it asked. */
   refusal: InferenceError | null;
   readonly resolve: (execution: Execution) => void;
-  readonly reject: (error: ExecutionNotBegun) => void;
+  readonly reject: (error: ExecutionNotStarted) => void;
 }
 
 /** A request that follows an answer within this time is one of a client that sends one after another. */
@@ -140,8 +140,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
     return failed(batch.length, new InferenceError("INTERNAL", worker));
   }
 
-  #notBegun(): ExecutionNotBegun {
-    return new ExecutionNotBegun(`Stub process '${this.name}' is being restarted.`);
+  #notBegun(): ExecutionNotStarted {
+    return new ExecutionNotStarted(`Stub process '${this.name}' is being restarted.`);
   }
 
   /** The worker executes no batch of which all were given up before it began; a model that executes one can ask `is_cancelled()`. */
@@ -173,7 +173,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
       try {
         return await this.#executeWhole(part);
       } catch (error) {
-        if (!(error instanceof ExecutionNotBegun)) throw error;
+        if (!(error instanceof ExecutionNotStarted)) throw error;
       }
       await this.#supervised.coming();
       if (part.every(({ signal }) => signal?.aborted))
@@ -412,8 +412,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   /**
-   * A worker executes in order: what waited behind the execution that it died of had not begun, and is handed back; so is what was sent to
-   * one that was dead.
+   * A worker executes in order: executions that waited behind the one during which it ended were not started and are returned, as are those that
+   * were sent to a dead worker.
    */
   #onEnd(worker: PythonWorker, reason: string): void {
     const [first, ...others] = this.#pending.values();

@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { InferenceError } from "../../base/index.ts";
 import { frameworkOfRunner, gpuFrameworkOfRunner } from "./frameworks/framework-rows.ts";
-import { madeFramework, notSetUp } from "./frameworks/framework-store.ts";
+import { madeFramework, notSetUpText } from "./frameworks/framework-store.ts";
 
 /** A program that runs all models of a backend, in place of a `model.py` of each model's own. */
 export interface PythonRunner {
@@ -83,7 +83,7 @@ export function frameworkRunners(directories: FrameworkPlaces): FindPythonRunner
     }
     throw new InferenceError(
       "UNAVAILABLE",
-      `unable to find backend library for backend '${backend}': its packages are ${notSetUp(directories.environments, framework)}`,
+      `unable to find backend library for backend '${backend}': its packages are ${notSetUpText(directories.environments, framework)}`,
     );
   };
 }

@@ -5,7 +5,7 @@ import { canRun, mayUseUv, runInstaller, type InstallerOptions } from "../instal
 import type { HeldDirectory, KeptDirectories } from "../kept-directories.ts";
 import { constraintLine, readPins } from "./framework-lock.ts";
 import type { Framework } from "./framework-rows.ts";
-import { madeFramework, notSetUp } from "./framework-store.ts";
+import { madeFramework, notSetUpText } from "./framework-store.ts";
 
 export interface AddedPackagesOptions {
   readonly framework: Framework;
@@ -32,7 +32,7 @@ export async function addPackages(options: AddedPackagesOptions): Promise<HeldDi
   if (place === null)
     throw new InferenceError(
       "UNAVAILABLE",
-      `${framework.name}, beside which packages are to be installed, is ${notSetUp(environments, framework)}`,
+      `${framework.name}, beside which packages are to be installed, is ${notSetUpText(environments, framework)}`,
     );
   const env = installerEnvironment(options.env);
   // Where packages come from may be a variable of the container: nobody gets what another's index gave.

@@ -36,7 +36,7 @@ export async function madeFramework(
 }
 
 /** Returns the part of an error that names the directories without the framework, and the command that sets it up. */
-export function notSetUp(directories: readonly string[], { name }: Pick<Framework, "name">): string {
+export function notSetUpText(directories: readonly string[], { name }: Pick<Framework, "name">): string {
   const looked = directories.map((directory) => `'${directory}'`).join(" or ");
   return `not set up in ${looked}. Do it once with: galatea model add ${name}`;
 }
