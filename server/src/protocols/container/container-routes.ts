@@ -18,6 +18,8 @@ export type ContainerLanguage =
   | { readonly kind: "payload"; readonly codec: PayloadCodec };
 
 export interface ContainerRoutesOptions {
+  /** Whether only the platform reaches it: it may say how long executions take before their worker is ended. */
+  readonly isPrivate: boolean;
   readonly engine: Engine;
   readonly clock: Clock;
   readonly limits: HttpLimits;
@@ -154,8 +156,9 @@ class ContainerRoutes {
 
   /** Nobody waits for an execution that takes longer than its call: its worker is ended then. */
   #limit(exchange: Exchange): void {
-    const stated = Number(exchange.request.headers[callLimitHeader]);
-    const isPayload = this.#options.language.kind === "payload";
+    const { isPrivate, language } = this.#options;
+    const stated = isPrivate ? Number(exchange.request.headers[callLimitHeader]) : 0;
+    const isPayload = language.kind === "payload";
     if (stated > 0) exchange.executionMsMax = stated;
     else exchange.executionMsMax = isPayload ? payloadMsMax : null;
   }

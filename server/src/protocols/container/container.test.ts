@@ -9,7 +9,7 @@ import { addUsualModels } from "../fake-models.ts";
 import { acrossSeam } from "../seam/across-seam.ts";
 import { defaultHttpLimits } from "../http-listener/index.ts";
 import { RawConnection, ask, post, type RawReply } from "../raw-client.ts";
-import { defaultContainerLimits, openContainer } from "./index.ts";
+import { defaultContainerLimits, openContainer, type ContainerOptions } from "./index.ts";
 import type { Listener } from "../listener.ts";
 import { eventually } from "../../base/eventually-fixture.ts";
 
@@ -25,29 +25,31 @@ let socketPath: string;
 let listener: Listener;
 const budget = new ByteBudget(2 ** 30);
 
+const options = (address: ContainerOptions["address"]): ContainerOptions => ({
+  engine: seam.engine,
+  clock: systemClock,
+  limits: defaultHttpLimits,
+  containerLimits: { ...defaultContainerLimits, modelsMax: 2 },
+  integerRange: "refuse",
+  pingMode: "live",
+  unconfined: () => ({ memory: "no group below /sys/fs/cgroup/ü" }),
+  defaultModelName: "add_sub",
+  language: { kind: "triton", inferenceType: "infer" },
+  mlRoot,
+  chooseModelDirectory: (directory) =>
+    Promise.resolve({ repositoryDirectory: directory, modelDirectoryName: "add_sub" }),
+  budget,
+  logger: silentLogger,
+  address,
+});
+
 before(async () => {
   mlRoot = await mkdtemp(join(tmpdir(), "container-"));
   socketPath = join(mlRoot, "container.sock");
   for (const hash of ["h1", "h2"]) await mkdir(join(mlRoot, "models", hash, "model", "add_sub"), { recursive: true });
   await symlink(join(mlRoot, "models", "h1", "model"), join(mlRoot, "models", "h2", "model", "stolen"));
   addUsualModels(engine);
-  listener = await openContainer({
-    engine: seam.engine,
-    clock: systemClock,
-    limits: defaultHttpLimits,
-    containerLimits: { ...defaultContainerLimits, modelsMax: 2 },
-    integerRange: "refuse",
-    pingMode: "live",
-    unconfined: () => ({ memory: "no group below /sys/fs/cgroup/ü" }),
-    defaultModelName: "add_sub",
-    language: { kind: "triton", inferenceType: "infer" },
-    mlRoot,
-    chooseModelDirectory: (directory) =>
-      Promise.resolve({ repositoryDirectory: directory, modelDirectoryName: "add_sub" }),
-    address: { socketPath },
-    budget,
-    logger: silentLogger,
-  });
+  listener = await openContainer(options({ socketPath }));
 });
 after(async () => {
   await listener.close(AbortSignal.abort());
@@ -183,6 +185,17 @@ test("an execution may take as long as its call says, and without a word as long
     assert.equal((await ask(socketPath, post("/models/h1/invoke", body, `${target}${header}`))).status, 200);
     assert.equal(executionMsMax, limit);
   }
+});
+
+test("on a port, which anybody may reach, no call says how long an execution may take", async () => {
+  const open = await openContainer(options({ host: "127.0.0.1", port: 0 }));
+  const model = JSON.stringify({ model_name: "h3", url: "/opt/ml/models/h1/model" });
+  assert.equal((await ask(open.port, post("/models", model, target))).status, 200);
+  const limit = "X-Galatea-Call-Limit-Ms: 1\r\n";
+  assert.equal((await ask(open.port, post("/models/h3/invoke", body, `${target}${limit}`))).status, 200);
+  assert.equal(executionMsMax, null);
+  assert.equal((await ask(open.port, `DELETE /models/h3 HTTP/1.1\r\nHost: x\r\n\r\n`)).status, 200);
+  await open.close(AbortSignal.abort());
 });
 
 test("a request whose header names another model than its path does not reach it (server#8923)", async () => {
