@@ -56,20 +56,21 @@ test("model code signs with its instance's key, which does what models do and en
   ]);
   await platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: "single.tar.gz", Body: body }));
   const modelDataUrl = `s3://${bucket}/single.tar.gz`;
-  await createEndpoint(platform, { name: "signs", modelDataUrl });
+  const environment = { GALATEA_OBJECT_PREFIXES: `s3://${bucket}/results/`, GALATEA_INVOKABLE_ENDPOINTS: "own" };
+  await createEndpoint(platform, { name: "signs", modelDataUrl, environment });
   await createEndpoint(platform, { name: "own", modelDataUrl, environment: { AWS_ACCESS_KEY_ID: "mine" } });
   for (const name of ["signs", "own"]) await endpointIs(platform, name, "InService");
-  const { environment, unsigned } = await told(platform, "signs");
+  const { environment: variables, unsigned } = await told(platform, "signs");
   assert.equal(unsigned, 403);
-  assert.equal(environment["AWS_ENDPOINT_URL"], platform.url);
-  assert.equal(environment["AWS_REGION"], "us-east-1");
-  assert.ok(!JSON.stringify(environment).includes(credentials.secretAccessKey));
+  assert.equal(variables["AWS_ENDPOINT_URL"], platform.url);
+  assert.equal(variables["AWS_REGION"], "us-east-1");
+  assert.ok(!JSON.stringify(variables).includes(credentials.secretAccessKey));
   const options = {
     endpoint: platform.url,
     region: "us-east-1",
     credentials: {
-      accessKeyId: environment["AWS_ACCESS_KEY_ID"] ?? "",
-      secretAccessKey: environment["AWS_SECRET_ACCESS_KEY"] ?? "",
+      accessKeyId: variables["AWS_ACCESS_KEY_ID"] ?? "",
+      secretAccessKey: variables["AWS_SECRET_ACCESS_KEY"] ?? "",
     },
     maxAttempts: 1,
     forcePathStyle: true,

@@ -195,8 +195,11 @@ export interface UpOptions {
   readonly serverlessIdleSecs: number;
   /** What the code of one endpoint may keep in the object store. */
   readonly endpointObjectsBytes: number;
+  /** Endpoints that the code of every model may invoke; `*` for all. */
+  readonly invokableEndpoints: readonly string[];
   /** Whether messages of topics go to programs of this machine. */
   readonly topicsToThisMachine: boolean;
+  readonly topicsToPrivateNetworks: boolean;
   /** Flags of `serve` that say what containers run Python models with, and how they keep models apart. */
   readonly workerArguments: readonly string[];
 }

@@ -1,5 +1,11 @@
 import { isIP } from "node:net";
-import { platformDefaults, type EnvOptions, type PlatformPlace, type UpOptions } from "../app/index.ts";
+import {
+  isInvokableEndpoint,
+  platformDefaults,
+  type EnvOptions,
+  type PlatformPlace,
+  type UpOptions,
+} from "../app/index.ts";
 import { dataDefault, portMax, requestMemoryFlag, UsageError, type Flag, type ParsedFlags } from "./flags.ts";
 import { pythonArguments, pythonFlag } from "./python-flags.ts";
 import { workerArguments, workerFlags } from "./worker-flags.ts";
@@ -60,9 +66,22 @@ export const upFlags: readonly Flag[] = [
     about: "objects that the code of one endpoint may write and keep in the object store; more is refused (507)",
   },
   {
+    name: "invokable-endpoint",
+    kind: "string",
+    repeatable: true,
+    about:
+      "an endpoint that the code of every model may invoke, or * for all; a model's own is named by " +
+      "GALATEA_INVOKABLE_ENDPOINTS of its Environment",
+  },
+  {
     name: "topics-to-this-machine",
     kind: "switch",
     about: "lets SNS subscriptions name endpoints on this machine's own addresses (127.0.0.0/8, ::1)",
+  },
+  {
+    name: "topics-to-private-networks",
+    kind: "switch",
+    about: "lets SNS subscriptions name endpoints on link-local and private addresses of other machines",
   },
   pythonFlag,
   ...workerFlags,
@@ -112,6 +131,7 @@ export function upOptions(parsed: ParsedFlags): UpOptions {
     port: parsed.values.get("port") as number,
     allowedHosts: (parsed.lists.get("allowed-host") ?? []).map(parsedName),
     allowedOrigins: (parsed.lists.get("allowed-origin") ?? []).map(parsedOrigin),
+    invokableEndpoints: (parsed.lists.get("invokable-endpoint") ?? []).map(parsedEndpoint),
     owner: parsedOwner(parsed),
     credentials: (parsed.values.get("credentials") as string | undefined) ?? null,
     open: parsed.values.get("open") === true || parsed.values.get("insecure") === true,
@@ -119,6 +139,7 @@ export function upOptions(parsed: ParsedFlags): UpOptions {
     dataDirectory: (parsed.values.get("data") as string | undefined) ?? null,
     requestMemoryBytes: (parsed.values.get("request-memory-bytes") as number | undefined) ?? null,
     topicsToThisMachine: parsed.values.get("topics-to-this-machine") === true,
+    topicsToPrivateNetworks: parsed.values.get("topics-to-private-networks") === true,
     endpointObjectsBytes: (parsed.values.get("endpoint-objects-bytes") as number | undefined) ?? 10 * 2 ** 30,
     serverlessIdleSecs: (parsed.values.get("serverless-idle-secs") as number | undefined) ?? 300,
     workerArguments: [...pythonArguments(parsed), ...workerArguments(parsed)],
@@ -135,6 +156,11 @@ export function platformPlace({ values }: ParsedFlags): PlatformPlace {
     credentials: text("credentials"),
     dataDirectory: text("data"),
   };
+}
+
+function parsedEndpoint(text: string): string {
+  if (isInvokableEndpoint(text)) return text;
+  throw new UsageError(`--invokable-endpoint has to be an endpoint's name, or * for all (found '${text}')`);
 }
 
 function parsedRegion(text: string): string {

@@ -27,7 +27,7 @@ import { Quotas, type HostingLimits } from "./quotas.ts";
 import { JobMemory } from "./transforms/index.ts";
 import { TransformMoves } from "./transform-moves.ts";
 import { Transforms } from "./transforms.ts";
-import { HostingStore } from "./store/index.ts";
+import { HostingStore, type FoundPlace } from "./store/index.ts";
 import { newInstanceId } from "./wanted-instances.ts";
 
 export interface HostingOptions {
@@ -153,6 +153,11 @@ export class Hosting implements AsyncDisposable {
   /** Whether an object is data of a model: of any there is, or of one that an endpoint still runs. */
   isModelData(object: { readonly bucket: string; readonly key: string }): boolean {
     return this.#store.view.isModelData(object);
+  }
+
+  /** Whose outputs an object is among: captures, answers of asynchronous invocations, results of transform jobs. Null for other objects. */
+  outputPlace(object: { readonly bucket: string; readonly key: string }): FoundPlace | null {
+    return this.#store.view.outputPlace(object);
   }
 
   /** Copies for shadow variants and data capture. */

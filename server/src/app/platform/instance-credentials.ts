@@ -1,6 +1,5 @@
 import type { Permits } from "../../aws/index.ts";
-import type { InstanceIdentity, IssueCredentials } from "../../hosting/index.ts";
-import { parseS3Uri } from "../../hosting/index.ts";
+import type { Hosting, InstanceIdentity, IssueCredentials, ModelDataReach } from "../../hosting/index.ts";
 import { isPlatformsNamespace } from "./platform-namespaces.ts";
 import type { Credential } from "../../signing/index.ts";
 
@@ -11,7 +10,6 @@ import type { Credential } from "../../signing/index.ts";
 const instanceActions: ReadonlySet<string> = new Set([
   "sts:GetCallerIdentity",
   "sagemaker:CallWithBearerToken",
-  "sagemaker:InvokeEndpoint",
   "logs:DescribeLogGroups",
   "s3:ListBuckets",
   "s3:HeadBucket",
@@ -29,10 +27,10 @@ const logActions: ReadonlySet<string> = new Set([
   "logs:DescribeLogStreams",
 ]);
 
-/** On every object but other models' data. */
+/** On objects that are neither other models' data nor other endpoints' outputs. */
 const objectReads: ReadonlySet<string> = new Set(["s3:GetObject", "s3:HeadObject", "s3:GetObjectTagging"]);
 
-/** On every object that is no model's data: whoever writes that runs as another endpoint. */
+/** On objects below the prefixes that the instance's endpoint names, but on no model's data: whoever writes that runs as another endpoint. */
 const objectWrites: ReadonlySet<string> = new Set([
   "s3:PutObject",
   "s3:DeleteObject",
@@ -47,8 +45,10 @@ export interface InstanceCredentialsOptions {
   /** How containers reach the platform. */
   readonly url: string;
   readonly randomBytes: (byteLength: number) => Uint8Array;
-  /** Whether an object is data of any model. */
-  readonly isModelData: (object: ObjectName) => boolean;
+  /** Whether an object is data of any model, and whose outputs it is among. */
+  readonly hosting: () => Pick<Hosting, "isModelData" | "outputPlace">;
+  /** Names of endpoints that every model's code may invoke; `*` for all. */
+  readonly invokableEndpoints: readonly string[];
 }
 
 export interface InstanceCredentials {
@@ -58,6 +58,8 @@ export interface InstanceCredentials {
   writerOf(accessKeyId: string): string | null;
   /** By the actions and resources of the services' rows. True for keys that are no instance's. */
   readonly permits: Permits;
+  /** Whether a listing names an object to that key: what may not be read is left out. */
+  readonly lists: (accessKeyId: string | null, object: ObjectName) => boolean;
 }
 
 /** Keys that live as long as their instance, each for its own. */
@@ -91,14 +93,47 @@ export function createInstanceCredentials(options: InstanceCredentialsOptions): 
       if (instanceActions.has(action)) return true;
       if (action === "cloudwatch:PutMetricData") return !isPlatformsNamespace(namespaceOf(resource));
       if (logActions.has(action)) return !isOthersLog(resource, owner.identity);
+      if (action === "sagemaker:InvokeEndpoint") return mayInvoke(resource, owner.identity, options.invokableEndpoints);
       const object = objectOf(resource);
-      const reads = objectReads.has(action);
-      if (object === null || (!reads && !objectWrites.has(action))) return false;
-      const { modelDataUrl } = owner.identity;
-      if (modelDataUrl !== null && isPartOf(object, modelDataUrl)) return reads;
-      return !options.isModelData(object);
+      if (object === null) return false;
+      if (objectReads.has(action)) return mayReach(object, owner.identity, { writes: false, ...options.hosting() });
+      return objectWrites.has(action) && mayReach(object, owner.identity, { writes: true, ...options.hosting() });
+    },
+    lists(accessKeyId, object) {
+      const owner = accessKeyId === null ? undefined : issued.get(accessKeyId);
+      return owner === undefined || mayReach(object, owner.identity, { writes: false, ...options.hosting() });
     },
   };
+}
+
+/** Its own endpoint, and those that its model's Environment or the operator names. */
+function mayInvoke(arn: string, identity: InstanceIdentity, ofAll: readonly string[]): boolean {
+  const name = arn.replace(/^.*?:endpoint\//s, "").toLowerCase();
+  const named = [identity.endpointName, ...identity.invokableEndpoints, ...ofAll];
+  return named.some((each) => each === "*" || each.toLowerCase() === name);
+}
+
+interface Reach extends Pick<Hosting, "isModelData" | "outputPlace"> {
+  readonly writes: boolean;
+}
+
+/**
+ * Whether an instance's code reads an object, or writes and deletes it. Of an output's place and a prefix that the instance's model
+ * names the longer one decides: a prefix around another endpoint's outputs does not give these away.
+ */
+function mayReach(
+  object: ObjectName,
+  identity: InstanceIdentity,
+  { writes, isModelData, outputPlace }: Reach,
+): boolean {
+  const { modelData, endpointName } = identity;
+  if (modelData !== null && isPartOf(object, modelData)) return !writes && modelData.kind !== "tenants";
+  if (isModelData(object)) return false;
+  const named = identity.objectPrefixes.filter((prefix) => isBelow(object, prefix));
+  const namedLength = Math.max(-1, ...named.map(({ key }) => key.length));
+  const place = outputPlace(object);
+  if (place !== null && namedLength < place.prefix.length) return place.owners.has(endpointName);
+  return !writes || namedLength >= 0;
 }
 
 const containersLog = /^\/aws\/sagemaker\/(?:Endpoints|InferenceComponents|TransformJobs)(?:\/|$)/;
@@ -125,7 +160,9 @@ function objectOf(arn: string): ObjectName | null {
 }
 
 /** Whether an object is model data: the object that was named, or one below the prefix. */
-function isPartOf({ bucket, key }: ObjectName, url: string): boolean {
-  const place = parseS3Uri(url);
-  return place !== null && place.bucket === bucket && (key === place.key || key.startsWith(place.key));
+function isPartOf(object: ObjectName, place: ModelDataReach): boolean {
+  return place.kind === "object" ? object.bucket === place.bucket && object.key === place.key : isBelow(object, place);
 }
+
+const isBelow = ({ bucket, key }: ObjectName, prefix: ObjectName) =>
+  bucket === prefix.bucket && key.startsWith(prefix.key);

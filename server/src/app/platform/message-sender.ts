@@ -6,15 +6,41 @@ import { networkInterfaces } from "node:os";
 import type { AttemptOutcome, SendMessage } from "../../topics/index.ts";
 
 /**
- * Where nothing is sent that people subscribe: what clouds tell their machines (link-local addresses), and, unless the operator says
- * otherwise, the programs of this machine, which trust what comes from it, by whichever address of the machine. Other machines of a private
- * network are sent messages: that is where the services of the people are who subscribe them.
+ * Addresses at which clouds give machines their credentials. Nothing is ever sent there: no service that takes messages has one of these.
  */
-const linkLocal = new BlockList();
-linkLocal.addSubnet("169.254.0.0", 16, "ipv4");
-linkLocal.addSubnet("fe80::", 10, "ipv6");
-linkLocal.addAddress("fd00:ec2::254", "ipv6");
-linkLocal.addSubnet("100.100.100.200", 32, "ipv4");
+const cloudMetadata = new BlockList();
+for (const address of ["169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200"])
+  cloudMetadata.addAddress(address, "ipv4");
+for (const address of ["fd00:ec2::254", "fd00:ec2::23"]) cloudMetadata.addAddress(address, "ipv6");
+
+/**
+ * Networks that cannot be reached from the internet: link-local, private, shared and reserved addresses, and IPv6 prefixes that lead to IPv4
+ * addresses. The programs there trust what comes from their network, so an operator decides whether people may subscribe them.
+ */
+const privateNetworks = new BlockList();
+for (const [network, bits] of [
+  ["10.0.0.0", 8],
+  ["100.64.0.0", 10],
+  ["169.254.0.0", 16],
+  ["172.16.0.0", 12],
+  ["192.0.0.0", 24],
+  ["192.168.0.0", 16],
+  ["198.18.0.0", 15],
+  ["224.0.0.0", 3],
+] as const)
+  privateNetworks.addSubnet(network, bits, "ipv4");
+for (const [network, bits] of [
+  ["::", 96],
+  ["64:ff9b::", 96],
+  ["64:ff9b:1::", 48],
+  ["2001::", 32],
+  ["2002::", 16],
+  ["fc00::", 7],
+  ["fe80::", 10],
+  ["fec0::", 10],
+  ["ff00::", 8],
+] as const)
+  privateNetworks.addSubnet(network, bits, "ipv6");
 
 const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8, "ipv4");
@@ -31,9 +57,17 @@ function isOwn(address: string): boolean {
   return own.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
 }
 
+type Refusal = "cloud-metadata" | "this-machine" | "private-network" | null;
+
+const refusalTexts: Readonly<Record<NonNullable<Refusal>, string>> = {
+  "cloud-metadata": "clouds give machines their credentials there",
+  "this-machine": "--topics-to-this-machine lets messages go to the programs of this machine",
+  "private-network": "--topics-to-private-networks lets messages go to link-local and private addresses",
+};
+
 class ForbiddenAddress extends Error {
-  constructor(address: string) {
-    super(`nothing is sent to ${address}; --topics-to-this-machine lets messages go to the programs of this machine`);
+  constructor(address: string, refusal: NonNullable<Refusal>) {
+    super(`nothing is sent to ${address}; ${refusalTexts[refusal]}`);
     this.name = "ForbiddenAddress";
   }
 }
@@ -41,39 +75,47 @@ class ForbiddenAddress extends Error {
 export interface SenderOptions {
   /** Whether programs of this machine may be subscribed. */
   readonly toThisMachine: boolean;
+  /** Whether link-local and private addresses of other machines may be. */
+  readonly toPrivateNetworks: boolean;
+}
+
+/** Why nothing is sent to an address, whichever way it is written; null where messages may go there. */
+export function addressRefusal(address: string, options: SenderOptions): Refusal {
+  const family = isIP(address) === 6 ? "ipv6" : "ipv4";
+  // An IPv4 address in IPv6's clothes is looked at as what it is.
+  const bare = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
+  if (bare !== undefined) return addressRefusal(bare, options);
+  if (cloudMetadata.check(address, family)) return "cloud-metadata";
+  if (loopback.check(address, family) || isOwn(address)) return options.toThisMachine ? null : "this-machine";
+  return privateNetworks.check(address, family) && !options.toPrivateNetworks ? "private-network" : null;
 }
 
 /** One request for each message, over a connection of its own; the address is looked at when it is connected to, so no name leads elsewhere later. */
-export function messageSender({ toThisMachine }: SenderOptions): SendMessage {
-  const isForbidden = (address: string): boolean => {
-    const family = isIP(address) === 6 ? "ipv6" : "ipv4";
-    // An IPv4 address in IPv6's clothes is looked at as what it is.
-    const bare = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-    if (bare !== undefined) return isForbidden(bare);
-    if (linkLocal.check(address, family)) return true;
-    return !toThisMachine && (loopback.check(address, family) || isOwn(address));
-  };
-  const lookup: LookupFunction = (hostname, options: LookupOptions, done) => {
-    resolveName(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
-      const [first] = addresses ?? [];
+export function messageSender(options: SenderOptions, resolve: typeof resolveName = resolveName): SendMessage {
+  const lookup: LookupFunction = (hostname, asked: LookupOptions, done) => {
+    resolve(hostname, { ...asked, all: true }, (error, addresses: LookupAddress[]) => {
       if (error !== null) return done(error, "", 0);
-      const forbidden = addresses.find(({ address }) => isForbidden(address));
-      if (forbidden !== undefined || first === undefined)
-        return done(new ForbiddenAddress(forbidden?.address ?? hostname), "", 0);
-      if (options.all === true) return done(null, addresses);
+      for (const { address } of addresses) {
+        const refusal = addressRefusal(address, options);
+        if (refusal !== null) return done(new ForbiddenAddress(address, refusal), "", 0);
+      }
+      const [first] = addresses;
+      if (first === undefined) return done(new Error(`${hostname} has no address`), "", 0);
+      if (asked.all === true) return done(null, addresses);
       done(null, first.address, first.family);
     });
   };
   return (url, { headers, body }, signal) =>
-    new Promise<AttemptOutcome>((resolve) => {
+    new Promise<AttemptOutcome>((settle) => {
       const fail = (error: Error) => {
         const kind = error instanceof ForbiddenAddress ? "forbidden" : "unreachable";
-        resolve({ kind, why: `the endpoint could not be reached: ${error.message}` });
+        settle({ kind, why: `the endpoint could not be reached: ${error.message}` });
       };
       const parsed = new URL(url);
       const host = parsed.hostname.replace(/^\[|\]$/g, "");
       // A name that is an address is never looked up.
-      if (isIP(host) !== 0 && isForbidden(host)) return fail(new ForbiddenAddress(host));
+      const refusal = isIP(host) === 0 ? null : addressRefusal(host, options);
+      if (refusal !== null) return fail(new ForbiddenAddress(host, refusal));
       const open = parsed.protocol === "https:" ? requestHttps : requestHttp;
       const content = Buffer.from(body);
       const sent = open(
@@ -87,7 +129,7 @@ export function messageSender({ toThisMachine }: SenderOptions): SendMessage {
           maxHeaderSize: 16 * 1024,
         },
         (response) => {
-          resolve({ kind: "answered", status: response.statusCode ?? 0 });
+          settle({ kind: "answered", status: response.statusCode ?? 0 });
           // Nobody reads what it says.
           response.destroy();
         },

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createHmac, randomBytes } from "node:crypto";
+import { createHmac } from "node:crypto";
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { request as ask, type ClientRequest } from "node:http";
 import { tmpdir } from "node:os";
@@ -17,25 +17,15 @@ import { ListModelsCommand, SageMakerClient } from "@aws-sdk/client-sagemaker";
 import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-sagemaker-runtime";
 import { AssumeRoleCommand, GetCallerIdentityCommand, STSClient } from "@aws-sdk/client-sts";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
-import { awsServices, type AwsServicesParts } from "../../aws/index.ts";
-import { ByteBudget, createLogger, silentLogger, systemClock } from "../../base/index.ts";
+import { ByteBudget, createLogger, silentLogger } from "../../base/index.ts";
 import { keysOf, keySource, KeysRefusal, rootKeys } from "./credentials.ts";
 import { credentialsPath, dataDirectories } from "../directories.ts";
-import { createInstanceCredentials } from "./instance-credentials.ts";
 import { platformServerLimits } from "./platform-server.ts";
 import { openPlatform, type Platform } from "./platform.ts";
 import { hangMs } from "../../base/eventually-fixture.ts";
 
 const key = { accessKeyId: "OWNER", secretAccessKey: "owner-secret" };
 const memory = new ByteBudget(64 * 2 ** 20);
-/** Of an instance of endpoint e, whose containers' lines are in this log group. */
-const identityOf = (logGroup: string) => ({
-  instanceId: "i-1",
-  endpointName: "e",
-  accountId: "000000000000",
-  region: "us-east-1",
-  logGroup,
-});
 let root: string;
 let platform: Platform;
 
@@ -247,133 +237,4 @@ test("keys that nobody could sign with are refused in one sentence", () => {
       text,
     );
   assert.throws(() => keySource(null, { GALATEA_ACCESS_KEY_ID: "AAAA" }, ""), KeysRefusal);
-});
-
-test("an instance's key reads its model's data, works in S3 and invokes, and does nothing else", () => {
-  const instances = createInstanceCredentials({
-    url: "http://127.0.0.1:1",
-    randomBytes,
-    isModelData: ({ key: name }) => /^(?:mine\/|theirs\/|one\.tar\.gz)/.test(name),
-  });
-  const identity = identityOf("/aws/sagemaker/Endpoints/e");
-  const issued = instances.issue({ ...identity, modelDataUrl: "s3://bkt/mine/" });
-  const id = issued.environment.AWS_ACCESS_KEY_ID ?? "";
-  const may = (action: string, name?: string) =>
-    instances.permits(id, action, name === undefined ? "*" : `arn:aws:s3:::bkt/${name}`);
-  for (const name of ["mine/a.tar.gz", "out/x"]) assert.ok(may("s3:GetObject", name), name);
-  for (const name of ["theirs/a.tar.gz", "one.tar.gz"]) assert.ok(!may("s3:GetObject", name), name);
-  assert.ok(may("s3:PutObject", "out/x"));
-  for (const name of ["mine/a.tar.gz", "theirs/a.tar.gz", "one.tar.gz"])
-    for (const action of ["s3:PutObject", "s3:DeleteObject", "s3:CreateMultipartUpload"])
-      assert.ok(!may(action, name), `${action} ${name}`);
-  for (const action of ["sagemaker:InvokeEndpoint", "logs:PutLogEvents", "cloudwatch:PutMetricData"])
-    assert.ok(may(action), action);
-  const mayPut = (name: string) =>
-    instances.permits(id, "cloudwatch:PutMetricData", `arn:aws:cloudwatch:us-east-1:000000000000:namespace/${name}`);
-  for (const name of ["mine", "Models", "aws"]) assert.ok(mayPut(name), name);
-  for (const name of ["/aws/sagemaker/Endpoints", "/aws/sagemaker/TransformJobs", "Galatea/Models", "AWS/SageMaker"])
-    assert.ok(!mayPut(name), name);
-  for (const action of [
-    "sagemaker:CreateModel",
-    "sagemaker:DeleteEndpoint",
-    "sagemaker:DescribeModel",
-    "sts:AssumeRole",
-    "sts:GetSessionToken",
-    "iam:CreateRole",
-    "logs:DeleteLogGroup",
-  ])
-    assert.ok(!may(action), action);
-  for (const action of ["s3:CopyObject", "s3:UploadPartCopy", "s3:DeleteObjects", "s3:CreateBucket", "s3:DeleteBucket"])
-    assert.ok(!may(action, "out/x"), action);
-  assert.ok(instances.credential(id) !== undefined);
-  issued[Symbol.dispose]();
-  assert.equal(instances.credential(id), undefined);
-});
-
-const ownLogs = [
-  { whose: "its own endpoint", own: "/aws/sagemaker/Endpoints/e", others: ["/aws/sagemaker/InferenceComponents/c"] },
-  { whose: "its own inference component", own: "/aws/sagemaker/InferenceComponents/c", others: [] },
-];
-
-for (const { whose, own, others } of ownLogs) {
-  test(`an instance's key writes to the logs of ${whose} and to those of nobody's, not to another's`, () => {
-    const instances = createInstanceCredentials({ url: "http://127.0.0.1:1", randomBytes, isModelData: () => false });
-    const issued = instances.issue({ ...identityOf(own), modelDataUrl: null });
-    const may = (action: string, group: string) =>
-      instances.permits(
-        issued.environment.AWS_ACCESS_KEY_ID ?? "",
-        action,
-        `arn:aws:logs:us-east-1:000000000000:log-group:${group}`,
-      );
-    for (const action of [
-      "logs:PutLogEvents",
-      "logs:CreateLogStream",
-      "logs:CreateLogGroup",
-      "logs:DescribeLogStreams",
-    ]) {
-      for (const group of [own, `${own}:log-stream:s`, "my-own", "/aws/sagemaker/Endpointsmine"])
-        assert.ok(may(action, group), `${action} ${group}`);
-      for (const group of [
-        ...others,
-        "/aws/sagemaker/Endpoints/other",
-        "/aws/sagemaker/Endpoints/e2:log-stream:AllTraffic/i-2",
-        "/aws/sagemaker/InferenceComponents/other",
-        "/aws/sagemaker/InferenceComponents/c2:log-stream:AllTraffic/i-2",
-        "/aws/sagemaker/TransformJobs",
-        "/aws/sagemaker/TransformJobs:log-stream:j/i-3",
-      ])
-        assert.ok(!may(action, group), `${action} ${group}`);
-    }
-  });
-}
-
-test("of all that the services' rows name, an instance's key may do what is listed here on an object of nobody's, and nothing else", () => {
-  const parts = { hosting: {} } as AwsServicesParts;
-  const iam = { store: null as never, clock: systemClock, randomBytes };
-  const executionRole = { roleName: "r", sessionName: "s" };
-  const rest = {
-    iam,
-    executionRole,
-    clock: systemClock,
-    s3Domain: null,
-    requestBytesMax: 1,
-    allowedOrigins: new Set<string>(),
-  };
-  const rows = awsServices({ ...parts, ...rest });
-  const instances = createInstanceCredentials({ url: "http://127.0.0.1:1", randomBytes, isModelData: () => false });
-  const identity = identityOf("/aws/sagemaker/Endpoints/e");
-  const issued = instances.issue({ ...identity, modelDataUrl: null });
-  const id = issued.environment.AWS_ACCESS_KEY_ID ?? "";
-  const named = rows.flatMap(({ operations }) => Object.values(operations).map(({ action }) => action));
-  const actions = [...new Set(named)];
-  // Streams, and calls of OpenAI's API, are invocations.
-  const shared = actions.filter((action) => named.filter((other) => other === action).length > 1);
-  const shares = ["sagemaker:DescribeEndpoint", "sagemaker:InvokeEndpoint", "sagemaker:ListEndpoints"];
-  assert.deepEqual(shared.toSorted(), shares);
-  assert.deepEqual(actions.filter((action) => instances.permits(id, action, "arn:aws:s3:::bkt/out/x")).toSorted(), [
-    "cloudwatch:PutMetricData",
-    "logs:CreateLogGroup",
-    "logs:CreateLogStream",
-    "logs:DescribeLogGroups",
-    "logs:DescribeLogStreams",
-    "logs:PutLogEvents",
-    "s3:AbortMultipartUpload",
-    "s3:CompleteMultipartUpload",
-    "s3:CreateMultipartUpload",
-    "s3:DeleteObject",
-    "s3:GetBucketLocation",
-    "s3:GetBucketVersioning",
-    "s3:GetObject",
-    "s3:GetObjectTagging",
-    "s3:HeadBucket",
-    "s3:HeadObject",
-    "s3:ListBuckets",
-    "s3:ListObjects",
-    "s3:ListObjectsV2",
-    "s3:ListParts",
-    "s3:PutObject",
-    "s3:UploadPart",
-    "sagemaker:InvokeEndpoint",
-    "sts:GetCallerIdentity",
-  ]);
 });

@@ -17,6 +17,7 @@ import type { Topics } from "../../topics/index.ts";
 import { recordedDashboards } from "./dashboards.ts";
 import { recordedMetricFilters } from "./metric-filters.ts";
 import { recordedIdentities } from "./identities.ts";
+import type { InstanceCredentials } from "./instance-credentials.ts";
 import type { ScaledHosting } from "./platform-scaling.ts";
 
 /** SageMaker's own limit for the body of an invocation. */
@@ -36,6 +37,8 @@ export interface ServicesParts {
   readonly accountId: string;
   /** Whose code has a key; null for keys of the owner. */
   readonly writerOf: (accessKeyId: string) => string | null;
+  /** Whether a listing names an object to the caller. */
+  readonly lists: InstanceCredentials["lists"];
   /** What the code of one of them may keep in the store. */
   readonly writerBytesMax: number;
   readonly allowedOrigins: ReadonlySet<string>;
@@ -67,6 +70,7 @@ export async function platformServices(
     allowedOrigins: parts.allowedOrigins,
     store,
     s3Domain: null,
+    lists: parts.lists,
     writers: new ObjectWriters({ store, writerOf: parts.writerOf, bytesMax: parts.writerBytesMax, clock }),
     series,
     logs,

@@ -16,6 +16,7 @@ export interface TopicsOpening {
   /** Of the platform, as receivers of messages reach it. */
   readonly url: string;
   readonly toThisMachine: boolean;
+  readonly toPrivateNetworks: boolean;
   readonly openLog: LogStreams["writer"];
   readonly clock: Clock;
   readonly logger: Logger;
@@ -24,7 +25,7 @@ export interface TopicsOpening {
 /** Topics whose messages leave over HTTP, signed by a key of the platform's own. */
 export async function openTopics(
   opening: AsyncDisposableStack,
-  { documents, series, directory, url, toThisMachine, openLog, clock, logger }: TopicsOpening,
+  { documents, series, directory, url, toThisMachine, toPrivateNetworks, openLog, clock, logger }: TopicsOpening,
 ): Promise<{ readonly topics: Topics; readonly pages: TopicPages }> {
   const signer = await openMessageSigner(directory, { clock, logger });
   const query = (members: Readonly<Record<string, string>>) => `${url}/?${new URLSearchParams(members).toString()}`;
@@ -32,7 +33,7 @@ export async function openTopics(
     await Topics.open({
       documents,
       limits: { ...topicLimits, ...deliveryLimits },
-      send: messageSender({ toThisMachine }),
+      send: messageSender({ toThisMachine, toPrivateNetworks }),
       links: {
         certificateUrl: `${url}${signer.certificatePath}`,
         subscribeUrl: (TopicArn, Token) => query({ Action: "ConfirmSubscription", TopicArn, Token }),

@@ -90,8 +90,12 @@ export interface PlatformOptions {
   readonly serverlessIdleMs?: number;
   /** What the code of one endpoint may keep in the object store; `endpointObjectsBytesDefault` unless given. */
   readonly endpointObjectsBytes?: number;
+  /** Endpoints that the code of every model may invoke; `*` for all. None unless given. */
+  readonly invokableEndpoints?: readonly string[];
   /** Whether messages of topics go to programs of this machine; they do not unless said. */
   readonly topicsToThisMachine?: boolean;
+  /** Whether they go to link-local and private addresses of other machines; they do not unless said. */
+  readonly topicsToPrivateNetworks?: boolean;
   /** What callers, alarms, policies and recorded values go by, the machine's unless given; instances go by the machine's. */
   readonly clock?: Clock;
 }
@@ -124,17 +128,14 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   opening.defer(() => closeWithin(0));
   const logs = openLogs(opening, directories, log);
   const links = createLogLinks({ url: callableUrl(url), secret: () => keys.secret, clock });
-  const instances: InstanceCredentials = createInstanceCredentials({
-    url: callableUrl(url),
-    randomBytes,
-    isModelData: (object) => hosting.isModelData(object),
-  });
+  const instances = instanceCredentials(options, { url, hosting: () => hosting });
   const parts = { documents, series, clock, logger: log };
   const { topics, pages: topicPages } = await openTopics(opening, {
     ...parts,
     directory: directories.clients,
     url: callableUrl(url),
     toThisMachine: options.topicsToThisMachine ?? false,
+    toPrivateNetworks: options.topicsToPrivateNetworks ?? false,
     openLog: logs.writer.bind(logs),
   });
   const counters = new EndpointCounters({ exists: (name) => hosting.hasEndpoint(name), rowsMax: countedEndpointsMax });
@@ -185,6 +186,22 @@ async function openTunnels(
 ): Promise<Disposable> {
   const certificate = await clientCertificate(directories.clients, log);
   return answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax, secret: () => keys.secret });
+}
+
+/** Keys of instances; hosting is asked about objects when one is used. */
+function instanceCredentials(
+  { invokableEndpoints = [] }: PlatformOptions,
+  { url, hosting }: { readonly url: string; readonly hosting: () => Hosting },
+): InstanceCredentials {
+  return createInstanceCredentials({
+    url: callableUrl(url),
+    randomBytes,
+    hosting: () => ({
+      isModelData: (object) => hosting().isModelData(object),
+      outputPlace: (object) => hosting().outputPlace(object),
+    }),
+    invokableEndpoints,
+  });
 }
 
 /** What the instances of all endpoints share. */
@@ -287,6 +304,7 @@ const callersOf = ({ owner = ownerDefault, ...options }: PlatformOptions, instan
   accountId: owner.accountId,
   allowedOrigins: new Set(options.allowedOrigins),
   writerOf: (accessKeyId: string) => instances.writerOf(accessKeyId),
+  lists: instances.lists,
   writerBytesMax: options.endpointObjectsBytes ?? endpointObjectsBytesDefault,
 });
 

@@ -83,8 +83,15 @@ async function open(
     documents = new DocumentMemory(),
     directory,
     toThisMachine = true,
+    toPrivateNetworks = false,
     clock = systemClock,
-  }: { documents?: DocumentMemory; directory?: string; toThisMachine?: boolean; clock?: Clock } = {},
+  }: {
+    documents?: DocumentMemory;
+    directory?: string;
+    toThisMachine?: boolean;
+    toPrivateNetworks?: boolean;
+    clock?: Clock;
+  } = {},
 ): Promise<Bench & AsyncDisposable> {
   const own = directory ?? (await mkdtemp(join(tmpdir(), "gal-topics-")));
   if (directory === undefined) t.after(() => rm(own, { recursive: true, force: true }));
@@ -97,6 +104,7 @@ async function open(
     directory: own,
     url: "http://platform.test:1",
     toThisMachine,
+    toPrivateNetworks,
     openLog: (group, stream) => (chunk) => void logged.push({ group, stream, text: String(chunk) }),
     clock,
     logger: silentLogger,

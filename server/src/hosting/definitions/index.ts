@@ -28,4 +28,5 @@ export type {
 export { refusedVariable } from "./refused-variables.ts";
 export { isShared, noModel } from "./shared-instances.ts";
 export { shadowedModelRefusal } from "./shadow-variants.ts";
-export { isFolderMark, parseS3Uri } from "./s3-uri.ts";
+export { invokableEndpoints, isInvokableEndpoint, objectPrefixes } from "./granted-reach.ts";
+export { folderOf, isFolderMark, parseS3Uri } from "./s3-uri.ts";

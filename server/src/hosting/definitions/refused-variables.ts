@@ -1,3 +1,5 @@
+import { refusedGrant } from "./granted-reach.ts";
+
 /** A variable that CreateModel's Environment may not name, and why. */
 interface RefusedVariable {
   /** The whole name, or its beginning where it ends with an underscore. */
@@ -42,7 +44,13 @@ const refusedVariables: readonly RefusedVariable[] = [
   { name: "UV_", reason: installer },
   {
     name: "GALATEA_",
-    except: ["GALATEA_MODEL_MEMORY_BYTES", "GALATEA_MODEL_DISK_BYTES", "GALATEA_PYTHON_PACKAGES"],
+    except: [
+      "GALATEA_MODEL_MEMORY_BYTES",
+      "GALATEA_MODEL_DISK_BYTES",
+      "GALATEA_PYTHON_PACKAGES",
+      "GALATEA_OBJECT_PREFIXES",
+      "GALATEA_INVOKABLE_ENDPOINTS",
+    ],
     reason: own,
   },
   { name: "SAGEMAKER_BIND_TO_PORT", reason: listener },
@@ -98,7 +106,7 @@ export function refusedVariable(name: string, value: string): string | null {
   if (row !== undefined) return refusal(row.reason);
   if (listenerSwitches.has(name) && !["false", "0", ""].includes(value.toLowerCase())) return refusal(listener);
   if (name === "SAGEMAKER_TRITON_ADDITIONAL_ARGS") return refusedArgument(name, value);
-  return null;
+  return refusedGrant(name, value);
 }
 
 function refusedArgument(variable: string, value: string): string | null {

@@ -16,6 +16,12 @@ export function parseS3Uri(uri: string): { readonly bucket: string; readonly key
   }
 }
 
+/** A key as a folder: with one slash at its end, unless it is the whole bucket. */
+export function folderOf(key: string): string {
+  const inner = key.replace(/\/+$/, "");
+  return inner === "" ? "" : `${inner}/`;
+}
+
 /** Whether an object is what consoles make of a folder: an empty one whose key ends with a slash. It is no file and no input of anybody. */
 export function isFolderMark({ key, byteLength }: { readonly key: string; readonly byteLength: number }): boolean {
   return byteLength === 0 && key.endsWith("/");

@@ -4,7 +4,7 @@ import { ModelAgent, agentLimits, createArchiveSource, type ModelTrees } from ".
 import {
   InstanceContainer,
   containerEnvironment,
-  modelDataUrlOf,
+  reachOf,
   type ContainerPlace,
   type ContainerSpec,
   type IssuedCredentials,
@@ -28,9 +28,8 @@ export function openingOf(planned: PlannedContainer, member: MemberOptions): Con
   const { variant } = plan;
   const stream = `${logStream}${planned.isOnly ? "" : `/${planned.name}`}`;
   const write = fleet.openLog(group, stream);
-  const modelDataUrl = modelDataUrlOf(planned.definition);
   const owner = { endpointName: ownerName, accountId, region, logGroup: group };
-  const credentials = fleet.issue({ instanceId: id, ...owner, modelDataUrl });
+  const credentials = fleet.issue({ instanceId: id, ...owner, ...reachOf(planned.definition) });
   return {
     planned,
     credentials,

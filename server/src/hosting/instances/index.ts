@@ -11,9 +11,11 @@ export {
 export {
   containerEnvironment,
   modelDataUrlOf,
+  reachOf,
   type InstanceIdentity,
   type IssueCredentials,
   type IssuedCredentials,
+  type ModelDataReach,
 } from "./instance-credentials.ts";
 export type { WholeReply } from "./whole-reply.ts";
 export { InstanceContainer, InstanceFailure, instanceLimits, type InstanceLimits } from "./instance-container.ts";

@@ -13,12 +13,16 @@ import type { ModelRecord } from "../definitions/index.ts";
 import { modelDataUrlOf } from "../instances/index.ts";
 import type { HostingKinds } from "./hosting-kinds.ts";
 import { ModelDataPlaces } from "./model-data-places.ts";
+import { OutputFolders, type FoundPlace, type OutputFolder } from "./output-folders.ts";
+import { configOutputs, endpointOutputs, transformOutputs } from "./recorded-outputs.ts";
 
 /** What of a record is held in memory. */
 interface RecordFacts {
   readonly version: number;
   /** Where its models' data lies. */
   readonly modelDataUrls: readonly string[];
+  /** Where the outputs of its requests lie. */
+  readonly outputs: readonly OutputFolder[];
   /** Of endpoints only. */
   readonly endpoint: { readonly at: EndpointState["at"]; readonly footprint: Footprint } | null;
   /** Of transform jobs only. */
@@ -134,6 +138,11 @@ export class HostingView implements AsyncDisposable {
     return this.#facts.places.cover(object);
   }
 
+  /** Where among the outputs of endpoints and transform jobs an object lies; null for one that is none. */
+  outputPlace(object: { readonly bucket: string; readonly key: string }): FoundPlace | null {
+    return this.#facts.outputs.find(object);
+  }
+
   /** Resolves with the next change of an endpoint, a transform job or an inference component. */
   stateChanged(): Promise<void> {
     return this.#stateChanged.opened();
@@ -207,7 +216,7 @@ export class HostingView implements AsyncDisposable {
   #factsOf(record: RecordVersion & { readonly body: string }): RecordFacts | null {
     const { models, configs, endpoints, transformJobs, components } = this.#options.kinds;
     const { kind, version } = record;
-    const none = { version, modelDataUrls: [], endpoint: null, transform: null, component: null };
+    const none = { version, modelDataUrls: [], outputs: [], endpoint: null, transform: null, component: null };
     if (kind === components.kind) {
       const read = components.read(record);
       if (read === null) return null;
@@ -215,7 +224,10 @@ export class HostingView implements AsyncDisposable {
       const modelDataUrls = dataUrls(read.specs.map(({ model }) => model));
       return { ...none, modelDataUrls, component: { at: read.state.at, footprint } };
     }
-    if (kind === configs.kind) return configs.read(record) === null ? null : none;
+    if (kind === configs.kind) {
+      const config = configs.read(record);
+      return config === null ? null : { ...none, outputs: configOutputs(config) };
+    }
     if (kind === models.kind) {
       const model = models.read(record);
       return model === null ? null : { ...none, modelDataUrls: dataUrls([model]) };
@@ -224,13 +236,15 @@ export class HostingView implements AsyncDisposable {
       const job = transformJobs.read(record);
       if (job === null) return null;
       const { at } = job.state;
-      if (!isUnderWay({ at })) return { ...none, transform: { at, footprint: noFootprint } };
-      return { ...none, modelDataUrls: dataUrls([job.model]), transform: { at, footprint: jobFootprint(job) } };
+      const outputs = transformOutputs(job);
+      if (!isUnderWay({ at })) return { ...none, outputs, transform: { at, footprint: noFootprint } };
+      const transform = { at, footprint: jobFootprint(job) };
+      return { ...none, outputs, modelDataUrls: dataUrls([job.model]), transform };
     }
     const read = endpoints.read(record);
     if (read === null) return null;
     const endpoint = { at: read.state.at, footprint: plannedFootprint(read) };
-    return { ...none, modelDataUrls: dataUrls(modelsOf(read)), endpoint };
+    return { ...none, outputs: endpointOutputs(read), modelDataUrls: dataUrls(modelsOf(read)), endpoint };
   }
 
   #tell(changes: readonly { readonly kind: string }[]): void {
@@ -252,9 +266,10 @@ export class HostingView implements AsyncDisposable {
   }
 }
 
-/** The facts of all records by kind, and of all of them where model data lies. */
+/** The facts of all records by kind, and of all of them where model data and outputs lie. */
 class KnownRecords {
   readonly places = new ModelDataPlaces();
+  readonly outputs = new OutputFolders();
   readonly #byKind: ReadonlyMap<string, Map<string, RecordFacts>>;
 
   constructor(kinds: readonly string[]) {
@@ -271,6 +286,8 @@ class KnownRecords {
     if (records === undefined) return;
     for (const url of facts?.modelDataUrls ?? []) this.places.add(url);
     for (const url of records.get(key)?.modelDataUrls ?? []) this.places.remove(url);
+    for (const place of facts?.outputs ?? []) this.outputs.add(place);
+    for (const place of records.get(key)?.outputs ?? []) this.outputs.remove(place);
     if (facts === null) records.delete(key);
     else records.set(key, facts);
   }

@@ -3,5 +3,6 @@ export { hostingMigrations } from "./hosting-migrations.ts";
 export type { HostingKinds, ModelMemoryRecord, Tag } from "./hosting-kinds.ts";
 export { HostingStore } from "./hosting-store.ts";
 export { listPage, type ListAnswer, type ListedPlace, type ListQuestion, type TimeRange } from "./listing.ts";
+export type { FoundPlace } from "./output-folders.ts";
 export type { NumberedStateChange } from "./state-change-log.ts";
 export type { FoundRecord, RecordKind, StoredRecord } from "./record-kind.ts";

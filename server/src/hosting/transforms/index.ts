@@ -6,6 +6,7 @@ export {
   isUnderWay,
   moveTransform,
   noProgress,
+  transformOwner,
   type TransformEvent,
   type TransformJobRecord,
   type TransformProgress,

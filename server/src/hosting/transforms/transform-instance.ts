@@ -28,7 +28,7 @@ import { readExecutionParameters } from "./execution-parameters.ts";
 import { mayDiffer, retryDelayMs } from "./retries.ts";
 import { clientError, TransformError } from "./transform-error.ts";
 import type { ExecutionParameters, TransformPlan } from "./transform-request.ts";
-import type { TransformJobRecord } from "./transform-state.ts";
+import { transformOwner, type TransformJobRecord } from "./transform-state.ts";
 import { variantPlan } from "./variant-plan.ts";
 
 const sampleIntervalMs = 20_000;
@@ -96,8 +96,7 @@ export class TransformInstance implements AsyncDisposable {
     this.#member = new FleetMember({
       id,
       seat: 0,
-      // Of no endpoint's name: its credentials are not that endpoint's.
-      ownerName: `transform-job/${job.name}`,
+      ownerName: transformOwner(job.name),
       logStream,
       plan: variant,
       budget,

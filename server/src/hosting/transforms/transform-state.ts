@@ -64,6 +64,9 @@ export interface TransformJobRecord {
   readonly request: TransformRequest;
 }
 
+/** The owner of a job's instances and outputs: no endpoint has such a name. */
+export const transformOwner = (jobName: string): string => `transform-job/${jobName}`;
+
 /** How far a job has come: what a later life of the platform need not do again. */
 export interface TransformProgress {
   /** Every object up to this one, in the order of the input, is done. */

@@ -101,7 +101,12 @@ function listParameters({ query }: S3Request): ListParameters {
 /** A page of no keys is asked for by tools that only want to know whether they may; it is never truncated. */
 async function page(request: S3Request, parameters: ListParameters, startAfter: string) {
   const { prefix, delimiter, keysMax } = parameters;
-  if (keysMax > 0) return request.store.list(request.bucket, { prefix, delimiter, startAfter, keysMax });
+  if (keysMax > 0) {
+    const found = await request.store.list(request.bucket, { prefix, delimiter, startAfter, keysMax });
+    // A page may have fewer keys than were asked for, and go on all the same.
+    const objects = found.objects.filter(({ key }) => request.isListed(key));
+    return { ...found, objects, commonPrefixes: found.commonPrefixes.filter(request.isListed) };
+  }
   await request.store.headBucket(request.bucket);
   return { objects: [], commonPrefixes: [], nextStartAfter: null };
 }

@@ -13,12 +13,14 @@ export interface S3Parts {
   readonly s3Domain: string | null;
   /** Who may keep only so much; nobody unless given. */
   readonly writers?: ObjectWriters;
+  /** Whether a listing names an object to the caller with that key; it names all unless given. */
+  readonly lists?: (accessKeyId: string | null, object: { readonly bucket: string; readonly key: string }) => boolean;
 }
 
 const scope = "s3";
 
 /** S3 over a store: authenticate, route, serve, and answer errors as S3 does. */
-export function s3Service({ store, s3Domain, writers }: S3Parts) {
+export function s3Service({ store, s3Domain, writers, lists }: S3Parts) {
   return {
     kind: "raw",
     protocol: "rest-xml",
@@ -38,7 +40,21 @@ export function s3Service({ store, s3Domain, writers }: S3Parts) {
       refuseHeaders(headers, context.accountId);
       const room = async (byteLength: number | null) =>
         (await writers?.take(context.accessKeyId, byteLength)) ?? unbounded;
-      const request = { ...address, method, headers, payload, incoming, response, context, store, clock, room };
+      const { bucket } = address;
+      const isListed = (key: string) => lists?.(context.accessKeyId, { bucket, key }) ?? true;
+      const request = {
+        ...address,
+        isListed,
+        method,
+        headers,
+        payload,
+        incoming,
+        response,
+        context,
+        store,
+        clock,
+        room,
+      };
       return openedCall(operationOf(request), request);
     },
     answerError: sendError,

@@ -1,0 +1,66 @@
+import { folderOf, parseS3Uri } from "../definitions/index.ts";
+
+/** A prefix below which the platform writes what comes of requests: captures, answers, results of jobs. */
+export interface OutputFolder {
+  readonly url: string;
+  /** Whose outputs lie there: an endpoint's name, or that of a transform job's instances. Null for a place that several share, each below a prefix of its own. */
+  readonly owner: string | null;
+}
+
+/** The innermost place that an object lies in. */
+export interface FoundPlace {
+  readonly prefix: string;
+  readonly owners: ReadonlySet<string>;
+}
+
+/** How often an owner was added; the shared part of a place counts as "". */
+type OwnerCounts = Map<string, number>;
+
+/** Where outputs lie, and whose they are. */
+export class OutputFolders {
+  readonly #buckets = new Map<string, Map<string, OwnerCounts>>();
+
+  add(place: OutputFolder): void {
+    this.#change(place, 1);
+  }
+
+  /** One that was added. */
+  remove(place: OutputFolder): void {
+    this.#change(place, -1);
+  }
+
+  /** Null for an object that is no output. */
+  find({ bucket, key }: { readonly bucket: string; readonly key: string }): FoundPlace | null {
+    const places = this.#buckets.get(bucket);
+    if (places === undefined) return null;
+    // A place ends with a slash or is the whole bucket: there are as many to look for as the key has slashes.
+    for (let slash = key.lastIndexOf("/"); slash >= 0; slash = slash === 0 ? -1 : key.lastIndexOf("/", slash - 1)) {
+      const prefix = key.slice(0, slash + 1);
+      const counts = places.get(prefix);
+      if (counts !== undefined) return found(prefix, counts);
+    }
+    const whole = places.get("");
+    return whole === undefined ? null : found("", whole);
+  }
+
+  #change({ url, owner }: OutputFolder, by: 1 | -1): void {
+    const place = parseS3Uri(url);
+    if (place === null) return;
+    const prefix = folderOf(place.key);
+    const places = this.#buckets.get(place.bucket) ?? new Map<string, OwnerCounts>();
+    this.#buckets.set(place.bucket, places);
+    const counts = places.get(prefix) ?? new Map<string, number>();
+    places.set(prefix, counts);
+    const name = owner ?? "";
+    const count = (counts.get(name) ?? 0) + by;
+    if (count > 0) counts.set(name, count);
+    else counts.delete(name);
+    if (counts.size === 0) places.delete(prefix);
+    if (places.size === 0) this.#buckets.delete(place.bucket);
+  }
+}
+
+const found = (prefix: string, counts: OwnerCounts): FoundPlace => ({
+  prefix,
+  owners: new Set([...counts.keys()].filter((name) => name !== "")),
+});

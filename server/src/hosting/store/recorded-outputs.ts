@@ -1,0 +1,43 @@
+import {
+  parseS3Uri,
+  type AsyncInferenceConfig,
+  type DataCaptureConfig,
+  type EndpointConfigRecord,
+} from "../definitions/index.ts";
+import type { EndpointRecord } from "../endpoints/index.ts";
+import { transformOwner, type TransformJobRecord } from "../transforms/index.ts";
+import type { OutputFolder } from "./output-folders.ts";
+
+interface OutputConfigs {
+  readonly asyncInference?: AsyncInferenceConfig;
+  readonly dataCapture?: DataCaptureConfig;
+}
+
+/** Of all that the endpoint is, comes from or is updated to. */
+export function endpointOutputs({ name, generations }: EndpointRecord): readonly OutputFolder[] {
+  return generations.flatMap((generation) => outputsOf(generation, name));
+}
+
+/** Of a configuration: outputs of endpoints that are gone remain there. */
+export function configOutputs(config: EndpointConfigRecord): readonly OutputFolder[] {
+  return outputsOf(config, null);
+}
+
+/** Of a job that runs or has run. */
+export function transformOutputs({ name, request }: TransformJobRecord): readonly OutputFolder[] {
+  return [{ url: request.TransformOutput.S3OutputPath, owner: transformOwner(name) }];
+}
+
+function outputsOf({ asyncInference, dataCapture }: OutputConfigs, owner: string | null): readonly OutputFolder[] {
+  const { S3OutputPath: output, S3FailurePath: failure } = asyncInference?.OutputConfig ?? {};
+  const outputs = [output, failure].flatMap((url) => {
+    const place = parseS3Uri(url ?? "");
+    // As outputs are written: slashes at the beginning of the key are left out.
+    return place === null ? [] : [{ url: `s3://${place.bucket}/${place.key.replace(/^\/+/, "")}`, owner }];
+  });
+  if (dataCapture === undefined) return outputs;
+  const { DestinationS3Uri: url } = dataCapture;
+  // Each endpoint's captures lie below its name.
+  const own = owner === null ? [] : [{ url: `${url.replace(/\/+$/, "")}/${owner}`, owner }];
+  return [...outputs, { url, owner: null }, ...own];
+}
