@@ -2,7 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Forest, newTree, nodesInOrder, type Tree } from "./forest.ts";
 
-const forest: Forest = { featureCount: 2, outputCount: 1, trees: [], baseScores: [0], transform: { kind: "identity" } };
+const forest: Forest = {
+  precision: "float64",
+  featureCount: 2,
+  outputCount: 1,
+  trees: [],
+  baseScores: [0],
+  transform: { kind: "identity" },
+};
 
 function treeOf(children: readonly (readonly [number, number] | null)[], feature = 0): Tree {
   const tree = newTree(children.length, 0);

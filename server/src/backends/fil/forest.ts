@@ -44,7 +44,8 @@ export type Transform =
   | { readonly kind: "identity" }
   | { readonly kind: "sigmoid"; readonly alpha: number }
   | { readonly kind: "softmax" }
-  | { readonly kind: "exponential" }
+  /** `precision`: of the exponential, where it is not that of the sums. */
+  | { readonly kind: "exponential"; readonly precision?: "float64" }
   /** ln(1 + e^x) */
   | { readonly kind: "softplus" }
   /** 1 above 0, else 0. */
@@ -54,8 +55,15 @@ export type Transform =
   /** 2^(-x / ratio): isolation forests. */
   | { readonly kind: "exponential-ratio"; readonly ratio: number };
 
+/**
+ * How sums and answers are computed: in float64, and rounded at the end; or in float32 as XGBoost does, from the base scores on and tree by tree,
+ * so that answers are the library's to the last bit.
+ */
+export type Precision = "float64" | "float32";
+
 /** A model of trees, whichever library wrote it: each output is its base score and what the leaves add, transformed. */
 export interface Forest {
+  readonly precision: Precision;
   readonly featureCount: number;
   /** Columns of the result: 1 for regressors and binary classifiers, or one for each class or target. */
   readonly outputCount: number;

@@ -2,8 +2,8 @@ import { finishRow } from "./evaluation/finish-rows.ts";
 import type { LinearBooster } from "./formats/xgboost-model.ts";
 
 /** Asks a linear booster; sums are float32, as XGBoost's. What is missing adds nothing. */
-export function linearScore({ featureCount, outputCount, weights, baseScores, transform }: LinearBooster) {
-  const finish = finishRow(transform, { kind: "scores" });
+export function linearScore({ featureCount, outputCount, weights, baseScores, transform, precision }: LinearBooster) {
+  const finish = finishRow(transform, { kind: "scores" }, precision);
   const biasesAt = featureCount * outputCount;
   // XGBoost adds the first to each output, where it wrote one for each, too.
   const baseScore = baseScores[0] as number;

@@ -28,6 +28,7 @@ function modelOf(value: number): TreeModel {
   [tree.left[0], tree.right[0]] = [1, 2];
   tree.leafWeights.fill(value);
   const forest: Forest = {
+    precision: "float64",
     featureCount: 1,
     outputCount: 1,
     trees: [tree],

@@ -1,5 +1,5 @@
 import { InferenceError } from "../../../base/index.ts";
-import { type Forest, nodesMax, type Transform, type Tree } from "../forest.ts";
+import { type Forest, nodesMax, type Precision, type Transform, type Tree } from "../forest.ts";
 import { type NodeSpace, type PlacedTree, placedNodeCount, placeTree } from "./compact-tree.ts";
 import { type Explained, explainedOf } from "./explained-forest.ts";
 import { keyBehind } from "./float-keys.ts";
@@ -22,6 +22,7 @@ import { webAssembly, type WasmMemory } from "./web-assembly.ts";
  */
 export interface CompactForest {
   readonly memory: WasmMemory;
+  readonly precision: Precision;
   readonly featureCount: number;
   readonly outputCount: number;
   readonly baseScores: readonly number[];
@@ -60,7 +61,7 @@ const nodeBytesMax = 2 ** 29;
 
 /** Lays out a forest for so many threads. Throws where its trees are none, or are too many. */
 export function compactForest(forest: Forest, { deskCount, explains = false }: CompactOptions): CompactForest {
-  const { trees, featureCount, outputCount, baseScores, transform } = forest;
+  const { trees, precision, featureCount, outputCount, baseScores, transform } = forest;
   const nodeCount = countNodes(forest);
   const weightCount = trees.reduce((sum, tree) => sum + (tree.target === "every" ? tree.leafWeights.length : 0), 0);
   const recordCount = lanes * Math.max(1, Math.ceil(trees.length / lanes));
@@ -99,6 +100,7 @@ export function compactForest(forest: Forest, { deskCount, explains = false }: C
   new Int32Array(memory.buffer).set(columns.list(), columnsAt >> 2);
   return {
     memory,
+    precision,
     featureCount,
     outputCount,
     baseScores,

@@ -85,7 +85,28 @@ function termsOf({ linear, leafWeights, right }: Tree, leaf: number, row: readon
   return isMissing ? [leafWeights[right[leaf] as number] as number] : terms;
 }
 
-function expected({ trees, baseScores, outputCount }: Forest, row: readonly number[]): readonly number[] {
+/** With weights whose sums are rounded, so that their order counts. */
+function withThirds(tree: Tree): Tree {
+  return { ...tree, linear: null, leafWeights: tree.leafWeights.map((weight) => Math.fround(weight / 3)) };
+}
+
+/** Sums of float32 from the base scores on, tree by tree. */
+function expectedFloats({ trees, baseScores }: Forest, row: readonly number[]): readonly number[] {
+  const scores = [...baseScores];
+  for (const tree of trees) {
+    const begin = tree.right[leafOf(tree, row)] as number;
+    for (const output of scores.keys()) {
+      if (tree.target !== "every" && tree.target !== output) continue;
+      const weight = tree.leafWeights[tree.target === "every" ? begin + output : begin] as number;
+      scores[output] = Math.fround((scores[output] as number) + weight);
+    }
+  }
+  return scores;
+}
+
+function expected(forest: Forest, row: readonly number[]): readonly number[] {
+  if (forest.precision === "float32") return expectedFloats(forest, row);
+  const { trees, baseScores, outputCount } = forest;
   const scores = baseScores.map(() => 0);
   for (const tree of trees) {
     const leaf = leafOf(tree, row);
@@ -108,11 +129,14 @@ test("any trees give what going through them node by node gives, for any number 
     fc.property(cases, ([drawn, treeCount, outputCount, rowCount]) => {
       let at = 0;
       const next = (below: number) => (drawn[at++ % drawn.length] as number) % below;
+      const isFloat = next(2) === 0;
+      const planted = Array.from({ length: treeCount }, () => plant(next, outputCount));
       const forest: Forest = {
+        precision: isFloat ? "float32" : "float64",
         featureCount,
         outputCount,
-        trees: Array.from({ length: treeCount }, () => plant(next, outputCount)),
-        baseScores: Array.from({ length: outputCount }, () => next(10)),
+        trees: isFloat ? planted.map(withThirds) : planted,
+        baseScores: Array.from({ length: outputCount }, () => Math.fround(next(10) / (isFloat ? 3 : 1))),
         transform: { kind: "identity" },
       };
       const rows = Array.from({ length: rowCount }, () =>
@@ -135,6 +159,7 @@ test("what a row costs counts all that is done for it: a batch of few trees may 
   const stump = newTree(3, 0);
   [stump.left[0], stump.right[0]] = [1, 2];
   const forest: Forest = {
+    precision: "float64",
     featureCount,
     outputCount: 5000,
     trees: [stump],
@@ -155,6 +180,7 @@ test("searches within searches do not make a tree larger than its bounds", () =>
     );
   }
   const forest: Forest = {
+    precision: "float64",
     featureCount,
     outputCount: 1,
     trees: [tree],

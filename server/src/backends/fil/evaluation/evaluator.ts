@@ -5,7 +5,14 @@ import { Explainer } from "./explainer.ts";
 import { type FinishRow, finishRow } from "./finish-rows.ts";
 import { keyOfBits, missingAboveKey, missingBelowKey } from "./float-keys.ts";
 import { type WasmModule, webAssembly } from "./web-assembly.ts";
-import { columnBytes, encodeWalk, lanes, outputBytes, type WalkFunctions } from "./walk-module.ts";
+import {
+  columnBytes,
+  encodeWalk,
+  lanes,
+  outputBytes,
+  type WalkFunctions,
+  type WalkModuleFunctions,
+} from "./walk-module.ts";
 
 /** A model as threads evaluate it. */
 export interface TreeModel {
@@ -52,8 +59,10 @@ export class Evaluator {
   constructor(walk: WasmModule, { forest, answer }: TreeModel, desk: number) {
     const { memory, columnCount, outputCount, groupsMax, desksAt, deskBytes } = forest;
     this.#forest = forest;
-    this.#walk = new webAssembly.Instance(walk, { trees: { memory } }).exports as WalkFunctions;
-    this.#finish = finishRow(forest.transform, answer);
+    const walks = new webAssembly.Instance(walk, { trees: { memory } }).exports as WalkModuleFunctions;
+    const { precision } = forest;
+    this.#walk = { walkRows: walks[`walkRows_${precision}`], walkTrees: walks[`walkTrees_${precision}`] };
+    this.#finish = finishRow(forest.transform, answer, precision);
     this.#answerColumns = answerColumns(forest, answer);
     this.#columns = new Int32Array(memory.buffer, forest.columnsAt, columnCount);
     this.#groupBytes = columnCount * columnBytes;
@@ -84,7 +93,7 @@ export class Evaluator {
   #walkSome(rowCount: number): void {
     const { trees, treesEnd, octetsEnd } = this.#forest;
     const groupCount = Math.ceil(rowCount / lanes);
-    this.#sums.fill(0, 0, (groupCount * this.#sumBytes) / 8);
+    this.#beginSums(groupCount);
     const rest = rowCount % lanes;
     const wholeCount = rest !== 0 && rest <= singleRowsMax ? groupCount - 1 : groupCount;
     if (wholeCount > 0 && treesEnd > trees) {
@@ -95,6 +104,16 @@ export class Evaluator {
       const lane = row % lanes;
       const values = this.#valuesAt + wholeCount * this.#groupBytes + 4 * lane;
       this.#walk.walkTrees(trees, octetsEnd, values, this.#sumsAt + wholeCount * this.#sumBytes + 8 * lane);
+    }
+  }
+
+  /** From 0, to which the base scores are added at the end, or, as XGBoost adds, from the base scores. */
+  #beginSums(groupCount: number): void {
+    const { precision, baseScores, outputCount } = this.#forest;
+    if (precision === "float64") this.#sums.fill(0, 0, (groupCount * this.#sumBytes) / 8);
+    else {
+      for (let at = 0; at < groupCount * outputCount; at += 1)
+        this.#sums.fill(baseScores[at % outputCount] as number, at * lanes, (at + 1) * lanes);
     }
   }
 
@@ -126,12 +145,13 @@ export class Evaluator {
   }
 
   #answer(answers: Float32Array, first: number, rowCount: number): void {
-    const { baseScores, outputCount } = this.#forest;
+    const { precision, baseScores, outputCount } = this.#forest;
     const scores = this.#scores;
     for (let row = 0; row < rowCount; row += 1) {
       const sums = (row >> 3) * outputCount * lanes + (row & 7);
       for (let output = 0; output < outputCount; output += 1) {
-        scores[output] = (this.#sums[sums + output * lanes] as number) + (baseScores[output] as number);
+        const sum = this.#sums[sums + output * lanes] as number;
+        scores[output] = precision === "float64" ? sum + (baseScores[output] as number) : sum;
       }
       this.#finish(scores, answers, (first + row) * this.#answerColumns);
     }

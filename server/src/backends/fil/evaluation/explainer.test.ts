@@ -88,6 +88,7 @@ test("contributions are Shapley values of the trees' averages", () => {
         let at = 0;
         const next = (below: number) => (drawn[at++ % drawn.length] as number) % below;
         const forest: Forest = {
+          precision: "float64",
           featureCount,
           outputCount,
           trees: Array.from({ length: treeCount }, () => plant(next, outputCount)),
@@ -118,6 +119,7 @@ test("contributions are Shapley values of the trees' averages", () => {
 
 test("trees that split by steps, linear trees, and those that would take minutes, are refused", () => {
   const forest = (tree: Tree): Forest => ({
+    precision: "float64",
     featureCount,
     outputCount: 1,
     trees: Array.from({ length: 5 }, () => tree),

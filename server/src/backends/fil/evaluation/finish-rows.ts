@@ -1,12 +1,13 @@
 import { unreachable } from "../../../base/index.ts";
-import type { Transform } from "../forest.ts";
+import type { Precision, Transform } from "../forest.ts";
 import type { Answer } from "./answer.ts";
+import { expFloat } from "./c-library.ts";
 
 /** Makes the answer of a row of a row's sums, in place; what is compared is compared as float32, as the libraries do. */
 export type FinishRow = (scores: Float64Array, answer: Float32Array, answerAt: number) => void;
 
-export function finishRow(transform: Transform, answer: Answer): FinishRow {
-  const transformScores = transformOf(transform);
+export function finishRow(transform: Transform, answer: Answer, precision: Precision): FinishRow {
+  const transformScores = (precision === "float32" ? floatTransformOf(transform) : null) ?? transformOf(transform);
   const write = writerOf(answer);
   return (scores, to, at) => {
     transformScores(scores);
@@ -14,10 +15,43 @@ export function finishRow(transform: Transform, answer: Answer): FinishRow {
   };
 }
 
+const each = (change: (score: number) => number) => (scores: Float64Array) => {
+  for (let output = 0; output < scores.length; output += 1) scores[output] = change(scores[output] as number);
+};
+
+/** XGBoost's, below which e^x is a float32. */
+const sigmoidMax = Math.fround(88.7);
+
+/** As XGBoost computes them of float32. Null for those that are the same in either precision, and those that XGBoost has not. */
+function floatTransformOf(transform: Transform): ((scores: Float64Array) => void) | null {
+  switch (transform.kind) {
+    case "sigmoid":
+      return each((score) => Math.fround(1 / Math.fround(expFloat(Math.min(-score, sigmoidMax)) + 1)));
+    case "exponential":
+      return transform.precision === "float64" ? null : each(expFloat);
+    case "softmax":
+      return floatSoftmax;
+    default:
+      return null;
+  }
+}
+
+/** Shares are float32, and so is the sum that they are divided by, which is added up as a double. */
+function floatSoftmax(scores: Float64Array): void {
+  let highest = -Infinity;
+  for (let output = 0; output < scores.length; output += 1) highest = Math.max(highest, scores[output] as number);
+  let sum = 0;
+  for (let output = 0; output < scores.length; output += 1) {
+    const share = expFloat(Math.fround((scores[output] as number) - highest));
+    scores[output] = share;
+    sum += share;
+  }
+  const whole = Math.fround(sum);
+  for (let output = 0; output < scores.length; output += 1)
+    scores[output] = Math.fround((scores[output] as number) / whole);
+}
+
 function transformOf(transform: Transform): (scores: Float64Array) => void {
-  const each = (change: (score: number) => number) => (scores: Float64Array) => {
-    for (let output = 0; output < scores.length; output += 1) scores[output] = change(scores[output] as number);
-  };
   switch (transform.kind) {
     case "identity":
       return () => {};

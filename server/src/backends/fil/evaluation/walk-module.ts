@@ -1,3 +1,4 @@
+import type { Precision } from "../forest.ts";
 import { infinityBits } from "./float-keys.ts";
 import { type Code, encodeModule, wasm } from "./wasm-code.ts";
 
@@ -43,6 +44,10 @@ export const columnBytes = 4 * lanes;
 /** Of an output in a group of sums: [output][row], doubles. */
 export const outputBytes = 8 * lanes;
 
+/** A walk for each precision of sums. Those of float32 lie in memory as doubles, too, and are rounded with each addition. */
+export type WalkModuleFunctions = Readonly<Record<`walkRows_${Precision}`, WalkFunctions["walkRows"]>> &
+  Readonly<Record<`walkTrees_${Precision}`, WalkFunctions["walkTrees"]>>;
+
 export interface WalkFunctions {
   /** Adds what `trees` give for the rows of groups, from `columns` to `columnsEnd`, to `sums`. */
   readonly walkRows: (
@@ -60,25 +65,41 @@ export interface WalkFunctions {
 
 /** The module's bytes. */
 export function encodeWalk(): Uint8Array<ArrayBuffer> {
-  return encodeModule([addVector, addLinear, walkRows(), walkTrees()]);
+  // The first three are called by their places.
+  return encodeModule([
+    addVector("float64"),
+    addVector("float32"),
+    addLinear,
+    ...(["float64", "float32"] as const).flatMap((precision) => [walkRows(precision), walkTrees(precision)]),
+  ]);
 }
 
-const { get, set, tee, constant, add, loadInteger, loadFloat, loadDouble, storeDouble, addDouble, promote } = wasm;
+const placeOfAddVector: Readonly<Record<Precision, number>> = { float64: 0, float32: 1 };
+const placeOfAddLinear = 2;
+
+const { get, set, tee, constant, add, loadInteger, loadFloat, loadDouble, storeDouble, addDouble, promote, demote } =
+  wasm;
 const places = Array.from({ length: lanes }, (_, lane) => lane);
 
+/** The sum of two numbers that are float32, as a double: the sum of both as doubles, rounded once, is their sum as float32. */
+const sumOf: Readonly<Record<Precision, (left: Code, right: Code) => Code>> = {
+  float64: addDouble,
+  float32: (left, right) => promote(demote(addDouble(left, right))),
+};
+
 /** Adds `count` weights to the sums of as many outputs. */
-const addVector = (() => {
+function addVector(precision: Precision) {
   const [weights, sums, count] = [0, 1, 2];
   const body = wasm.doWhile(
     [
-      ...storeDouble(get(sums), addDouble(loadDouble(get(sums)), promote(loadFloat(get(weights))))),
+      ...storeDouble(get(sums), sumOf[precision](loadDouble(get(sums)), promote(loadFloat(get(weights))))),
       ...set(weights, add(get(weights), constant(4))),
       ...set(sums, add(get(sums), constant(outputBytes))),
     ],
     tee(count, wasm.subtract(get(count), constant(1))),
   );
-  return { name: "addVector", parameterCount: 3, localCount: 0, body };
-})();
+  return { name: `addVector_${precision}`, parameterCount: 3, localCount: 0, body };
+}
 
 /** Adds a leaf's terms for the row whose values begin at `column`. */
 const addLinear = (() => {
@@ -143,6 +164,7 @@ function walk({ nodes, group, groupOffset, levels, levelCount, mark, goesOn }: W
 }
 
 interface Leaf {
+  readonly precision: Precision;
   readonly at: Code;
   readonly sums: Code;
   readonly sumOffset: number;
@@ -152,15 +174,18 @@ interface Leaf {
 }
 
 /** What the leaf adds where leaves have one weight, where they have more, and where they have terms. */
-function addLeaf({ at, sums, sumOffset, weightCount, column }: Leaf): Code {
-  const one = storeDouble(sums, addDouble(loadDouble(sums, sumOffset), promote(loadFloat(at, node.weight))), sumOffset);
+function addLeaf({ precision, at, sums, sumOffset, weightCount, column }: Leaf): Code {
+  const weight = promote(loadFloat(at, node.weight));
+  const one = storeDouble(sums, sumOf[precision](loadDouble(sums, sumOffset), weight), sumOffset);
   const [address, sum] = [loadInteger(at, node.weight), add(sums, constant(sumOffset))];
   const isLinear = wasm.below(weightCount, constant(0));
-  const more = wasm.when(isLinear, wasm.call(1, [address, sum, column]), wasm.call(0, [address, sum, weightCount]));
+  const addTerms = wasm.call(placeOfAddLinear, [address, sum, column]);
+  const addWeights = wasm.call(placeOfAddVector[precision], [address, sum, weightCount]);
+  const more = wasm.when(isLinear, addTerms, addWeights);
   return wasm.when(wasm.isZero(weightCount), one, more);
 }
 
-function walkRows() {
+function walkRows(precision: Precision) {
   const [trees, treesEnd, columns, columnsEnd, groupBytes, sums, sumBytes] = [0, 1, 2, 3, 4, 5, 6];
   const [group, sum, levels, mark, nodes] = [7, 8, 9, 10, 11];
   const field = (offset: number) => loadInteger(get(trees), offset);
@@ -177,6 +202,7 @@ function walkRows() {
     }),
     ...places.flatMap((lane) =>
       addLeaf({
+        precision,
         at: get(nodes + lane),
         sums: get(sum),
         sumOffset: 8 * lane,
@@ -195,10 +221,10 @@ function walkRows() {
     ofTree,
     wasm.belowUnsigned(tee(trees, add(get(trees), constant(tree.bytes))), get(treesEnd)),
   );
-  return { name: "walkRows", parameterCount: 7, localCount: 4 + lanes, body };
+  return { name: `walkRows_${precision}`, parameterCount: 7, localCount: 4 + lanes, body };
 }
 
-function walkTrees() {
+function walkTrees(precision: Precision) {
   const [trees, treesEnd, column, sums] = [0, 1, 2, 3];
   const [levels, mark, nodes] = [4, 5, 6];
   const field = (lane: number, offset: number) => loadInteger(get(trees), lane * tree.bytes + offset);
@@ -216,6 +242,7 @@ function walkTrees() {
       }),
       ...places.flatMap((lane) =>
         addLeaf({
+          precision,
           at: get(nodes + lane),
           sums: add(get(sums), field(lane, tree.sums)),
           sumOffset: 0,
@@ -226,5 +253,5 @@ function walkTrees() {
     ],
     wasm.belowUnsigned(tee(trees, add(get(trees), constant(lanes * tree.bytes))), get(treesEnd)),
   );
-  return { name: "walkTrees", parameterCount: 4, localCount: 2 + lanes, body };
+  return { name: `walkTrees_${precision}`, parameterCount: 4, localCount: 2 + lanes, body };
 }

@@ -101,6 +101,8 @@ export const wasm = {
   multiplyDouble: binary(0xa2),
   /** A float32 as a float64. */
   promote: (value: Code): Code => [...value, 0xbb],
+  /** A float64 rounded to a float32. */
+  demote: (value: Code): Code => [...value, 0xb6],
   /** Bits as a float32. */
   floatOfBits: (bits: Code): Code => [...bits, 0xbe],
   select: (condition: Code, then: Code, otherwise: Code): Code => [...then, ...otherwise, ...condition, 0x1b],

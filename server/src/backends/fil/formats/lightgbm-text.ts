@@ -26,7 +26,14 @@ export function readLightgbmText(bytes: Uint8Array, { explains = false }: { read
         for (const place of numbers.keys()) numbers[place] = (numbers[place] as number) * share;
   }
   const { featureCount, outputCount, transform } = head;
-  return { featureCount, outputCount, trees, baseScores: Array.from({ length: outputCount }, () => 0), transform };
+  return {
+    precision: "float64",
+    featureCount,
+    outputCount,
+    trees,
+    baseScores: Array.from({ length: outputCount }, () => 0),
+    transform,
+  };
 }
 
 interface Head {

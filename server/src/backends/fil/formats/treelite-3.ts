@@ -58,7 +58,14 @@ export function readTreelite3(from: ByteReader, { explains }: { readonly explain
   }
   if (from.left > 0) throw broken("the file", `goes on behind its last tree, at ${from.at}`);
   if (head.averages) averageTreelite(trees, outputCount);
-  return { featureCount, outputCount, trees, baseScores: Array.from({ length: outputCount }, () => bias), transform };
+  return {
+    precision: "float64",
+    featureCount,
+    outputCount,
+    trees,
+    baseScores: Array.from({ length: outputCount }, () => bias),
+    transform,
+  };
 }
 
 function readHead(from: ByteReader): Head {

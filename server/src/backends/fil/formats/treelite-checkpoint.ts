@@ -62,7 +62,7 @@ function readTreelite4(from: ByteReader, { explains }: { readonly explains: bool
   if (from.left > 0) throw broken("the file", `goes on behind its last tree, at ${from.at}`);
   const { featureCount, outputCount, baseScores, transform } = head;
   if (head.averages) averageTreelite(trees, outputCount);
-  return { featureCount, outputCount, trees, baseScores, transform };
+  return { precision: "float64", featureCount, outputCount, trees, baseScores, transform };
 }
 
 interface Head {

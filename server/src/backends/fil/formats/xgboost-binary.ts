@@ -30,6 +30,7 @@ export function readXgboostBinary(
   // Older versions wrote the margin itself.
   const baseScore = head.majorVersion >= 1 ? objective.marginOf(head.baseScore) : head.baseScore;
   const common = {
+    precision: "float32" as const,
     featureCount,
     outputCount,
     baseScores: Array.from({ length: outputCount }, () => baseScore),
@@ -182,5 +183,5 @@ interface Role {
 
 function withTarget(tree: Tree, { index, target, weight, outputCount }: Role): Tree {
   if (target < 0 || target >= outputCount) throw broken(`tree ${index}`, `adds to output ${target} of ${outputCount}`);
-  return { ...tree, target, leafWeights: tree.leafWeights.map((value) => Math.fround(value * weight)) };
+  return { ...tree, target, leafWeights: tree.leafWeights.map((value) => Math.fround(Math.fround(value) * weight)) };
 }

@@ -42,6 +42,7 @@ export function readXgboostDocument(read: (taking: TakenElements) => Value, opti
     throw new InferenceError("UNSUPPORTED", `the model has more than ${outputsMax} outputs`);
   const objective = xgboostObjective(learner.object("objective").text("name"));
   const common = {
+    precision: "float32" as const,
     featureCount,
     outputCount,
     baseScores: readBaseScores(parameters, outputCount).map((score) => objective.marginOf(score)),

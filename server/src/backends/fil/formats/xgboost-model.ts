@@ -1,8 +1,9 @@
 import { InferenceError } from "../../../base/index.ts";
-import { broken, type Forest, type Transform } from "../forest.ts";
+import { broken, type Forest, type Precision, type Transform } from "../forest.ts";
 
 /** A model of XGBoost's booster gblinear: each output is its base score, a bias and a weighted sum of the features that are there, transformed. */
 export interface LinearBooster {
+  readonly precision: Precision;
   readonly featureCount: number;
   readonly outputCount: number;
   /** By feature and then by output; behind the last feature the biases. */

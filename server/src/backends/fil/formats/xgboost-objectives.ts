@@ -1,16 +1,17 @@
 import { InferenceError } from "../../../base/index.ts";
+import { logFloat } from "../evaluation/c-library.ts";
 import type { Transform } from "../forest.ts";
 
-/** How an objective of XGBoost makes predictions of margins, and margins of the base score that its files hold. */
+/** How an objective of XGBoost makes predictions of margins, and margins of the base score that its files hold, all of them float32. */
 interface Objective {
   readonly transform: Transform;
   readonly marginOf: (baseScore: number) => number;
 }
 
 const plain: Objective = { transform: { kind: "identity" }, marginOf: (score) => score };
-const logit = (score: number): number => -Math.log(1 / score - 1);
+const logit = (score: number): number => -logFloat(Math.fround(Math.fround(1 / score) - 1));
 const logistic: Objective = { transform: { kind: "sigmoid", alpha: 1 }, marginOf: logit };
-const exponential: Objective = { transform: { kind: "exponential" }, marginOf: Math.log };
+const exponential: Objective = { transform: { kind: "exponential" }, marginOf: logFloat };
 const softmax: Objective = { transform: { kind: "softmax" }, marginOf: (score) => score };
 
 const objectives: Readonly<Record<string, Objective>> = {
@@ -31,7 +32,8 @@ const objectives: Readonly<Record<string, Objective>> = {
   "reg:gamma": exponential,
   "reg:tweedie": exponential,
   "survival:cox": exponential,
-  "survival:aft": exponential,
+  // Its predictions are exponentials of doubles.
+  "survival:aft": { ...exponential, transform: { kind: "exponential", precision: "float64" } },
   "rank:pairwise": plain,
   "rank:ndcg": plain,
   "rank:map": plain,

@@ -99,7 +99,9 @@ export function plantXgboostTree(
   if (vectorLength === 1 && !(Number.isInteger(target) && target >= 0 && target < outputCount))
     throw broken(path, `adds to output ${target} of ${outputCount}`);
   const { leafWeights } = tree;
-  for (const place of leafWeights.keys()) leafWeights[place] = Math.fround((leafWeights[place] as number) * weight);
+  const factor = Math.fround(weight);
+  for (const place of leafWeights.keys())
+    leafWeights[place] = Math.fround(Math.fround(leafWeights[place] as number) * factor);
   return { ...tree, target: vectorLength === 1 ? target : "every" };
 }
 
