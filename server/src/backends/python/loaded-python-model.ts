@@ -60,7 +60,7 @@ export class LoadedPythonModel implements LoadedModel {
 }
 
 /** Reserves memory for one more worker, as much as the largest of the model's workers holds. Throws UNAVAILABLE where it is not free. */
-export async function reserveWorkerMemory(
+export async function reserveWorker(
   workers: Iterable<PythonWorker>,
   { reserveMore }: LoadContext,
 ): Promise<AsyncDisposable | null> {

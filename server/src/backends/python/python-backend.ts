@@ -20,7 +20,7 @@ import {
 } from "./environments.ts";
 import type { FrameFacts } from "./execution-codec.ts";
 import { KeptDirectories } from "./kept-directories.ts";
-import { LoadedPythonModel, reserveWorkerMemory, type PythonMeasures } from "./loaded-python-model.ts";
+import { LoadedPythonModel, reserveWorker, type PythonMeasures } from "./loaded-python-model.ts";
 import { PythonInstance } from "./python-instance.ts";
 import type { PythonWorker } from "./python-worker.ts";
 import { askedConfig, initializeWorker, startWorker, type WorkerPlan } from "./worker-starter.ts";
@@ -207,8 +207,7 @@ class PythonBackend implements Backend {
     const open = async (placed: PlacedInstance, place: number, isSpare: boolean) => {
       const { name } = placed;
       const begin = async (signal: AbortSignal, fresh: boolean) => {
-        await using _room =
-          isSpare && !workers.has(place) ? await reserveWorkerMemory(workers.values(), context) : null;
+        await using _room = isSpare && !workers.has(place) ? await reserveWorker(workers.values(), context) : null;
         const kept = fresh ? null : this.#takeCompleted(keyOf(plan));
         const worker = kept ?? (await startWorker(this.#starter(), plan, name, signal));
         worker.name = name;
