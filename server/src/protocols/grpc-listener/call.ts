@@ -51,6 +51,8 @@ export class Call {
   readonly headers: IncomingHttpHeaders;
   /** What this call holds of the memory for requests in flight; all of it goes back when nothing of the call is on its way any more. */
   readonly memory: ByteLease;
+  /** The time that its client gave it; null without a deadline. */
+  readonly timeoutMs: number | null;
   readonly #stream: ServerHttp2Stream;
   readonly #limits: GrpcLimits;
   readonly #clock: Clock;
@@ -67,6 +69,7 @@ export class Call {
   #releases: (() => void)[] = [];
   #closed = false;
   #isHeld = false;
+  #isCutOff = false;
 
   constructor({ stream, headers, limits, compressionLevel, clock, budget, reads }: CallOptions) {
     this.headers = headers;
@@ -79,8 +82,8 @@ export class Call {
     this.#compressionLevel = compressionLevel;
     this.#requestEncoding = messageEncoding(headers["grpc-encoding"] as string | undefined);
     this.#answerEncoding = answerEncoding(headers["grpc-accept-encoding"] as string | undefined, compressionLevel);
-    const timeoutMs = parseGrpcTimeout(headers["grpc-timeout"] as string | undefined);
-    this.#deadline = timeoutMs === null ? null : clock.timer(timeoutMs, () => this.#onDeadline());
+    this.timeoutMs = parseGrpcTimeout(headers["grpc-timeout"] as string | undefined);
+    this.#deadline = this.timeoutMs === null ? null : clock.timer(this.timeoutMs, () => this.#onDeadline());
     stream.once("close", () => this.#onClose());
     // Told by `close` too; without a listener it would end the process.
     stream.on("error", () => {});
@@ -95,6 +98,11 @@ export class Call {
     // The stream tells its end a turn after it has come; one that its client ended without an error is closed, and not destroyed as
     // long as there are bytes in it that nobody has read.
     return this.#closed || this.#state === "finished" || this.#stream.closed || this.#stream.destroyed;
+  }
+
+  /** Whether the server has ended the call without a status. */
+  get isCutOff(): boolean {
+    return this.#isCutOff;
   }
 
   /** Called once when nothing of this call is on its way any more. */
@@ -316,6 +324,7 @@ export class Call {
 
   /** Without a status: the client sees its connection's end. */
   cutOff(): void {
+    this.#isCutOff = true;
     this.#stream.close(constants.NGHTTP2_CANCEL);
   }
 

@@ -1,16 +1,24 @@
-import { constants, type ServerHttp2Session } from "node:http2";
+import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
 import type { Clock } from "../../base/index.ts";
 import type { Call } from "./call.ts";
+import type { ClientResets } from "./client-resets.ts";
 import { ReadMemory } from "./read-memory.ts";
 import { PingStrikes, type KeepaliveOptions } from "./keepalive.ts";
 
 export interface ConnectionOptions {
   readonly session: ServerHttp2Session;
+  readonly socket: Socket;
   readonly keepalive: KeepaliveOptions;
   readonly prefaceTimeoutMs: number;
   readonly windowBytes: number;
   readonly clock: Clock;
+  /** Of all connections of the listener. */
+  readonly resets: ClientResets;
 }
+
+/** How long calls go on whose connection is closed because its client has reset too many others. */
+const closeGraceMs = 1000;
 
 /** One client's connection: its calls, its age, and whether it is alive. */
 export class Connection {
@@ -19,6 +27,9 @@ export class Connection {
   readonly #session: ServerHttp2Session;
   readonly #calls = new Set<Call>();
   readonly #strikes: PingStrikes;
+  readonly #address: string;
+  /** Closed because its client has reset too many calls. */
+  #isEnding = false;
   readonly #timers = new Set<Disposable>();
   #ping: Disposable | null = null;
 
@@ -26,6 +37,7 @@ export class Connection {
     this.#options = options;
     const { session, keepalive, prefaceTimeoutMs, windowBytes } = options;
     this.#session = session;
+    this.#address = options.socket.remoteAddress ?? "";
     this.#strikes = new PingStrikes(keepalive);
     session.setLocalWindowSize(windowBytes);
     const preface = this.#after(prefaceTimeoutMs, () => session.destroy());
@@ -51,8 +63,38 @@ export class Connection {
     this.#calls.add(call);
     call.onClosed(() => {
       this.#calls.delete(call);
-      if (this.#calls.size === 0) this.reads.forget();
+      if (this.#calls.size > 0) return;
+      this.reads.forget();
+      if (this.#isEnding) this.#endSocket();
     });
+  }
+
+  /** Counts the stream as a reset call if the client ends it before its response has been sent. */
+  watchReset(stream: ServerHttp2Stream, call: Call | null): void {
+    const { clock, resets } = this.#options;
+    const startNs = clock.monotonicNs();
+    stream.once("close", () => {
+      // The end of a connection ends its calls, too; some are ended by the server.
+      if (this.#session.destroyed || call?.isCutOff === true) return;
+      if (stream.rstCode === constants.NGHTTP2_NO_ERROR && stream.writableFinished) return;
+      const ranMs = (clock.monotonicNs() - startNs) / 1e6;
+      const verdict = resets.count(this.#address, { ranMs, deadlineMs: call?.timeoutMs ?? null });
+      if (verdict === "keep") return;
+      // Clients take a GOAWAY without an error as a reason to connect again, and keep the calls that run.
+      if (!this.#isEnding) {
+        this.#isEnding = true;
+        this.close();
+        this.#after(closeGraceMs, () => this.#endSocket());
+      }
+      // The session itself would read what its client still sends, without end.
+      if (verdict === "destroy" || this.#calls.size === 0) this.#endSocket();
+    });
+  }
+
+  /** Not inside of a read: Node ends the process when a session is destroyed there. */
+  #endSocket(): void {
+    const { socket } = this.#options;
+    setImmediate(() => socket.destroySoon());
   }
 
   /** Takes no new calls, and ends when those it has have ended. */

@@ -15,9 +15,15 @@ export interface GrpcLimits {
   readonly frameBytesMax: number;
   /** Memory of the HTTP/2 library for one connection: its streams, header tables and frames that wait to be acknowledged. */
   readonly connectionMebibytesMax: number;
-  /** Calls that a client may reset in a second, and in one go. */
+  /**
+   * Calls that the clients of one address may reset in a second, and in one go, over all of its connections: then the connection that
+   * resets is closed, and beyond twice as many new connections of the address are refused for some seconds.
+   */
   readonly resetsPerSecondMax: number;
   readonly resetBurstMax: number;
+  /** The same for one connection, with the calls whose deadlines have passed: the HTTP/2 library ends it. */
+  readonly connectionResetsPerSecondMax: number;
+  readonly connectionResetBurstMax: number;
   /** A new connection must have said that it speaks HTTP/2 within this. */
   readonly prefaceTimeoutMs: number;
   /** A call without progress while a message is read or written ends after this. */
@@ -34,8 +40,10 @@ export const defaultGrpcLimits: GrpcLimits = {
   connectionWindowBytes: 64 * 1024 * 1024,
   frameBytesMax: 64 * 1024,
   connectionMebibytesMax: 256,
-  resetsPerSecondMax: 10_000,
-  resetBurstMax: 20_000,
+  resetsPerSecondMax: 100,
+  resetBurstMax: 200,
+  connectionResetsPerSecondMax: 10_000,
+  connectionResetBurstMax: 20_000,
   prefaceTimeoutMs: 60_000,
   stallTimeoutMs: 60_000,
   backlog: 1024,

@@ -11,6 +11,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { InferenceError, type ByteBudget, type Clock, type Logger } from "../../base/index.ts";
 import type { Listener } from "../listener.ts";
 import { Call } from "./call.ts";
+import { ClientResets } from "./client-resets.ts";
 import { Connection } from "./connection.ts";
 import type { KeepaliveOptions } from "./keepalive.ts";
 import type { GrpcLimits } from "./limits.ts";
@@ -59,6 +60,9 @@ class GrpcListener implements SecureListener {
   readonly #connections = new Map<ServerHttp2Session, Connection>();
   /** Under the connections, and of clients that have not come to be one: TLS has not been agreed upon. */
   readonly #sockets = new Set<Socket>();
+  readonly #resets: ClientResets;
+  /** The socket whose session is being made. */
+  #accepted: Socket | null = null;
   #isClosing = false;
   #activeCount = 0;
   port = 0;
@@ -66,10 +70,15 @@ class GrpcListener implements SecureListener {
   constructor(options: GrpcListenerOptions) {
     this.#options = options;
     this.#server = serverOf(options);
+    this.#resets = new ClientResets(options);
     this.#server.on("session", (session) => this.#onSession(session));
     this.#server.on("stream", (stream, headers) => this.#onStream(stream, headers));
     // A connection that fails in its handshake is its client's affair.
     this.#server.on("sessionError", () => {});
+    // The session hides its socket, and is made in the next listener of the same event.
+    this.#server.prependListener(options.tls === null ? "connection" : "secureConnection", (socket: Socket) => {
+      this.#accepted = socket;
+    });
     this.#server.maxConnections = options.limits.connectionsMax;
     this.#server.on("connection", (socket: Socket) => {
       socket.setNoDelay(true);
@@ -128,9 +137,17 @@ class GrpcListener implements SecureListener {
 
   #onSession(session: ServerHttp2Session): void {
     const { keepalive, limits, clock } = this.#options;
-    if (this.#connections.size >= limits.connectionsMax) return session.destroy();
+    const socket = this.#accepted;
+    if (socket === null || this.#connections.size >= limits.connectionsMax) return session.destroy();
+    if (this.#resets.isRefused(socket.remoteAddress ?? "")) {
+      socket.destroy();
+      return;
+    }
     const { prefaceTimeoutMs, connectionWindowBytes: windowBytes } = limits;
-    this.#connections.set(session, new Connection({ session, keepalive, prefaceTimeoutMs, windowBytes, clock }));
+    this.#connections.set(
+      session,
+      new Connection({ socket, session, keepalive, prefaceTimeoutMs, windowBytes, clock, resets: this.#resets }),
+    );
     session.once("close", () => {
       this.#connections.delete(session);
       if (this.#isClosing && this.#connections.size === 0) this.#endSockets();
@@ -143,19 +160,21 @@ class GrpcListener implements SecureListener {
 
   #onStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     const { limits, compressionLevel, clock, budget } = this.#options;
+    const connection =
+      stream.session === undefined ? undefined : this.#connections.get(stream.session as ServerHttp2Session);
     const type = headers["content-type"];
     if (headers[":method"] !== "POST" || type === undefined || !type.startsWith("application/grpc")) {
       stream.on("error", () => {});
+      connection?.watchReset(stream, null);
       stream.respond({ ":status": headers[":method"] === "POST" ? 415 : 405 }, { endStream: true });
       return;
     }
-    const connection =
-      stream.session === undefined ? undefined : this.#connections.get(stream.session as ServerHttp2Session);
     const reads = connection?.reads ?? new ReadMemory();
     const call = new Call({ stream, headers, limits, compressionLevel, clock, budget, reads });
     this.#activeCount++;
     call.onClosed(() => this.#activeCount--);
     connection?.add(call);
+    connection?.watchReset(stream, call);
     try {
       const begin = this.#options.method(headers[":path"] ?? "");
       if (begin === null) throw new GrpcError("UNIMPLEMENTED", `unknown method ${headers[":path"]}`);
@@ -176,8 +195,8 @@ function serverOf({ limits, tls }: GrpcListenerOptions): Http2Server {
       enablePush: false,
     },
     maxSessionMemory: limits.connectionMebibytesMax,
-    streamResetBurst: limits.resetBurstMax,
-    streamResetRate: limits.resetsPerSecondMax,
+    streamResetBurst: limits.connectionResetBurstMax,
+    streamResetRate: limits.connectionResetsPerSecondMax,
     // gRPC keeps blanks around metadata; a field that is checked for them is dropped.
     strictFieldWhitespaceValidation: false,
   };
