@@ -95,7 +95,11 @@ ROWS = (
         IMAGE,
         triton(**{"double/1/model.py": "import nowhere_to_be_found"}),
         {},
-        (PING, "code 1: failed to load .*No module named 'nowhere_to_be_found', at /opt/ml/model/double/1/model.py"),
+        (
+            PING,
+            "code 1: failed to load .*No module named 'nowhere_to_be_found'",
+            "GALATEA_PYTHON_PACKAGES.*, at /opt/ml/model/double/1/model.py",
+        ),
     ),
     (
         "a model that crashes",

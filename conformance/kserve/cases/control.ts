@@ -172,6 +172,14 @@ const refusedOtherwise: Readonly<Record<string, Difference>> = {
     status: 400,
     includes: ["model output 'B' is specified more than once"],
   },
+  import_error: {
+    row: "missing-module",
+    status: 400,
+    includes: [
+      "No module named 'a_module_nobody_has'. Add its package with --python-packages,",
+      "1/model.py(1): <module>",
+    ],
+  },
   no_execute: { row: "newer-release", status: 400, includes: ["does not implement `execute` method"] },
 };
 

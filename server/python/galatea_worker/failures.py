@@ -20,6 +20,8 @@ FRAMES_MAX = 1024
 # Not shown in the traces of a model's errors.
 _OWN_DIRECTORY = os.path.join(os.path.dirname(__file__), "")
 _OWN_FILES = frozenset([importlib.__file__] + [_OWN_DIRECTORY + name for name in os.listdir(_OWN_DIRECTORY)])
+# The programs that run scripts: a script's syntax error is raised where they import it.
+_FRAMEWORKS_DIRECTORY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "galatea_frameworks", "")
 _EVENT_LOOP = os.path.join("asyncio", "base_events.py")
 
 # What frameworks raise when there is no memory, by where they say that it is from. torch moved its own.
@@ -58,6 +60,12 @@ def failed_message(instance_name: str, error: BaseException) -> str:
     return "Failed to process the request(s) for model '%s', message: %s" % (instance_name, describe(error))
 
 
+def explain(error: BaseException, package_hint: str) -> None:
+    """Says in the text of an import that found no module how the module's package is added."""
+    if isinstance(error, ModuleNotFoundError) and isinstance(error.msg, str) and package_hint:
+        error.msg = "%s. %s" % (error.msg, package_hint)
+
+
 def report(channel: Channel, message: str, request_ids: Iterable[str]) -> None:
     """Makes the server log a failed execution whose RESULT does not say so. May be called from any thread at any time."""
     request = ",".join(one for one in request_ids if one)[:TEXT_CHARACTERS_MAX]
@@ -86,13 +94,19 @@ def _located(error: BaseException, text: str) -> str:
     text = "%s: %s" % (type(error).__name__, text)
     lines = []
     trace = error.__traceback__
+    is_syntax = isinstance(error, SyntaxError) and isinstance(error.filename, str)
+    is_script = False
     while trace is not None:
         code = trace.tb_frame.f_code
         # What an event loop adds stands outside of the model's frames.
         is_outside = code.co_filename in _OWN_FILES or code.co_filename.startswith("<frozen importlib")
+        if is_syntax and code.co_filename.startswith(_FRAMEWORKS_DIRECTORY):
+            is_outside = is_script = True
         if not is_outside and not (not lines and code.co_filename.endswith(_EVENT_LOOP)):
             lines.append("  %s(%d): %s\n" % (code.co_filename, trace.tb_lineno, code.co_name))
         trace = trace.tb_next
+    if is_script:
+        lines.append("  %s(%d): <module>\n" % (error.filename, error.lineno or 0))
     if not lines:
         return text
     lines.reverse()

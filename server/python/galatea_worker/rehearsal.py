@@ -86,6 +86,7 @@ def _life() -> bytes:
         "inlineBytesMax": _INLINE_BYTES_MAX,
         "callsMax": 1,
         "backendConfig": {},
+        "packageHint": "",
         "versionDirectory": _MODEL_DIRECTORY,
         "moduleDirectory": _MODEL_DIRECTORY,
         "path": [_MODEL_DIRECTORY],

@@ -82,6 +82,7 @@ class Worker:
         self._name = ""
         self.version_directory = ""
         self.backend_config = {}
+        self._package_hint = ""
 
     def run(self) -> None:
         """Serves frames. Returns when the server is gone or asked for the end."""
@@ -248,6 +249,7 @@ class Worker:
             # In here, because what a model completed its configuration with may be anything.
             reply = json.dumps(step(body), allow_nan=False)
         except BaseException as error:  # noqa: BLE001 - whatever a model raises is its failure to load
+            failures.explain(error, self._package_hint)
             reply_kind = wire.FAILED
             reply = json.dumps({"message": failures.describe(error), "outOfMemory": failures.is_out_of_memory(error)})
         self._start_reading()
@@ -261,6 +263,7 @@ class Worker:
         self._calls_max = body["callsMax"]
         self.version_directory = body["versionDirectory"]
         self.backend_config = body["backendConfig"]
+        self._package_hint = body["packageHint"]
         self._model = UserModel(body)
         self._pools.adjust()
         return {"completes": self._model.completes}
@@ -324,8 +327,7 @@ class Worker:
             self.channel.reading.release()
         if self._turns is not None:
             self._stop_reading()
-        responses = data = None
-        late = ()
+        responses, data, late = None, None, ()
         status = wire.STATUS_BATCH_FAILED
         try:
             responses, late = self._call(requests)
@@ -359,9 +361,8 @@ class Worker:
                 answers = self._outputs.settled(execution_id, placed, spaces, released)
                 durations = (opened - began, executed - opened, _now() - executed)
                 data = wire.encode_result(execution_id, released, answers, durations)
-                if len(data) > wire.FRAME_BYTES_MAX:
-                    what = "the responses' parameters and small tensors have %d bytes"
-                    check_limit(what, len(data), wire.FRAME_BYTES_MAX)
+                what = "the responses' parameters and small tensors have %d bytes"
+                check_limit(what, len(data), wire.FRAME_BYTES_MAX)
             except BaseException as error:  # noqa: BLE001 - objects whose text or bytes cannot be taken
                 data = None
                 message = failures.describe(error)
@@ -425,9 +426,8 @@ class Worker:
                 self.channel.reading.release()
             if self._turns is not None:
                 self._turns.hand_over()
-        if self._late is not None and self._late.is_given_up((execution_id, place)):
-            return True
-        return place in self._given_up.get(execution_id, ())
+        is_open = self._late is not None and self._late.is_given_up((execution_id, place))
+        return is_open or place in self._given_up.get(execution_id, ())
 
     def _call(self, requests: list[InferenceRequest]) -> tuple[list[InferenceResponse | None], Sequence[Reply]]:
         try:

@@ -80,6 +80,14 @@ export async function environmentOf(
   return { environment, [Symbol.dispose]: () => held.dispose() };
 }
 
+const ownHint =
+  "Add its package with --python-packages, of an endpoint with GALATEA_PYTHON_PACKAGES in the model's Environment, or give an interpreter " +
+  "that has it with --python. Model files of PyTorch, TensorFlow, XGBoost and scikit-learn are served by backends that " +
+  "`galatea model add` sets up.";
+const frameworkHint =
+  "Its package is not in the environment that `galatea model add` made for this backend: name it in the requirements.txt beside the script, " +
+  "or bring an environment with EXECUTION_ENV_PATH.";
+
 /** What is nobody's to delete. */
 export function unheld(environment: PythonEnvironment): HeldEnvironment {
   return { environment, [Symbol.dispose]: () => {} };
@@ -87,13 +95,21 @@ export function unheld(environment: PythonEnvironment): HeldEnvironment {
 
 /** Packages may run code when an interpreter starts: in the containers of a platform that is a tenant's, as in what a model brings. */
 function packagesEnvironment({ pythonEnv }: EnvironmentOptions, directory: string): PythonEnvironment {
-  return { key: directory, command: [join(directory, "bin", "python")], env: pythonEnv, directory, imports: [] };
+  return {
+    key: directory,
+    command: [join(directory, "bin", "python")],
+    env: pythonEnv,
+    directory,
+    imports: [],
+    packageHint: ownHint,
+  };
 }
 
 /** What models run with that bring no environment. */
 export function operatorsEnvironment(options: EnvironmentOptions): PythonEnvironment {
   const { python, pythonEnv } = options;
-  return { key: python, command: [python, ...interpreterFlags(options)], env: pythonEnv, directory: null, imports: [] };
+  const command = [python, ...interpreterFlags(options)];
+  return { key: python, command, env: pythonEnv, directory: null, imports: [], packageHint: ownHint };
 }
 
 /** What a runner's models run with that bring no environment: the operator's own, too. */
@@ -102,7 +118,7 @@ export function environmentOfRunner(
   { directory, imports }: RunnerEnvironment,
 ): PythonEnvironment {
   const command = [join(directory, "bin", "python"), ...interpreterFlags(options)];
-  return { key: directory, command, env: options.pythonEnv, directory: null, imports };
+  return { key: directory, command, env: options.pythonEnv, directory: null, imports, packageHint: frameworkHint };
 }
 
 /** A `sitecustomize.py` on PYTHONPATH, or a user's site below HOME, would be run as an interpreter of the operator's starts. */
@@ -150,6 +166,7 @@ async function environmentIn(options: EnvironmentOptions, directory: string): Pr
     env: { ...options.pythonEnv, LD_LIBRARY_PATH: libraryPath },
     directory,
     imports: [],
+    packageHint: "Add its package to the environment that EXECUTION_ENV_PATH names.",
   };
 }
 

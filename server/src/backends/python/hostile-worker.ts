@@ -18,7 +18,7 @@ import { PythonWorker } from "./python-worker.ts";
 import { Traffic } from "./traffic.ts";
 
 /** No interpreter stands behind these workers. */
-const noEnvironment = { key: "", command: [], env: {}, directory: null, imports: [] };
+const noEnvironment = { key: "", command: [], env: {}, directory: null, imports: [], packageHint: "" };
 
 /** For tests: a worker whose process does nothing, and whose end of the socket the test holds. */
 export interface HostileWorker extends AsyncDisposable {

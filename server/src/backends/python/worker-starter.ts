@@ -83,6 +83,7 @@ export async function startWorker(
     arenaBytes: plan.arena.capacityBytes,
     inlineBytesMax: plan.inlineBytesMax,
     backendConfig: Object.fromEntries(plan.backendConfig),
+    packageHint: plan.environment.packageHint,
     callsMax: frameLimits.callsMax,
     versionDirectory: source.versionDirectory,
     moduleDirectory: directory,
