@@ -104,6 +104,14 @@ test("env without --data finds the only platform that runs; of several it asks f
   assert.deepEqual(await readdir(join(root, "home/.local/share/galatea/platforms")), []);
 });
 
+test("a platform whose user's directory cannot be written is found by its data directory", async () => {
+  const home = join(root, "no-directory");
+  await writeFile(home, "");
+  const data = join(root, "alone");
+  const { port } = await up([`--data=${data}`, "--port=0"], { HOME: home });
+  assert.equal(galatea(["env", `--data=${data}`], { HOME: home }).url, `http://127.0.0.1:${port}`);
+});
+
 test("env says which variables it needs where the platform has its keys from its environment", async () => {
   const data = join(root, "variables");
   const keys = { GALATEA_ACCESS_KEY_ID: "FROMTHEENV", GALATEA_SECRET_ACCESS_KEY: "secret-of-the-environment" };

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { makeDirectory } from "../base/index.ts";
+import { dirname, join } from "node:path";
+import { asDiskError, makeDirectory, type Logger } from "../base/index.ts";
 import { readProcessStart, type ProcessIdentity } from "../processes/index.ts";
 import { dataDirectories, usersDirectory } from "./directories.ts";
 import type { PlatformPlace } from "./options.ts";
@@ -33,25 +33,34 @@ function listDirectory(env: Environment): string {
 }
 
 /**
- * Describes this process's platform, in its data directory and in the list of this user's platforms, until disposed. Of a process that
- * was killed the description stays, and readers see that the process has ended. Rejects where a file cannot be written.
+ * Describes this process's platform, in its data directory and in the list of this user's platforms, until disposed. The description of a
+ * killed process stays, and readers see that the process has ended. A file that cannot be written is logged: the platform runs without it.
  */
 export async function announcePlatform(
   described: Omit<RunningPlatform, "process">,
-  env: Environment,
+  { env, log }: { readonly env: Environment; readonly log: Logger },
 ): Promise<Disposable> {
   const { pid } = process;
   const text = JSON.stringify({ ...described, process: { pid, startTicks: readProcessStart(pid) } });
-  const list = listDirectory(env);
-  await makeDirectory(list);
-  // Reads the list for its effect: descriptions of processes that were killed are removed.
-  listedPlatforms(env);
   using written = new DisposableStack();
-  for (const path of [descriptionPath(described.dataDirectory), join(list, `${pid}.json`)]) {
-    const partial = `${path}.${pid}`;
-    writeFileSync(partial, text, { mode: 0o600 });
-    renameSync(partial, path);
-    written.defer(() => rmSync(path, { force: true }));
+  const own = descriptionPath(described.dataDirectory);
+  const listed = join(listDirectory(env), `${pid}.json`);
+  for (const [path, needed] of [
+    [own, "--port, --data and --credentials"],
+    [listed, "--data"],
+  ] as const) {
+    try {
+      await makeDirectory(dirname(path));
+      const partial = `${path}.${pid}`;
+      writeFileSync(partial, text, { mode: 0o600 });
+      renameSync(partial, path);
+      written.defer(() => rmSync(path, { force: true }));
+      // Descriptions of processes that were killed are removed.
+      if (path === listed) listedPlatforms(env);
+    } catch (error) {
+      const reason = (asDiskError(error, `'${path}'`) as Error).message;
+      log.warning(`\`galatea env\` needs ${needed} to find this platform: ${reason}`);
+    }
   }
   return written.move();
 }
@@ -88,18 +97,22 @@ function namesIn(directory: string): readonly string[] {
   try {
     return readdirSync(directory);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    if (isAbsent(error)) return [];
     throw error;
   }
 }
 
-/** Null where there is none, or its process has ended. */
+function isAbsent(error: unknown): boolean {
+  return ["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "");
+}
+
+/** Returns null where there is none, or its process has ended. */
 function readDescription(path: string): RunningPlatform | null {
   let text: string;
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return null;
+    if (isAbsent(error)) return null;
     throw error;
   }
   try {

@@ -127,11 +127,11 @@ async function reloadKeys(platform: Platform, source: () => KeySource, log: Logg
   }
 }
 
-/** Announces the platform to the commands that call it. Returns null where the disk refuses the write, which is logged. */
+/** Announces the platform to the commands that call it. */
 async function announced(
   options: UpOptions,
   { directories, url, log }: { readonly directories: DataDirectories; readonly url: string; readonly log: Logger },
-): Promise<Disposable | null> {
+): Promise<Disposable> {
   const { hostname, port } = new URL(callableUrl(url));
   const source = sourceOf(options, directories);
   const described = {
@@ -141,13 +141,7 @@ async function announced(
     region: options.owner.region,
     credentialsPath: source.from === "environment" ? null : resolve(source.path),
   };
-  try {
-    return await announcePlatform(described, process.env);
-  } catch (error) {
-    const reason = (asDiskError(error, `'${directories.root}'`) as Error).message;
-    log.warning("`galatea env` does not find this platform and needs --port, --data and --credentials", { reason });
-    return null;
-  }
+  return await announcePlatform(described, { env: process.env, log });
 }
 
 function hintFor(error: NodeJS.ErrnoException): string {
