@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from . import current_worker, wire
-from .objects import Tensor, TritonModelException, check_limit
+from .objects import Tensor, TritonModelException, check_limit, check_parameters
 from .signatures import MODULE, Mismatch, checked, enumeration, text_of
 
 if TYPE_CHECKING:
@@ -141,16 +141,9 @@ def _correlation(value: object) -> int | str:
 def _parameters(parameters: object) -> str:
     if parameters is None:
         return ""
-    if not isinstance(parameters, dict):
-        raise TritonModelException("Expect parameters to be a dict, got %s" % type(parameters))
+    check_parameters(parameters)
     check_limit("the request has %d parameters", len(parameters), wire.PARAMETERS_MAX)
-    for key, value in parameters.items():
-        if not isinstance(key, str):
-            raise TritonModelException("Expect parameters keys to have type str, found type %s" % type(key))
-        if not isinstance(value, (bool, int, str)):
-            raise TritonModelException(
-                "Expect parameters values to have type bool/int/str, found type %s" % type(value)
-            )
+    for value in parameters.values():
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             raise TritonModelException("Expect parameters values to have 64 bits, found %d" % value)
     return json.dumps(parameters) if parameters else ""

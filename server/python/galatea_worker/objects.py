@@ -343,12 +343,17 @@ def _outputs_of(given: object) -> list[Tensor] | None:
     return outputs
 
 
-def _check_parameters(parameters: object) -> None:
+def check_parameters(parameters: object) -> None:
+    """Of a request that the model makes, or of a response. Raises TritonModelException in Triton's words."""
     if not isinstance(parameters, dict):
-        raise TypeError("InferenceResponse: parameters must be a dict, found %s" % type(parameters).__name__)
+        raise TritonModelException("Expect parameters to be a dict, got %s" % type(parameters))
     for key, value in parameters.items():
-        if not isinstance(key, str) or not isinstance(value, (bool, int, str)):
-            raise TypeError("InferenceResponse: parameters must map str to bool, int or str")
+        if not isinstance(key, str):
+            raise TritonModelException("Expect parameters keys to have type str, found type %s" % type(key))
+        if not isinstance(value, (bool, int, str)):
+            raise TritonModelException(
+                "Expect parameters values to have type bool/int/str, found type %s" % type(value)
+            )
 
 
 class InferenceResponse:
@@ -368,7 +373,7 @@ class InferenceResponse:
             given = [] if output_tensors is _NO_OUTPUTS else [output_tensors]
             raise refused("__init__", _RESPONSE, given, {} if error is None else {"error": error})
         if parameters is not None:
-            _check_parameters(parameters)
+            check_parameters(parameters)
         self._outputs = outputs
         self._error = error
         self._parameters = parameters
