@@ -16,6 +16,7 @@ export type { ExecutionProvider } from "./execution-providers.ts";
 export { onnxStringType, type OnnxValueInfo } from "./onnxruntime-values.ts";
 export { Nvml, NvmlError, type GpuReading } from "./nvml.ts";
 export { openNvmlCalls, type NvmlCalls } from "./nvml-calls.ts";
+export { landlockVersion } from "./landlock-version.ts";
 export { processorYield } from "./processors.ts";
 export { openRunLane, type RunLane } from "./run-lane.ts";
 export {

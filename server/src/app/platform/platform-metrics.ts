@@ -1,6 +1,8 @@
 import { MetricRegistry, type CounterRow } from "../../metrics/index.ts";
 import { mirrorLosses, type EndpointState, type Hosting } from "../../hosting/index.ts";
 
+import { confinementKinds } from "./tenant-confinement.ts";
+
 export interface PlatformMetrics {
   /** Of every request that ended: the status it was answered with, 0 where its client went away before. */
   readonly answered: (status: number) => void;
@@ -22,7 +24,13 @@ const endpointStatuses = {
 
 const statusClasses = ["gone", "1xx", "2xx", "3xx", "4xx", "5xx"] as const;
 
-export function createPlatformMetrics(hosting: Hosting, startedMs: number): PlatformMetrics {
+export interface PlatformFacts {
+  readonly startedMs: number;
+  /** What tenants cannot be confined in, and why. */
+  readonly unconfined: () => Readonly<Record<string, string>>;
+}
+
+export function createPlatformMetrics(hosting: Hosting, { startedMs, unconfined }: PlatformFacts): PlatformMetrics {
   const registry = new MetricRegistry({ rowsMax: 100 });
   registry
     .gauge("galatea_start_time_seconds", "When the platform started, since 1970.")
@@ -44,6 +52,11 @@ export function createPlatformMetrics(hosting: Hosting, startedMs: number): Plat
   mirrored.readFrom({}, () => hosting.mirrorFigures.bytes);
   const lost = registry.gauge("galatea_mirrors_lost", "Copies for shadow variants or data capture that were given up.");
   for (const reason of mirrorLosses) lost.readFrom({ reason }, () => hosting.mirrorFigures.lost[reason]);
+  const gaps = registry.gauge(
+    "galatea_tenants_unconfined",
+    "1 where this machine or its operator does not allow what keeps tenants apart; /health says why.",
+  );
+  for (const what of confinementKinds) gaps.readFrom({ what }, () => (Object.hasOwn(unconfined(), what) ? 1 : 0));
   const requests = registry.counter(
     "galatea_requests_total",
     "Requests that ended, by the status they were answered with.",

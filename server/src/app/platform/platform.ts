@@ -46,6 +46,7 @@ import { createPlatformMetrics } from "./platform-metrics.ts";
 import { bringsKey } from "./basic-authentication.ts";
 import { publicPages } from "./public-pages.ts";
 import { topicActions } from "./alarm-messages.ts";
+import { confinementGaps, confinementMeans, warnOfGaps } from "./tenant-confinement.ts";
 import { openTopics, resultOutbox } from "./platform-topics.ts";
 import { createPlatformServer, holdRequests, listen, type PlatformServerLimits } from "./platform-server.ts";
 import { containerRequestBytes } from "../request-memory.ts";
@@ -166,7 +167,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     cutting,
   });
   const door = openDoor(options, { ...aws, instances, keys });
-  const pages = { ...ownersPages(options, { keys, series, counters }), ...hostingsPages(hosting) };
+  const pages = { ...ownersPages(options, { keys, series, counters }), ...hostingsPages(hosting, log) };
   openTo(publicPages({ ...door, ...pages, links, logs, topics: topicPages, logger: log, open: options.keys === null }));
   // First of all: the requests under way are answered while everything is still there.
   opening.defer(() => {
@@ -245,11 +246,12 @@ function ownersPages({ clock = systemClock }: PlatformOptions, { keys, series, c
   };
 }
 
-function hostingsPages(hosting: Hosting) {
-  return {
-    metrics: createPlatformMetrics(hosting, systemClock.epochMs()),
-    unconfined: () => hosting.figures().unconfined,
-  };
+function hostingsPages(hosting: Hosting, log: Logger) {
+  const gaps = confinementGaps(confinementMeans());
+  warnOfGaps(gaps, log);
+  // A container knows more than the platform: what its operator's flags leave out, too.
+  const unconfined = () => ({ ...gaps, ...hosting.figures().unconfined });
+  return { metrics: createPlatformMetrics(hosting, { startedMs: systemClock.epochMs(), unconfined }), unconfined };
 }
 
 /** Often enough for metrics of a minute. */

@@ -104,7 +104,7 @@ test("Prometheus reads numbers of the platform, without names or secrets", async
   ])
     assert.match(body, line);
   for (const line of body.trimEnd().split("\n"))
-    assert.match(line, /^(?:# (?:HELP|TYPE) |\w+(?:\{(?:status|reason)="[\w-]+"\})? [\d.e+]+$)/);
+    assert.match(line, /^(?:# (?:HELP|TYPE) |\w+(?:\{(?:status|reason|what)="[\w-]+"\})? [\d.e+]+$)/);
   assert.doesNotMatch(body, /secret|OWNER|mine/);
 });
 
