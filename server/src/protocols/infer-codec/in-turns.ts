@@ -4,10 +4,10 @@ import { parsingRequestJson } from "./json-access.ts";
 
 /**
  * JSON longer than this is read and printed in pieces, between which others have their turn: 150,528 numbers, a picture of 3x224x224, take
- * 10 ms to read and 20 ms to print (bench/rows/json-numbers.ts).
+ * 8 ms to read and up to 20 ms to print (bench/rows/json-numbers.ts).
  */
 export const wholeTextBytesMax = 128 * 1024;
-/** Of JSON that is read: about 0.2 ms. */
+/** Of JSON that is read: 0.2 ms at most. */
 export const readPieceBytes = 64 * 1024;
 /** Of a tensor of numbers that is printed: about 0.5 ms of FP32, which are the slowest. */
 const numbersPieceBytes = 16 * 1024;
