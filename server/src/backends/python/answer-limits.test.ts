@@ -102,3 +102,21 @@ for (const [what, body, told] of cases) {
     assert.equal(fixture.arena.usedBytes, 0);
   });
 }
+
+test("parameters of a response that cannot be sent are refused in Triton's words", async () => {
+  const refusals: readonly [given: string, told: RegExp][] = [
+    [
+      "{'a': 1.5}",
+      /TritonModelException: Expect parameters values to have type bool\/int\/str, found type <class 'float'>/,
+    ],
+    ["{1: 1}", /TritonModelException: Expect parameters keys to have type str, found type <class 'int'>/],
+    ["[1]", /TritonModelException: Expect parameters to be a dict, got <class 'list'>/],
+  ];
+  for (const [given, told] of refusals) {
+    await using loaded = await fixture.load(
+      "refused",
+      model(`return [pb_utils.InferenceResponse([], parameters=${given})]`),
+    );
+    await assert.rejects(ask(loaded, [floats("IN", [1])]), { code: "INTERNAL", message: told });
+  }
+});

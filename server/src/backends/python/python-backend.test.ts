@@ -281,12 +281,6 @@ const failures: readonly [name: string, body: string, code: string, message: Reg
     /message: TypeError: __init__\(\): incompatible constructor arguments.*Invoked with: kwargs: model_name='x'\n/s,
   ],
   [
-    "parameter",
-    "return [pb_utils.InferenceResponse([], parameters={'a': 1.5})]",
-    "INTERNAL",
-    /TritonModelException: Expect parameters values to have type bool\/int\/str, found type <class 'float'>\n/,
-  ],
-  [
     "memory",
     "pb_utils.PreferredMemory(2, 0)",
     "INTERNAL",
