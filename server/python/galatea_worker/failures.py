@@ -61,7 +61,7 @@ def failed_message(instance_name: str, error: BaseException) -> str:
 
 
 def explain(error: BaseException, package_hint: str) -> None:
-    """Says in the text of an import that found no module how the module's package is added."""
+    """Adds to the error of a missing module how to add its package."""
     if isinstance(error, ModuleNotFoundError) and isinstance(error.msg, str) and package_hint:
         error.msg = "%s. %s" % (error.msg, package_hint)
 

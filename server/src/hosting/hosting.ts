@@ -155,7 +155,7 @@ export class Hosting implements AsyncDisposable {
     return this.#store.view.isModelData(object);
   }
 
-  /** Whose outputs an object is among: captures, answers of asynchronous invocations, results of transform jobs. Null for other objects. */
+  /** Returns the owner of an output object: a capture, an asynchronous output or a transform result. Null for other objects. */
   outputPlace(object: { readonly bucket: string; readonly key: string }): FoundPlace | null {
     return this.#store.view.outputPlace(object);
   }

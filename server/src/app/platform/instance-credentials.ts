@@ -27,10 +27,10 @@ const logActions: ReadonlySet<string> = new Set([
   "logs:DescribeLogStreams",
 ]);
 
-/** On objects that are neither other models' data nor other endpoints' outputs. */
+/** Actions on objects that are neither other models' data nor other endpoints' outputs. */
 const objectReads: ReadonlySet<string> = new Set(["s3:GetObject", "s3:HeadObject", "s3:GetObjectTagging"]);
 
-/** On objects below the prefixes that the instance's endpoint names, but on no model's data: whoever writes that runs as another endpoint. */
+/** Actions on objects below the prefixes that the instance's endpoint names, except models' data: its writer could run code as another endpoint. */
 const objectWrites: ReadonlySet<string> = new Set([
   "s3:PutObject",
   "s3:DeleteObject",
@@ -58,7 +58,7 @@ export interface InstanceCredentials {
   writerOf(accessKeyId: string): string | null;
   /** By the actions and resources of the services' rows. True for keys that are no instance's. */
   readonly permits: Permits;
-  /** Whether a listing names an object to that key: what may not be read is left out. */
+  /** Returns whether a listing shows an object to the caller with that key: objects that it cannot read are left out. */
   readonly lists: (accessKeyId: string | null, object: ObjectName) => boolean;
 }
 
@@ -106,7 +106,7 @@ export function createInstanceCredentials(options: InstanceCredentialsOptions): 
   };
 }
 
-/** Its own endpoint, and those that its model's Environment or the operator names. */
+/** Returns whether an instance may invoke an endpoint: its own, or one that its model's Environment or the operator names. */
 function mayInvoke(arn: string, identity: InstanceIdentity, ofAll: readonly string[]): boolean {
   const name = arn.replace(/^.*?:endpoint\//s, "").toLowerCase();
   const named = [identity.endpointName, ...identity.invokableEndpoints, ...ofAll];
@@ -118,8 +118,8 @@ interface Reach extends Pick<Hosting, "isModelData" | "outputPlace"> {
 }
 
 /**
- * Whether an instance's code reads an object, or writes and deletes it. Of an output's place and a prefix that the instance's model
- * names the longer one decides: a prefix around another endpoint's outputs does not give these away.
+ * Returns whether an instance's code may read an object, or write and delete it. Where both an output location and a prefix of the instance's
+ * model contain the object, the longer one decides: a prefix around another endpoint's outputs does not grant access to these.
  */
 function mayReach(
   object: ObjectName,

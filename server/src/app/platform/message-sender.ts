@@ -6,7 +6,7 @@ import { networkInterfaces } from "node:os";
 import type { AttemptOutcome, SendMessage } from "../../topics/index.ts";
 
 /**
- * Addresses at which clouds give machines their credentials. Nothing is ever sent there: no service that takes messages has one of these.
+ * Addresses of cloud metadata services, which give machines their credentials. No message is ever sent there: no subscriber has such an address.
  */
 const cloudMetadata = new BlockList();
 for (const address of ["169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200"])
@@ -15,7 +15,7 @@ for (const address of ["fd00:ec2::254", "fd00:ec2::23"]) cloudMetadata.addAddres
 
 /**
  * Networks that cannot be reached from the internet: link-local, private, shared and reserved addresses, and IPv6 prefixes that lead to IPv4
- * addresses. The programs there trust what comes from their network, so an operator decides whether people may subscribe them.
+ * addresses. The programs there trust requests from their network, so the operator decides whether users may subscribe them.
  */
 const privateNetworks = new BlockList();
 for (const [network, bits] of [
@@ -60,7 +60,7 @@ function isOwn(address: string): boolean {
 type Refusal = "cloud-metadata" | "this-machine" | "private-network" | null;
 
 const refusalTexts: Readonly<Record<NonNullable<Refusal>, string>> = {
-  "cloud-metadata": "clouds give machines their credentials there",
+  "cloud-metadata": "it is a cloud metadata service, which gives machines their credentials",
   "this-machine": "--topics-to-this-machine lets messages go to the programs of this machine",
   "private-network": "--topics-to-private-networks lets messages go to link-local and private addresses",
 };
@@ -79,10 +79,10 @@ export interface SenderOptions {
   readonly toPrivateNetworks: boolean;
 }
 
-/** Why nothing is sent to an address, whichever way it is written; null where messages may go there. */
+/** Returns why no message is sent to an address, in any notation; null where messages may be sent there. */
 export function addressRefusal(address: string, options: SenderOptions): Refusal {
   const family = isIP(address) === 6 ? "ipv6" : "ipv4";
-  // An IPv4 address in IPv6's clothes is looked at as what it is.
+  // An IPv4-mapped IPv6 address is checked as the IPv4 address.
   const bare = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (bare !== undefined) return addressRefusal(bare, options);
   if (cloudMetadata.check(address, family)) return "cloud-metadata";

@@ -37,7 +37,7 @@ export interface ServicesParts {
   readonly accountId: string;
   /** Whose code has a key; null for keys of the owner. */
   readonly writerOf: (accessKeyId: string) => string | null;
-  /** Whether a listing names an object to the caller. */
+  /** Returns whether a listing shows an object to the caller. */
   readonly lists: InstanceCredentials["lists"];
   /** What the code of one of them may keep in the store. */
   readonly writerBytesMax: number;

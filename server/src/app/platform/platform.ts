@@ -95,7 +95,7 @@ export interface PlatformOptions {
   readonly invokableEndpoints?: readonly string[];
   /** Whether messages of topics go to programs of this machine; they do not unless said. */
   readonly topicsToThisMachine?: boolean;
-  /** Whether they go to link-local and private addresses of other machines; they do not unless said. */
+  /** Whether messages of topics are sent to link-local and private addresses of other machines; false unless given. */
   readonly topicsToPrivateNetworks?: boolean;
   /** What callers, alarms, policies and recorded values go by, the machine's unless given; instances go by the machine's. */
   readonly clock?: Clock;

@@ -56,8 +56,8 @@ export type Transform =
   | { readonly kind: "exponential-ratio"; readonly ratio: number };
 
 /**
- * How sums and answers are computed: in float64, and rounded at the end; or in float32 as XGBoost does, from the base scores on and tree by tree,
- * so that answers are the library's to the last bit.
+ * How sums and predictions are computed: in float64, and rounded at the end; or in float32 as XGBoost does, from the base scores on and tree by tree,
+ * so that predictions equal the library's to the last bit.
  */
 export type Precision = "float64" | "float32";
 

@@ -9,6 +9,6 @@ export interface PythonEnvironment {
   readonly directory: string | null;
   /** What its interpreter imports before it says that it is ready, whatever models import. */
   readonly imports: readonly string[];
-  /** A sentence that says how a package that a model misses is added. */
+  /** A sentence for users: how to add a package that a model lacks. */
   readonly packageHint: string;
 }

@@ -13,7 +13,7 @@ interface ObjectPlace {
   readonly key: string;
 }
 
-/** Folders: each key ends with a slash, or is empty for a whole bucket. Null where the variable cannot be read. */
+/** Returns the prefixes: each key ends with a slash, or is empty for a whole bucket. Null where the variable is not valid. */
 export function objectPrefixes(environment: Environment): readonly ObjectPlace[] | null {
   const entries = entriesOf(environment[prefixesVariable]);
   const places = entries.map((entry) => (entry.startsWith("s3://") ? parseS3Uri(entry) : null));
@@ -21,18 +21,18 @@ export function objectPrefixes(environment: Environment): readonly ObjectPlace[]
   return places.flatMap((place) => (place === null ? [] : [{ bucket: place.bucket, key: folderOf(place.key) }]));
 }
 
-/** Null where the variable cannot be read. */
+/** Returns the names of endpoints, or null where the variable is not valid. */
 export function invokableEndpoints(environment: Environment): readonly string[] | null {
   const entries = entriesOf(environment[endpointsVariable]);
   return entries.length > entriesMax || !entries.every(isInvokableEndpoint) ? null : entries;
 }
 
-/** Whether that is an endpoint's name, or `*` for all of them. */
+/** Returns whether a text is an endpoint's name, or `*` for all endpoints. */
 export function isInvokableEndpoint(text: string): boolean {
   return text === "*" || /^[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62}$/.test(text);
 }
 
-/** The sentence with which CreateModel refuses what a variable grants, or null. */
+/** Returns the sentence with which CreateModel rejects one of the two variables, or null. */
 export function refusedGrant(name: string, value: string): string | null {
   const refusal = (what: string) =>
     `Environment has to name in ${name} ${what}, up to ${entriesMax}, separated by commas.`;

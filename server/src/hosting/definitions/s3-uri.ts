@@ -16,7 +16,7 @@ export function parseS3Uri(uri: string): { readonly bucket: string; readonly key
   }
 }
 
-/** A key as a folder: with one slash at its end, unless it is the whole bucket. */
+/** Returns a key as a prefix: with one slash at its end, or empty for the whole bucket. */
 export function folderOf(key: string): string {
   const inner = key.replace(/\/+$/, "");
   return inner === "" ? "" : `${inner}/`;

@@ -1,13 +1,13 @@
 import { folderOf, parseS3Uri } from "../definitions/index.ts";
 
-/** A prefix below which the platform writes what comes of requests: captures, answers, results of jobs. */
+/** A prefix below which the platform writes outputs: captures, asynchronous outputs, transform results. */
 export interface OutputFolder {
   readonly url: string;
   /** Whose outputs lie there: an endpoint's name, or that of a transform job's instances. Null for a place that several share, each below a prefix of its own. */
   readonly owner: string | null;
 }
 
-/** The innermost place that an object lies in. */
+/** The innermost output prefix of an object. */
 export interface FoundPlace {
   readonly prefix: string;
   readonly owners: ReadonlySet<string>;
@@ -16,7 +16,7 @@ export interface FoundPlace {
 /** How often an owner was added; the shared part of a place counts as "". */
 type OwnerCounts = Map<string, number>;
 
-/** Where outputs lie, and whose they are. */
+/** The prefixes of outputs, and their owners. */
 export class OutputFolders {
   readonly #buckets = new Map<string, Map<string, OwnerCounts>>();
 
@@ -24,16 +24,16 @@ export class OutputFolders {
     this.#change(place, 1);
   }
 
-  /** One that was added. */
+  /** Removes a prefix that was added. */
   remove(place: OutputFolder): void {
     this.#change(place, -1);
   }
 
-  /** Null for an object that is no output. */
+  /** Returns null for an object that is no output. */
   find({ bucket, key }: { readonly bucket: string; readonly key: string }): FoundPlace | null {
     const places = this.#buckets.get(bucket);
     if (places === undefined) return null;
-    // A place ends with a slash or is the whole bucket: there are as many to look for as the key has slashes.
+    // A prefix ends with a slash or is the whole bucket: there are as many candidates as the key has slashes.
     for (let slash = key.lastIndexOf("/"); slash >= 0; slash = slash === 0 ? -1 : key.lastIndexOf("/", slash - 1)) {
       const prefix = key.slice(0, slash + 1);
       const counts = places.get(prefix);

@@ -13,17 +13,17 @@ interface OutputConfigs {
   readonly dataCapture?: DataCaptureConfig;
 }
 
-/** Of all that the endpoint is, comes from or is updated to. */
+/** Returns the outputs of an endpoint: of its configuration, the former one and the one that it is updated to. */
 export function endpointOutputs({ name, generations }: EndpointRecord): readonly OutputFolder[] {
   return generations.flatMap((generation) => outputsOf(generation, name));
 }
 
-/** Of a configuration: outputs of endpoints that are gone remain there. */
+/** Returns the outputs of a configuration: those of deleted endpoints remain there. */
 export function configOutputs(config: EndpointConfigRecord): readonly OutputFolder[] {
   return outputsOf(config, null);
 }
 
-/** Of a job that runs or has run. */
+/** Returns the outputs of a transform job that runs or has run. */
 export function transformOutputs({ name, request }: TransformJobRecord): readonly OutputFolder[] {
   return [{ url: request.TransformOutput.S3OutputPath, owner: transformOwner(name) }];
 }

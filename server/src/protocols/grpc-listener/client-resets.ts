@@ -2,19 +2,19 @@ import { isIPv6 } from "node:net";
 import type { Clock, Logger } from "../../base/index.ts";
 import type { GrpcLimits } from "./limits.ts";
 
-/** What happens to the connection whose client has reset a call. */
+/** The consequence for a connection whose client has reset a call. */
 export type ResetVerdict = "keep" | "close" | "destroy";
 
 /** Addresses that are counted at a time: only those that have reset calls in the last seconds are. */
 const addressesMax = 10_000;
-/** After this much quiet an address is back at its full burst, whatever it did: nobody is refused for longer. */
+/** After this time without resets an address has its full burst again: no client is refused for longer. */
 const forgivenAfterSeconds = 10;
 /** A call with a deadline of its own is often reset by honest clients of a server that is late. */
 const deadlineCost = 0.1;
 
 /**
- * Counts the calls that clients reset, by address over all connections of it. A reset call no longer counts as one that runs, so that
- * without this a client begins calls without end (HTTP/2 rapid reset), and every other client waits behind them.
+ * Counts the calls that clients reset, by address over all of its connections. A reset call no longer counts as a running one: without this
+ * limit a client starts any number of calls (HTTP/2 rapid reset), and every other client waits behind them.
  */
 export class ClientResets {
   readonly #limits: GrpcLimits;
@@ -66,7 +66,7 @@ export class ClientResets {
     if (tokens < 0 && !isReported) {
       isReported = true;
       this.#logger.warning(
-        `gRPC: client ${address} cancels more than ${resetsPerSecondMax} calls a second before their deadlines; its connections are closed`,
+        `gRPC: client ${address} resets more than ${resetsPerSecondMax} calls a second before their deadlines: its connections are closed`,
       );
     }
     this.#addresses.delete(network);

@@ -103,7 +103,7 @@ async function page(request: S3Request, parameters: ListParameters, startAfter: 
   const { prefix, delimiter, keysMax } = parameters;
   if (keysMax > 0) {
     const found = await request.store.list(request.bucket, { prefix, delimiter, startAfter, keysMax });
-    // A page may have fewer keys than were asked for, and go on all the same.
+    // A page may have fewer keys than requested and still be truncated.
     const objects = found.objects.filter(({ key }) => request.isListed(key));
     return { ...found, objects, commonPrefixes: found.commonPrefixes.filter(request.isListed) };
   }

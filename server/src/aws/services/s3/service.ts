@@ -13,7 +13,7 @@ export interface S3Parts {
   readonly s3Domain: string | null;
   /** Who may keep only so much; nobody unless given. */
   readonly writers?: ObjectWriters;
-  /** Whether a listing names an object to the caller with that key; it names all unless given. */
+  /** Returns whether a listing shows an object to the caller with that key; every object is shown unless given. */
   readonly lists?: (accessKeyId: string | null, object: { readonly bucket: string; readonly key: string }) => boolean;
 }
 
