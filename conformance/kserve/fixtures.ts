@@ -30,6 +30,12 @@ export const fixtures = {
     flags: ["--model-control-mode=explicit", "--load-model=add_sub", keepGoing],
     env: {},
   },
+  /** Headers become parameters of requests. */
+  forwarding: {
+    models: { report: models.report },
+    flags: ["--http-header-forward-pattern=(x-.*|Y-.*)", "--grpc-header-forward-pattern=(x-.*|Y-.*|triton_other)"],
+    env: {},
+  },
   /** Nothing at start, and one model that cannot be read. */
   fresh: {
     models: { add_sub: models.add_sub, broken_unknown_field: controlModels.broken_unknown_field },

@@ -67,7 +67,7 @@ function read({ bytes, cuts }: Input, served: ServedModel): boolean {
 
 function decode(message: InferMessage, model: ServedModel): void {
   const { signal } = new AbortController();
-  const options = { model, signal, clock: systemClock, receivedNs: 0, forwarded: [] };
+  const options = { model, signal, clock: systemClock, receivedNs: 0, forwarded: { rawHeaders: [], pattern: null } };
   const { request } = decodeInferRequest(message, options);
   for (const { data, shape } of request.inputs) {
     assert.ok(shape.every((dimension) => Number.isSafeInteger(dimension) && dimension >= 0));

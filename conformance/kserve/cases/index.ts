@@ -9,6 +9,7 @@ import { brokenModels, modelControl } from "./control.ts";
 import { ensembles } from "./ensembles.ts";
 import { grpcDecoupled } from "./grpc-decoupled.ts";
 import { grpcEnsembles } from "./grpc-ensembles.ts";
+import { forwardedHeaders } from "./forwarding.ts";
 import { generates } from "./generate.ts";
 import { generatesDecoupled } from "./generate-decoupled.ts";
 import { grpcInfer, grpcRequestErrors } from "./grpc-infer.ts";
@@ -32,6 +33,7 @@ import { statistics } from "./statistics.ts";
 /** By recording file. What compares counts, or an index, comes first. */
 export const caseGroups: Readonly<Record<string, readonly Case[]>> = {
   statistics,
+  "forwarded-headers": forwardedHeaders,
   "grpc-server": grpcServer,
   health,
   metadata,

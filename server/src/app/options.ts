@@ -15,7 +15,12 @@ export interface ServeOptions {
   readonly exitTimeoutSecs: number;
   readonly autoComplete: boolean;
   readonly loadsMax: number;
-  readonly http: { readonly address: string; readonly port: number } | null;
+  readonly http: {
+    readonly address: string;
+    readonly port: number;
+    /** See InferCallOptions. */
+    readonly forwardedHeaders: RegExp | null;
+  } | null;
   /** Parts of HTTP that answer only to requests with a header. */
   readonly httpRestrictions: Restrictions;
   readonly grpc: GrpcOptions | null;

@@ -11,6 +11,10 @@ test("a backend of Triton's that is not here is told with what to do, another na
     /^OpenVINO's format is not served: convert the model to ONNX /,
   );
   assert.match((await insteadOfBackend("mxnet", []))!, /^MXNet is not served/);
+  assert.match(
+    (await insteadOfBackend("vllm", []))!,
+    /^vLLM is not served .* as --backend-directory, or load its engine /,
+  );
   assert.equal(await insteadOfBackend("pythn", []), null);
   assert.equal(await insteadOfBackend("constructor", []), null);
 });

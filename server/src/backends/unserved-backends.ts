@@ -9,7 +9,9 @@ const throughPython = "or load it in a model.py of backend 'python', with its pa
 const unserved: Readonly<Record<string, string>> = {
   openvino: `OpenVINO's format is not served: ${throughOnnx}, ${throughPython}`,
   mxnet: `MXNet is not served: ${throughOnnx}, ${throughPython}`,
-  vllm: "vLLM is not served: load its engine in a model.py of backend 'python', with its packages in an environment of its own",
+  vllm:
+    "vLLM is not served by a backend of this server: give the directory that holds NVIDIA's backend for it (vllm/model.py) as --backend-directory, " +
+    "or load its engine in a model.py of backend 'python', with its packages in an environment of its own",
   tensorrtllm:
     "TensorRT-LLM is not served: load its engine in a model.py of backend 'python', with its packages in an environment of its own",
 };

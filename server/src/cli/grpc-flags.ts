@@ -1,5 +1,6 @@
 import type { CompressionLevel, GrpcOptions } from "../app/index.ts";
 import { portMax, UsageError, type Flag, type ParsedFlags } from "./flags.ts";
+import { forwardPattern } from "./forward-pattern.ts";
 import { parseRestrictions } from "./restricted-apis.ts";
 
 const oneLoop = { accepted: "one event loop serves all calls; no thread count is needed" };
@@ -15,7 +16,7 @@ export const grpcFlags: readonly Flag[] = [
     name: "grpc-header-forward-pattern",
     kind: "string",
     default: "",
-    about: "regular expression; metadata whose whole name matches becomes request parameters",
+    about: "regular expression; metadata whose names it finds, in any case, becomes request parameters",
   },
   { name: "grpc-infer-thread-count", kind: "integer", about: "accepted", status: oneLoop },
   { name: "grpc-infer-allocation-pool-size", kind: "integer", about: "accepted", status: oneLoop },
@@ -149,14 +150,4 @@ function tlsFiles(values: ParsedFlags["values"], text: (name: string) => string)
     keyFile: text("grpc-server-key"),
     clientRootsFile: isMutual ? text("grpc-root-cert") : null,
   };
-}
-
-function forwardPattern(flag: string, pattern: string): RegExp | null {
-  if (pattern === "") return null;
-  try {
-    // As Triton's, the pattern stands for the whole name; names of metadata are in lower case.
-    return new RegExp(`^(?:${pattern.replace(/^\(\?i\)/, "")})$`, "i");
-  } catch (error) {
-    throw new UsageError(`invalid argument for --${flag}, got: ${pattern}: ${(error as Error).message}`);
-  }
 }

@@ -65,6 +65,12 @@ export const serveFlags: readonly Flag[] = [
     about: "largest JSON tensor data in bytes",
   },
   {
+    name: "http-header-forward-pattern",
+    kind: "string",
+    default: "",
+    about: "regular expression; headers whose names it finds, in any case, become request parameters",
+  },
+  {
     name: "http-restricted-api",
     kind: "string",
     repeatable: true,

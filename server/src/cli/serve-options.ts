@@ -1,9 +1,21 @@
 import { containerKindNames, type ServedContainerKind, type ServeOptions } from "../app/index.ts";
 import { UsageError, type FlagValue, type ParsedFlags } from "./flags.ts";
+import { forwardPattern } from "./forward-pattern.ts";
 import { grpcOptions } from "./grpc-flags.ts";
 import { parseRestrictions } from "./restricted-apis.ts";
 import { parsedPackages } from "./python-flags.ts";
 import { workerOptions } from "./worker-flags.ts";
+
+/** Null where KServe v2 is not to be served over HTTP. */
+function httpOptions(values: ParsedFlags["values"]): ServeOptions["http"] {
+  if (values.get("allow-http") !== true) return null;
+  const pattern = "http-header-forward-pattern";
+  return {
+    address: values.get("http-address") as string,
+    port: values.get("http-port") as number,
+    forwardedHeaders: forwardPattern(pattern, (values.get(pattern) as string | undefined) ?? ""),
+  };
+}
 
 /** The flags of `serve` as the composition wants them, with Triton's cross-checks. */
 export function serveOptions(parsed: ParsedFlags): ServeOptions {
@@ -30,7 +42,7 @@ export function serveOptions(parsed: ParsedFlags): ServeOptions {
     exitTimeoutSecs: number("exit-timeout-secs"),
     autoComplete: !flag("disable-auto-complete-config") && !flag("strict-model-config"),
     loadsMax: number("model-load-thread-count"),
-    http: flag("allow-http") ? { address: text("http-address"), port: number("http-port") } : null,
+    http: httpOptions(values),
     httpRestrictions: parseRestrictions("http-restricted-api", lists.get("http-restricted-api") ?? [], ""),
     grpc: grpcOptions(parsed),
     inputBytesMax: number("http-max-input-size"),

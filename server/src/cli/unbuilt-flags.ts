@@ -54,7 +54,6 @@ export const unbuiltFlags: readonly Flag[] = [
     ["model-namespacing", "boolean", false],
   ]),
   ...rows("a load that failed is not repeated; load the model again", null, [["model-load-retry-count", "integer", 0]]),
-  ...rows("header forwarding comes with a later release", null, [["http-header-forward-pattern", "string", ""]]),
   ...rows("one process owns a port", null, [
     ["reuse-http-port", "boolean", false],
     ["reuse-grpc-port", "boolean", false],

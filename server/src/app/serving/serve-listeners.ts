@@ -40,7 +40,7 @@ export async function openListeners(parts: ListenerParts, opened: Listener[]): P
   const { budget, options, log } = parts;
   const limits: HttpLimits = { ...defaultHttpLimits, inputBytesMax: options.inputBytesMax };
   if (options.http !== null) {
-    const { address, port } = options.http;
+    const { address, port, forwardedHeaders } = options.http;
     const listener = await openKserveHttp({
       engine: parts.engine,
       limits,
@@ -50,6 +50,7 @@ export async function openListeners(parts: ListenerParts, opened: Listener[]): P
       address: { host: address, port },
       integerRange: "refuse",
       restrictions: options.httpRestrictions,
+      forwardedHeaders,
     });
     opened.push(listener);
     log.info(`Started HTTPService at ${address}:${listener.port}`);

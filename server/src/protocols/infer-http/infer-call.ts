@@ -1,7 +1,8 @@
 import { InferenceError, LoopTurns } from "../../base/index.ts";
 import { labelsOf } from "../../engine/index.ts";
 import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
-import type { IntegerRange } from "../../tensor/index.ts";
+import { releaseTensors, type IntegerRange } from "../../tensor/index.ts";
+import { withForwardedHeaders } from "../forwarded-headers.ts";
 import {
   discardPieces,
   exchangeBytes,
@@ -32,6 +33,8 @@ import { settleText, takeForText } from "./text-memory.ts";
 export interface InferCallOptions {
   readonly limits: HttpLimits;
   readonly integerRange: IntegerRange;
+  /** Headers whose names it finds become parameters of the request; none where absent. */
+  readonly forwardedHeaders?: RegExp | null;
   /** The headers of a reply whose body is a JSON header of `jsonBytes` and binary outputs behind it. */
   readonly binaryHeaders: (jsonBytes: number) => string[];
 }
@@ -67,6 +70,7 @@ export class InferCalls {
     let decoded: DecodedBody;
     try {
       decoded = await readCall(exchange, request, { limits, integerRange, turns: this.#turns });
+      decoded = this.#withHeaders(exchange, decoded);
     } catch (error) {
       throw bodyErrorOf(error);
     }
@@ -78,6 +82,20 @@ export class InferCalls {
     }
     const replied = this.#reply(exchange, request, decoded, response);
     if (replied !== undefined) await replied;
+  }
+
+  /** Releases the tensors where a header cannot be forwarded. */
+  #withHeaders(exchange: Exchange, decoded: DecodedBody): DecodedBody {
+    const { forwardedHeaders = null } = this.#options;
+    if (forwardedHeaders === null) return decoded;
+    const { header, tensors } = decoded;
+    try {
+      const parameters = withForwardedHeaders(header.parameters, exchange.request.rawHeaders, forwardedHeaders);
+      return { header: { ...header, parameters }, tensors };
+    } catch (error) {
+      releaseTensors(tensors);
+      throw error;
+    }
   }
 
   /** Nothing to wait for where the text is short and goes out as it is, as nearly always: a promise less for each request. */

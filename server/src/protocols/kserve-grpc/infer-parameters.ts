@@ -1,5 +1,6 @@
 import { InferenceError } from "../../base/index.ts";
 import type { ParameterValue, SequenceFlags } from "../../inference/index.ts";
+import { withForwardedHeaders } from "../forwarded-headers.ts";
 import { malformedMessage, wireTypes, type ProtobufReader } from "./protobuf-reader.ts";
 
 /** An InferParameter under the name of the member that was set; "none": none was. */
@@ -94,13 +95,19 @@ const reserved: ReadonlyMap<string, ReadReserved> = new Map<string, ReadReserved
   [emptyFinalResponse, (draft, parameter, name) => void (draft.wantsEmptyFinalResponse = flag(parameter, name))],
 ]);
 
+/** A call's metadata, names and values in turn, and which of it becomes parameters; null: none. */
+export interface ForwardedHeaders {
+  readonly rawHeaders: readonly string[];
+  readonly pattern: RegExp | null;
+}
+
 /** Throws INVALID_ARG in Triton's words. */
 export function requestParameters(
   wire: ReadonlyMap<string, WireParameter>,
-  forwarded: readonly (readonly [name: string, value: string])[],
+  { rawHeaders, pattern }: ForwardedHeaders,
 ): MessageParameters {
   const draft: Draft = {
-    parameters: new Map(forwarded),
+    parameters: new Map(),
     sequence: null,
     priority: 0,
     queueTimeoutUs: 0,
@@ -116,7 +123,7 @@ export function requestParameters(
       );
     } else draft.parameters.set(name, customValue(name, parameter));
   }
-  return draft;
+  return { ...draft, parameters: withForwardedHeaders(draft.parameters, rawHeaders, pattern) };
 }
 
 function customValue(name: string, parameter: WireParameter): ParameterValue {

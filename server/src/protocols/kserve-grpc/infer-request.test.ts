@@ -30,7 +30,7 @@ for (const [what, input] of refused) {
     };
     const model = { ...engine.open({ namespace: "", modelName: "m", modelVersion: "" }), arena };
     const { signal } = new AbortController();
-    const options = { model, signal, clock: systemClock, receivedNs: 0, forwarded: [] };
+    const options = { model, signal, clock: systemClock, receivedNs: 0, forwarded: { rawHeaders: [], pattern: null } };
     assert.throws(() => decodeInferRequest(message, options), { code: "INVALID_ARG" });
     assert.equal(arena.usedBytes, 0);
   });
@@ -57,7 +57,13 @@ function longMessage(count: number) {
   };
   const model = { ...engine.open({ namespace: "", modelName: "m", modelVersion: "" }), arena };
   const leaving = new AbortController();
-  const options = { model, signal: leaving.signal, clock: systemClock, receivedNs: 0, forwarded: [] };
+  const options = {
+    model,
+    signal: leaving.signal,
+    clock: systemClock,
+    receivedNs: 0,
+    forwarded: { rawHeaders: [], pattern: null },
+  };
   return { message, options, leaving, arena };
 }
 

@@ -4,7 +4,7 @@ import { deadlineFromNow, type InferenceRequest } from "../../inference/index.ts
 import { datatypes, isDatatype, releaseTensors, type Datatype, type Tensor } from "../../tensor/index.ts";
 import { wholeTextBytesMax } from "../infer-codec/index.ts";
 import type { InferMessage, MessageInput, MessageOutput, RawContents } from "./infer-message.ts";
-import { requestParameters, type WireParameter } from "./infer-parameters.ts";
+import { requestParameters, type ForwardedHeaders, type WireParameter } from "./infer-parameters.ts";
 import { accepts, fillTyped, findContents, typedByteLength, type TypedContents } from "./typed-contents.ts";
 
 /** A request, and what the protocol needs to answer it. */
@@ -22,7 +22,7 @@ export interface DecodeOptions {
   /** When the first byte of the message came. */
   readonly receivedNs: number;
   /** Metadata of the call that the model sees as parameters. */
-  readonly forwarded: readonly (readonly [name: string, value: string])[];
+  readonly forwarded: ForwardedHeaders;
 }
 
 /** Whether reading the message's typed elements takes so long that others are to have their turn meanwhile. */

@@ -4,12 +4,13 @@ import { releaseResponse, type InferenceResponse } from "../../inference/index.t
 import { GrpcError, type Call, type CallReceiver, type MessageSink } from "../grpc-listener/index.ts";
 import { IncomingInference } from "./incoming-inference.ts";
 import { decodeInferRequest, decodeInTurns, isLongMessage, type DecodedRequest } from "./infer-request.ts";
+import type { ForwardedHeaders } from "./infer-parameters.ts";
 import { ResponseWriter } from "./infer-response.ts";
 import { emptyResponse, InferStream, withFinalFlag, type StreamedAnswer } from "./infer-stream.ts";
 
 export interface InferenceServiceOptions {
   readonly engine: Engine;
-  /** Metadata whose whole name matches becomes request parameters; null: none. */
+  /** Metadata whose names it finds becomes request parameters; null: none. */
   readonly forwardedHeaders: RegExp | null;
   readonly budget: ByteBudget;
   readonly clock: Clock;
@@ -140,12 +141,13 @@ export class InferenceService {
     return isLongMessage(taken) ? decodeInTurns(taken, options, this.#turns) : decodeInferRequest(taken, options);
   }
 
-  #forwarded(call: Call): readonly (readonly [string, string])[] {
+  #forwarded({ headers }: Call): ForwardedHeaders {
     const pattern = this.#forwardedHeaders;
-    if (pattern === null) return [];
-    return Object.entries(call.headers).flatMap(([name, value]) =>
-      typeof value === "string" && !name.startsWith(":") && pattern.test(name) ? [[name, value] as const] : [],
+    if (pattern === null) return { rawHeaders: [], pattern };
+    const rawHeaders = Object.entries(headers).flatMap(([name, value]) =>
+      typeof value === "string" && !name.startsWith(":") ? [name, value] : [],
     );
+    return { rawHeaders, pattern };
   }
 
   /** Releases the response where it cannot be written. */

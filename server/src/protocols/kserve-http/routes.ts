@@ -25,6 +25,8 @@ export interface KserveRoutesOptions {
   readonly limits: HttpLimits;
   readonly integerRange: IntegerRange;
   readonly restrictions: Restrictions;
+  /** See InferCallOptions. */
+  readonly forwardedHeaders?: RegExp | null;
 }
 
 type Answer = (exchange: Exchange, values: readonly string[]) => void | Promise<void>;
