@@ -432,3 +432,33 @@ test("whoever makes many series pushes out others of anybody's, and none of the 
   assert.equal(names.filter((name) => name.startsWith("own")).length, 50);
   assert(names.length <= 200 && names.includes("flood1999"));
 });
+
+test("series with long dimensions are bounded by their bytes, and push out none of the platform's own", () => {
+  const clock = clockAt(start);
+  const isAnybodys = (namespace: string) => namespace === "custom";
+  const series = new MinuteSeries({ clock, seriesMax: 100_000, bytesMax: 4 * 2 ** 20, isAnybodys });
+  for (let index = 0; index < 100; index++) series.recorder({ ...latency, metricName: `own${index}` }).record(1);
+  const dimensions = (index: number) =>
+    Array.from({ length: 30 }, (_, at) => ({
+      name: `${at}`.padEnd(255, "n"),
+      value: `${index} ${at}`.padEnd(1024, "v"),
+    }));
+  let kept = 0;
+  for (let index = 0; index < 2000; index++) {
+    clock.ms += 1;
+    const key = { namespace: "custom", metricName: "m", unit: "None", dimensions: dimensions(index) };
+    series.recorder(key).record(1);
+    kept = [...series.metrics()].length;
+    assert.ok(kept <= 130, `${kept} series after ${index + 1}`);
+  }
+  const filter = { metricName: null, dimensions: [], recordedSinceMs: null };
+  assert.equal(listed(series, { ...filter, namespace: latency.namespace }).length, 100);
+  assert.ok(listed(series, { ...filter, namespace: "custom" }).length >= 10);
+  assert.equal(
+    series.query(
+      { namespace: "custom", metricName: "m", dimensions: dimensions(1999) },
+      { ...everything, startMs: start, periodMs: minute },
+    )[0]?.sum,
+    1,
+  );
+});

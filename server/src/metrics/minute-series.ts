@@ -22,12 +22,15 @@ export interface MinuteSeriesOptions {
   readonly clock: Clock;
   /** Beyond it the series recorded to longest ago go. */
   readonly seriesMax: number;
-  /** Estimated memory of all points; beyond it the oldest hours go. */
+  /**
+   * Estimated memory of all points; beyond it the oldest hours go. Half as much is for what names the series: beyond it the series recorded
+   * to longest ago go.
+   */
   readonly bytesMax: number;
   /** CloudWatch's by default. */
   readonly tiers?: readonly SeriesTier[];
   /**
-   * Whether anybody may make series of a namespace: while those are more than half of all, only they go, so that whoever makes many does not
+   * Whether anybody may make series of a namespace: while those are more than half of all, or of the memory for names, only they go, so that whoever makes many does not
    * push out the platform's own. None unless given.
    */
   readonly isAnybodys?: (namespace: string) => boolean;
@@ -65,6 +68,8 @@ export class MinuteSeries {
   #nextNumber = 1;
   #agedAtMs = 0;
   #anybodysCount = 0;
+  #identityBytes = 0;
+  #anybodysIdentityBytes = 0;
   /** Where the search for series to evict goes on. */
   #candidates: Iterator<Series> | null = null;
   /** Those that the round has still to come to, and the bytes of those behind it. */
@@ -239,15 +244,33 @@ export class MinuteSeries {
   }
 
   #open(identity: StoredSeries): Series {
-    if (this.#byNumber.size >= this.#options.seriesMax) this.#evictIdle();
     const made = new Series(identity, this.#tiers, this.#changed);
+    while (this.#byNumber.size > 0 && this.#isFull(made)) this.#evictIdle();
     const id = metricId(identity.key);
     const ofUnits = this.#metrics.get(id) ?? [];
     this.#metrics.set(id, ofUnits);
     ofUnits.push(made);
     this.#byNumber.set(identity.number, made);
-    if (this.#isAnybodys(made)) this.#anybodysCount += 1;
+    this.#count(made, 1);
     return made;
+  }
+
+  #isFull(added: Series): boolean {
+    if (this.#byNumber.size >= this.#options.seriesMax) return true;
+    return this.#identityBytes + added.identityBytes > this.#identityBytesMax;
+  }
+
+  get #identityBytesMax(): number {
+    return this.#options.bytesMax / 2;
+  }
+
+  /** Adds a series to what is counted of all, or takes it out. */
+  #count(series: Series, by: 1 | -1): void {
+    const bytes = by * series.identityBytes;
+    this.#identityBytes += bytes;
+    if (!this.#isAnybodys(series)) return;
+    this.#anybodysCount += by;
+    this.#anybodysIdentityBytes += bytes;
   }
 
   #age(nowMs: number): void {
@@ -294,7 +317,8 @@ export class MinuteSeries {
    * series the next search looks at others.
    */
   #evictIdle(): void {
-    const onlyAnybodys = this.#anybodysCount > this.#options.seriesMax / 2;
+    const onlyAnybodys =
+      this.#anybodysCount > this.#options.seriesMax / 2 || this.#anybodysIdentityBytes > this.#identityBytesMax / 2;
     const found: Series[] = [];
     for (let looked = 0; looked < Math.min(this.#byNumber.size, comparedMax); looked++) {
       const series = this.#nextCandidate();
@@ -323,7 +347,7 @@ export class MinuteSeries {
     const { number, key } = series.identity;
     series.isEvicted = true;
     if (series.isStored) this.#evicted.push(number);
-    if (this.#byNumber.delete(number) && this.#isAnybodys(series)) this.#anybodysCount -= 1;
+    if (this.#byNumber.delete(number)) this.#count(series, -1);
     this.#changed.delete(series);
     const id = metricId(key);
     const left = (this.#metrics.get(id) ?? []).filter((other) => other !== series);

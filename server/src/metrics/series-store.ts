@@ -2,6 +2,11 @@ import type { Dimension, MetricName, StoredSeries } from "./series.ts";
 import { SeriesPoint } from "./series-point.ts";
 import { cutoffMs, type SeriesTier } from "./series-tiers.ts";
 
+/** Estimated memory of a series without its names and points. */
+const seriesBytes = 1000;
+/** The same of each dimension, without its texts. */
+const dimensionBytes = 100;
+
 /** Estimated memory of a point without its histogram. */
 export const pointBytes = 160;
 
@@ -36,6 +41,17 @@ export class Series {
       0,
       tiers.findIndex((tier) => tier.periodMs >= identity.resolutionMs),
     );
+  }
+
+  /** Estimated memory of what names the series, which it takes as long as it is there. */
+  get identityBytes(): number {
+    const { namespace, metricName, dimensions } = this.key;
+    const textChars = dimensions.reduce(
+      (sum, { name, value }) => sum + name.length + value.length,
+      namespace.length + metricName.length,
+    );
+    // Every text is there once in the key, and once in the metric's id.
+    return seriesBytes + dimensions.length * dimensionBytes + 2 * textChars;
   }
 
   get key(): StoredSeries["key"] {
