@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { ChunkFramingError, decodeAwsChunked } from "./aws-chunked.ts";
+import { ChunkFramingError, ChunkSizeError, decodeAwsChunked } from "./aws-chunked.ts";
+import { threadCpuMs } from "../base/cpu-time-fixture.ts";
 import { emptySha256, hmacSha256, sha256Hex, signingKey } from "./signature.ts";
 
 async function* pieces(data: Buffer, cuts: readonly number[]): AsyncGenerator<Buffer> {
@@ -83,4 +84,14 @@ test("a framing without end is refused instead of held", async () => {
     for await (const chunk of decodeAwsChunked(endless(), { chain: null, trailers: new Map() })) assert.ok(chunk);
   };
   await assert.rejects(read(), /too long/);
+});
+
+test("a megabyte in chunks of one byte is refused after some of them, and one in a thousand small chunks passes", async () => {
+  const chunked = (byteLength: number, count: number) =>
+    Buffer.from(`${`${byteLength.toString(16)}\r\n${"a".repeat(byteLength)}\r\n`.repeat(count)}0\r\n\r\n`);
+  const startMs = threadCpuMs();
+  await assert.rejects(decode(chunked(1, 2 ** 20), [], null), ChunkSizeError);
+  // Read to its end it takes seconds.
+  assert.ok(threadCpuMs() - startMs < 500);
+  assert.equal((await decode(chunked(1000, 1000), [], null)).body.byteLength, 1_000_000);
 });

@@ -13,7 +13,14 @@ export interface ChunkedBodyOptions {
 /** A body that is not framed as aws-chunked says. */
 export class ChunkFramingError extends Error {}
 
+/** A body of more small chunks than it may have. */
+export class ChunkSizeError extends Error {}
+
 const lineBytesMax = 4096;
+/** What S3 asks of every chunk but the last. */
+const chunkBytesMin = 8192;
+/** Chunks below the minimum that a body may have all the same: S3 refuses the second one. Each costs as much as a large one. */
+const smallChunksMax = 1024;
 const trailerLinesMax = 32;
 
 /**
@@ -26,11 +33,13 @@ export async function* decodeAwsChunked(
 ): AsyncGenerator<Buffer> {
   const reader = new LineReader(source);
   let previous = options.chain?.seed ?? "";
+  let smallCount = 0;
   for (;;) {
     const line = await reader.line();
     const match = /^([0-9a-fA-F]{1,12})(?:;chunk-signature=([0-9a-f]{64}))?$/.exec(line);
     if (match === null) throw new ChunkFramingError("a chunk's head is malformed");
     const byteLength = Number.parseInt(match[1] ?? "", 16);
+    if (byteLength < chunkBytesMin && ++smallCount > smallChunksMax) throw new ChunkSizeError("too many small chunks");
     const hash = options.chain === null ? null : createHash("sha256");
     for (let left = byteLength; left > 0;) {
       const piece = await reader.bytes(left);

@@ -10,7 +10,7 @@ export {
   type SignedPayload,
 } from "./authenticator.ts";
 export { bearerScope } from "./bearer-token.ts";
-export { ChunkFramingError, decodeAwsChunked, type ChunkedBodyOptions } from "./aws-chunked.ts";
+export { ChunkFramingError, ChunkSizeError, decodeAwsChunked, type ChunkedBodyOptions } from "./aws-chunked.ts";
 export { signedHeaders, type RequestToSign } from "./sign-request.ts";
 export { uriEncode } from "./signature.ts";
 export {

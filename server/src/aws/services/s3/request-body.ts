@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { AwsError, readWhole } from "../../../base/index.ts";
 import { checkBody, digestOf, type BodyExpectation, type DigestName, type PutOptions } from "../../../blobs/index.ts";
-import { ChunkFramingError, decodeAwsChunked } from "../../../signing/index.ts";
+import { ChunkFramingError, ChunkSizeError, decodeAwsChunked } from "../../../signing/index.ts";
 import {
   announcedAlgorithms,
   announcedChecksums,
@@ -79,6 +79,10 @@ function unframed(source: Readable, chunks: AsyncIterator<Buffer>, atEnd: () => 
 }
 
 function framingError(cause: unknown): Error {
+  if (cause instanceof ChunkSizeError) {
+    const message = "Only the last chunk is allowed to have a size less than 8192 bytes";
+    return new AwsError("InvalidChunkSizeError", message, { cause, statusFallback: 403 });
+  }
   if (!(cause instanceof ChunkFramingError)) return cause as Error;
   const message = `The request body is not framed as aws-chunked: ${cause.message}`;
   return new AwsError("IncompleteBody", message, { cause });
