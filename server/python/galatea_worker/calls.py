@@ -38,6 +38,7 @@ class _Call:
         "answers",
         "is_last_there",
         "is_dropped",
+        "is_cancelled",
         "is_stream",
         "is_sent",
         "space",
@@ -51,6 +52,8 @@ class _Call:
         self.answers = collections.deque()
         self.is_last_there = False
         self.is_dropped = False
+        # By the model that made it.
+        self.is_cancelled = False
         self.is_stream = is_stream
         self.is_sent = False
         # What came of asking for space.
@@ -251,7 +254,7 @@ class Calls:
             return _failed(frame[1])
         text, loans, tensors, inline_offset = call_wire.decode_message(frame)
         if "message" in text:
-            return _failed(text["message"])
+            return _failed(text["message"], call.is_cancelled and text.get("code") == TritonError.CANCELLED.value)
         inline = bytearray(frame[inline_offset:])
         lent = [self._lend(call, *loan) for loan in loans]
         response = InferenceResponse.__new__(InferenceResponse)
@@ -281,6 +284,7 @@ class Calls:
 
     def cancel(self, call: _Call) -> None:
         """Nobody waits for the rest: the server ends the call, and says so."""
+        call.is_cancelled = True
         if not call.is_last_there and call.id in self._open:
             self._channel.send_whenever(call_wire.encode_cancel(call.id))
 
@@ -398,9 +402,11 @@ def _text_of_call(call: _Call, request: InferenceRequest) -> bytes:
     return data
 
 
-def _failed(message: str) -> InferenceResponse:
-    # Of what comes back from another model Triton keeps the text and not the code.
-    return InferenceResponse(error=TritonError(message))
+def _failed(message: str, is_cancelled: bool = False) -> InferenceResponse:
+    # Of what comes back from another model Triton keeps the text, and the code only of a call that this model has cancelled.
+    return InferenceResponse(
+        error=TritonError(message, TritonError.CANCELLED if is_cancelled else TritonError.INTERNAL)
+    )
 
 
 def new_call(execution_id: int | None, is_stream: bool) -> _Call:
