@@ -141,10 +141,9 @@ test("a multi-model Triton container in a pipeline answers for the named model, 
 test("a model that calls the endpoint that it is in waits for itself until its patience or the invocation's time is over, and the pipeline goes on", async () => {
   await deploy("circle", [single("first", { CALLS: "circle", PATIENCE: "1" }), single("second")]);
   assert.equal(await ask("circle", 5), 7);
-  const startMs = performance.now();
+  // At the invocation's limit the error would be the platform's, without the model's words.
   const error = await refused(ask("circle", -3));
   assert.match(error.message, /^Received client error \(400\) from first with message ".*timed out/);
-  assert.ok(performance.now() - startMs < 20_000);
   assert.equal(await ask("circle", 5), 7);
   // Many at once: each holds a place of the endpoint and waits for another.
   const outcomes = await Promise.all(Array.from({ length: 4 }, () => refused(ask("circle", -1))));

@@ -56,7 +56,9 @@ async function startScript(): Promise<string> {
   const checkout = join(root, "checkout");
   await mkdir(join(checkout, "scripts"), { recursive: true });
   await mkdir(join(checkout, "node_modules"), { recursive: true });
-  await cp(fileURLToPath(new URL("../../../scripts/start.js", import.meta.url)), join(checkout, "scripts/start.js"));
+  const scripts = fileURLToPath(new URL("../../../scripts/", import.meta.url));
+  for (const name of ["start.js", "running-programs.js"])
+    await cp(join(scripts, name), join(checkout, "scripts", name));
   await writeFile(join(checkout, "package.json"), `{"type":"module"}`);
   await writeFile(join(checkout, "package-lock.json"), "{}");
   await writeFile(join(checkout, "node_modules/.installed-from"), createHash("sha256").update("{}").digest("hex"));
