@@ -153,7 +153,10 @@ test("a model that calls the endpoint that it is in waits for itself until its p
 
 test("a model that calls a pipeline behind which it stands is answered like anybody", async () => {
   await deploy("called", [single("first"), single("second")]);
-  await deploy("calling", [single("first", { CALLS: "called", PATIENCE: "20" }), single("second")]);
+  await deploy("calling", [
+    single("first", { CALLS: "called", PATIENCE: "20", GALATEA_INVOKABLE_ENDPOINTS: "called" }),
+    single("second"),
+  ]);
   // (-1 + 1), + 1 and + 1 there, + 1 and + 1 here.
   assert.equal(await ask("calling", -1), 4);
 });

@@ -170,12 +170,17 @@ test("boto3 in a model of the interpreter that `up` was given reaches the platfo
 
 def told():
     s3 = boto3.client("s3")
-    s3.put_object(Bucket="${bucket}", Key="written", Body=b"by the model")
+    s3.put_object(Bucket="${bucket}", Key="written/one", Body=b"by the model")
     return {"read": s3.get_object(Bucket="${bucket}", Key="input")["Body"].read().decode()}`;
   await platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: "input", Body: "for the model" }));
-  await createEndpoint(platform, { name: "boto3", modelDataUrl: await upload(platform, modelTelling(body)) });
+  const environment = { GALATEA_OBJECT_PREFIXES: `s3://${bucket}/written/` };
+  await createEndpoint(platform, {
+    name: "boto3",
+    modelDataUrl: await upload(platform, modelTelling(body)),
+    environment,
+  });
   await endpointIs(platform, "boto3", "InService");
   assert.deepEqual(await told(platform, "boto3"), { read: "for the model" });
-  const written = await platform.s3.send(new GetObjectCommand({ Bucket: bucket, Key: "written" }));
+  const written = await platform.s3.send(new GetObjectCommand({ Bucket: bucket, Key: "written/one" }));
   assert.equal(await written.Body?.transformToString(), "by the model");
 });

@@ -34,13 +34,14 @@ const installerVariable = "GALATEA_INSTALLER_ENVIRONMENT";
 /** Where packages come from, which may hold the operator's passwords, is no matter of models. */
 const installerPrefixes = ["PIP_", "UV_"];
 
-/** Settings of this very Node process: in a Node that model code starts, they would be wrong. */
+/** Settings of this very Node process, which would be wrong in a Node that model code starts, and what a platform gives its containers alone. */
 const ownNames = [
   "NODE_OPTIONS",
   "NODE_COMPILE_CACHE",
   "NODE_CHANNEL_FD",
   "NODE_UNIQUE_ID",
   "UV_THREADPOOL_SIZE",
+  "GALATEA_FRAMEWORKS",
   installerVariable,
 ];
 
