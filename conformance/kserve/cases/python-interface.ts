@@ -112,6 +112,8 @@ export const pythonInterface: readonly Case[] = [
     "pb_utils.TritonError('x', kode=1)",
     "pb_utils.PreferredMemory(1)",
     "pb_utils.InferenceRequest(inputs=[], requested_output_names=['a', ''], model_name='m', request_id='r')",
+    "pb_utils.InferenceRequest(inputs=[request.inputs()[0], None], requested_output_names=[''], model_name='m', request_id='r')",
+    "pb_utils.InferenceResponse([None], pb_utils.TritonError('x'))",
     "pb_utils.Logger()",
     "pb_utils.Logger.log(1)",
     "pb_utils.Logger.log('x', 1)",

@@ -103,7 +103,7 @@ def make(
     said = request._wire = wire.WireRequest()
     said.request_id = text_of(request_id)
     request._inputs = _list(inputs)
-    if not all(isinstance(tensor, Tensor) for tensor in request._inputs):
+    if not all(tensor is None or isinstance(tensor, Tensor) for tensor in request._inputs):
         raise Mismatch
     request._requested = [text_of(name) for name in _list(requested_output_names)]
     said.flags = _number(flags, 0xFFFFFFFF)
@@ -114,6 +114,11 @@ def make(
         raise Mismatch
     said.correlation = _correlation(correlation_id)
     said.parameters = _parameters(parameters)
+    if None in request._inputs:
+        raise TritonModelException(
+            "Input tensor for request with id '%s' and model name '%s' should not be empty."
+            % (said.request_id, request._model_name)
+        )
     if "" in request._requested:
         raise TritonModelException(
             "Requested output name for request with id '%s' and model name '%s' should not be empty."

@@ -331,14 +331,14 @@ _RESPONSE = (
 )
 
 
-def _outputs_of(given: object) -> list[Tensor] | None:
-    """Returns a list of the tensors; None for any other value."""
+def _outputs_of(given: object) -> list[Tensor | None] | None:
+    """Returns a list of the tensors, with the Nones among them; None for any other value."""
     try:
         outputs = list(given)
     except TypeError:
         return None
     for tensor in outputs:
-        if type(tensor) is not Tensor and not isinstance(tensor, Tensor):
+        if type(tensor) is not Tensor and tensor is not None and not isinstance(tensor, Tensor):
             return None
     return outputs
 
@@ -374,6 +374,8 @@ class InferenceResponse:
             raise refused("__init__", _RESPONSE, given, {} if error is None else {"error": error})
         if parameters is not None:
             check_parameters(parameters)
+        if None in outputs:
+            raise TritonModelException("Output tensor for inference response should not be empty.")
         self._outputs = outputs
         self._error = error
         self._parameters = parameters
