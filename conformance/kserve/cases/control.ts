@@ -110,6 +110,20 @@ export const modelControl: readonly Case[] = [
   control("load with a config that is no JSON", load("auto", { parameters: { config: "{" } }, "error")),
   control("load with a config of an unknown field", load("auto", { parameters: { config: '{"colour":1}' } }, "error")),
   control(
+    "load with a config that has values in the place of lists",
+    load("auto", {
+      parameters: {
+        config: JSON.stringify({
+          backend: "python",
+          instance_group: { kind: "KIND_CPU", count: 2 },
+          version_policy: { specific: { versions: 1 } },
+        }),
+      },
+    }),
+    get("/v2/models/auto/config", "map"),
+    unload("auto"),
+  ),
+  control(
     "load with a file and no config",
     load("auto", { parameters: { "file:1/model.py": program("file") } }, "error"),
   ),

@@ -137,7 +137,21 @@ suite("a config override is strict JSON", () => {
     assert.deepEqual(message.input[0]?.dims, [1n, -1n]);
     assert.equal(message.maxBatchSize, 2);
   });
+  test("a value in the place of a list is a list of that one value", () => {
+    const message = parseConfigOverride(
+      '{"input":{"name":"I","data_type":"TYPE_FP32","dims":"4"},"instance_group":{"kind":"kind_cpu","count":2},"version_policy":{"specific":{"versions":1}},"parameters":{"a":{"string_value":"b"}}}',
+    );
+    assert.deepEqual(message.input[0]?.dims, [4n]);
+    assert.equal(message.instanceGroup[0]?.count, 2);
+    assert.deepEqual(
+      message.versionPolicy?.policyChoice.value,
+      parseConfigOverride('{"version_policy":{"specific":{"versions":[1]}}}').versionPolicy?.policyChoice.value,
+    );
+    assert.equal(message.parameters["a"]?.stringValue, "b");
+  });
   const rows: readonly (readonly [string, RegExp])[] = [
+    ['{"instance_group":5}', /^Invalid config override: expected an object for 'instance_group', found 5$/],
+    ['{"parameters":[]}', /^Invalid config override: .*parameters/],
     ["{", /^Invalid config override: Expected property name/],
     ["[]", /^Invalid config override: expected an object for ModelConfig, found \[\]$/],
     [

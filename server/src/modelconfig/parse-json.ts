@@ -61,10 +61,10 @@ function canonicalMessage(value: unknown, shape: MessageShape, path: string, dep
     }
     const at = path === "" ? name : `${path}.${name}`;
     if (!field.repeated || member === null) return [name, canonicalValue(member, field.value, at, depth)] as const;
-    if (Array.isArray(member)) {
-      return [name, member.map((item, i) => canonicalValue(item, field.value, `${at}[${i}]`, depth))] as const;
-    }
-    return [name, canonicalMap(member, field.value, at, depth)] as const;
+    if (field.isMap) return [name, canonicalMap(member, field.value, at, depth)] as const;
+    // As in Triton, a value in the place of a list is a list of that one value.
+    if (!Array.isArray(member)) return [name, [canonicalValue(member, field.value, at, depth)]] as const;
+    return [name, member.map((item, i) => canonicalValue(item, field.value, `${at}[${i}]`, depth))] as const;
   });
   return Object.fromEntries(members);
 }
@@ -72,7 +72,7 @@ function canonicalMessage(value: unknown, shape: MessageShape, path: string, dep
 /** A map's entries are the members of one JSON object. */
 function canonicalMap(value: unknown, entry: ValueShape, path: string, depth: number): unknown {
   const shape = entry.kind === "message" ? entry.shape().fields.get("value") : undefined;
-  if (shape === undefined || typeof value !== "object" || value === null) return value;
+  if (shape === undefined || typeof value !== "object" || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [key, canonicalValue(item, shape.value, `${path}.${key}`, depth)]),
   );

@@ -10,6 +10,8 @@ export interface MessageShape {
 export interface FieldShape {
   readonly name: string;
   readonly repeated: boolean;
+  /** Repeated, and written as one object in JSON. */
+  readonly isMap: boolean;
   /** The oneof this field is a member of, null for most. */
   readonly oneof: string | null;
   readonly value: ValueShape;
@@ -36,8 +38,9 @@ function messageShape(desc: DescMessage): MessageShape {
 }
 
 function fieldShape(field: DescField): FieldShape {
-  const repeated = field.fieldKind === "list" || field.fieldKind === "map";
-  return { name: field.name, repeated, oneof: field.oneof?.name ?? null, value: valueShape(field) };
+  const isMap = field.fieldKind === "map";
+  const repeated = field.fieldKind === "list" || isMap;
+  return { name: field.name, repeated, isMap, oneof: field.oneof?.name ?? null, value: valueShape(field) };
 }
 
 function valueShape(field: DescField): ValueShape {
@@ -61,7 +64,7 @@ function shapedLater(make: () => MessageShape): ValueShape {
 function entryShape(field: DescField & { fieldKind: "map" }): MessageShape {
   const of = (name: string, value: ValueShape): [string, FieldShape] => [
     name,
-    { name, repeated: false, oneof: null, value },
+    { name, repeated: false, isMap: false, oneof: null, value },
   ];
   const value: ValueShape = field.message ? messageValue(field.message) : scalarShape(field.scalar!);
   return {
