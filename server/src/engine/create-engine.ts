@@ -72,6 +72,8 @@ export class EngineCore implements Engine, AsyncDisposable {
   /** Ends loads in progress: the server exits. */
   readonly #closing = new AbortController();
   #exiting = false;
+  /** The server could not be created: it answers that it is not ready, until it is stopped. */
+  #hasFailed = false;
   /** Namespaces that finish what is under way, and begin nothing. */
   readonly #closingSpaces = new Map<string, Promise<void>>();
 
@@ -120,12 +122,12 @@ export class EngineCore implements Engine, AsyncDisposable {
   }
 
   get live(): boolean {
-    return !this.#exiting;
+    return !this.#exiting && !this.#hasFailed;
   }
 
   /** Strict: every version known is ready and healthy, or was unloaded on purpose. */
   get ready(): boolean {
-    if (this.#exiting) return false;
+    if (!this.live) return false;
     if (!this.#options.strictReadiness) return true;
     for (const entry of this.#table.entries("")) {
       for (const state of entry.versions.values()) {
@@ -138,7 +140,7 @@ export class EngineCore implements Engine, AsyncDisposable {
   }
 
   open({ namespace, modelName, modelVersion }: ModelTarget): ServedModel {
-    if (this.#exiting) throw new InferenceError("UNAVAILABLE", "Server not ready");
+    this.#requireLive();
     if (this.#closingSpaces.has(namespace)) throw noVersion(modelName);
     const serving = this.#table.require(namespace, modelName).lookup(modelVersion);
     return new ModelLease(serving, this.#spaces, namespace);
@@ -149,6 +151,7 @@ export class EngineCore implements Engine, AsyncDisposable {
   }
 
   modelMetadata({ namespace, modelName, modelVersion }: ModelTarget): ModelMetadata {
+    this.#requireLive();
     const entry = this.#table.require(namespace, modelName);
     const serving = entry.lookup(modelVersion);
     const versions = modelVersion === "" ? entry.ready().map(({ version }) => String(version)) : [serving.version];
@@ -156,6 +159,7 @@ export class EngineCore implements Engine, AsyncDisposable {
   }
 
   statistics(modelName: string, modelVersion: string): readonly ModelStatistics[] {
+    this.#requireLive();
     const rows: ModelStatistics[] = [];
     for (const entry of this.#table.entries("")) {
       if (modelName !== "" && entry.name !== modelName) continue;
@@ -177,6 +181,7 @@ export class EngineCore implements Engine, AsyncDisposable {
   }
 
   async repositoryIndex(readyOnly: boolean): Promise<readonly IndexEntry[]> {
+    this.#requireLive();
     const rows: IndexEntry[] = [];
     const listed = new Set<string>();
     for (const { name, duplicate } of await this.#options.catalog.names()) {
@@ -192,6 +197,7 @@ export class EngineCore implements Engine, AsyncDisposable {
   }
 
   async loadModel(modelName: string, override: LoadOverride | null, signal: AbortSignal): Promise<void> {
+    this.#requireLive();
     this.#requireExplicit();
     await this.#load(this.#space(""), modelName, override, signal);
   }
@@ -253,6 +259,7 @@ export class EngineCore implements Engine, AsyncDisposable {
   }
 
   unloadModel(modelName: string, unloadDependents: boolean): Promise<void> {
+    this.#requireLive();
     this.#requireExplicit();
     const entry = this.#table.entry("", modelName);
     if (entry !== undefined) this.#loader.unload(entry, unloadDependents);
@@ -350,9 +357,18 @@ export class EngineCore implements Engine, AsyncDisposable {
     return space;
   }
 
+  #requireLive(): void {
+    if (!this.live) throw new InferenceError("UNAVAILABLE", "Server not ready");
+  }
+
   #requireExplicit(): void {
     if (!this.#options.explicitControl)
       throw new InferenceError("UNAVAILABLE", "explicit model load / unload is not allowed if polling is enabled");
+  }
+
+  /** The server could not be created and is to stay up all the same: it is not live, and every call of a model or repository is UNAVAILABLE. */
+  fail(): void {
+    this.#hasFailed = true;
   }
 
   /** The server has waited long enough: loads in progress and what executes are ended by force. Closing is still due. */

@@ -74,7 +74,8 @@ export async function serve(options: ServeOptions): Promise<number> {
   try {
     const refusal = await refusalOf(options.repositories);
     if (refusal !== null) log.error(`creating server: ${refusal}`);
-    if (refusal !== null || !(await loadAtStart(engine, options, plan, log, stopping.signal))) {
+    if (refusal !== null && !options.exitOnError) engine.fail();
+    else if (refusal !== null || !(await loadAtStart(engine, options, plan, log, stopping.signal))) {
       await shutDown(listeners, engine, options.exitTimeoutSecs, log);
       return 1;
     }

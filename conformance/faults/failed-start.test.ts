@@ -1,0 +1,37 @@
+/** A server that cannot be created, and is to stay up all the same (`--exit-on-error=false`), answers as Triton does. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ask } from "./asking.ts";
+import { writeFaultyModel } from "./faulty-model.ts";
+import { openServing } from "./serving.ts";
+
+test("without one of its repositories the server is up and not live, and serves none of the other's models", async () => {
+  await using serving = await openServing({
+    flags: ["--exit-on-error=false", "--model-repository=/nowhere/models"],
+    write: ({ repository }) => writeFaultyModel(repository, "good", {}),
+  });
+  const { httpPort, metricsPort } = serving.server;
+  const status = async (path: string) => (await ask(httpPort, { path })).status;
+  assert.deepEqual(
+    [await status("/v2/health/live"), await status("/v2/health/ready"), await status("/v2")],
+    [400, 400, 200],
+  );
+  for (const [path, body] of [
+    ["/v2/models/good"],
+    ["/v2/models/good/ready"],
+    ["/v2/models/good/config"],
+    ["/v2/models/stats"],
+    ["/v2/models/good/infer", '{"inputs":[]}'],
+    ["/v2/repository/index", "{}"],
+    ["/v2/repository/models/good/load", "{}"],
+    ["/v2/repository/models/good/unload", "{}"],
+  ] as const) {
+    const answer = await ask(httpPort, { path, ...(body === undefined ? {} : { body }) });
+    assert.deepEqual([path, answer.status, answer.body.toString()], [path, 503, '{"error":"Server not ready"}']);
+  }
+  assert.equal((await ask(metricsPort, { path: "/metrics" })).status, 200);
+  assert.match(
+    serving.server.log(),
+    /creating server: Internal - failed to stat file \/nowhere\/models: No such file or directory/,
+  );
+});
