@@ -120,6 +120,8 @@ export class EngineBench implements AsyncDisposable {
   engine: EngineCore;
   /** To the metrics of models, by namespace; those that are open. */
   readonly metricsDoors = new Map<string, NamespaceMetrics>();
+  /** Lines of the log at INFO. */
+  readonly infos: string[] = [];
   /** Catalogs that were disposed of. */
   closedCatalogCount = 0;
   readonly #directory = mkdtempSync(join(tmpdir(), "engine-"));
@@ -155,7 +157,7 @@ export class EngineBench implements AsyncDisposable {
         },
       },
       clock: systemClock,
-      log: silentLogger,
+      log: { ...silentLogger, info: (text) => this.infos.push(text) },
     });
   }
 

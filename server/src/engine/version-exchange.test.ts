@@ -27,6 +27,21 @@ const turns = async (count = 20) => {
   for (let i = 0; i < count; i++) await new Promise(setImmediate);
 };
 
+it("a version that a reload replaces has its line in the log when it has ended, and the new one keeps serving", async () => {
+  await bench.load("echo");
+  const open = hold("echo");
+  const answer = bench.answer(requestTo("echo", [7]));
+  await bench.load("echo");
+  await turns();
+  const unloaded = () => bench.infos.filter((line) => line === "successfully unloaded 'echo' version 1").length;
+  assert.equal(unloaded(), 0);
+  open();
+  await answer;
+  await turns();
+  assert.equal(unloaded(), 1);
+  assert.deepEqual(await bench.states(), { "echo/1": "READY" });
+});
+
 describe("a load that fails", () => {
   it("leaves the version that serves, and the ensembles on it, where a newer version is broken", async () => {
     await bench.load("chain");

@@ -161,7 +161,8 @@ export class VersionExchange {
     const before = entry.versions.get(version);
     entry.move(version, { at: "ready", serving });
     if (entry.versions.has(-1)) entry.forget(-1);
-    if (before?.at === "ready") this.#parts.background(before.serving[Symbol.asyncDispose]());
+    if (before?.at === "ready")
+      this.#parts.background(before.serving[Symbol.asyncDispose]().then(() => this.#logUnloaded(entry, version)));
     this.#parts.log.info(`successfully loaded '${entry.name}' version ${version}`);
   }
 
@@ -175,9 +176,14 @@ export class VersionExchange {
       if (now === unloading) entry.move(version, { at: "unavailable", reason: "unloaded" });
       // One that serves again by now goes on counting, as after a reload.
       if (now?.at !== "ready") this.#parts.retired(entry.namespace, entry.name, version);
-      this.#parts.log.info(`successfully unloaded '${entry.name}' version ${version}`);
+      this.#logUnloaded(entry, version);
     };
     this.#parts.background(before.serving[Symbol.asyncDispose]().then(ended));
+  }
+
+  /** One line for each version that was loaded, as in Triton; one that a reload has replaced has the line of its own end. */
+  #logUnloaded(entry: ModelEntry, version: number): void {
+    this.#parts.log.info(`successfully unloaded '${entry.name}' version ${version}`);
   }
 }
 
