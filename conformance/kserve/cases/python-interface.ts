@@ -113,6 +113,8 @@ export const pythonInterface: readonly Case[] = [
     "pb_utils.PreferredMemory(1)",
     "pb_utils.InferenceRequest(inputs=[], requested_output_names=['a', ''], model_name='m', request_id='r')",
     "pb_utils.InferenceRequest(inputs=[request.inputs()[0], None], requested_output_names=[''], model_name='m', request_id='r')",
+    // Without the text, which ends in addresses of the interpreter.
+    "try:\n  pb_utils.InferenceRequest(inputs=[], requested_output_names=[], model_name='m', correlation_id=None)\nexcept TypeError:\n  raise RuntimeError('TypeError') from None",
     "pb_utils.InferenceResponse([None], pb_utils.TritonError('x'))",
     "pb_utils.Logger()",
     "pb_utils.Logger.log(1)",

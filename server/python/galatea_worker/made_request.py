@@ -131,6 +131,8 @@ def make(
 
 
 def _correlation(value: object) -> int | str:
+    if value is None:
+        raise Mismatch
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
