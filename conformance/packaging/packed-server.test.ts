@@ -30,9 +30,9 @@ before(async () => {
 
 after(() => rm(directory, { recursive: true, force: true }));
 
-/** Runs a command to its end in `cwd`, without the settings that `npm run` hands to its scripts: this checkout's own is to run no install scripts. */
+/** Runs a command to its end in `cwd`, with the user's and the machine's npm settings and without those that `npm run` adds for its scripts: this checkout's own forbids install scripts. */
 async function run(cwd: string, command: readonly string[]): Promise<void> {
-  const handedOn = /^npm_(?!config_(registry|cache|userconfig)$)/;
+  const handedOn = /^npm_(?!config_(registry|cache|userconfig|globalconfig)$)/;
   const env = Object.fromEntries(Object.entries(inherited()).filter(([name]) => !handedOn.test(name)));
   const path = [join(root, "node_modules/.bin"), env["PATH"]].join(delimiter);
   const result = await runToExit("env", ["-C", cwd, ...command], { ...env, PATH: path }, commandTimeoutMs);
