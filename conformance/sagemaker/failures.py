@@ -78,7 +78,7 @@ ROWS = (
         IMAGE,
         triton(**{"double/config.pbtxt": 'backend: "vllm"'}),
         {},
-        (PING, "vLLM is not served: load"),
+        (PING, "vLLM is not served by a backend of this server: give"),
     ),
     (
         "a model that raises",

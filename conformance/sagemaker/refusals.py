@@ -29,7 +29,7 @@ NAMED = {
     "CreateMonitoringSchedule": "CloudWatch's metrics and logs",
     "CreatePipeline": "an inference pipeline is CreateModel with Containers",
     "CreateNotebookInstance": "this platform hosts models",
-    "CreateInferenceExperiment": "endpoints have weighted variants",
+    "CreateInferenceExperiment": "give CreateEndpointConfig ShadowProductionVariants",
 }
 
 

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { IncomingMessage } from "node:http";
-import { promisify } from "node:util";
-import { gunzip } from "node:zlib";
+import { createGunzip } from "node:zlib";
 import { AwsError, readWhole, takeForCall, type ByteLease } from "../../base/index.ts";
 import type { RawExchange } from "./service-row.ts";
 
-const inflate = promisify(gunzip);
+/** Bytes that one step of inflation yields at most. */
+const inflateStepBytes = 64 * 1024;
 
 /**
  * Reads a whole body of at most `bytesMax`, a longer one is refused before it is held; with the SHA-256 of the bytes, computed piece by
@@ -35,7 +35,11 @@ function announcedLength(request: IncomingMessage, bytesMax: number, memory: Byt
   return Number(announced);
 }
 
-/** Undoes `Content-Encoding: gzip`, which metric publishers use; the bound holds for what comes out. */
+/**
+ * Undoes `Content-Encoding: gzip`, which metric publishers use. Takes memory for the inflated bytes step by step, so that a small body
+ * takes little and a body that inflates to much is refused where memory ends. Throws AwsError for a body over `bytesMax`, for one that
+ * finds no memory, and for one that is not gzip; the memory taken until then is returned.
+ */
 export async function decodeBody(
   request: IncomingMessage,
   body: Buffer,
@@ -45,13 +49,25 @@ export async function decodeBody(
   if (encoding === undefined || encoding === "identity" || encoding === "amz-1.0") return body;
   if (encoding !== "gzip")
     throw new AwsError("SerializationException", `Content-Encoding '${encoding}' is not supported`);
-  takeForCall(memory, bytesMax);
+  const gunzip = createGunzip({ chunkSize: inflateStepBytes });
+  const chunks: Buffer[] = [];
+  let inflatedBytes = 0;
+  gunzip.end(body);
   try {
-    const inflated = await inflate(body, { maxOutputLength: bytesMax });
-    memory.shrinkBy(bytesMax - inflated.length);
+    for await (const chunk of gunzip as AsyncIterable<Buffer>) {
+      if (inflatedBytes + chunk.length > bytesMax) throw tooLarge(bytesMax);
+      takeForCall(memory, chunk.length);
+      inflatedBytes += chunk.length;
+      chunks.push(chunk);
+    }
+    // The chunks and their copy exist at the same time.
+    takeForCall(memory, inflatedBytes);
+    const inflated = Buffer.concat(chunks, inflatedBytes);
+    memory.shrinkBy(inflatedBytes);
     return inflated;
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(bytesMax);
+    memory.shrinkBy(inflatedBytes);
+    if (cause instanceof AwsError) throw cause;
     throw new AwsError("SerializationException", "The request body is not gzip", { cause });
   }
 }

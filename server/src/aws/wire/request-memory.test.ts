@@ -104,9 +104,30 @@ test("a body of unknown length takes memory as it comes", async () => {
   assert.match(await answer, /^HTTP\/1\.1 503 /);
 });
 
-test("a small body that may inflate to more than there is memory for is refused", async () => {
+const gzipOperation = (body: Buffer) => `${operation}\r\nContent-Encoding: gzip\r\nContent-Length: ${body.length}`;
+
+test("a small gzip body that inflates beyond the memory is refused where memory ends, and its memory is returned", async () => {
   await using serving = await serve();
   const bomb = gzipSync(Buffer.alloc(3 * 2 ** 20));
-  const head = `${operation}\r\nContent-Encoding: gzip\r\nContent-Length: ${bomb.length}`;
-  assert.match(await answerOf(await serving.send(head, bomb)), /^HTTP\/1\.1 413 /);
+  assert.match(await answerOf(await serving.send(gzipOperation(bomb), bomb)), /^HTTP\/1\.1 503 /);
+  await eventually(() => serving.budget.usedBytes === 0);
+});
+
+test("a gzip body takes memory for what it inflates to, not for the most that a body may have", async () => {
+  await using serving = await serve();
+  const small = gzipSync(Buffer.from(" ".repeat(100_000)));
+  const answer = await answerOf(await serving.send(gzipOperation(small), small));
+  assert.doesNotMatch(answer, /memory for/);
+  assert.match(answer, /^HTTP\/1\.1 400 /);
+});
+
+test("300 gzip bodies at once are refused where memory ends, and the next one finds all of it free", async () => {
+  await using serving = await serve();
+  const bomb = gzipSync(Buffer.alloc(3 * 2 ** 20));
+  const sockets = await Promise.all(Array.from({ length: 300 }, () => serving.send(gzipOperation(bomb), bomb)));
+  const answers = await Promise.all(sockets.map(answerOf));
+  assert.ok(answers.every((answer) => /^HTTP\/1\.1 503 /.test(answer)));
+  await eventually(() => serving.budget.usedBytes === 0);
+  const small = gzipSync(Buffer.from(" "));
+  assert.doesNotMatch(await answerOf(await serving.send(gzipOperation(small), small)), /^HTTP\/1\.1 503 /);
 });
