@@ -126,7 +126,7 @@ test("300 gzip bodies at once are refused where memory ends, and the next one fi
   const bomb = gzipSync(Buffer.alloc(3 * 2 ** 20));
   const sockets = await Promise.all(Array.from({ length: 300 }, () => serving.send(gzipOperation(bomb), bomb)));
   const answers = await Promise.all(sockets.map(answerOf));
-  assert.ok(answers.every((answer) => /^HTTP\/1\.1 503 /.test(answer)));
+  assert.ok(answers.every((answer) => answer.startsWith("HTTP/1.1 503 ")));
   await eventually(() => serving.budget.usedBytes === 0);
   const small = gzipSync(Buffer.from(" "));
   assert.doesNotMatch(await answerOf(await serving.send(gzipOperation(small), small)), /^HTTP\/1\.1 503 /);
