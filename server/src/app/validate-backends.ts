@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { InferenceError, silentLogger, systemClock } from "../base/index.ts";
 import { insteadOfBackend, noNamespaceMetrics, noOtherModels, type Backend } from "../backends/index.ts";
-import type { ModelConfig } from "../modelconfig/index.ts";
+import { placedInstances, type ModelConfig, type PlacedInstance } from "../modelconfig/index.ts";
 import type { BackendCheck, CheckedByBackend } from "../repository/index.ts";
 import { createArena, type Arena } from "../tensor/index.ts";
 import { checkWarmUps } from "../engine/index.ts";
@@ -17,19 +17,34 @@ import { onnxRuntimeLibrary } from "../native/index.ts";
 type FoundModel = Parameters<BackendCheck>[0];
 
 const parseMsMax = 30_000;
+/** Memory for warm-up samples; only what a sample fills is taken. */
+const arenaBytes = 2 ** 32;
 /**
- * Parses the program without running it. Prints the syntax errors, or `completes` for a program that defines, or may have inherited,
- * auto_complete_config.
+ * Parses the program without running it. Prints the syntax errors, `completes` for a program that defines, or may have inherited,
+ * auto_complete_config, and what a load says of a program that nowhere names the class or the method that Triton calls.
  */
 const parseProgram = `
 import ast
+import os
 import sys
+def names(tree, word):
+    return any(word in value for node in ast.walk(tree) for _, value in ast.iter_fields(node) if isinstance(value, str))
+def refuse(path, tree):
+    isBare = lambda node: not (node.bases or node.keywords or node.decorator_list)
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == "TritonPythonModel"]
+    if not names(tree, "TritonPythonModel") and not names(tree, "*"):
+        module = os.path.splitext("/".join(path.split("/")[-2:]))[0].replace("/", ".")
+        print(f"AttributeError: module '{module}' has no attribute 'TritonPythonModel'")
+    elif classes and all(map(isBare, classes)) and not names(tree, "execute"):
+        print(f"Python model {path} does not implement \`execute\` method.")
 for path in sys.argv[1:]:
     try:
         with open(path, "rb") as file:
             text = file.read()
         compile(text, path, "exec")
-        for node in ast.walk(ast.parse(text, path)):
+        tree = ast.parse(text, path)
+        refuse(path, tree)
+        for node in ast.walk(tree):
             isMethod = isinstance(node, ast.FunctionDef) and node.name == "auto_complete_config"
             isHeir = isinstance(node, ast.ClassDef) and node.name == "TritonPythonModel" and node.bases
             if isMethod or isHeir:
@@ -54,9 +69,27 @@ export class BackendChecks implements AsyncDisposable {
   }
 
   async check(found: FoundModel): Promise<CheckedByBackend> {
-    const warmUps = await checkWarmUps(found.config, found.modelDirectory);
     const { problems, completion } = await this.#backendCheck(found);
-    return { problems: [...warmUps, ...problems], completion };
+    return { problems: [...problems, ...(await this.#warmUpProblems(found, completion))], completion };
+  }
+
+  async #warmUpProblems(found: FoundModel, completion: ModelConfig | null): Promise<readonly string[]> {
+    const [newest] = found.versions.toReversed();
+    if (newest === undefined) return [];
+    const { servedName, modelDirectory } = found;
+    return checkWarmUps(
+      {
+        namespace: "",
+        arena: (this.#arena ??= createArena({ capacityBytes: arenaBytes })),
+        source: { servedName, modelDirectory, version: newest.version, versionDirectory: newest.directory },
+        config: completion ?? found.config,
+        clock: systemClock,
+        log: silentLogger,
+        fillRandom: () => {},
+        signal: new AbortController().signal,
+      },
+      completion === null ? null : placementOf(completion).instances,
+    );
   }
 
   async #backendCheck(found: FoundModel): Promise<CheckedByBackend> {
@@ -69,7 +102,8 @@ export class BackendChecks implements AsyncDisposable {
       const { wrong, completes } = await this.#parsed(found);
       // A program may add tensors and a batch size; it contradicts none that is configured.
       const isCompleted = !completes || (isDescribed(config) && config.maxBatchSize > 0);
-      return { problems: [...missing, ...wrong], completion: isCompleted ? config : null };
+      const { problems } = placementOf(config);
+      return { problems: [...missing, ...problems, ...wrong], completion: isCompleted ? config : null };
     }
     const completion = isDescribed(config) ? config : null;
     if (await this.#hasRunner(config.backend)) return { problems: await missingEnvironment(found), completion };
@@ -119,7 +153,7 @@ export class BackendChecks implements AsyncDisposable {
   /** Completes and loads as the server does, for the CPU. */
   async #opened({ servedName, modelDirectory, config, versions }: FoundModel): Promise<CheckedByBackend> {
     const backend = await this.#onnxBackend();
-    const arena = (this.#arena ??= createArena({ capacityBytes: 1 << 24 }));
+    const arena = (this.#arena ??= createArena({ capacityBytes: arenaBytes }));
     const problems: string[] = [];
     let completion: ModelConfig | null = null;
     for (const { version, directory } of versions) {
@@ -163,6 +197,16 @@ export class BackendChecks implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#onnx?.[Symbol.asyncDispose]();
     this.#arena?.[Symbol.dispose]();
+  }
+}
+
+/** Returns the instances of a model on a machine without GPUs, or why there are none. */
+function placementOf(config: ModelConfig): { instances: readonly PlacedInstance[]; problems: readonly string[] } {
+  try {
+    return { instances: placedInstances(config, 0), problems: [] };
+  } catch (error) {
+    if (!(error instanceof InferenceError)) throw error;
+    return { instances: [], problems: [error.message] };
   }
 }
 

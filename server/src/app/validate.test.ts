@@ -145,6 +145,35 @@ test("a warm-up sample whose file is absent, too small or outside is told, and o
   expected.forEach((pattern, at) => assert.match(lines[at]!, pattern));
 });
 
+test("what serve refuses of programs, warm-up samples and instance groups is an error in the same words", async (t) => {
+  const warmUp = (input: string, batch: number) =>
+    `model_warmup { name: "s" batch_size: ${batch} inputs { key: "${input}" value { data_type: TYPE_FP32 dims: 1 zero_data: true } } }`;
+  const configs = {
+    batches: `backend: "python" ${io} ${warmUp("I", 9)}`,
+    class: `backend: "python" ${io}`,
+    group: `backend: "python" ${io} instance_group { kind: KIND_GPU gpus: [ -1 ] }`,
+    input: `backend: "python" ${io} ${warmUp("X", 1)}`,
+    method: `backend: "python" ${io}`,
+  };
+  const programs: Readonly<Record<string, string>> = {
+    class: "class Model:\n    def execute(self, requests):\n        return []\n",
+    method: "class TritonPythonModel:\n    def run(self, requests):\n        return []\n",
+  };
+  const served = "class TritonPythonModel:\n    def execute(self, requests):\n        return []\n";
+  const files = Object.entries(configs).flatMap(([name, config]) => [
+    [`${name}/config.pbtxt`, config],
+    [`${name}/1/model.py`, programs[name] ?? served],
+  ]);
+  const { status, lines, root } = await validate(t, Object.fromEntries(files) as Record<string, string>);
+  assert.equal(status, 1);
+  assert.equal(lines.at(-1), "5 models checked: 5 errors, 0 warnings", lines.join("\n"));
+  const serving = servingErrors(root).replaceAll(root, "");
+  for (const line of lines.slice(0, -1)) {
+    const [, message = ""] = /: error: (.*)$/.exec(line) ?? [];
+    assert.ok(serving.includes(JSON.stringify(message).slice(1, -1)), `${message}\n${serving}`);
+  }
+});
+
 test("an ensemble is compared with its steps as a load completes them, and what serve refuses is an error in the same words", async (t) => {
   const tensors = (input: string, output: string) =>
     `input { name: "${input}" data_type: TYPE_FP32 dims: 4 } output { name: "${output}" data_type: TYPE_FP32 dims: 4 }`;
@@ -184,7 +213,8 @@ test("an ensemble over a program that completes its own configuration is told to
   const { status, lines } = await validate(t, {
     "completes/config.pbtxt": 'backend: "python"',
     "completes/1/model.py":
-      "class TritonPythonModel:\n    @staticmethod\n    def auto_complete_config(config):\n        return config\n",
+      "class TritonPythonModel:\n    @staticmethod\n    def auto_complete_config(config):\n        return config\n" +
+      "    def execute(self, requests):\n        return []\n",
     "e/config.pbtxt":
       'platform: "ensemble" max_batch_size: 8 input { name: "A" data_type: TYPE_FP32 dims: 4 } output { name: "B" data_type: TYPE_FP32 dims: 4 } ' +
       'ensemble_scheduling { step { model_name: "completes" model_version: -1 input_map { key: "x" value: "A" } output_map { key: "y" value: "B" } } }',

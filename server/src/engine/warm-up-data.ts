@@ -24,28 +24,6 @@ export async function warmUpTensor(input: WarmUpInput, data: WarmUpData): Promis
   return { name, datatype, shape, data: block.bytes, block };
 }
 
-/**
- * What would refuse a sample of the configuration when it is loaded: a file that is absent, too small or not the model's, an input
- * without a datatype or without data. One sentence for each such input.
- */
-export async function checkWarmUps(config: ModelConfig, modelDirectory: string): Promise<readonly string[]> {
-  const wrong: string[] = [];
-  for (const { inputs } of config.warmUps.filter(({ batchSize }) => batchSize > 0)) {
-    for (const input of inputs) {
-      try {
-        const { bytes } = layoutOf(input, config);
-        const { content } = input;
-        if (content.kind === "none") throw withoutData(input);
-        if (content.kind === "file") await (await openData(input, content.file, bytes, modelDirectory)).handle.close();
-      } catch (error) {
-        if (!(error instanceof InferenceError)) throw error;
-        wrong.push(error.message);
-      }
-    }
-  }
-  return wrong;
-}
-
 function layoutOf({ name, datatype, dims }: WarmUpInput, config: ModelConfig) {
   if (datatype === null) {
     const expected = config.inputs.find((each) => each.name === name)?.datatype ?? "";

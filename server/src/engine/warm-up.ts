@@ -47,7 +47,7 @@ const givenUpMs = 5000;
  * not fit the model or fails.
  */
 export async function warmUp(model: LoadedModel, order: WarmUpOrder): Promise<readonly RequestRecord[]> {
-  const samples = order.config.warmUps.filter((sample) => sample.batchSize > 0);
+  const samples = executedSamples(order.config);
   checkSizes(samples, model.instances, order.config);
   const prepared: PreparedSample[] = [];
   try {
@@ -61,7 +61,37 @@ export async function warmUp(model: LoadedModel, order: WarmUpOrder): Promise<re
   }
 }
 
-function checkSizes(samples: readonly WarmUpSample[], instances: readonly Instance[], config: ModelConfig): void {
+/**
+ * Returns the errors of samples that `warmUp` rejects before it executes any, one for each sample at most. Sizes are not checked
+ * where `instances` is null: a load may still complete the batch size.
+ */
+export async function checkWarmUps(
+  order: WarmUpOrder,
+  instances: readonly NamedInstance[] | null,
+): Promise<readonly string[]> {
+  const samples = executedSamples(order.config);
+  const errors: string[] = [];
+  const checks: (() => void | Promise<void>)[] = samples.map((sample) => async () => {
+    const { request } = await prepare(sample, order);
+    releaseTensors(request.inputs);
+  });
+  if (instances !== null) checks.push(() => checkSizes(samples, instances, order.config));
+  for (const check of checks) {
+    try {
+      await check();
+    } catch (error) {
+      if (!(error instanceof InferenceError)) throw error;
+      errors.push(error.message);
+    }
+  }
+  return errors;
+}
+
+const executedSamples = ({ warmUps }: ModelConfig) => warmUps.filter(({ batchSize }) => batchSize > 0);
+
+type NamedInstance = Pick<Instance, "name">;
+
+function checkSizes(samples: readonly WarmUpSample[], instances: readonly NamedInstance[], config: ModelConfig): void {
   let requests = 0;
   for (const { name, batchSize, count } of samples) {
     requests += batchSize * count * instances.length;
