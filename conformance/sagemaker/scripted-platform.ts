@@ -117,6 +117,10 @@ async function up(directory: string, { program, flags, environment }: Start): Pr
     env: { ...process.env, ...environment },
     stdio: ["ignore", "pipe", "inherit"],
   });
+  child.once("exit", (code, signal) => {
+    // A platform that a test ends gets its signal from here; each other end is the reason for the failures that follow it.
+    if (!child.killed) process.stderr.write(`the platform ended by itself: exit code ${code}, signal ${signal}\n`);
+  });
   let text = "";
   // The pipe stays open: whoever writes to one that is closed ends.
   for await (const chunk of child.stdout.iterator({ destroyOnReturn: false })) {
