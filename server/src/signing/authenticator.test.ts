@@ -45,7 +45,12 @@ function byHeader(more: Record<string, string>, names: readonly string[], servic
 }
 
 /** The same, signed in its query. */
-function byQuery(more: Record<string, string>, names: readonly string[], service = "s3"): SignedRequest {
+function byQuery(
+  more: Record<string, string>,
+  names: readonly string[],
+  service = "s3",
+  payloadHash = "UNSIGNED-PAYLOAD",
+): SignedRequest {
   const query = new URLSearchParams({
     "X-Amz-Algorithm": "AWS4-HMAC-SHA256",
     "X-Amz-Credential": `${credential.accessKeyId}/20261122/us-east-1/${service}/aws4_request`,
@@ -54,7 +59,7 @@ function byQuery(more: Record<string, string>, names: readonly string[], service
     "X-Amz-SignedHeaders": names.join(";"),
   });
   const request = { method: "PUT", url: `/bucket/key?${query.toString()}`, headers: { host: "h", ...more } };
-  const signature = signatureOf({ request, names, service }, "UNSIGNED-PAYLOAD");
+  const signature = signatureOf({ request, names, service }, payloadHash);
   return { ...request, url: `${request.url}&X-Amz-Signature=${signature}` };
 }
 
@@ -69,6 +74,8 @@ const obeyed = [
   "x-amz-target",
   "x-amz-acl",
   "x-amz-expected-bucket-owner",
+  "x-amzn-sagemaker-target-model",
+  "x-amzn-sagemaker-inputlocation",
 ];
 
 for (const [form, sign, base] of forms) {
@@ -103,6 +110,17 @@ for (const [form, sign, base] of forms) {
     }
   });
 }
+
+test("a presigned request of a service that reads its body whole is taken with the body that it signs, and with no other", () => {
+  const signed = sha256Hex("signed body");
+  for (const more of [{}, { "x-amz-content-sha256": signed }]) {
+    const request = byQuery(more, ["host"], "sagemaker", signed);
+    authenticator.verify(request, signed, "sagemaker");
+    assert.throws(() => authenticator.verify(request, sha256Hex("other body"), "sagemaker"), reason("mismatch"));
+  }
+  const ofAny = byQuery({ "x-amz-content-sha256": "UNSIGNED-PAYLOAD" }, ["host"], "sagemaker");
+  authenticator.verify(ofAny, sha256Hex("other body"), "sagemaker");
+});
 
 test("a signature of the second version is S3's, whatever the query says that it does not sign", () => {
   const expires = String(Date.parse("2026-11-22T23:50:00Z") / 1000);

@@ -73,7 +73,7 @@ export class Authenticator {
   #proven(request: SignedRequest, bodySha256: string | null): Proven {
     const authorization = request.headers.authorization;
     if (authorization?.startsWith("AWS4-HMAC-SHA256")) return this.#verifyHeader(request, bodySha256);
-    if (queryValue(request.url, "X-Amz-Signature") !== undefined) return this.#verifyQuery(request);
+    if (queryValue(request.url, "X-Amz-Signature") !== undefined) return this.#verifyQuery(request, bodySha256);
     if (queryValue(request.url, "Signature") !== undefined) {
       return provenByV2(verifyV2Query(request, this.credential, this.#clock.epochMs()));
     }
@@ -87,7 +87,7 @@ export class Authenticator {
   verifyBearer(authorization: string | undefined): Authentication {
     const presigned = bearerRequest(authorization);
     if (presigned === null) throw new SignatureFailure("missing", "Missing Authentication Token");
-    const proven = this.#verifyQuery(presigned);
+    const proven = this.#verifyQuery(presigned, null);
     checkService(proven, bearerService);
     checkBearer(presigned);
     return proven;
@@ -156,7 +156,7 @@ export class Authenticator {
     return { credential, service, payload: payloadOf(payloadHash, { key, timestamp, scope, seed: expected }) };
   }
 
-  #verifyQuery(request: SignedRequest): Proven {
+  #verifyQuery(request: SignedRequest, bodySha256: string | null): Proven {
     const value = (name: string) => queryValue(request.url, `X-Amz-${name}`) ?? "";
     const scope = parseCredential(value("Credential"));
     const seconds = Number(value("Expires"));
@@ -173,7 +173,7 @@ export class Authenticator {
     if (signedMs > nowMs + skewMsMax) throw new SignatureFailure("skewed", "Request is not valid yet");
     const credential = this.credential(scope.accessKeyId, value("Security-Token"));
     const declared = headerText(request.headers, "x-amz-content-sha256") || value("Content-Sha256");
-    const payloadHash = declared === "" ? "UNSIGNED-PAYLOAD" : declared;
+    const payloadHash = bodySha256 !== null && !isMode(declared) ? bodySha256 : declared || "UNSIGNED-PAYLOAD";
     const signedHeaders = value("SignedHeaders").split(";");
     const canonical = canonicalRequest(request, {
       signedHeaders,
@@ -201,6 +201,9 @@ function checkService({ service }: Proven, expected: string): void {
 /** Its value is a line of its own of what is signed. */
 const payloadHashHeader = "x-amz-content-sha256";
 
+/** SageMaker's headers name models, variants and inputs; the other `x-amzn-` headers are added by proxies, and change nothing. */
+const changesRequest = (name: string) => name.startsWith("x-amz-") || name.startsWith("x-amzn-sagemaker-");
+
 /**
  * Rejects headers that change the request and are not signed. Without this, the holder of a presigned PUT can copy any object to its key
  * with `x-amz-copy-source`.
@@ -208,7 +211,7 @@ const payloadHashHeader = "x-amz-content-sha256";
 function checkHeaders({ headers }: SignedRequest, signedHeaders: readonly string[]): void {
   const signed = new Set(signedHeaders.map((name) => name.toLowerCase()));
   const unsigned = Object.keys(headers).filter(
-    (name) => name.startsWith("x-amz-") && name !== payloadHashHeader && !signed.has(name),
+    (name) => changesRequest(name) && name !== payloadHashHeader && !signed.has(name),
   );
   if (unsigned.length === 0) return;
   const message = "There were headers present in the request which were not signed";
