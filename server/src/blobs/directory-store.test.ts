@@ -398,32 +398,53 @@ test("the CRC of stretches one behind the other is that of their bytes", () => {
   }
 });
 
+test("a listing ends where many keys are not shown, and goes on from there with those that are", () => {
+  const index = new ObjectIndex<{ head: ObjectHead }>();
+  const hidden = Array.from({ length: 2500 }, (_, at) => `a/${String(at).padStart(4, "0")}`);
+  for (const key of ["a/", ...hidden, "a/z", "b/hidden"]) index.set({ head: { key } as ObjectHead });
+  const pages = [];
+  for (let startAfter: string | null = ""; startAfter !== null;) {
+    const isListed = (key: string) => key === "a/z";
+    const page = index.list({ prefix: "", delimiter: "/", startAfter, keysMax: 10, isListed });
+    pages.push(page.commonPrefixes);
+    startAfter = page.nextStartAfter;
+  }
+  assert.deepEqual(pages, [[], [], ["a/"]]);
+});
+
 test("the index lists what a plain filter over sorted keys would, page by page", () => {
   const key = fc.string({ unit: fc.constantFrom("a", "b", "/", "\uffee", "\u{1f600}"), minLength: 1, maxLength: 6 });
   const settings = fc.record({
     prefix: fc.constantFrom("", "a", "a/"),
     delimiter: fc.constantFrom("", "/"),
     keysMax: fc.integer({ min: 1, max: 4 }),
+    shown: fc.constantFrom("a", "b", "/", ""),
   });
   fc.assert(
-    fc.property(fc.uniqueArray(key), fc.array(key), settings, (keys, removed, { prefix, delimiter, keysMax }) => {
-      const index = new ObjectIndex<{ head: ObjectHead }>();
-      for (const name of [...removed, ...keys]) index.set({ head: { key: name } as ObjectHead });
-      for (const name of removed) if (!keys.includes(name)) index.delete(name);
-      const expected = new Set<string>();
-      for (const name of keys.toSorted(compareKeys)) {
-        if (!name.startsWith(prefix)) continue;
-        const at = delimiter === "" ? -1 : name.indexOf(delimiter, prefix.length);
-        expected.add(at === -1 ? name : name.slice(0, at + 1));
-      }
-      const listed: string[] = [];
-      for (let startAfter: string | null = ""; startAfter !== null;) {
-        const page = index.list({ prefix, delimiter, startAfter, keysMax });
-        assert.ok(page.objects.length + page.commonPrefixes.length <= keysMax);
-        listed.push(...page.objects.map((head) => head.key), ...page.commonPrefixes);
-        startAfter = page.nextStartAfter;
-      }
-      assert.deepEqual(listed.toSorted(compareKeys), [...expected].toSorted(compareKeys));
-    }),
+    fc.property(
+      fc.uniqueArray(key),
+      fc.array(key),
+      settings,
+      (keys, removed, { prefix, delimiter, keysMax, shown }) => {
+        const index = new ObjectIndex<{ head: ObjectHead }>();
+        for (const name of [...removed, ...keys]) index.set({ head: { key: name } as ObjectHead });
+        for (const name of removed) if (!keys.includes(name)) index.delete(name);
+        const expected = new Set<string>();
+        for (const name of keys.toSorted(compareKeys)) {
+          if (!name.startsWith(prefix) || !name.includes(shown)) continue;
+          const at = delimiter === "" ? -1 : name.indexOf(delimiter, prefix.length);
+          expected.add(at === -1 ? name : name.slice(0, at + 1));
+        }
+        const listed: string[] = [];
+        for (let startAfter: string | null = ""; startAfter !== null;) {
+          const isListed = (name: string) => name.includes(shown);
+          const page = index.list({ prefix, delimiter, startAfter, keysMax, isListed });
+          assert.ok(page.objects.length + page.commonPrefixes.length <= keysMax);
+          listed.push(...page.objects.map((head) => head.key), ...page.commonPrefixes);
+          startAfter = page.nextStartAfter;
+        }
+        assert.deepEqual(listed.toSorted(compareKeys), [...expected].toSorted(compareKeys));
+      },
+    ),
   );
 });

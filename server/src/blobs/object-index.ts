@@ -14,6 +14,9 @@ export function compareKeys(a: string, b: string): number {
 
 const rank = (unit: number) => (unit < 0xd800 ? unit : unit >= 0xe000 ? unit - 0x800 : unit + 0x2000);
 
+/** Keys that one page skips at most because they are not shown: a walk of a millisecond or two. */
+const skippedKeysMax = 1000;
+
 /** All heads of a bucket, sorted: listing is two binary searches and a walk, without a look at the disk. */
 export class ObjectIndex<Entry extends { readonly head: ObjectHead }> {
   readonly #entries = new Map<string, Entry>();
@@ -49,7 +52,7 @@ export class ObjectIndex<Entry extends { readonly head: ObjectHead }> {
   }
 
   list(options: ListOptions): ListPage {
-    const { prefix, delimiter, startAfter, keysMax } = options;
+    const { prefix, delimiter, startAfter, keysMax, isListed = () => true } = options;
     const objects: ObjectHead[] = [];
     const commonPrefixes: string[] = [];
     const groupOf = (key: string): string | null => {
@@ -59,6 +62,7 @@ export class ObjectIndex<Entry extends { readonly head: ObjectHead }> {
     const before = (key: string) => compareKeys(key, prefix) < 0 || compareKeys(key, startAfter) <= 0;
     let at = this.#keys.firstNot(startAfter === "" ? (key) => compareKeys(key, prefix) < 0 : before);
     let last = "";
+    let skippedCount = 0;
     while (at < this.#keys.length) {
       const key = this.#keys.at(at) ?? "";
       if (!key.startsWith(prefix)) break;
@@ -67,6 +71,13 @@ export class ObjectIndex<Entry extends { readonly head: ObjectHead }> {
       const isDone = group !== null && group === startAfter;
       if (!isDone && objects.length + commonPrefixes.length >= keysMax) {
         return { objects, commonPrefixes, nextStartAfter: last };
+      }
+      if (!isDone && !isListed(key)) {
+        skippedCount += 1;
+        // The next page would take the key of a group's own name for the whole group.
+        if (skippedCount >= skippedKeysMax && key !== group) return { objects, commonPrefixes, nextStartAfter: key };
+        at += 1;
+        continue;
       }
       if (group === null) {
         const entry = this.#entries.get(key);

@@ -83,12 +83,17 @@ export interface ListOptions {
   /** Keys after this one, exclusive; "" from the start. */
   readonly startAfter: string;
   readonly keysMax: number;
+  /** Returns whether the listing shows a key; a prefix is shown with the first of its keys that is. All are shown unless given. */
+  readonly isListed?: (key: string) => boolean;
 }
 
 export interface ListPage {
   readonly objects: readonly ObjectHead[];
   readonly commonPrefixes: readonly string[];
-  /** The last key or prefix of the page when more follow, null at the end. */
+  /**
+   * Where the next page begins, null at the end: the last key or prefix of a full page. A page that is not full stopped after many keys
+   * that are not shown, and names one of them.
+   */
   readonly nextStartAfter: string | null;
 }
 

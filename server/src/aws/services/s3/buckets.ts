@@ -1,5 +1,5 @@
 import { AwsError } from "../../../base/index.ts";
-import type { ObjectHead } from "../../../blobs/index.ts";
+import type { ListPage, ObjectHead } from "../../../blobs/index.ts";
 import { uriEncode } from "../../../signing/index.ts";
 import { malformed, readXml } from "../../wire/index.ts";
 import { sendEmpty, sendXml } from "./replies.ts";
@@ -99,16 +99,25 @@ function listParameters({ query }: S3Request): ListParameters {
 }
 
 /** A page of no keys is asked for by tools that only want to know whether they may; it is never truncated. */
-async function page(request: S3Request, parameters: ListParameters, startAfter: string) {
+async function page(request: S3Request, parameters: ListParameters, startAfter: string): Promise<ListPage> {
+  const { bucket, store, isListed, context } = request;
   const { prefix, delimiter, keysMax } = parameters;
-  if (keysMax > 0) {
-    const found = await request.store.list(request.bucket, { prefix, delimiter, startAfter, keysMax });
-    // A page may have fewer keys than requested and still be truncated.
-    const objects = found.objects.filter(({ key }) => request.isListed(key));
-    return { ...found, objects, commonPrefixes: found.commonPrefixes.filter(request.isListed) };
+  const objects: ObjectHead[] = [];
+  const commonPrefixes: string[] = [];
+  const missingCount = () => keysMax - objects.length - commonPrefixes.length;
+  await store.headBucket(bucket);
+  let nextStartAfter = keysMax === 0 ? null : startAfter;
+  // A page that is not full ends with a key that the caller may not see: its name would be the next page's token.
+  while (nextStartAfter !== null && missingCount() > 0) {
+    const from: string = nextStartAfter;
+    const options = { prefix, delimiter, startAfter: from, keysMax: missingCount(), isListed };
+    const found = await store.list(bucket, options);
+    objects.push(...found.objects);
+    commonPrefixes.push(...found.commonPrefixes);
+    nextStartAfter = found.nextStartAfter;
+    if (missingCount() > 0) await context.turn();
   }
-  await request.store.headBucket(request.bucket);
-  return { objects: [], commonPrefixes: [], nextStartAfter: null };
+  return { objects, commonPrefixes, nextStartAfter };
 }
 
 const contents = (head: ObjectHead, encode: (text: string) => string) => ({

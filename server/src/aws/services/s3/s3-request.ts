@@ -21,7 +21,7 @@ export interface S3Request {
   readonly store: BucketStore;
   /** Room for what the caller is about to write, so many bytes. Throws where there is none. */
   readonly room: (byteLength: number | null) => Promise<WriterRoom>;
-  /** Returns whether a listing of the bucket shows that key or common prefix to the caller. */
+  /** Returns whether a listing of the bucket shows that key to the caller. */
   readonly isListed: (key: string) => boolean;
   readonly clock: Clock;
 }
