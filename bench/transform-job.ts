@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { CloudWatchLogsClient, GetLogEventsCommand } from "@aws-sdk/client-cloudwatch-logs";
 import { CreateTransformJobCommand, DescribeTransformJobCommand, SageMakerClient } from "@aws-sdk/client-sagemaker";
 import { benchBucket, clientSettings } from "./platform.ts";
@@ -12,6 +13,8 @@ export interface BenchJob {
 }
 
 const logGroup = "/aws/sagemaker/TransformJobs";
+const lookMs = 500;
+const endedMsMax = 600_000;
 
 /** Runs a job to its end. The time is that between the lines of its log that say that it runs and that it is over: no container's start or end is in it. */
 export async function runTransform(port: number, job: BenchJob): Promise<{ readonly elapsedMs: number }> {
@@ -56,12 +59,14 @@ export async function runTransform(port: number, job: BenchJob): Promise<{ reado
   }
 }
 
-/** The platform holds the answer of Describe until the job ends, for 25 s at most. */
 async function ended(sagemaker: SageMakerClient, name: string): Promise<void> {
-  for (;;) {
+  const deadlineMs = performance.now() + endedMsMax;
+  while (performance.now() < deadlineMs) {
     const job = await sagemaker.send(new DescribeTransformJobCommand({ TransformJobName: name }));
     if (job.TransformJobStatus === "Completed") return;
     if (job.TransformJobStatus !== "InProgress")
       throw new Error(`the job is ${job.TransformJobStatus}: ${job.FailureReason}`);
+    await setTimeout(lookMs);
   }
+  throw new Error(`the job ${name} has not ended after ${endedMsMax} ms`);
 }

@@ -49,12 +49,14 @@ async function holding(name: string): Promise<{ answer: Promise<string>; go: () 
   return { answer, go: () => writeFile(`${marker}.go`, "") };
 }
 
+/** As a waiter of an SDK sends it. */
 function describeRequest(name: string): string {
   const body = JSON.stringify({ EndpointName: name });
   const headers = [
     "Host: localhost",
     "Content-Type: application/x-amz-json-1.1",
     "X-Amz-Target: SageMaker.DescribeEndpoint",
+    "User-Agent: Boto3/1.44.5 m/B",
     `Content-Length: ${body.length}`,
   ];
   return `POST / HTTP/1.1\r\n${headers.join("\r\n")}\r\n\r\n${body}`;

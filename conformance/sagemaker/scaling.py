@@ -10,7 +10,7 @@ import time
 import boto3
 from archives import TWICE_BODY, twice
 from deployments import deployed, removed
-from statements import answers, eventually, finish, proven, refused, runtime, sagemaker
+from statements import POLL_SECONDS, answers, eventually, finish, proven, refused, runtime, sagemaker
 
 ENDPOINT = "conformance-scaling"
 RESOURCE = {
@@ -43,6 +43,7 @@ def instances(count):
         status = sagemaker.describe_endpoint(EndpointName=ENDPOINT)["EndpointStatus"]
         if counts() == (count, count) and status == "InService":
             return True
+        time.sleep(POLL_SECONDS)
     return False
 
 

@@ -12,8 +12,21 @@ import time
 import boto3
 from archives import archive
 from botocore.exceptions import ClientError
-from statements import BUCKET, IMAGE, ROLE, answers, finish, proven, refused, runtime, s3, sagemaker
+from statements import (
+    BUCKET,
+    IMAGE,
+    POLL_SECONDS,
+    ROLE,
+    answers,
+    finish,
+    proven,
+    refused,
+    runtime,
+    s3,
+    sagemaker,
+)
 
+SETTLED_SECONDS = 300
 ENDPOINT = "conformance-traffic"
 MODEL = """
 import numpy as np
@@ -89,10 +102,12 @@ def described():
 
 def settled():
     """Not the waiter, which takes an endpoint that is rolled back for one in service."""
+    deadline = time.monotonic() + SETTLED_SECONDS
     while True:
         found = described()
-        if found["EndpointStatus"] not in ("Creating", "Updating", "RollingBack"):
+        if found["EndpointStatus"] not in ("Creating", "Updating", "RollingBack") or time.monotonic() > deadline:
             return found
+        time.sleep(POLL_SECONDS)
 
 
 def sizes(found):
@@ -182,7 +197,7 @@ def main():
     alarmed = dict(canary(percent), AutoRollbackConfiguration={"Alarms": [{"AlarmName": "conformance-errors"}]})
     alarmed["BlueGreenUpdatePolicy"]["TrafficRoutingConfiguration"]["WaitIntervalInSeconds"] = 300
     sagemaker.update_endpoint(EndpointName=ENDPOINT, EndpointConfigName="first", DeploymentConfig=alarmed)
-    # CloudWatch looks at the metric again soon, and then the state is what the metric says. DescribeEndpoint would wait for the end.
+    # CloudWatch looks at the metric again soon, and then the state is what the metric says.
     while sagemaker.list_endpoints(StatusEquals="Updating")["Endpoints"]:
         cloudwatch.set_alarm_state(AlarmName="conformance-errors", StateValue="ALARM", StateReason="asked for")
         time.sleep(0.2)

@@ -85,7 +85,8 @@ def keys(name):
 
 
 def done(name, state="Completed"):
-    sagemaker.get_waiter("transform_job_completed_or_stopped").wait(TransformJobName=name)
+    waiter = sagemaker.get_waiter("transform_job_completed_or_stopped")
+    waiter.wait(TransformJobName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 600})
     reply = sagemaker.describe_transform_job(TransformJobName=name)
     proven("the job %s is %s" % (name, state), reply["TransformJobStatus"] == state, reply.get("FailureReason", ""))
     return reply
@@ -98,9 +99,6 @@ def jobs():
     reply = create("lines", "in/", MaxConcurrentTransforms=4)
     proven("the ARN", reply["TransformJobArn"].endswith(":transform-job/lines"), reply["TransformJobArn"])
     reply = done("lines")
-    late = time.time() - reply["TransformEndTime"].timestamp()
-    # It sleeps for 60 s between two questions.
-    proven("the waiter hears of the end when it happens", late < 30, "%.1f s" % late)
     proven("with its times", reply["TransformStartTime"] <= reply["TransformEndTime"])
     answers = [each["outputs"][0]["data"] for each in output("lines", "a.jsonl")]
     proven("answers in the order of the records", answers == [[2.0 * at] for at in range(50)], str(answers[:5]))

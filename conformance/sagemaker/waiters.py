@@ -1,16 +1,15 @@
-"""boto3's waiters for what takes longer than boto3 reads without a byte.
+"""boto3's waiters for what is over within one call, and for what takes longer than a call is held.
 
     python waiters.py
 
-The waiters are boto3's own, with its sleeps of 30 and 60 seconds between questions: one that had to sleep would be told late. A dashboard
-with the same key asks every second meanwhile. The exit code is 1 where a statement is not true.
+A waiter's call is answered with a state that stays, or after 20 s. A dashboard with the same key asks every second meanwhile, and is
+answered at once. The exit code is 1 where a statement is not true.
 """
 
 import io
 import json
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import boto3
 from archives import archive
@@ -19,11 +18,11 @@ from statements import BUCKET, IMAGE, ROLE, finish, proven, s3, sagemaker
 
 NAME = "conformance-waiters"
 GOING = "conformance-going"
-# Longer than what boto3 reads without a byte here, which is longer than the platform ever keeps silent.
-START_SECONDS = 19
-END_SECONDS = 19
-READ_SECONDS = 17
-LATE_SECONDS = 10
+HELD_SECONDS = 20
+# Longer than one call is held, and shorter than two.
+START_SECONDS = 23
+END_SECONDS = 3
+TRANSIENT = ("Creating", "Deleting", "InProgress")
 MODEL = """
 import time
 import triton_python_backend_utils as pb_utils
@@ -45,10 +44,36 @@ backend: "python"
 input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ]
 output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1 ] } ]
 """
-patient = boto3.client("sagemaker", config=Config(read_timeout=READ_SECONDS, retries={"total_max_attempts": 1}))
 ended = threading.Event()
 seen = []
-lateness = {}
+
+
+class Waiter(threading.Thread):
+    """A waiter of boto3 with a client of its own, which gives up when it reads nothing for a little longer than a call is held."""
+
+    def __init__(self, name, **asked):
+        super().__init__()
+        self.name, self.asked = name, asked
+        # Of each call: how long it lasted, and the state or error that it was answered with.
+        self.calls = []
+        settings = Config(read_timeout=HELD_SECONDS + 5, retries={"total_max_attempts": 1})
+        self.client = boto3.client("sagemaker", config=settings)
+        self.client.meta.events.register("before-call.sagemaker", self.begun)
+        self.client.meta.events.register("after-call.sagemaker", self.answered)
+
+    def run(self):
+        self.client.get_waiter(self.name).wait(**self.asked, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
+
+    def begun(self, **_):
+        self.since = time.monotonic()
+
+    def answered(self, parsed, **_):
+        state = parsed.get("EndpointStatus") or parsed.get("TransformJobStatus") or parsed["Error"]["Code"]
+        self.calls.append((time.monotonic() - self.since, state))
+
+    def is_held(self):
+        """Whether no call was answered with a state that passes before it had been held."""
+        return all(seconds >= HELD_SECONDS - 1 for seconds, state in self.calls if state in TRANSIENT)
 
 
 def dashboard():
@@ -56,32 +81,6 @@ def dashboard():
     while not ended.is_set():
         seen.append(client.describe_endpoint(EndpointName=NAME)["EndpointStatus"])
         ended.wait(1)
-
-
-def wait_for_endpoint():
-    patient.get_waiter("endpoint_in_service").wait(EndpointName=NAME)
-    told = time.time()
-    found = sagemaker.describe_endpoint(EndpointName=NAME)
-    lateness["endpoint_in_service"] = told - found["LastModifiedTime"].timestamp()
-
-
-def wait_for_job():
-    patient.get_waiter("transform_job_completed_or_stopped").wait(TransformJobName=NAME)
-    told = time.time()
-    found = sagemaker.describe_transform_job(TransformJobName=NAME)
-    lateness["transform_job_completed_or_stopped"] = told - found["TransformEndTime"].timestamp()
-
-
-def wait_for_deletion():
-    patient.get_waiter("endpoint_deleted").wait(EndpointName=GOING)
-    lateness["endpoint_deleted"] = time.time() - gone.result()
-
-
-def time_of_deletion():
-    # Nobody holds a list.
-    while sagemaker.list_endpoints(NameContains=GOING)["Endpoints"]:
-        time.sleep(0.5)
-    return time.time()
 
 
 def deploy(name, start_seconds, end_seconds):
@@ -100,7 +99,6 @@ row = {"inputs": [{"name": "X", "shape": [1], "datatype": "FP32", "data": [1]}]}
 s3.put_object(Bucket=BUCKET, Key="waiters/in/row.json", Body=json.dumps(row))
 deploy(GOING, 0, END_SECONDS)
 sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=GOING)
-began = time.time()
 deploy(NAME, START_SECONDS, 0)
 sagemaker.delete_endpoint(EndpointName=GOING)
 sagemaker.create_transform_job(
@@ -113,20 +111,25 @@ sagemaker.create_transform_job(
     TransformOutput={"S3OutputPath": "s3://%s/waiters/out" % BUCKET},
     TransformResources={"InstanceType": "ml.m5.large", "InstanceCount": 1},
 )
-gone = ThreadPoolExecutor(1).submit(time_of_deletion)
-waiting = [threading.Thread(target=wait) for wait in (wait_for_endpoint, wait_for_job, wait_for_deletion)]
+waiters = [
+    Waiter("endpoint_in_service", EndpointName=NAME),
+    Waiter("transform_job_completed_or_stopped", TransformJobName=NAME),
+    Waiter("endpoint_deleted", EndpointName=GOING),
+]
 watching = threading.Thread(target=dashboard)
-for thread in [*waiting, watching]:
+for thread in [*waiters, watching]:
     thread.start()
-for thread in waiting:
-    thread.join()
+for waiter in waiters:
+    waiter.join()
 ended.set()
 watching.join()
-proven("the start took longer than boto3 reads", time.time() - began > READ_SECONDS)
-proven("the deletion took longer than boto3 reads", gone.result() - began > READ_SECONDS, gone.result() - began)
-for name in ("endpoint_in_service", "transform_job_completed_or_stopped", "endpoint_deleted"):
-    late = lateness.get(name)
-    proven("%s was told when it was so" % name, late is not None and late < LATE_SECONDS, late)
+for waiter in waiters:
+    proven("calls of %s are held until the state stays" % waiter.name, waiter.is_held(), waiter.calls)
+in_service, completed, deleted = ([state for _, state in waiter.calls] for waiter in waiters)
+proven("a start that takes longer is waited for by another call", in_service[0] == "Creating", in_service)
+proven("it is in service then", in_service[-1] == "InService", in_service)
+proven("so is a job", completed[0] == "InProgress" and completed[-1] == "Completed", completed)
+proven("what is gone is told as the error that it is", deleted[-1] == "ValidationException", deleted)
 proven("a dashboard was told meanwhile", seen.count("Creating") > 1, seen)
 sagemaker.delete_endpoint(EndpointName=NAME)
 sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=NAME)

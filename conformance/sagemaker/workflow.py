@@ -6,6 +6,7 @@ Everything comes from the environment that `galatea env` prints. One line per st
 not true the rest is still tried, and the exit code is 1. `deploy` leaves the endpoint `conformance-mme` in service for `after-restart`.
 """
 
+import contextlib
 import io
 import json
 import re
@@ -14,7 +15,7 @@ import time
 
 import boto3
 from archives import archive
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, WaiterError
 from statements import (
     BUCKET,
     IMAGE,
@@ -214,6 +215,8 @@ def duplicates():
     )
     refused("an image that needs a container engine", "ValidationException", "container engine", other)
     create("conformance-broken", {"ModelDataUrl": "s3://%s/nothing.tar.gz" % BUCKET})
+    with contextlib.suppress(WaiterError):
+        sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="conformance-broken")
     reply = sagemaker.describe_endpoint(EndpointName="conformance-broken")
     text = reply.get("FailureReason", "")
     proven(

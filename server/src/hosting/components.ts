@@ -37,7 +37,6 @@ import type { InvocationReply, InvocationRequest } from "./invocations/index.ts"
 import { WriteReservation, type Quotas } from "./quotas.ts";
 import type { LookAtAlarm } from "./endpoint-moves.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
-import type { Asker } from "./held-questions.ts";
 import { openWait, untilSettled, type Wait } from "./settled.ts";
 import { usedCount, type SharedVariants } from "./shared-variants.ts";
 import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "./store/index.ts";
@@ -83,8 +82,7 @@ export interface ComponentsOptions {
   readonly variants: SharedVariants;
   readonly fleet: FleetOptions;
   readonly alarmState: LookAtAlarm;
-  /** Says who is to be kept waiting, and until when. */
-  readonly watch: Pick<EndpointWatch, "stopping" | "held">;
+  readonly watch: Pick<EndpointWatch, "stopping">;
 }
 
 const readAtOnce = 100;
@@ -243,32 +241,14 @@ export class Components implements AsyncDisposable {
   }
 
   /** Resolves when it is in a state that stays, is gone, or the wait is over; whichever comes first. */
-  async settled(name: string, wait: Wait, isOver = () => false): Promise<void> {
+  async settled(name: string, wait: Wait): Promise<void> {
     const { store, fleet, watch } = this.#options;
     using over = openWait(wait, watch.stopping, fleet.clock);
     const isSettled = () => {
       const at = store.view.componentState(nameKey(name));
-      return at === null || !isMoving({ at }) || isOver();
+      return at === null || !isMoving({ at });
     };
     await untilSettled(store, isSettled, over.signal);
-  }
-
-  /** Holds a question for one as long as that helps who asks. */
-  async news(name: string, asker: Asker): Promise<void> {
-    const { store, watch } = this.#options;
-    const { view } = store;
-    const key = nameKey(name);
-    await watch.held.hold({
-      asker,
-      subject: `component ${key}`,
-      stays: view.componentState(key) !== "Deleting",
-      isLogged: false,
-      wait: async (wait) => {
-        await this.settled(name, wait, () => !wait.mayFail && view.componentState(key) === "Deleting");
-        const at = view.componentState(key);
-        return at !== null && isMoving({ at });
-      },
-    });
   }
 
   /** Throws AwsError with the runtime's codes and sentences. */

@@ -122,5 +122,4 @@ export {
   type Tag,
   type TimeRange,
 } from "./store/index.ts";
-export type { Asker } from "./held-questions.ts";
 export type { Wait } from "./settled.ts";

@@ -5,7 +5,6 @@ import type { FleetOptions } from "./endpoints/index.ts";
 import { invalid, jobExists, jobNotFound } from "./hosting-errors.ts";
 import type { Quotas } from "./quotas.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
-import type { Asker } from "./held-questions.ts";
 import { openWait, untilSettled, type Wait } from "./settled.ts";
 import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "./store/index.ts";
 import type { TransformMoves } from "./transform-moves.ts";
@@ -24,7 +23,7 @@ export interface TransformsOptions {
   readonly moves: TransformMoves;
   readonly fleet: FleetOptions;
   /** Says who is to be kept waiting, and until when. */
-  readonly watch: Pick<EndpointWatch, "stopping" | "held">;
+  readonly watch: Pick<EndpointWatch, "stopping">;
 }
 
 const readAtOnce = 100;
@@ -132,24 +131,6 @@ export class Transforms implements AsyncDisposable {
       return at === null || !isUnderWay({ at });
     };
     await untilSettled(store, isSettled, over.signal);
-  }
-
-  /** Holds a question for one as long as that helps who asks. */
-  async news(name: string, asker: Asker): Promise<void> {
-    const { store, watch } = this.#options;
-    const { view } = store;
-    const key = nameKey(name);
-    await watch.held.hold({
-      asker,
-      subject: `transform job ${key}`,
-      stays: true,
-      isLogged: true,
-      wait: async (wait) => {
-        await this.settled(name, wait);
-        const at = view.transformState(key);
-        return at !== null && isUnderWay({ at });
-      },
-    });
   }
 
   /** Instances stop, records stay: `resume` of a later life goes on. */

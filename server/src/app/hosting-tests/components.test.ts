@@ -71,35 +71,6 @@ test("components share instances, each asked by its name, with copies, logs and 
   assert.deepEqual(bench.running(), []);
 });
 
-test("a waiter for a component's deletion is kept awake until it is gone, where its answer may be an error still", async () => {
-  await using bench = await TrafficBench.open();
-  const { components } = bench.hosting;
-  await deployShared(bench, "both");
-  await create(bench, "both", "one", spec("one"));
-  bench.signal("SIGSTOP");
-  await components.delete("one", owner);
-  let isAwake = false;
-  const interims = () => {
-    isAwake = true;
-    return { [Symbol.dispose]: () => void (isAwake = false) };
-  };
-  const told = components.news("one", {
-    name: "waiter",
-    connection: { destroyed: false },
-    isWaiter: true,
-    printsLogs: false,
-    awakeMsMax: 60_000,
-    quietMsMax: 0,
-    stayAwake: { blanks: () => assert.fail("blanks begin an answer that is no error"), interims },
-    signal,
-  });
-  assert.ok(isAwake);
-  bench.signal("SIGCONT");
-  await told;
-  assert.ok(!isAwake);
-  assert.match((await refused(components.find("one", owner))).message, /not find|not exist/i);
-});
-
 test("what has no room fails with what is missing, and what can never have any is refused", async () => {
   await using bench = await TrafficBench.open();
   await deployShared(bench, "full");

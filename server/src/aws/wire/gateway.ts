@@ -5,7 +5,6 @@ import { Authenticator, type CredentialScope } from "../../signing/index.ts";
 import { detectDestination } from "./detect.ts";
 import type { GatewayOptions, GatewayState } from "./gateway-options.ts";
 import { accessDenied, checkPermit } from "./permit.ts";
-import { awakening } from "./awakening.ts";
 import { serveOperation } from "./serve-operation.ts";
 import type { CallContext, RawExchange, RawService } from "./service-row.ts";
 import { ServiceTable } from "./service-table.ts";
@@ -55,10 +54,9 @@ async function serve(gateway: GatewayState, request: IncomingMessage, response: 
     memory[Symbol.dispose]();
     if (!response.writableFinished) aborter.abort(new AwsError("RequestCanceled", "The client closed the connection"));
   });
-  const stayAwake = awakening(request, response, gateway.clock);
-  const program = { userAgent: request.headers["user-agent"] ?? "", connection: request.socket };
+  const userAgent = request.headers["user-agent"] ?? "";
   const turn = () => gateway.turns.next(signal);
-  const context = contextOf(gateway, scope, { signal, memory, turn, program, stayAwake });
+  const context = contextOf(gateway, scope, { signal, memory, turn, userAgent });
   // What is answered here is data, never a page: a browser neither guesses its type nor runs what is in it.
   response.setHeader("X-Content-Type-Options", "nosniff");
   const { authenticator, logger, clock } = gateway;
@@ -70,7 +68,7 @@ async function serve(gateway: GatewayState, request: IncomingMessage, response: 
 function contextOf(
   gateway: GatewayState,
   scope: CredentialScope | null,
-  call: Pick<CallContext, "signal" | "memory" | "turn" | "program" | "stayAwake">,
+  call: Pick<CallContext, "signal" | "memory" | "turn" | "userAgent">,
 ): CallContext {
   const accessKeyId = scope?.accessKeyId ?? null;
   const credential = accessKeyId === null ? undefined : gateway.credentials?.(accessKeyId);

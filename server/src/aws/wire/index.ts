@@ -20,7 +20,6 @@ export {
   type RawOperationRow,
   type RawService,
   type ServiceRow,
-  type StayingAwake,
 } from "./service-row.ts";
 export { encodeEvent, encodeEventHeaders, eventStreamType } from "./event-stream.ts";
 export { StreamWriter } from "./stream-writer.ts";

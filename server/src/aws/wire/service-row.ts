@@ -12,25 +12,13 @@ export interface CallContext {
   readonly accountId: string;
   /** The key that signed, null for an unsigned request. Proven only where credentials are configured. */
   readonly accessKeyId: string | null;
-  /** The program that asks, as it calls itself, and the connection that it asks over. */
-  readonly program: { readonly userAgent: string; readonly connection: { readonly destroyed: boolean } };
-  readonly stayAwake: StayingAwake;
+  /** The header `User-Agent`; empty where there is none. */
+  readonly userAgent: string;
   readonly signal: AbortSignal;
   /** What the call holds of the memory for calls in flight: its body, its answer. All of it goes back when the connection is done with it. */
   readonly memory: ByteLease;
   /** Waits for the call's next turn of the event loop; rejects when the client is gone. Before each piece of a long computation. */
   readonly turn: () => Promise<void>;
-}
-
-/**
- * What keeps clients reading that give up where no byte comes. From when the call has taken a while, and until what a way returns is
- * disposed, something is sent ahead of the answer. Null for a way that is not open to this call.
- */
-export interface StayingAwake {
-  /** The answer begins with blanks. Its status is 200 from then on: an error would break it off. */
-  readonly blanks: (() => Disposable) | null;
-  /** Responses `100 Continue` come before the answer, whatever it will be. Only for clients that are known to read on behind any number of them. */
-  readonly interims: (() => Disposable) | null;
 }
 
 /** One AWS API of the platform. What the gateway knows of a service is what its row says. */

@@ -2,7 +2,6 @@ import { assert, unreachable } from "../../base/index.ts";
 import type { DeploymentConfig } from "../definitions/index.ts";
 import {
   beginChange,
-  isTransient,
   settledGeneration,
   type Change,
   type ChangeStep,
@@ -182,20 +181,6 @@ function empty(generation: Generation): Generation {
     observed: { ...group.observed, instanceCount: 0 },
   }));
   return { ...generation, trafficShare: 0, variants };
-}
-
-/** A step that bakes for longer than this is told of at once. */
-const bakeHoldMs = 5000;
-
-/**
- * How long it may help to keep whoever asks for an endpoint waiting for what it comes to: not at all where it stays as it is, or where a
- * step is to bake for a while, which is what is told of it then.
- */
-export function longestHoldMs({ state }: EndpointRecord, nowMs: number): number {
-  if (!isTransient(state)) return 0;
-  if (state.at !== "Updating" && state.at !== "RollingBack") return Infinity;
-  const { bakesUntilMs } = state.change;
-  return bakesUntilMs !== null && bakesUntilMs - nowMs > bakeHoldMs ? 0 : Infinity;
 }
 
 /** What is to be done for an endpoint next. */

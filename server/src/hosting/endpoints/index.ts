@@ -21,7 +21,6 @@ export {
   type VariantGroup,
 } from "./endpoint-record.ts";
 export {
-  longestHoldMs,
   mayStop,
   mayUpdate,
   moveEndpoint,

@@ -124,11 +124,6 @@ export class HostingView implements AsyncDisposable {
     return this.#endpoints.get(key)?.endpoint?.at ?? null;
   }
 
-  /** Of its record; null for one that is not there. */
-  endpointVersion(key: string): number | null {
-    return this.#endpoints.get(key)?.version ?? null;
-  }
-
   endpointStates(): Iterable<EndpointState["at"]> {
     return this.#endpoints.values().flatMap(({ endpoint }) => (endpoint === null ? [] : [endpoint.at]));
   }

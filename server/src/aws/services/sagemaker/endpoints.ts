@@ -1,9 +1,9 @@
 import type { Hosting, RetainedProperty, VariantSize } from "../../../hosting/index.ts";
 import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
 import type { CallContext } from "../../wire/index.ts";
-import { askerOf } from "./askers.ts";
 import { describeEndpoint } from "./describe-endpoint.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
+import { holdWaiter } from "./waiters.ts";
 
 const retainable: readonly RetainedProperty[] = ["DesiredInstanceCount", "DesiredWeight", "DataCaptureConfig"];
 
@@ -31,7 +31,7 @@ export function endpointOperations(
       action: "sagemaker:DescribeEndpoint",
       resource,
       async handle({ EndpointName: name }, context) {
-        await hosting.watch.news(name, askerOf(context));
+        await holdWaiter(context, (wait) => hosting.settled(name, wait));
         return describeEndpoint(await hosting.endpoints.describe(name, context));
       },
     },

@@ -13,10 +13,10 @@ import {
 } from "../../../hosting/index.ts";
 import type { SagemakerInputs, SagemakerOperations } from "../../spec/gen/sagemaker.ts";
 import { refuseMembers, type CallContext } from "../../wire/index.ts";
-import { askerOf } from "./askers.ts";
 import { questionOf, tokenOf } from "./listings.ts";
 import { refusedSpecMembers } from "./refused-members.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
+import { holdWaiter } from "./waiters.ts";
 
 const mebi = 2 ** 20;
 
@@ -97,7 +97,7 @@ function questions({ components }: Hosting): Pick<SageMakerRows, Questions> {
       action: "sagemaker:DescribeInferenceComponent",
       resource,
       async handle({ InferenceComponentName: name }, context) {
-        await components.news(name, askerOf(context));
+        await holdWaiter(context, (wait) => components.settled(name, wait));
         const record = await components.find(name, ownerOf(context));
         return described(record, components.inServiceCount(name), context);
       },

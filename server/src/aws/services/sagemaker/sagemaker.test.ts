@@ -217,13 +217,17 @@ async function deploy(platform: Platform, name: string, container: object, wait 
   if (wait) await waitUntilEndpointInService(waiter(sagemaker), { EndpointName: name });
 }
 
-const failure = async (asked: Promise<unknown>): Promise<Error & Record<string, unknown>> => {
-  const error = await asked.then(
+/** DescribeEndpoint's output once the endpoint is in a state that stays. */
+async function settled({ hosting, sagemaker }: Platform, EndpointName: string) {
+  await hosting.settled(EndpointName, { waitMsMax: hangMs, signal: never });
+  return sagemaker.send(new DescribeEndpointCommand({ EndpointName }));
+}
+
+const failure = (asked: Promise<unknown>) =>
+  asked.then(
     () => assert.fail("it was answered"),
-    (thrown: unknown) => thrown,
+    (thrown: Error & Record<string, unknown>) => thrown,
   );
-  return error as Error & Record<string, unknown>;
-};
 
 test("the life of a multi-model endpoint, through the real client", async () => {
   await using platform = await openPlatform(join(root, "multi"));
@@ -310,21 +314,21 @@ test("a single-model endpoint: errors, a crash, updates, deletion", async () => 
   assert.equal((await platform.invoke("Single", "x")).text, "1:x");
 
   await deploy(platform, "Broken", { ModelDataUrl: "s3://models/broken.tar.gz" }, false);
-  const failed = await sagemaker.send(new DescribeEndpointCommand({ EndpointName: "Broken" }));
+  const failed = await settled(platform, "Broken");
   assert.equal(failed.EndpointStatus, "Failed");
   assert.match(
     failed.FailureReason ?? "",
     /^The primary container for production variant AllTraffic did not pass the ping health check. Please check CloudWatch logs for this endpoint.*the model is broken/s,
   );
   await deploy(platform, "Missing", { ModelDataUrl: "s3://models/nothing.tar.gz" }, false);
-  const missing = await sagemaker.send(new DescribeEndpointCommand({ EndpointName: "Missing" }));
+  const missing = await settled(platform, "Missing");
   assert.match(
     missing.FailureReason ?? "",
     /^Failed to download model data for container "container_1" from URL: "s3:/,
   );
 
   await sagemaker.send(new UpdateEndpointCommand({ EndpointName: "Single", EndpointConfigName: "Broken" }));
-  const rolledBack = await sagemaker.send(new DescribeEndpointCommand({ EndpointName: "Single" }));
+  const rolledBack = await settled(platform, "Single");
   assert.deepEqual([rolledBack.EndpointStatus, rolledBack.EndpointConfigName], ["InService", "Single"]);
   assert.match(rolledBack.FailureReason ?? "", /the model is broken/);
   assert.equal((await platform.invoke("Single", "x")).text, "1:x");
@@ -333,7 +337,7 @@ test("a single-model endpoint: errors, a crash, updates, deletion", async () => 
   const ProductionVariants = [{ VariantName: "AllTraffic", ModelName: "Two", InitialInstanceCount: 1 }];
   await sagemaker.send(new CreateEndpointConfigCommand({ EndpointConfigName: "Two", ProductionVariants }));
   await sagemaker.send(new UpdateEndpointCommand({ EndpointName: "Single", EndpointConfigName: "Two" }));
-  const updated = await sagemaker.send(new DescribeEndpointCommand({ EndpointName: "Single" }));
+  const updated = await settled(platform, "Single");
   assert.deepEqual([updated.EndpointStatus, updated.EndpointConfigName], ["InService", "Two"]);
   assert.equal((await platform.invoke("Single", "x")).text, "2:x");
 

@@ -3,8 +3,8 @@ import type { SagemakerOperations } from "../../spec/gen/sagemaker.ts";
 import type { CallContext } from "../../wire/index.ts";
 import { refuseNeuron } from "./neuron-instances.ts";
 import { refusedTransformMembers } from "./refused-members.ts";
-import { askerOf } from "./askers.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
+import { holdWaiter } from "./waiters.ts";
 
 export function transformJobOperations(
   hosting: Hosting,
@@ -34,7 +34,7 @@ export function transformJobOperations(
       action: "sagemaker:DescribeTransformJob",
       resource,
       async handle({ TransformJobName: name }, context) {
-        await hosting.transforms.news(name, askerOf(context));
+        await holdWaiter(context, (wait) => hosting.transforms.settled(name, wait));
         return describe(await hosting.transforms.find(name));
       },
     },
