@@ -13,7 +13,7 @@ const major = Number(process.versions.node.split(".")[0]);
 function hasPackages() {
   for (let folder = fileURLToPath(import.meta.url); folder !== dirname(folder);) {
     folder = dirname(folder);
-    if (existsSync(`${folder}/node_modules/koffi`)) return true;
+    if (existsSync(`${folder}/node_modules/@bufbuild/protobuf`)) return true;
   }
   return false;
 }

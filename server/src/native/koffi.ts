@@ -1,4 +1,13 @@
-import koffi from "koffi";
+import { createRequire } from "node:module";
+import type koffiModule from "koffi";
+
+/**
+ * koffi's compiled library, from the package for this platform. The package `koffi` brings those of all platforms and an install
+ * script that compiles one where none fits: only its types are used.
+ */
+const koffi = createRequire(import.meta.url)(
+  `@koromix/koffi-${process.platform}-${process.arch}`,
+) as typeof koffiModule;
 
 const stackBytes = 8 * 1024 * 1024;
 
