@@ -8,6 +8,7 @@ import { onHangUp } from "./hang-up-signal.ts";
 import type { UpOptions } from "./options.ts";
 import { endWithNpx } from "./npx-parent.ts";
 import { passedEnvironment } from "./passed-environment.ts";
+import { checkDataLayout } from "./platform/data-layout.ts";
 import { platformServerLimits } from "./platform/platform-server.ts";
 import { callableUrl, openPlatform, type Platform } from "./platform/platform.ts";
 import { platformUmask } from "./platform/private-data.ts";
@@ -67,7 +68,7 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
     endBySignal(stop, name);
   });
   try {
-    const keys = await rootKeys(sourceOf(options, directories), log);
+    const keys = await startingKeys(options, directories, log);
     platform = await openPlatform({
       ...asGiven(options),
       directories,
@@ -107,6 +108,12 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
 
 function sourceOf({ credentials }: UpOptions, directories: DataDirectories): KeySource {
   return keySource(credentials, process.env, credentialsPath(directories));
+}
+
+/** Returns the keys to start with. Checks the data directory first, which may hold the file of keys. */
+async function startingKeys(options: UpOptions, directories: DataDirectories, log: Logger) {
+  await checkDataLayout(directories);
+  return await rootKeys(sourceOf(options, directories), log);
 }
 
 /** Handles SIGHUP: keys that are no longer in the file are refused from then on. A file that cannot be used changes nothing. */

@@ -47,17 +47,18 @@ for (const [path, maker, found] of cases) {
   });
 }
 
-test("galatea up says so in one line and ends with 1", () => {
-  const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
-  const root = dataWith("records/galatea.db", "directory");
-  const { status, stderr } = spawnSync(process.execPath, [main, "up", "--port", "0", "--data", root], {
-    encoding: "utf8",
+for (const path of ["records/galatea.db", "credentials"]) {
+  test(`galatea up over a directory ${path} says so in one line and ends with 1`, () => {
+    const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
+    const root = dataWith(path, "directory");
+    const { status, stderr } = spawnSync(process.execPath, [main, "up", "--port", "0", "--data", root], {
+      encoding: "utf8",
+    });
+    assert.equal(status, 1);
+    const sentence = `galatea up: '${join(root, path)}' is a directory, and Galatea needs a file there: move it away, or choose another directory with --data`;
+    assert.equal(stderr.trim().split("\n").at(-1), sentence);
   });
-  assert.equal(status, 1);
-  const path = join(root, "records/galatea.db");
-  const sentence = `galatea up: '${path}' is a directory, and Galatea needs a file there: move it away, or choose another directory with --data`;
-  assert.equal(stderr.trim().split("\n").at(-1), sentence);
-});
+}
 
 test("a new data directory, and one whose directories are links, are taken", async () => {
   await checkDataLayout(dataDirectories(join(place, "new"), {}));

@@ -6,7 +6,6 @@ import { MinuteSeries } from "../../metrics/index.ts";
 import { lockDirectory } from "../../processes/index.ts";
 import { openDocuments, openRecords, recordsDefaults, type Documents } from "../../records/index.ts";
 import { platformDirectories, type DataDirectories } from "../directories.ts";
-import { checkDataLayout } from "./data-layout.ts";
 import { isPlatformsNamespace } from "./platform-namespaces.ts";
 import { takeOverMetrics } from "./metrics-database.ts";
 import { closeToOthers } from "./private-data.ts";
@@ -26,7 +25,6 @@ export async function openStorage(
   directories: DataDirectories,
   { log, clock }: { readonly log: Logger; readonly clock: Clock },
 ): Promise<PlatformStorage> {
-  await checkDataLayout(directories);
   for (const directory of platformDirectories(directories)) await makeDirectory(directory);
   const lock = lockDirectory(directories.records);
   if (lock === null) {
