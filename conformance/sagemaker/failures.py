@@ -98,7 +98,7 @@ ROWS = (
         (
             PING,
             "code 1: failed to load .*No module named 'nowhere_to_be_found'",
-            "GALATEA_PYTHON_PACKAGES.*, at /opt/ml/model/double/1/model.py",
+            r"GALATEA_PYTHON_PACKAGES.*sets up\. Raised at /opt/ml/model/double/1/model.py",
         ),
     ),
     (

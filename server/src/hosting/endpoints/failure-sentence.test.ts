@@ -16,6 +16,10 @@ test("the first error of a log is the cause, with where a traceback was raised; 
     told(["before", error(cause), error("failed to load: m")]),
     `${begin}(it exited: failed to load 'm' version 1: Internal: ValueError: no, at /opt/m.py(3): initialize; last lines:\nbefore)`,
   );
+  assert.equal(
+    told([error("ModuleNotFoundError: No module named 'x'. Add its package.\n\nAt:\n  /opt/m.py(1): <module>\n")]),
+    `${begin}(it exited: ModuleNotFoundError: No module named 'x'. Add its package. Raised at /opt/m.py(1): <module>)`,
+  );
   assert.equal(told([error("short")]), `${begin}(it exited: short)`);
   assert.equal(told(["E1123 03:25:34.950000 1 m.cc:1] as Triton has it"]), `${begin}(it exited: as Triton has it)`);
 });

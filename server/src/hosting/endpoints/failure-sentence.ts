@@ -38,7 +38,9 @@ function causeIn(line: string): string | null {
   if (told === undefined) return null;
   const [what = "", where = ""] = unquoted(told).split("\n\nAt:\n");
   const [place = ""] = where.trim().split("\n");
-  return `${what.trim()}${place === "" ? "" : `, at ${place}`}`;
+  const cause = what.trim();
+  if (place === "") return cause;
+  return cause.endsWith(".") ? `${cause} Raised at ${place}` : `${cause}, at ${place}`;
 }
 
 function unquoted(text: string): string {
