@@ -126,7 +126,6 @@ export class Call {
           : receiver.begin(byteLength),
     });
     stream.setTimeout(this.#limits.stallTimeoutMs, () => this.#onStall());
-    this.#reads.watch(stream);
     stream.on("data", (chunk: Buffer) => {
       this.#guard(() => this.#splitter?.push(chunk));
       this.#reads.consumed(chunk);

@@ -162,6 +162,8 @@ class GrpcListener implements SecureListener {
     const { limits, compressionLevel, clock, budget } = this.#options;
     const connection =
       stream.session === undefined ? undefined : this.#connections.get(stream.session as ServerHttp2Session);
+    const reads = connection?.reads ?? new ReadMemory();
+    reads.watch(stream);
     const type = headers["content-type"];
     if (headers[":method"] !== "POST" || type === undefined || !type.startsWith("application/grpc")) {
       stream.on("error", () => {});
@@ -169,7 +171,6 @@ class GrpcListener implements SecureListener {
       stream.respond({ ":status": headers[":method"] === "POST" ? 415 : 405 }, { endStream: true });
       return;
     }
-    const reads = connection?.reads ?? new ReadMemory();
     const call = new Call({ stream, headers, limits, compressionLevel, clock, budget, reads });
     this.#activeCount++;
     call.onClosed(() => this.#activeCount--);

@@ -1,7 +1,5 @@
 import type { Readable } from "node:stream";
 
-/** The length of an HTTP/2 frame's head, which lies between the contents of two consecutive DATA frames. */
-const frameHeadBytes = 9;
 /** Smaller buffers are left to the garbage collector: freeing one takes as long as copying some kilobytes. */
 const freedBytesMin = 16 * 1024;
 
@@ -11,25 +9,30 @@ const freedBytesMin = 16 * 1024;
  * a request that took more than half of all processor time (bench/rows/large-messages.ts).
  *
  * node:http2 cuts the contents of DATA frames from the buffer of a read and pushes them to their streams, each before the next. A
- * buffer is freed where these slices, consumed as they were pushed, and the frame heads between them are all that lies in it: then no
- * other stream can have a slice, however slowly it is read. It is freed when the next buffer's first slice is pushed, not before: until then
- * the HTTP/2 library may have the rest of it before it.
+ * buffer is freed if every slice of it was consumed as it was pushed. All streams of the connection have to be watched, because each of
+ * them may have a slice. The buffer is freed when the next buffer's first slice is pushed, not before: until then the HTTP/2 library may
+ * have the rest of it before it.
  */
 export class ReadMemory {
   /** The buffer whose slices are being pushed. */
   #buffer: ArrayBufferLike | null = null;
-  /** The offset up to which the buffer holds only frame heads and consumed slices; NaN where it holds anything else. */
-  #consumedTo = 0;
+  /** The last buffer of a connection that has no calls now. */
+  #last: WeakRef<ArrayBufferLike> | null = null;
+  /** Whether a slice of the buffer was not consumed as it was pushed. */
+  #isHeld = false;
+  /** Whether slices were pushed to a stream before it was watched: then no buffer is known to be unused. */
+  #hasMissedSlices = false;
   #pushed: Uint8Array | null = null;
 
-  /** Records which slices are pushed to `stream`, and when. */
+  /** Records which slices are pushed to `stream`, and when. Called before anything is pushed to it. */
   watch(stream: Readable): void {
+    if (stream.readableLength > 0) this.#hasMissedSlices = true;
     const push = stream.push.bind(stream);
     stream.push = (chunk: Uint8Array | null, encoding?: BufferEncoding): boolean => {
       if (chunk === null) return push(chunk, encoding);
       this.#onPush(chunk);
       const wantsMore = push(chunk, encoding);
-      if (this.#pushed === chunk) this.#consumedTo = Number.NaN;
+      if (this.#pushed === chunk) this.#isHeld = true;
       this.#pushed = null;
       return wantsMore;
     };
@@ -37,31 +40,26 @@ export class ReadMemory {
 
   #onPush(slice: Uint8Array): void {
     this.#pushed = slice;
-    if (slice.buffer === this.#buffer) return;
-    this.#free();
+    const before = this.#buffer ?? this.#last?.deref() ?? null;
+    this.#last = null;
     this.#buffer = slice.buffer;
-    this.#consumedTo = 0;
+    if (before === slice.buffer) return;
+    if (before !== null && isLarge(before) && !this.#isHeld && !this.#hasMissedSlices) before.transfer(0);
+    this.#isHeld = false;
   }
 
   /** Takes back a slice to which nothing refers. One that was not consumed as it was pushed stays as it is, and its buffer with it. */
   consumed(slice: Uint8Array): void {
-    if (slice !== this.#pushed) return;
-    this.#pushed = null;
-    const { byteOffset, byteLength } = slice;
-    const gapBytes = byteOffset - this.#consumedTo;
-    // What continues a frame begins a buffer; before it may lie the rest of a frame's head.
-    const follows = this.#consumedTo === 0 ? gapBytes <= frameHeadBytes : gapBytes === frameHeadBytes;
-    this.#consumedTo = follows ? byteOffset + byteLength : Number.NaN;
+    if (slice === this.#pushed) this.#pushed = null;
   }
 
-  /** Leaves the last buffer to the collector: a connection without calls would keep it for nothing. */
+  /** Lets the collector have the last buffer, if it looks before the next one comes: a connection without calls would keep it for nothing. */
   forget(): void {
+    if (this.#buffer !== null && isLarge(this.#buffer)) this.#last = new WeakRef(this.#buffer);
     this.#buffer = null;
   }
+}
 
-  #free(): void {
-    const buffer = this.#buffer;
-    if (!(buffer instanceof ArrayBuffer) || buffer.byteLength < freedBytesMin) return;
-    if (buffer.byteLength - this.#consumedTo <= frameHeadBytes) buffer.transfer(0);
-  }
+function isLarge(buffer: ArrayBufferLike): buffer is ArrayBuffer {
+  return buffer instanceof ArrayBuffer && buffer.byteLength >= freedBytesMin;
 }

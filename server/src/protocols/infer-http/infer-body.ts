@@ -245,7 +245,7 @@ async function streamBinary(
     if (gathered === null && chunk.length >= headerBytes) {
       begin(chunk.subarray(0, headerBytes));
       placed!.tail.write(chunk.subarray(headerBytes));
-      return;
+      return discardChunk(chunk);
     }
     gathered ??= Buffer.allocUnsafeSlow(headerBytes);
     const take = Math.min(chunk.length, headerBytes - gatheredBytes);
@@ -254,6 +254,7 @@ async function streamBinary(
     if (gatheredBytes < headerBytes) return;
     begin(gathered);
     placed!.tail.write(chunk.subarray(take));
+    discardChunk(chunk);
   };
   try {
     await readBody(exchange, options.limits, { write });

@@ -214,3 +214,23 @@ test("small answers that pile up behind a reader that reads nothing are counted"
   connection.socket.destroy();
   await eventually(() => serving.budget.usedBytes === 0);
 });
+
+test("binary bodies of 1 MB are read into memory that is freed as it is copied, and not when the collector looks", async () => {
+  await using serving = await serve(64 * mebibyte);
+  serving.engine.add("takes", { inputs: { IN: ["UINT8", [-1]] }, outputs: {}, run: () => [] });
+  const header =
+    '{"inputs":[{"name":"IN","shape":[1000000],"datatype":"UINT8","parameters":{"binary_data_size":1000000}}]}';
+  const body = Buffer.concat([Buffer.from(header), Buffer.alloc(1_000_000)]);
+  const request = post("/v2/models/takes/infer", body, `Inference-Header-Content-Length: ${header.length}\r\n`);
+  using connection = await RawConnection.open(serving.port);
+  const send = async (count: number) => {
+    for (let sent = 0; sent < count; sent++) {
+      connection.send(request);
+      assert.equal((await connection.reply())?.status, 200);
+    }
+    return process.memoryUsage().arrayBuffers;
+  };
+  const beforeBytes = await send(4);
+  const grownBytes = (await send(64)) - beforeBytes;
+  assert.ok(grownBytes < mebibyte, `${grownBytes} bytes of 64 requests are left to the collector`);
+});
