@@ -24,7 +24,6 @@ export type {
   UpOptions,
   WorkerSettings,
 } from "./options.ts";
-export { isInvokableEndpoint } from "../hosting/index.ts";
 export { platformDefaults } from "./options.ts";
 export type { CompressionLevel, RestrictedApi, Restriction, Restrictions } from "../protocols/index.ts";
 export { serverVersion } from "./version.ts";

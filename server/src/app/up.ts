@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { asDiskError, DiskError, systemClock, type Clock, type Logger } from "../base/index.ts";
 import { isLoopbackName } from "../aws/index.ts";
+import { isInvokableEndpoint } from "../hosting/index.ts";
 import { keySource, rootKeys, type KeySource } from "./platform/credentials.ts";
 import { announcePlatform } from "./running-platforms.ts";
 import { credentialsPath, dataDirectories, machineFrameworks, type DataDirectories } from "./directories.ts";
@@ -50,9 +51,9 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
     pid: process.pid,
     infoTo: "stderr",
   });
-  const exposed = refusedExposure(options);
-  if (exposed !== null) {
-    process.stderr.write(`galatea up: ${exposed}\n`);
+  const refusal = refusedExposure(options) ?? refusedEndpoint(options);
+  if (refusal !== null) {
+    process.stderr.write(`galatea up: ${refusal}\n`);
     return 1;
   }
   const directories = dataDirectories(options.dataDirectory, process.env);
@@ -156,7 +157,14 @@ function hintFor(error: NodeJS.ErrnoException): string {
   return error instanceof DiskError ? "; choose another directory with --data" : "";
 }
 
-/** Why the platform does not start, or null: whoever reaches an open one runs code on this machine. */
+/** Returns why an `--invokable-endpoint` is invalid. The flag table cannot check it: a server that parses its flags loads no hosting code. */
+function refusedEndpoint({ invokableEndpoints }: UpOptions): string | null {
+  const invalid = invokableEndpoints.find((each) => !isInvokableEndpoint(each));
+  if (invalid === undefined) return null;
+  return `--invokable-endpoint has to be an endpoint's name, or * for all (found '${invalid}')`;
+}
+
+/** Returns why an open platform does not start at this address, or null: each program that reaches it runs code on this machine. */
 function refusedExposure({ host, open, insecure }: UpOptions): string | null {
   if (!open || insecure || isLoopbackName(host)) return null;
   return (

@@ -1,11 +1,5 @@
 import { isIP } from "node:net";
-import {
-  isInvokableEndpoint,
-  platformDefaults,
-  type EnvOptions,
-  type PlatformPlace,
-  type UpOptions,
-} from "../app/index.ts";
+import { platformDefaults, type EnvOptions, type PlatformPlace, type UpOptions } from "../app/index.ts";
 import { dataDefault, portMax, requestMemoryFlag, UsageError, type Flag, type ParsedFlags } from "./flags.ts";
 import { pythonArguments, pythonFlag } from "./python-flags.ts";
 import { workerArguments, workerFlags } from "./worker-flags.ts";
@@ -131,7 +125,7 @@ export function upOptions(parsed: ParsedFlags): UpOptions {
     port: parsed.values.get("port") as number,
     allowedHosts: (parsed.lists.get("allowed-host") ?? []).map(parsedName),
     allowedOrigins: (parsed.lists.get("allowed-origin") ?? []).map(parsedOrigin),
-    invokableEndpoints: (parsed.lists.get("invokable-endpoint") ?? []).map(parsedEndpoint),
+    invokableEndpoints: parsed.lists.get("invokable-endpoint") ?? [],
     owner: parsedOwner(parsed),
     credentials: (parsed.values.get("credentials") as string | undefined) ?? null,
     open: parsed.values.get("open") === true || parsed.values.get("insecure") === true,
@@ -156,11 +150,6 @@ export function platformPlace({ values }: ParsedFlags): PlatformPlace {
     credentials: text("credentials"),
     dataDirectory: text("data"),
   };
-}
-
-function parsedEndpoint(text: string): string {
-  if (isInvokableEndpoint(text)) return text;
-  throw new UsageError(`--invokable-endpoint has to be an endpoint's name, or * for all (found '${text}')`);
 }
 
 function parsedRegion(text: string): string {

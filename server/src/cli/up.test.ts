@@ -121,3 +121,10 @@ test("with nothing under way a stop ends with exit code 0", async () => {
   platform.child.kill("SIGINT");
   assert.deepEqual(await platform.ended, { code: 0, signal: null });
 });
+
+test("an --invokable-endpoint that is no endpoint's name is refused", () => {
+  const words = [main, "up", "--port=0", `--data=${join(root, "refused")}`, "--invokable-endpoint=a/b"];
+  const { status, stderr } = spawnSync(process.execPath, words, { encoding: "utf8" });
+  const text = "galatea up: --invokable-endpoint has to be an endpoint's name, or * for all (found 'a/b')\n";
+  assert.deepEqual([status, stderr], [1, text]);
+});
