@@ -5,6 +5,7 @@ import { configTextBytesMax } from "../modelconfig/index.ts";
 import { isMisnamedVersion, versionOfDirectory } from "./version-policy.ts";
 
 const entriesMax = 100_000;
+const misnamedMax = 8;
 
 /** Names of the directories in a directory (links to directories are directories), sorted; [] where there is no directory. */
 export async function directoriesIn(directory: string): Promise<readonly string[]> {
@@ -59,13 +60,17 @@ export async function readConfigFile(path: string): Promise<string | null> {
   }
 }
 
-/** Returns the version numbers of a model's directories, ascending, and the names that look like versions and are ignored. */
+/**
+ * Returns the version numbers of a model's directories, ascending, and names of ignored directories that may be meant as versions:
+ * those that look like numbers, or every directory where none is a version.
+ */
 export async function versionsIn(
   modelDirectory: string,
 ): Promise<{ readonly present: readonly number[]; readonly misnamed: readonly string[] }> {
   const names = await directoriesIn(modelDirectory);
   const present = names.map(versionOfDirectory).filter((version) => version !== null);
-  return { present: present.sort((a, b) => a - b), misnamed: names.filter(isMisnamedVersion) };
+  const misnamed = present.length === 0 ? names : names.filter(isMisnamedVersion);
+  return { present: present.sort((a, b) => a - b), misnamed: misnamed.slice(0, misnamedMax) };
 }
 
 /** Returns whether a directory is a model and not a repository: it holds a configuration or versions, and its directories hold neither. */

@@ -117,6 +117,23 @@ suite("a catalog", () => {
     assert.deepEqual(composingModels((await catalog(t, [root]).find("e", null)).config), ["a"]);
   });
 
+  test("names directories that look like versions, and where there is no version every directory, up to eight", async (t) => {
+    const root = await folder(t, {
+      "some/1/model.py": "",
+      "some/v2/": "",
+      "some/configs/": "",
+      "none/version_1/model.py": "",
+      "none/latest/": "",
+      ...Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`many/v${at}/`, ""])),
+    });
+    for (const name of ["some", "none", "many"])
+      await writeFile(join(root, name, "config.pbtxt"), `backend: "python" ${io}`);
+    const misnamed = async (name: string) => (await catalog(t, [root]).find(name, null)).misnamedVersions.toSorted();
+    assert.deepEqual(await misnamed("some"), ["v2"]);
+    assert.deepEqual(await misnamed("none"), ["latest", "version_1"]);
+    assert.equal((await misnamed("many")).length, 8);
+  });
+
   test("refuses what is in two repositories, in none, without a version, or reaches outside", async (t) => {
     const one = await folder(t, {
       "a/1/model.py": "",
