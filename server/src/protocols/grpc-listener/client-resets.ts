@@ -11,6 +11,8 @@ const addressesMax = 10_000;
 const forgivenAfterSeconds = 10;
 /** A call with a deadline of its own is often reset by honest clients of a server that is late. */
 const deadlineCost = 0.1;
+/** A call that ran for less costs something even if its deadline has passed: without this, calls with deadlines of a nanosecond are reset for nothing. */
+const timedOutMsMin = 50;
 
 /**
  * Counts the calls that clients reset, by address over all of its connections. A reset call no longer counts as a running one: without this
@@ -50,14 +52,14 @@ export class ClientResets {
   }
 
   /**
-   * Counts one reset of a call that ran for `ranMs`, with the deadline that its client gave it. A call whose deadline is near has timed
-   * out and costs nothing; half of the deadline, since a call may wait before the server reads it.
+   * Counts one reset of a call that ran for `ranMs`, with the deadline that its client gave it. A call that ran for a while and whose deadline
+   * is near has timed out and costs nothing; half of the deadline, since a call may wait before the server reads it.
    */
   count(
     address: string,
     { ranMs, deadlineMs }: { readonly ranMs: number; readonly deadlineMs: number | null },
   ): ResetVerdict {
-    if (deadlineMs !== null && ranMs >= deadlineMs / 2) return "keep";
+    if (deadlineMs !== null && ranMs >= Math.max(deadlineMs / 2, timedOutMsMin)) return "keep";
     const { resetBurstMax, resetsPerSecondMax } = this.#limits;
     const network = networkOf(address);
     const left = this.#tokens(network) - (deadlineMs === null ? 1 : deadlineCost);

@@ -83,6 +83,7 @@ async function connected(): Promise<ClientHttp2Session> {
 for (const [what, more] of [
   ["calls", {}],
   ["calls with deadlines that are far", { "grpc-timeout": "1H" }],
+  ["calls whose deadlines have passed before they are read", { "grpc-timeout": "1n" }],
 ] as const)
   test(`four connections that reset ${what} as fast as they can are closed, and begin few calls`, async (t) => {
     await using attack = await attacked(4, more);
