@@ -1,14 +1,14 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, fstatSync, openSync, readSync, watch } from "node:fs";
+import { watch } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, readlink, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { shareMadePython } from "../shared-python.ts";
 
 const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
-const journalName = "galatea.db.journal";
 /** Of a test: beyond what a busy machine needs. */
 const goneMsMax = 30_000;
 
@@ -122,44 +122,30 @@ export class KilledPlatform implements AsyncDisposable {
   }
 }
 
-/** Calls back once, with the commit that is written to the journal from now on and is the point. */
+/** Versions of writes since one, each with the kinds of its documents; of several versions of a document the last. */
+const writesSql = `SELECT version, group_concat(kind, ' ') AS kinds FROM (
+    SELECT version, kind FROM document WHERE version > ?1 UNION ALL SELECT version, kind FROM document_gone WHERE version > ?1
+  ) GROUP BY version ORDER BY version`;
+
+/** Calls back once, when as many writes as the point says are committed from now on. */
 function whenWritten(records: string, point: KillPoint, reached: () => void): Disposable {
-  const path = join(records, journalName);
-  let [place, count, isOver] = [lengthOf(path), 0, false];
-  const look = () => {
-    const { text, end } = readFrom(path, place);
-    place = end;
-    const kind = point.kind === null ? "" : `"${point.kind}"`;
-    count += text.split("\n").filter((line) => line !== "" && line.includes(kind)).length;
+  const database = new DatabaseSync(join(records, "galatea.db"), { readOnly: true });
+  const writes = database.prepare(writesSql);
+  let [last, count, isOver] = [Number(writes.all(0).at(-1)?.["version"] ?? 0), 0, false];
+  // The mark is written after each commit.
+  const watcher = watch(join(records, "galatea.db.commits"), () => {
+    for (const { version, kinds } of isOver ? [] : writes.all(last)) {
+      last = Number(version);
+      if (point.kind === null || String(kinds).split(" ").includes(point.kind)) count += 1;
+    }
     if (count < point.commitCount || isOver) return;
     isOver = true;
     reached();
-  };
-  const watcher = watch(records, (_event, name) => {
-    if (name === journalName) look();
   });
-  return { [Symbol.dispose]: () => watcher.close() };
-}
-
-function lengthOf(path: string): number {
-  const file = openSync(path, "r");
-  try {
-    return fstatSync(file).size;
-  } finally {
-    closeSync(file);
-  }
-}
-
-/** What is behind that place, or from the beginning of a journal that was begun anew. */
-function readFrom(path: string, place: number): { readonly text: string; readonly end: number } {
-  const file = openSync(path, "r");
-  try {
-    const { size } = fstatSync(file);
-    const from = size < place ? 0 : place;
-    const bytes = Buffer.alloc(size - from);
-    readSync(file, bytes, 0, bytes.length, from);
-    return { text: bytes.toString(), end: size };
-  } finally {
-    closeSync(file);
-  }
+  return {
+    [Symbol.dispose]() {
+      watcher.close();
+      database.close();
+    },
+  };
 }

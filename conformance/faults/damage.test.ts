@@ -1,9 +1,11 @@
-/** A data directory that a disk has damaged: the platform always starts, serves the rest, and names what it lost. */
+/** A data directory that a disk has damaged: the platform always starts, serves the rest, and logs what it lost. */
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { cp, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import * as fc from "fast-check";
 import {
   CreateBucketCommand,
@@ -16,7 +18,9 @@ import {
 } from "@aws-sdk/client-s3";
 import { CreateModelCommand, paginateListModels } from "@aws-sdk/client-sagemaker";
 import { bucket, Platform } from "./platform.ts";
+import { until } from "./until.ts";
 
+const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
 const modelCount = 31;
 const nameOf = (index: number) => `model-${String(index).padStart(2, "0")}`;
 const modelNames = Array.from({ length: modelCount }, (_, index) => nameOf(index));
@@ -36,6 +40,11 @@ before(async () => {
   for (const number of [1, 2]) {
     await platform.s3.send(new UploadPartCommand({ ...part, PartNumber: number, Body: randomBytes(100) }));
   }
+  await until("the platform makes its first snapshot", async () => {
+    const names = await readdir(join(platform.place.data, "snapshots"));
+    return names.some((name) => /^galatea-\d{8}T\d{6}Z\.db$/.test(name));
+  });
+  takeSnapshot(platform.place.data);
   await platform.kill();
   await keep("killed");
   await platform.startAgain();
@@ -45,6 +54,12 @@ before(async () => {
 after(async () => {
   await platform[Symbol.asyncDispose]();
 });
+
+/** Makes a snapshot of the running platform's records, as the platform itself does each hour. */
+function takeSnapshot(data: string): void {
+  const time = new Date().toISOString().replace(/\.\d+|[-:]/g, "");
+  execFileSync(process.execPath, [main, "backup", join(data, "snapshots", `galatea-${time}.db`), "--data", data]);
+}
 
 async function createModel(name: string): Promise<void> {
   await platform.sagemaker.send(
@@ -119,22 +134,26 @@ async function flip(path: string, chosen: number): Promise<void> {
 const whole = { models: modelNames, keys, partCount: 2 };
 const has = ({ models, keys: found, partCount }: Found) => ({ models, keys: found, partCount });
 
-test("one flipped bit in the write-ahead log loses no model, and the log names what was restored", async () => {
+test("one flipped bit in the write-ahead log loses nothing that the snapshot has, and is logged", async () => {
   const found = await startedOver("killed", async (root) => {
     const path = join(root, "records", "galatea.db-wal");
     await flip(path, Math.floor((await readFile(path)).length * 0.5) * 8);
   });
   assert.deepEqual(has(found), whole);
-  assert.match(found.log, /a database is damaged; it is kept aside and its records are restored.*model-30/);
+  assert.match(found.log, /a database is damaged: it continues from its newest snapshot.*lostCommits=0/);
 });
 
-test("one flipped bit in any file of the data directory loses nothing", async () => {
+test("one flipped bit in any file of the data directory loses nothing that the snapshot has, or one record", async () => {
   const runs: [string, string][] = [];
   for (const state of states.keys()) for (const file of await filesOf(state)) runs.push([state, file]);
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...runs), fc.nat(), async ([state, file], chosen) => {
       const found = await startedOver(state, (root) => flip(join(root, file), chosen));
-      assert.deepEqual(has(found), whole, `${state} ${file} bit ${chosen}\n${found.log}`);
+      const what = `${state} ${file} bit ${chosen}\n${found.log}`;
+      const lost = modelNames.filter((name) => !found.models.includes(name));
+      // SQLite has no checksum of a page: a change within a text damages that record alone.
+      assert.ok(lost.length <= (file.startsWith("records/galatea.db") ? 1 : 0), what);
+      assert.deepEqual({ ...has(found), models: [...found.models, ...lost].sort() }, whole, what);
     }),
     { numRuns: 12, seed: 20_261_122, endOnFailure: true },
   );
@@ -150,6 +169,7 @@ test("empty and garbage files and things put there by nobody, in every directory
       '{"certificatePem":"garbage","keyPem":"","names":[],"untilMs":9e15}',
     );
     await writeFile(join(root, "records", "lock"), randomBytes(5000));
+    await writeFile(join(root, "records", "galatea.db"), randomBytes(5000));
     await writeFile(join(root, "records", "metrics.db"), randomBytes(5000));
     await writeFile(join(root, "records", "sockets-directory"), "garbage");
     await writeFile(join(root, "objects", "buckets", "other", "bucket.json"), "");
@@ -166,7 +186,8 @@ test("empty and garbage files and things put there by nobody, in every directory
   for (const named of [
     /a part of an unfinished upload is damaged and is set aside/,
     /the platform's certificate is damaged; it is kept aside and made anew/,
-    /metrics\.db/,
+    /a database is damaged: it continues from its newest snapshot.*galatea\.db/,
+    /a database is damaged.*metrics\.db/,
     /a bucket's description is damaged and is set aside/,
     /something lies among the objects that was put there by nobody/,
   ]) {

@@ -1,5 +1,6 @@
 import type {
   AutoscaleOptions,
+  BackupOptions,
   ConvertOptions,
   EndpointOptions,
   EnvOptions,
@@ -34,6 +35,14 @@ export async function runEndpoint(options: EndpointOptions): Promise<number> {
 
 export async function runEvents(options: EventsOptions): Promise<number> {
   return (await import("./events.ts")).events(options);
+}
+
+export async function runBackup(options: BackupOptions): Promise<number> {
+  return (await import("./backup.ts")).backup(options);
+}
+
+export async function runRestore(options: BackupOptions): Promise<number> {
+  return (await import("./backup.ts")).restore(options);
 }
 
 export async function runValidate(options: ValidateOptions): Promise<number> {

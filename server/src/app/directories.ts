@@ -10,6 +10,8 @@ export interface DataDirectories {
   readonly cache: string;
   readonly objects: string;
   readonly records: string;
+  /** Copies of the records that a damaged database continues from. */
+  readonly snapshots: string;
   readonly logs: string;
   readonly instances: string;
   readonly clients: string;
@@ -22,11 +24,16 @@ export function platformDirectories({ frameworks: _searched, ...own }: DataDirec
 
 /** Names that Galatea gives to entries of the root; `credentials` also to copies that it keeps aside. */
 export const rootEntries =
-  /^(?:python|frameworks|cache|objects|records|logs|instances|clients|(?:python|script)-packages|credentials(?:\..*)?|platforms|platform\.json(?:\.\d+)?|lost\+found)$/;
+  /^(?:python|frameworks|cache|objects|records|snapshots|logs|instances|clients|(?:python|script)-packages|credentials(?:\..*)?|platforms|platform\.json(?:\.\d+)?|lost\+found)$/;
 
 /** The file of the platform's own key, made by whoever needs it first. */
 export function credentialsPath({ root }: DataDirectories): string {
   return join(root, "credentials");
+}
+
+/** The databases of the platform's records and of its metrics. */
+export function databasePaths({ records }: DataDirectories): { readonly records: string; readonly metrics: string } {
+  return { records: join(records, "galatea.db"), metrics: join(records, "metrics.db") };
 }
 
 /** The machine's directory of frameworks unless `$GALATEA_FRAMEWORKS` names another: root's is for all users. */
@@ -61,6 +68,7 @@ export function dataDirectories(
     cache: join(root, "cache"),
     objects: join(root, "objects"),
     records: join(root, "records"),
+    snapshots: join(root, "snapshots"),
     logs: join(root, "logs"),
     instances: join(root, "instances"),
     clients: join(root, "clients"),

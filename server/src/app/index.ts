@@ -1,11 +1,13 @@
 /** The composition root: what the commands start, and the only reader of the environment. */
 export {
   runAutoscale,
+  runBackup,
   runConvert,
   runEndpoint,
   runEnv,
   runEvents,
   runModel,
+  runRestore,
   runServe,
   runUp,
   runValidate,
@@ -13,6 +15,7 @@ export {
 export { containerArguments, containerKindNames, type ServedContainerKind } from "./container-environment.ts";
 export type {
   AutoscaleOptions,
+  BackupOptions,
   ConvertOptions,
   EndpointOptions,
   EnvOptions,

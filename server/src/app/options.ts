@@ -118,6 +118,13 @@ export interface EventsOptions extends PlatformPlace {
   readonly after: number;
 }
 
+/** Options of `galatea backup` and `galatea restore`. */
+export interface BackupOptions {
+  /** The copy of the records. */
+  readonly file: string;
+  readonly dataDirectory: string | null;
+}
+
 /** What `galatea autoscale simulate` was asked for. */
 export interface AutoscaleOptions {
   readonly policyFile: string;
@@ -198,6 +205,8 @@ export interface UpOptions {
   readonly requestMemoryBytes: number | null;
   /** How long the instance of a serverless variant is kept without requests. */
   readonly serverlessIdleSecs: number;
+  /** Days of which a snapshot of the records is kept; 0: none is made. */
+  readonly snapshotDays: number;
   /** What the code of one endpoint may keep in the object store. */
   readonly endpointObjectsBytes: number;
   /** Endpoints that the code of every model may invoke; `*` for all. */

@@ -24,11 +24,11 @@ const graceSecs = platformServerLimits.stopGraceMs / 1000;
 /** What a platform is told as the command line says it. */
 function asGiven(options: UpOptions) {
   const { host, port, allowedHosts, allowedOrigins, owner } = options;
-  const { workerArguments, endpointObjectsBytes, invokableEndpoints } = options;
+  const { workerArguments, endpointObjectsBytes, snapshotDays, invokableEndpoints } = options;
   const { topicsToThisMachine, topicsToPrivateNetworks } = options;
   const reach = { invokableEndpoints, topicsToThisMachine, topicsToPrivateNetworks };
   const address = { host, port, allowedHosts, allowedOrigins };
-  return { ...address, ...reach, owner, workerArguments, endpointObjectsBytes };
+  return { ...address, ...reach, owner, workerArguments, endpointObjectsBytes, snapshotDays };
 }
 
 /**

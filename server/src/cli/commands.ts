@@ -1,10 +1,12 @@
 import {
   runAutoscale,
+  runBackup,
   runConvert,
   runEndpoint,
   runEnv,
   runEvents,
   runModel,
+  runRestore,
   runServe,
   runUp,
   runValidate,
@@ -12,7 +14,7 @@ import {
 import { autoscaleFlags, autoscaleOptions } from "./autoscale-flags.ts";
 import { convertFlags, convertOptions } from "./convert-flags.ts";
 import { servedOptions } from "./container-options.ts";
-import { endpointOptions, eventsFlags, eventsOptions, placeFlags } from "./place-flags.ts";
+import { backupFlags, backupOptions, endpointOptions, eventsFlags, eventsOptions, placeFlags } from "./place-flags.ts";
 import type { Flag, ParsedFlags } from "./flags.ts";
 import { modelFlags, modelOptions } from "./model-flags.ts";
 import { serveFlags } from "./serve-flags.ts";
@@ -100,6 +102,22 @@ export const commands: readonly Command[] = [
     flags: autoscaleFlags,
     positionalsMax: 1,
     run: (parsed) => runAutoscale(autoscaleOptions(parsed)),
+  },
+  {
+    name: "backup",
+    summary: "copy a platform's records (endpoints, models, roles, alarms) to a file, while it runs",
+    usage: "backup FILE [--data DIR]",
+    flags: backupFlags,
+    positionalsMax: 1,
+    run: (parsed) => runBackup(backupOptions("backup", parsed)),
+  },
+  {
+    name: "restore",
+    summary: "replace the records of a stopped platform by those of a backup or snapshot",
+    usage: "restore FILE [--data DIR]",
+    flags: backupFlags,
+    positionalsMax: 1,
+    run: (parsed) => runRestore(backupOptions("restore", parsed)),
   },
   {
     name: "env",

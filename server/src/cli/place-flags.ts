@@ -1,5 +1,5 @@
-import type { EndpointOptions, EventsOptions } from "../app/index.ts";
-import { UsageError, type Flag, type ParsedFlags } from "./flags.ts";
+import type { BackupOptions, EndpointOptions, EventsOptions } from "../app/index.ts";
+import { dataDefault, UsageError, type Flag, type ParsedFlags } from "./flags.ts";
 import { envFlags, platformPlace } from "./up-flags.ts";
 
 /** Where the platform is, and what it knows its clients by. */
@@ -10,6 +10,15 @@ export const eventsFlags: readonly Flag[] = [
   { name: "after", kind: "integer", min: 0, default: 0, about: "only events behind this cursor of an earlier one" },
   ...placeFlags,
 ];
+
+export const backupFlags: readonly Flag[] = [
+  { name: "data", kind: "string", about: `the platform's data directory (default: ${dataDefault})` },
+];
+
+export function backupOptions(command: string, { values, positionals: [file = ""] }: ParsedFlags): BackupOptions {
+  if (file === "") throw new UsageError(`galatea ${command} takes a file`);
+  return { file, dataDirectory: (values.get("data") as string | undefined) ?? null };
+}
 
 const verbs = ["stop", "start"] as const;
 

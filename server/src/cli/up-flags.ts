@@ -52,6 +52,16 @@ export const upFlags: readonly Flag[] = [
     about: "how long the instance of a serverless variant is kept without requests",
   },
   {
+    name: "snapshot-days",
+    kind: "integer",
+    min: 0,
+    max: 3650,
+    default: 7,
+    about:
+      "days of which a snapshot of the records is kept, below `snapshots` in the data directory; a damaged database " +
+      "continues from the newest. 0 makes none",
+  },
+  {
     name: "endpoint-objects-bytes",
     kind: "integer",
     min: 0,
@@ -135,6 +145,7 @@ export function upOptions(parsed: ParsedFlags): UpOptions {
     topicsToThisMachine: parsed.values.get("topics-to-this-machine") === true,
     topicsToPrivateNetworks: parsed.values.get("topics-to-private-networks") === true,
     endpointObjectsBytes: (parsed.values.get("endpoint-objects-bytes") as number | undefined) ?? 10 * 2 ** 30,
+    snapshotDays: parsed.values.get("snapshot-days") as number,
     serverlessIdleSecs: (parsed.values.get("serverless-idle-secs") as number | undefined) ?? 300,
     workerArguments: [...pythonArguments(parsed), ...workerArguments(parsed)],
   };

@@ -22,5 +22,8 @@ export {
 export { allDocuments, allJson, readJson, type JsonDocument } from "./json-documents.ts";
 export { DocumentMemory, MemoryDocuments, type MemoryDocumentsOptions } from "./memory-documents.ts";
 export { documentLimits, openDocuments, type DocumentLimits } from "./sqlite-documents.ts";
+export { restoreDatabase, type Restored } from "./replace-database.ts";
+export { copyDatabase } from "./snapshot-files.ts";
+export type { SnapshotOptions } from "./snapshots.ts";
 export { openRecords, recordsDefaults, type Records, type RecordsOptions } from "./records.ts";
 export { RecordsError, type Migration, type SqlValue, type Statement, type WriteResult } from "./statement.ts";

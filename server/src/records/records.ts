@@ -2,7 +2,9 @@ import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { Worker } from "node:worker_threads";
 import type { Logger } from "../base/index.ts";
 import { RecordsError, type Migration, type SqlValue, type Statement, type WriteResult } from "./statement.ts";
-import type { FromWriter, ToWriter, WriterThreadData } from "./writer-thread.ts";
+import { Snapshots, type SnapshotOptions } from "./snapshots.ts";
+import type { OpenDatabaseOptions } from "./open-database.ts";
+import type { FromWriter, ToWriter } from "./writer-thread.ts";
 
 export interface RecordsOptions {
   /** The database file; its `-wal` and `-shm` lie beside it. The folder must exist. */
@@ -12,13 +14,13 @@ export interface RecordsOptions {
   readonly pendingMax: number;
   /** How long to wait for another process that holds the database. */
   readonly busyTimeoutMs: number;
-  /** Whether all rows and every commit are written a second time, to `<path>.journal`, from which what is damaged is restored. */
-  readonly keepsJournal: boolean;
-  /** Told what was found damaged, and what was done about it. */
+  /** Null: none are made, and a damaged database continues empty. */
+  readonly snapshots: SnapshotOptions | null;
+  /** Gets a warning for a damage that was found at opening, which says what is lost. */
   readonly logger: Logger;
 }
 
-export const recordsDefaults = { pendingMax: 10_000, busyTimeoutMs: 5000, keepsJournal: true } as const;
+export const recordsDefaults = { pendingMax: 10_000, busyTimeoutMs: 5000, snapshots: null } as const;
 
 export interface Records extends AsyncDisposable {
   /**
@@ -31,17 +33,17 @@ export interface Records extends AsyncDisposable {
 }
 
 /**
- * Resolves when the database is open and every migration applied. A damaged database is kept aside, restored as far as it can be,
- * and told: it is no reason to reject.
+ * Resolves when the database is open and every migration applied. A damaged database is no reason to reject: its file is kept aside, and the
+ * database continues from its newest whole snapshot.
  */
 export async function openRecords(options: RecordsOptions): Promise<Records> {
+  const { path, snapshots, logger } = options;
   const writer = new Writer(options);
   await writer.opened;
   try {
-    return new SqliteRecords(
-      writer,
-      new DatabaseSync(options.path, { readOnly: true, timeout: options.busyTimeoutMs }),
-    );
+    const reader = new DatabaseSync(path, { readOnly: true, timeout: options.busyTimeoutMs });
+    const made = snapshots === null || snapshots.daysKept === 0 ? null : new Snapshots(path, snapshots, logger);
+    return new SqliteRecords(writer, reader, made);
   } catch (error) {
     await writer.close();
     throw error;
@@ -51,15 +53,19 @@ export async function openRecords(options: RecordsOptions): Promise<Records> {
 class SqliteRecords implements Records {
   readonly #writer: Writer;
   readonly #reader: DatabaseSync;
+  readonly #snapshots: Snapshots | null;
   readonly #prepared = new Map<string, StatementSync>();
 
-  constructor(writer: Writer, reader: DatabaseSync) {
+  constructor(writer: Writer, reader: DatabaseSync, snapshots: Snapshots | null) {
     this.#writer = writer;
     this.#reader = reader;
+    this.#snapshots = snapshots;
   }
 
-  write(statements: readonly Statement[]): Promise<readonly WriteResult[]> {
-    return this.#writer.write(statements);
+  async write(statements: readonly Statement[]): Promise<readonly WriteResult[]> {
+    const results = await this.#writer.write(statements);
+    this.#snapshots?.noteCommit();
+    return results;
   }
 
   async rows(sql: string, ...values: SqlValue[]): Promise<readonly Readonly<Record<string, SqlValue>>[]> {
@@ -73,6 +79,8 @@ class SqliteRecords implements Records {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    // First: the writer could not empty its log while a snapshot is read.
+    await this.#snapshots?.[Symbol.asyncDispose]();
     await this.#writer.close();
     if (this.#reader.isOpen) this.#reader.close();
   }
@@ -97,9 +105,13 @@ class Writer {
     this.#pendingMax = options.pendingMax;
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
     this.#logger = options.logger;
-    const { path, migrations, busyTimeoutMs, keepsJournal } = options;
+    const { path, migrations, busyTimeoutMs } = options;
+    const snapshots =
+      options.snapshots === null
+        ? null
+        : { folder: options.snapshots.folder, nowMs: options.snapshots.clock.epochMs() };
     this.#worker = new Worker(new URL(`./writer-thread.${extension}`, import.meta.url), {
-      workerData: { path, migrations, busyTimeoutMs, keepsJournal } satisfies WriterThreadData,
+      workerData: { path, migrations, busyTimeoutMs, snapshots } satisfies OpenDatabaseOptions,
     });
     const opened = Promise.withResolvers<void>();
     this.opened = opened.promise;
@@ -144,16 +156,13 @@ class Writer {
   #receive(message: FromWriter, opened: PromiseWithResolvers<void>): void {
     switch (message.kind) {
       case "open":
-        for (const { message: text, fields } of message.findings) this.#logger.error(text, fields);
+        if (message.finding !== null) this.#logger.warning(message.finding.message, message.finding.fields);
         opened.resolve();
         return;
-      case "copy-failed":
-        this.#logger.error("the second copy of the records was not written; it is begun anew", {
+      case "unmarked":
+        this.#logger.warning("a commit to the records is not marked: its loss would not be noticed", {
           error: message.message,
         });
-        return;
-      case "unsealed":
-        this.#logger.warning(message.finding.message, message.finding.fields);
         return;
       case "failed-to-open":
         this.#fail(Object.assign(new Error(message.message), { code: message.code }), opened);

@@ -1,11 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { Migration, SqlValue, Statement } from "./statement.ts";
-
-/** Every row of a table, as text that says the same for the same values. */
-export interface TableRow {
-  readonly table: string;
-  readonly row: readonly SqlValue[];
-}
+import type { Migration, Statement } from "./statement.ts";
 
 /** What the records themselves keep in each database. */
 const ownTables = `
@@ -17,9 +11,8 @@ export function createOwnTables(database: DatabaseSync): void {
   database.exec(ownTables);
 }
 
-/** Applies those that are not applied yet, each in a transaction of its own; whether there was one. */
-export function applyMigrations(database: DatabaseSync, migrations: readonly Migration[]): boolean {
-  let isChanged = false;
+/** Applies those that are not applied yet, each in a transaction of its own. */
+export function applyMigrations(database: DatabaseSync, migrations: readonly Migration[]): void {
   for (const { id, sql } of migrations) {
     if (database.prepare("SELECT 1 FROM applied_migration WHERE id = ?").get(id) !== undefined) continue;
     database.exec("BEGIN IMMEDIATE");
@@ -31,9 +24,7 @@ export function applyMigrations(database: DatabaseSync, migrations: readonly Mig
       database.exec("ROLLBACK");
       throw new Error(`migration ${id}: ${String(error)}`, { cause: error });
     }
-    isChanged = true;
   }
-  return isChanged;
 }
 
 /** In the order in which they were applied. */
@@ -48,51 +39,13 @@ export function commitCount(database: DatabaseSync): number {
   return Number(database.prepare("SELECT count FROM commit_count WHERE one = 1").get()?.["count"] ?? 0);
 }
 
-export function setCommitCount(database: DatabaseSync, count: number): void {
-  database.prepare("INSERT OR REPLACE INTO commit_count VALUES (1, ?)").run(count);
-}
-
-/** The texts that made the tables and indexes: equal for databases to which the same migrations were applied. */
+/**
+ * The texts that made the tables and indexes: equal for databases to which the same migrations were applied. SQLite's own tables are left out:
+ * `VACUUM INTO` copies `sqlite_sequence` only while a table needs it.
+ */
 export function schemaOf(database: DatabaseSync): string {
-  const rows = database.prepare("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name").all();
-  return JSON.stringify(rows);
-}
-
-/** The tables that migrations made. */
-export function tablesOf(database: DatabaseSync): readonly string[] {
-  return database
-    .prepare(
-      `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
-        AND name NOT IN ('applied_migration', 'commit_count') ORDER BY name`,
-    )
-    .all()
-    .map(({ name }) => String(name));
-}
-
-export function* rowsOf(database: DatabaseSync, table: string): Generator<TableRow> {
-  const statement = database.prepare(`SELECT * FROM ${quoted(table)}`);
-  statement.setReturnArrays(true);
-  statement.setReadBigInts(true);
-  for (const row of statement.iterate() as unknown as Iterable<SqlValue[]>) yield { table, row };
-}
-
-export function* allRows(database: DatabaseSync): Generator<TableRow> {
-  for (const table of tablesOf(database)) yield* rowsOf(database, table);
-}
-
-/** Inserts rows; one whose key is there already stays as it is, which is told. */
-export function rowInserter(database: DatabaseSync): (row: TableRow) => boolean {
-  const prepared = new Map<string, StatementSync>();
-  return ({ table, row }) => {
-    const id = `${row.length} ${table}`;
-    let statement = prepared.get(id);
-    if (statement === undefined) {
-      const places = row.map(() => "?").join(", ");
-      statement = database.prepare(`INSERT OR IGNORE INTO ${quoted(table)} VALUES (${places})`);
-      prepared.set(id, statement);
-    }
-    return statement.run(...row).changes !== 0;
-  };
+  const sql = `SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY type, name`;
+  return JSON.stringify(database.prepare(sql).all());
 }
 
 /** Prepared statements kept; the writers' texts are few and fixed. */
@@ -111,5 +64,3 @@ export function statementRunner(database: DatabaseSync): (statement: Statement) 
     return statement.run(...values);
   };
 }
-
-const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;

@@ -1,24 +1,15 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { checkpointSealed, keepSeal, openDatabase, type Finding, type OpenDatabase } from "./open-database.ts";
-import { diskCodeOf, type Migration, type Statement, type WriteResult } from "./statement.ts";
+import { openDatabase, type Finding, type OpenDatabase, type OpenDatabaseOptions } from "./open-database.ts";
+import { diskCodeOf, type Statement, type WriteResult } from "./statement.ts";
 import { commitCount, statementRunner } from "./tables.ts";
-
-export interface WriterThreadData {
-  readonly path: string;
-  readonly migrations: readonly Migration[];
-  readonly busyTimeoutMs: number;
-  readonly keepsJournal: boolean;
-}
 
 export type ToWriter =
   | { readonly kind: "write"; readonly transaction: number; readonly statements: readonly Statement[] }
   | { readonly kind: "close" };
 
 export type FromWriter =
-  | { readonly kind: "open"; readonly findings: readonly Finding[] }
-  | { readonly kind: "copy-failed"; readonly message: string }
-  /** The next opening reads everything. */
-  | { readonly kind: "unsealed"; readonly finding: Finding }
+  | { readonly kind: "open"; readonly finding: Finding | null }
+  | { readonly kind: "unmarked"; readonly message: string }
   | { readonly kind: "failed-to-open"; readonly message: string; readonly code: string | null }
   | { readonly kind: "committed"; readonly results: readonly { transaction: number; results: WriteResult[] }[] }
   | {
@@ -63,10 +54,7 @@ function commitWaiting({ opened, run }: Writing): void {
     }
     if (committed.length > 0) run({ sql: "UPDATE commit_count SET count = count + 1", values: [] });
     database.exec("COMMIT");
-    if (committed.length > 0) {
-      copyCommit(opened, batch, committed);
-      tellUnsealed(keepSeal(() => opened.seal?.keepUp(opened.journal?.beginning ?? null)));
-    }
+    if (committed.length > 0) markCommit(opened);
     port?.postMessage({ kind: "committed", results: committed } satisfies FromWriter, []);
   } catch (error) {
     if (database.isTransaction) database.exec("ROLLBACK");
@@ -74,20 +62,12 @@ function commitWaiting({ opened, run }: Writing): void {
   }
 }
 
-/** The second copy. Where it fails nothing is lost but the copy, which is begun anew with the next commit. */
-function copyCommit(
-  { database, journal, mark }: OpenDatabase,
-  batch: readonly { transaction: number; statements: readonly Statement[] }[],
-  committed: readonly { transaction: number }[],
-): void {
+/** A mark that is not written claims fewer commits than there are; the commit itself is made. */
+function markCommit({ database, mark }: OpenDatabase): void {
   try {
-    const commit = commitCount(database);
-    const done = new Set(committed.map(({ transaction }) => transaction));
-    const statements = batch.flatMap((each) => (done.has(each.transaction) ? each.statements : []));
-    journal?.append({ commit, statements }, database);
-    mark.write(commit);
+    mark.write(commitCount(database));
   } catch (error) {
-    port?.postMessage({ kind: "copy-failed", message: String(error) } satisfies FromWriter, []);
+    port?.postMessage({ kind: "unmarked", message: String(error) } satisfies FromWriter, []);
   }
 }
 
@@ -119,21 +99,15 @@ function refuse(transaction: number, error: unknown): void {
   port?.postMessage(reply, []);
 }
 
-function tellUnsealed(finding: Finding | null): void {
-  if (finding !== null) port?.postMessage({ kind: "unsealed", finding } satisfies FromWriter, []);
-}
-
-function close({ database, journal, mark, seal }: OpenDatabase): void {
+function close({ database, mark }: OpenDatabase): void {
   // Readers of other connections keep SQLite from doing this as it closes.
-  tellUnsealed(checkpointSealed(database, journal, seal));
+  database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   database.close();
-  seal?.[Symbol.dispose]();
-  journal?.[Symbol.dispose]();
   mark[Symbol.dispose]();
 }
 
 try {
-  const opened = openDatabase(workerData as WriterThreadData);
+  const opened = openDatabase(workerData as OpenDatabaseOptions);
   const writing: Writing = { opened, run: statementRunner(opened.database) };
   port?.on("message", (message: ToWriter) => {
     if (message.kind === "close") {
@@ -148,7 +122,7 @@ try {
     committing = true;
     setImmediate(commitWaiting, writing);
   });
-  port?.postMessage({ kind: "open", findings: opened.findings } satisfies FromWriter, []);
+  port?.postMessage({ kind: "open", finding: opened.finding } satisfies FromWriter, []);
 } catch (error) {
   const { errcode = 0, code = null } = error as { errcode?: number; code?: string };
   const told = diskCodeOf(errcode) ?? code;

@@ -28,9 +28,10 @@ function dataWith(path: string, maker: keyof typeof makers): string {
 const cases = [
   ["records/galatea.db", "directory", "a directory, and Galatea needs a file there"],
   ["records/galatea.db", "fifo", "neither a file nor a directory, and Galatea needs a file there"],
-  ["records/galatea.db.journal", "directory", "a directory, and Galatea needs a file there"],
+  ["records/galatea.db.commits", "directory", "a directory, and Galatea needs a file there"],
   ["records/metrics.db", "directory", "a directory, and Galatea needs a file there"],
   ["records/lock", "directory", "a directory, and Galatea needs a file there"],
+  ["snapshots", "file", "a file, and Galatea needs a directory there"],
   ["objects/tmp", "file", "a file, and Galatea needs a directory there"],
   ["objects/buckets", "file", "a file, and Galatea needs a directory there"],
   ["objects", "file", "a file, and Galatea needs a directory there"],

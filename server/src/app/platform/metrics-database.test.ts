@@ -21,7 +21,6 @@ test("metrics that an earlier release kept among the records move to their own d
     ...recordsDefaults,
     path: records,
     migrations: hostingMigrations.slice(0, 2),
-    keepsJournal: false,
     logger,
   });
   await before.write([
@@ -43,7 +42,6 @@ test("metrics that an earlier release kept among the records move to their own d
     ...recordsDefaults,
     path: metrics,
     migrations: metricMigrations,
-    keepsJournal: false,
     logger: listening,
   });
   assert.deepEqual(told, []);

@@ -1,16 +1,24 @@
-import { join } from "node:path";
 import { makeDirectory, type Clock, type Logger } from "../../base/index.ts";
 import { openDirectoryStore, type BucketStore } from "../../blobs/index.ts";
 import { hostingMigrations, metricMigrations, MetricRecords, metricRecordsLimits } from "../../hosting/index.ts";
 import { MinuteSeries } from "../../metrics/index.ts";
 import { lockDirectory } from "../../processes/index.ts";
 import { openDocuments, openRecords, recordsDefaults, type Documents } from "../../records/index.ts";
-import { platformDirectories, type DataDirectories } from "../directories.ts";
+import { databasePaths, platformDirectories, type DataDirectories } from "../directories.ts";
 import { isPlatformsNamespace } from "./platform-namespaces.ts";
 import { takeOverMetrics } from "./metrics-database.ts";
 import { closeToOthers } from "./private-data.ts";
 
 const seriesLimits = { seriesMax: 100_000, bytesMax: 512 * 2 ** 20 };
+
+const hourMs = 3_600_000;
+
+export interface StorageOptions {
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Days of which a snapshot of the records is kept; 0: none is made. */
+  readonly snapshotDays: number;
+}
 
 /** What the platform keeps on disk. */
 export interface PlatformStorage {
@@ -23,8 +31,9 @@ export interface PlatformStorage {
 export async function openStorage(
   opening: AsyncDisposableStack,
   directories: DataDirectories,
-  { log, clock }: { readonly log: Logger; readonly clock: Clock },
+  options: StorageOptions,
 ): Promise<PlatformStorage> {
+  const { log, clock } = options;
   for (const directory of platformDirectories(directories)) await makeDirectory(directory);
   const lock = lockDirectory(directories.records);
   if (lock === null) {
@@ -32,12 +41,8 @@ export async function openStorage(
   }
   opening.use(lock);
   await closeToOthers(directories, log);
-  const databases = {
-    records: join(directories.records, "galatea.db"),
-    metrics: join(directories.records, "metrics.db"),
-  };
-  takeOverMetrics(databases, log);
-  const { records, metricDatabase, store } = await openFiles(opening, databases, directories, log);
+  takeOverMetrics(databasePaths(directories), log);
+  const { records, metricDatabase, store } = await openFiles(opening, directories, options);
   const isAnybodys = (namespace: string) => !isPlatformsNamespace(namespace);
   const series = new MinuteSeries({ clock, ...seriesLimits, isAnybodys });
   // Closed after everything that records, before the records.
@@ -56,15 +61,21 @@ export async function openStorage(
 /** Side by side: each reads what it holds, the databases in threads of their own. */
 async function openFiles(
   opening: AsyncDisposableStack,
-  databases: { readonly records: string; readonly metrics: string },
   directories: DataDirectories,
-  logger: Logger,
+  { log: logger, clock, snapshotDays }: StorageOptions,
 ) {
+  const databases = databasePaths(directories);
   const shared = { ...recordsDefaults, logger };
+  const snapshots = { folder: directories.snapshots, daysKept: snapshotDays, everyMs: hourMs, clock };
   const [records, metricDatabase, store] = await Promise.allSettled([
-    openRecords({ ...shared, path: databases.records, migrations: hostingMigrations }),
-    // Of so many points no second copy is kept: what a damaged page held is told and lost.
-    openRecords({ ...shared, path: databases.metrics, migrations: metricMigrations, keepsJournal: false }),
+    openRecords({ ...shared, path: databases.records, migrations: hostingMigrations, snapshots }),
+    openRecords({
+      ...shared,
+      path: databases.metrics,
+      migrations: metricMigrations,
+      // Up to half a gigabyte: one copy a day, and only the last one.
+      snapshots: { ...snapshots, daysKept: Math.min(1, snapshotDays), everyMs: 24 * hourMs },
+    }),
     openDirectoryStore({ folder: directories.objects, logger }),
   ]);
   // All that is open is closed with the rest where one of them is not.

@@ -89,6 +89,8 @@ export interface PlatformOptions {
   readonly requestMemory: ByteBudget;
   /** How long the instance of a serverless variant is kept without requests; the limit of instances unless given. */
   readonly serverlessIdleMs?: number;
+  /** Days of which a snapshot of the records is kept; none is made unless given. */
+  readonly snapshotDays?: number;
   /** What the code of one endpoint may keep in the object store; `endpointObjectsBytesDefault` unless given. */
   readonly endpointObjectsBytes?: number;
   /** Endpoints that the code of every model may invoke; `*` for all. None unless given. */
@@ -112,10 +114,10 @@ export interface Platform extends AsyncDisposable {
 
 /** The hosting platform on one port. What is opened here is closed in the reverse order. */
 export async function openPlatform(options: PlatformOptions): Promise<Platform> {
-  const { directories, log, owner = ownerDefault, clock = systemClock } = options;
+  const { directories, log, owner = ownerDefault, clock = systemClock, snapshotDays = 0 } = options;
   const keys = new AcceptedKeys(options.keys, options.proxySecret);
   await using opening = new AsyncDisposableStack();
-  const { documents, series, store } = await openStorage(opening, directories, { log, clock });
+  const { documents, series, store } = await openStorage(opening, directories, { log, clock, snapshotDays });
   const { server, close, cutting } = createPlatformServer(options.serverLimits);
   const tunnels = await openTunnels(server, options, keys);
   const host = await openHost(opening, store, { ...options, url: () => url });

@@ -1,0 +1,87 @@
+import { copyFileSync, existsSync, renameSync, rmSync, statSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import { CommitMark } from "./commit-mark.ts";
+import { examine, type ExamineOptions } from "./examine.ts";
+import { flushFile } from "./snapshot-files.ts";
+import { appliedMigrations, commitCount } from "./tables.ts";
+
+/** A copy beside the database that can take its place. */
+export type Candidate =
+  | { readonly at: "sound"; readonly commitCount: number }
+  | { readonly at: "damaged"; readonly reason: string };
+
+const candidatePath = (path: string) => `${path}.new`;
+const withLog = (path: string) => [path, `${path}-wal`, `${path}-shm`];
+
+/** Files of releases that kept a second copy of the records. They are removed, or kept aside with a damaged database. */
+const formerJournal = ".journal";
+const formerFiles = [formerJournal, ".journal.former", ".journal.new", ".seal", ".seal.new"];
+
+/** Copies a file beside the database and examines the copy: the file stays as it is. */
+export function copyCandidate(from: string, options: ExamineOptions): Candidate {
+  const path = candidatePath(options.path);
+  for (const file of withLog(path)) rmSync(file, { force: true });
+  copyFileSync(from, path);
+  const examined = examine({ ...options, path });
+  if (examined.at === "absent") throw new Error(`bug: '${path}' is gone`);
+  const { database } = examined;
+  try {
+    if (examined.at === "damaged") return { at: "damaged", reason: examined.reason };
+    if (appliedMigrations(examined.database).length === 0) return { at: "damaged", reason: "it holds no records" };
+    return { at: "sound", commitCount: commitCount(examined.database) };
+  } finally {
+    database?.close();
+  }
+}
+
+/** Puts the candidate, or no file where there is none, in the place of a database that is closed. */
+export function replaceDatabase(path: string, candidate: Candidate | null): void {
+  // The log belongs to the former file; SQLite would apply it to the new one.
+  for (const file of withLog(path).toReversed()) rmSync(file, { force: true });
+  if (candidate !== null) {
+    flushFile(candidatePath(path));
+    renameSync(candidatePath(path), path);
+  }
+  flushFile(dirname(path));
+}
+
+export function removeCandidate(path: string): void {
+  for (const file of withLog(candidatePath(path))) rmSync(file, { force: true });
+}
+
+/** Copies the files of a database that are not empty to `<file>.<word>-<number>`, the first that is free. Returns the names of the copies. */
+export function copyAside(path: string, word: "damaged" | "replaced"): readonly string[] {
+  const files = [path, `${path}-wal`, `${path}${formerJournal}`];
+  const isKept = (file: string) => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0;
+  return files.filter(isKept).map((file) => {
+    let number = 1;
+    while (existsSync(`${file}.${word}-${number}`)) number += 1;
+    const aside = `${file}.${word}-${number}`;
+    copyFileSync(file, aside);
+    return basename(aside);
+  });
+}
+
+export function removeFormerFiles(path: string): void {
+  for (const suffix of formerFiles) rmSync(`${path}${suffix}`, { force: true });
+}
+
+export type Restored =
+  | { readonly at: "restored"; readonly aside: readonly string[] }
+  | { readonly at: "refused"; readonly reason: string };
+
+/** Makes a copy of `from` the database, which no process has open. Refuses a file that is no sound database of the same migrations. */
+export function restoreDatabase(from: string, options: ExamineOptions): Restored {
+  const { path } = options;
+  const candidate = copyCandidate(from, options);
+  if (candidate.at === "damaged") {
+    removeCandidate(path);
+    return { at: "refused", reason: candidate.reason };
+  }
+  const aside = copyAside(path, "replaced");
+  replaceDatabase(path, candidate);
+  removeFormerFiles(path);
+  using mark = new CommitMark(`${path}.commits`);
+  mark.write(candidate.commitCount);
+  return { at: "restored", aside };
+}
