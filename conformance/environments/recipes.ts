@@ -28,12 +28,15 @@ export const recipes = {
     ],
     imports: ["tritonclient.http", "numpy", "ml_dtypes", "psutil", "onnxruntime", "tokenizers"],
   },
-  /** The clients that people's code uses. */
+  /** One client of each kind: boto3 for AWS, tritonclient for Triton, OpenAI's for chats. `npm test` needs no other. */
   clients: {
-    steps: [
-      ["boto3>=1.40,<2", "sagemaker>=2.250,<3", tritonclientPackage, "numpy", "ml_dtypes<0.6", "tokenizers<0.24"],
-    ],
-    imports: ["boto3", "sagemaker", "tritonclient.http", "numpy"],
+    steps: [["boto3>=1.40,<2", "openai==3.54.0", "tritonclient[http,grpc]==2.73.0", "numpy", "ml_dtypes<0.6"]],
+    imports: ["boto3", "openai", "tritonclient.http", "tritonclient.grpc", "numpy"],
+  },
+  /** The second SageMaker SDK. */
+  "sagemaker-v2": {
+    steps: [["boto3>=1.40,<2", "sagemaker>=2.250,<3", "numpy"]],
+    imports: ["boto3", "sagemaker"],
   },
   /** The third SageMaker SDK, which has its own resources and no class of the second. */
   "sagemaker-v3": {
@@ -42,11 +45,6 @@ export const recipes = {
   },
   /** The AWS CLI, as its package for Python. */
   "aws-cli": { steps: [["awscli==1.46.3"]], imports: ["awscli.clidriver"] },
-  /** The client that chats are written with, and boto3 for what they are held with. */
-  openai: {
-    steps: [["--only-binary", ":all:", "openai==3.54.0", "boto3>=1.40,<2"]],
-    imports: ["openai", "boto3"],
-  },
   /** The libraries that make tree models: the judges of what the `fil` backend answers. */
   trees: {
     steps: [

@@ -26,7 +26,7 @@ after(async () => {
   await rm(directory, { recursive: true });
 });
 
-const run = (phase: string) => platform.run(program, [phase, directory], { proxy: true });
+const run = (phase: string) => platform.run(program, [phase, directory], { proxy: true, environment: "sagemaker-v2" });
 
 test("the sagemaker SDK: SKLearnModel.deploy and predict, with a script that lies in S3; errors with the script's trace", async () => {
   await run("sklearn");

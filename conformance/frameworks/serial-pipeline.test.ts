@@ -31,7 +31,7 @@ after(async () => {
 
 test("scikit-learn, linear learner and XGBoost are a pipeline, and answer as the libraries do; a linear learner of many is targeted", async () => {
   // It compares what it is answered with what the libraries answer, and says what it has found.
-  const said = await platform.run(program, [directory], { proxy: true });
+  const said = await platform.run(program, [directory], { proxy: true, environment: "sagemaker-v2" });
   for (const line of [
     /three in a row: \[0\.\d+, /m,
     /batch transform: \[0\.\d+, /m,

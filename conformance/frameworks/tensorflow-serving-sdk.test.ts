@@ -17,5 +17,5 @@ after(async () => {
 
 test("the sagemaker SDK: TensorFlowModel and its predictor, a script, MultiDataModel, and a transform job", async () => {
   const program = fileURLToPath(new URL("tensorflow_containers.py", import.meta.url));
-  await platform.run(program, [archives.directory], { proxy: true });
+  await platform.run(program, [archives.directory], { proxy: true, environment: "sagemaker-v2" });
 });

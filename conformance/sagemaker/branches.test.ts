@@ -14,7 +14,7 @@ async function run(part: string, environment: EnvironmentName): Promise<void> {
   assert(!output.includes("FAILED"), output);
 }
 
-test("each place of the sagemaker SDK v2 that goes by an error's code or words", () => run("v2", "clients"));
+test("each place of the sagemaker SDK v2 that goes by an error's code or words", () => run("v2", "sagemaker-v2"));
 
 test("each place of the sagemaker SDK v3 that goes by an error's code or words", () => run("v3", "sagemaker-v3"));
 

@@ -9,11 +9,12 @@ let platform: ScriptedPlatform;
 
 before(async () => {
   platform = await ScriptedPlatform.open(["--allowed-origin", origin]);
+  await run("create");
 });
 after(() => platform[Symbol.asyncDispose]());
 
 async function run(phase: string): Promise<string> {
-  const output = await platform.run(chat, [phase], { environment: "openai" });
+  const output = await platform.run(chat, [phase]);
   assert(!output.includes("FAILED"), output);
   return output;
 }
@@ -77,5 +78,4 @@ async function* events(response: Response): AsyncGenerator<string> {
 
 test("inference components by OpenAI's own client", async () => {
   await run("components");
-  await run("ended");
 });

@@ -134,8 +134,7 @@ def chats(client, model, where):
     proven("a chat as a stream %s" % where, (text, len(chunks)) == ("three two one ", 4), str(chunks))
 
 
-def main():
-    created()
+def chat_all():
     url = os.environ["AWS_ENDPOINT_URL"]
     below = "%s/endpoints/%s/openai/v1" % (url, ENDPOINT)
     own = {"api_key": token(), "max_retries": 0, "http_client": openai.DefaultHttpxClient(trust_env=False)}
@@ -218,9 +217,5 @@ def components():
     sagemaker.delete_inference_component(InferenceComponentName="chat-part")
 
 
-def ended():
-    sagemaker.delete_endpoint(EndpointName=ENDPOINT)
-
-
-{"chats": main, "components": components, "ended": ended, "token": lambda: print(token())}[sys.argv[1]]()
+{"create": created, "chats": chat_all, "components": components, "token": lambda: print(token())}[sys.argv[1]]()
 finish()

@@ -397,9 +397,7 @@ def sdk():
 
     session = sdk_module.Session()
     bucket = session.default_bucket()
-    s3.put_object(
-        Bucket=bucket, Key="queued/model.tar.gz", Body=s3.get_object(Bucket=BUCKET, Key="twice.tar.gz")["Body"].read()
-    )
+    s3.put_object(Bucket=bucket, Key="queued/model.tar.gz", Body=archive(twice))
     model = Model(
         image_uri=IMAGE,
         model_data="s3://%s/queued/model.tar.gz" % bucket,

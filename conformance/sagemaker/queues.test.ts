@@ -4,7 +4,8 @@ import { ScriptedPlatform } from "./scripted-platform.ts";
 
 const queues = fileURLToPath(new URL("queues.py", import.meta.url));
 let platform: ScriptedPlatform;
-const run = (step: string) => platform.run(queues, [step], { proxy: true });
+const run = (step: string, environment: "clients" | "sagemaker-v2" = "clients") =>
+  platform.run(queues, [step], { proxy: true, environment });
 
 before(async () => {
   // The scripts receive what SNS sends themselves.
@@ -16,16 +17,13 @@ test("SNS with the real boto3: topics, subscriptions, messages, alarms that are 
   await run("topics");
 });
 
-test("asynchronous inference with the real boto3: answers, failures, messages, refusals, no instances", async () => {
+test("asynchronous inference with the real boto3: answers, failures, messages, refusals, no instances; what a platform that is killed had accepted is answered by the next one", async () => {
   await run("boto3");
-});
-
-test("what was accepted by a platform that is killed is answered by the next one", async () => {
   await run("accept");
   await platform.killAndStartAgain();
   await run("after-restart");
 });
 
 test("the sagemaker SDK: AsyncInferenceConfig, AsyncPredictor, WaiterConfig", async () => {
-  await run("sdk");
+  await run("sdk", "sagemaker-v2");
 });

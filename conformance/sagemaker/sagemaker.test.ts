@@ -11,23 +11,12 @@ const pipelines = fileURLToPath(new URL("pipelines.py", import.meta.url));
 const logs = fileURLToPath(new URL("logs.py", import.meta.url));
 const pages = fileURLToPath(new URL("pages.py", import.meta.url));
 let platform: ScriptedPlatform;
-const run = (phase: string) => platform.run(workflow, [phase], { proxy: true });
+const sdk = { proxy: true, environment: "sagemaker-v2" } as const;
 
 before(async () => {
   platform = await ScriptedPlatform.open();
 });
 after(() => platform[Symbol.asyncDispose]());
-
-test("the multi-model workflow with the real boto3: deploy, invoke, errors, metrics, logs", async () => {
-  const output = await run("deploy");
-  assert(!output.includes("FAILED"), output);
-});
-
-test("after kill -9 of the platform everything is in service again", async () => {
-  await platform.killAndStartAgain();
-  await run("after-restart");
-  await run("clean");
-});
 
 test("inference pipelines and containers in Direct mode with the real boto3", async () => {
   await platform.run(pipelines, ["boto3"], { proxy: true });
@@ -47,11 +36,11 @@ test("listings by botocore's paginators, one item a page, while others come and 
 });
 
 test("the sagemaker SDK: PipelineModel.deploy", async () => {
-  await platform.run(pipelines, ["sdk"], { proxy: true });
+  await platform.run(pipelines, ["sdk"], sdk);
 });
 
 test("the sagemaker SDK: default bucket, execution role, Model.deploy, MultiDataModel", async () => {
-  await run("sdk");
+  await platform.run(workflow, ["sdk"], sdk);
 });
 
 test("what is not built is refused by name, with what to do instead: training, processing, tuning and all other operations", async () => {

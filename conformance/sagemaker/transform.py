@@ -93,7 +93,6 @@ def done(name, state="Completed"):
 
 
 def jobs():
-    deploy()
     s3.put_object(Bucket=BUCKET, Key="in/a.jsonl", Body="\n".join(row(at) for at in range(50)))
     s3.put_object(Bucket=BUCKET, Key="in/sub/b.jsonl", Body=row(1, 2))
     reply = create("lines", "in/", MaxConcurrentTransforms=4)
@@ -259,5 +258,5 @@ def resumed():
     )
 
 
-{"jobs": jobs, "begin": begin, "resumed": resumed}[sys.argv[1]]()
+{"deploy": deploy, "jobs": jobs, "begin": begin, "resumed": resumed}[sys.argv[1]]()
 finish()

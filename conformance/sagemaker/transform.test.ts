@@ -5,10 +5,11 @@ import { ScriptedPlatform } from "./scripted-platform.ts";
 
 const program = fileURLToPath(new URL("transform.py", import.meta.url));
 let platform: ScriptedPlatform;
-const run = (phase: string) => platform.run(program, [phase], { proxy: true });
+const run = (phase: string) => platform.run(program, [phase], { proxy: true, environment: "sagemaker-v2" });
 
 before(async () => {
   platform = await ScriptedPlatform.open();
+  await run("deploy");
 });
 after(() => platform[Symbol.asyncDispose]());
 
