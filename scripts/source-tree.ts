@@ -4,6 +4,9 @@ import { dirname, join, matchesGlob, relative, resolve } from "node:path";
 export const root = resolve(import.meta.dirname, "..");
 export const source = join(root, "server/src");
 
+/** Where the processes of tests keep compiled code between runs (`NODE_COMPILE_CACHE`): a test file's process takes a third less processor time. */
+export const compileCache = join(root, "node_modules/.cache/compiled");
+
 /** One `import`, `export ... from`, dynamic `import()` or `new URL("x.ts", import.meta.url)`. */
 export interface Import {
   readonly line: number;

@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { compileCache } from "./source-tree.ts";
 
 /** One line of what a command checks: a program, a run of Node's test runner, or a function that rejects when it fails. */
 export type Step =
@@ -52,7 +53,8 @@ async function failureOf(step: Step, failedTests: string): Promise<string | null
   }
   const [program, ...options] = step.command as [string, ...string[]];
   const args = "testFiles" in step ? [...options, ...reporters(failedTests), ...step.testFiles] : options;
-  const { status, signal, error } = spawnSync(program, args, { stdio: "inherit" });
+  const env = { ...process.env, NODE_COMPILE_CACHE: compileCache };
+  const { status, signal, error } = spawnSync(program, args, { stdio: "inherit", env });
   if (error !== undefined) return error.message;
   if (signal !== null) return `ended by ${signal}`;
   return status === 0 ? null : `exit status ${status}`;

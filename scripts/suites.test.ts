@@ -2,18 +2,27 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { filesBelow, reachedFrom, root, source } from "./source-tree.ts";
-import { suitePaths } from "./suites.ts";
+import { filesOf, suites } from "./suites.ts";
 
-test("`npm test -- --core` leaves out the suites that set frameworks up, and no others", () => {
-  const files = ["conformance", "examples", "bench"].flatMap((each) => filesBelow(join(root, each)));
-  const setsUp = join(root, "conformance/environments/frameworks.ts");
-  assert.ok(files.some(({ path }) => path === setsUp));
-  const known = [...files, ...filesBelow(source)];
-  const inFrameworks = suitePaths({ core: false }).filter((path) => reachedFrom(join(root, path), known).has(setsUp));
-  const core = new Set(suitePaths({ core: true }));
-  assert.deepEqual(
-    suitePaths({ core: false }).filter((path) => !core.has(path)),
-    inFrameworks,
+const files = ["conformance", "examples", "bench"].flatMap((each) => filesBelow(join(root, each)));
+
+test("every test file of conformance, examples and bench is in one row of the suites, and every row has files", () => {
+  const listed = suites.flatMap((suite) => suite.files.flatMap((glob) => filesOf([{ ...suite, files: [glob] }])));
+  const tests = files.flatMap(({ name, isTest }) => (isTest ? [name] : []));
+  assert.deepEqual(listed.toSorted(), tests.toSorted());
+  for (const suite of suites)
+    for (const glob of suite.files) assert.ok(filesOf([{ ...suite, files: [glob] }]).length > 0, glob);
+});
+
+test("`npm test` sets no framework up and trains no trees: their packages are hundreds of megabytes", () => {
+  const large = ["environments/frameworks.ts", "trees/generated-models.ts"].map((name) =>
+    join(root, "conformance", name),
   );
-  assert.ok(core.size > 0 && inFrameworks.length > 0);
+  const known = [...files, ...filesBelow(source)];
+  for (const path of large) assert.ok(known.some((file) => file.path === path));
+  const reaching = filesOf(suites.filter(({ run }) => run === "test")).filter((path) => {
+    const reached = reachedFrom(join(root, path), known);
+    return large.some((each) => reached.has(each));
+  });
+  assert.deepEqual(reaching, []);
 });

@@ -1,3 +1,4 @@
+import { parseArgs } from "node:util";
 import {
   cacheDirectory,
   ensureEnvironment,
@@ -6,32 +7,52 @@ import {
   environmentNames,
   frameworkNames,
   packageSetNames,
+  type EnvironmentName,
 } from "../conformance/environments/index.ts";
 import { checkSteps } from "./check.ts";
-import { runSteps } from "./steps.ts";
-import { suitePaths } from "./suites.ts";
+import { runSteps, type Step } from "./steps.ts";
+import { filesOf, suites, type Suite } from "./suites.ts";
 
 /**
- * `npm test`: everything a person can run on a machine without a GPU, in this order. It sets up what it needs: the
- * environments of the suites are made below the cache directory once and kept. The suites run one after another: they start
- * servers, kill them and measure what is left. `npm test -- --core` leaves out what runs models in frameworks, whose packages are
- * gigabytes.
+ * `npm test` runs the checks and the suites that `suites.ts` lists for it; `--rest` (`npm run test:rest`) runs the other suites, and `--all`
+ * (`npm run test:all`) everything that needs no GPU. Each makes the environments that its suites need below the cache directory, once.
  */
+const { values } = parseArgs({ options: { all: { type: "boolean" }, rest: { type: "boolean" } } });
+
 /** The most that one test of a suite may take, in milliseconds: some train models or set frameworks up. A hung test fails then. */
 const suiteHangMs = 1_800_000;
-const isCore = process.argv.includes("--core");
+
+/** The environments of the suites of `npm test`: half a gigabyte on disk. */
+const testEnvironments: readonly EnvironmentName[] = ["ruff", "clients"];
+
+const isWhole = values.all === true || values.rest === true;
 const cache = cacheDirectory(process.env);
+const chosen = suites.filter(({ run }) => values.all === true || run === (values.rest === true ? "rest" : "test"));
+
+const suiteStep = (name: string, of: readonly Suite[], atOnce: number): readonly Step[] => {
+  const command = ["node", "--test", `--test-timeout=${suiteHangMs}`, `--test-concurrency=${atOnce}`];
+  return of.length === 0 ? [] : [{ name, command, testFiles: filesOf(of) }];
+};
+
 process.exitCode = await runSteps([
-  ...environmentNames.map((name) => ({
+  ...(isWhole ? environmentNames : testEnvironments).map((name) => ({
     name: `Python environment '${name}'`,
     run: () => ensureEnvironment(cache, name),
   })),
-  ...packageSetNames.map((name) => ({ name: `npm packages '${name}'`, run: () => ensurePackages(cache, name) })),
-  ...(isCore ? [] : frameworkNames).map((name) => ({ name: `framework '${name}'`, run: () => ensureFramework(name) })),
-  ...checkSteps,
-  {
-    name: "suites: tritonserver's recorded answers, real clients, faults, examples",
-    command: ["node", "--test", `--test-timeout=${suiteHangMs}`, "--test-concurrency=1"],
-    testFiles: suitePaths({ core: isCore }),
-  },
+  ...(isWhole ? packageSetNames : []).map((name) => ({
+    name: `npm packages '${name}'`,
+    run: () => ensurePackages(cache, name),
+  })),
+  ...(isWhole ? frameworkNames : []).map((name) => ({ name: `framework '${name}'`, run: () => ensureFramework(name) })),
+  ...(values.rest === true ? [] : checkSteps),
+  ...suiteStep(
+    "suites, two at a time: recorded responses, real clients, faults, examples",
+    chosen.filter(({ alone }) => alone !== true),
+    2,
+  ),
+  ...suiteStep(
+    "suites, one at a time: these compare wall time or take the machine's memory",
+    chosen.filter(({ alone }) => alone === true),
+    1,
+  ),
 ]);

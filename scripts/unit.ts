@@ -3,13 +3,13 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { hangMs } from "../server/src/base/eventually-fixture.ts";
+import { compileCache, root } from "./source-tree.ts";
 
 /**
  * The unit tests, in as many processes as there are processors, and two at least: many tests wait for processes and clocks of their
  * own. (Node's runner leaves one processor out, which on two is half of them.) Compiled code is kept between runs. What they leave in the
  * temporary directory fails the run.
  */
-const root = join(import.meta.dirname, "..");
 // Short: the names of sockets lie below it.
 const temporary = mkdtempSync(join(tmpdir(), "u-"));
 // As the system's own: some tests go on as another user.
@@ -27,7 +27,7 @@ const { status, signal } = spawnSync(
   {
     cwd: root,
     stdio: "inherit",
-    env: { ...process.env, NODE_COMPILE_CACHE: join(root, "node_modules/.cache/compiled"), TMPDIR: temporary },
+    env: { ...process.env, NODE_COMPILE_CACHE: compileCache, TMPDIR: temporary },
   },
 );
 const left = readdirSync(temporary);
