@@ -10,6 +10,8 @@ const tritonserverPackage = "nvidia-pytriton==0.7.0";
 /** The version that the product carries (onnxruntime-node), so that benches compare what surrounds it. */
 const onnxruntimePackage = "onnxruntime==1.30.0";
 const tritonclientPackage = "tritonclient[all]==2.73.0";
+/** The version whose service models `scripts/aws-spec.ts` reads: a later one has operations that the platform does not know by name. */
+const boto3Packages = ["boto3==1.44.5", "botocore==1.44.5"] as const;
 
 export const recipes = {
   /** The real tritonserver with the Python backend, and what the models of the suites and benches import. */
@@ -30,12 +32,12 @@ export const recipes = {
   },
   /** One client of each kind: boto3 for AWS, tritonclient for Triton, OpenAI's for chats. `npm test` needs no other. */
   clients: {
-    steps: [["boto3>=1.40,<2", "openai==3.54.0", "tritonclient[http,grpc]==2.73.0", "numpy", "ml_dtypes<0.6"]],
+    steps: [[...boto3Packages, "openai==3.54.0", "tritonclient[http,grpc]==2.73.0", "numpy", "ml_dtypes<0.6"]],
     imports: ["boto3", "openai", "tritonclient.http", "tritonclient.grpc", "numpy"],
   },
   /** The second SageMaker SDK. */
   "sagemaker-v2": {
-    steps: [["boto3>=1.40,<2", "sagemaker>=2.250,<3", "numpy"]],
+    steps: [[...boto3Packages, "sagemaker>=2.250,<3", "numpy"]],
     imports: ["boto3", "sagemaker"],
   },
   /** The third SageMaker SDK, which has its own resources and no class of the second. */
@@ -68,7 +70,7 @@ export const recipes = {
   /** Photographs that packages ship as JPEG files, a decoder of its own for them, and a client that sends them. */
   photographs: {
     steps: [
-      ["--only-binary", ":all:", "pillow==13.0.0", "tritonclient[http]==2.73.0", "numpy==2.3.5", "boto3>=1.40,<2"],
+      ["--only-binary", ":all:", "pillow==13.0.0", "tritonclient[http]==2.73.0", "numpy==2.3.5", ...boto3Packages],
       ["--only-binary", ":all:", "--no-deps", "scikit-learn==1.7.2", "matplotlib==3.11.2"],
     ],
     imports: ["PIL", "numpy", "tritonclient.http"],
