@@ -1,6 +1,8 @@
 /** Snapshots of a database in use, and a database that is made from one. */
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -109,6 +111,36 @@ test("an unfinished copy that kill -9 has left goes with the next snapshot", asy
     "metrics-20200101T000000Z.db.partial",
     "records-20260102T030405Z.db",
   ]);
+});
+
+test("kill -9 while a snapshot is made loses no write and leaves nothing behind for long", async () => {
+  const place = new Place();
+  const program = `
+    import { openRecords, recordsDefaults } from ${JSON.stringify(new URL("./index.ts", import.meta.url).href)};
+    import { silentLogger, systemClock } from ${JSON.stringify(new URL("../base/index.ts", import.meta.url).href)};
+    const snapshots = { folder: ${JSON.stringify(place.folder)}, daysKept: 1, everyMs: 1, clock: systemClock };
+    const shared = { ...recordsDefaults, logger: silentLogger, snapshots };
+    const records = await openRecords({ ...shared, ...${JSON.stringify(place.examined)} });
+    for (let number = 1; ; number += 1) {
+      await records.write([{ sql: "INSERT INTO thing VALUES (?)", values: [number] }]);
+      process.stdout.write(number + "\\n");
+    }`;
+  const path = join(place.directory, "writer.mjs");
+  writeFileSync(path, program);
+  const child = spawn(process.execPath, [path], { stdio: ["ignore", "pipe", "inherit"] });
+  let output = "";
+  child.stdout.on("data", (chunk: Buffer) => (output += String(chunk)));
+  using watcher = { folder: watch(place.folder), [Symbol.dispose]: () => watcher.folder.close() };
+  watcher.folder.on("change", (_event, name) => {
+    if (String(name).endsWith(".partial") && output.split("\n").length > 40) child.kill("SIGKILL");
+  });
+  await once(child, "close");
+  const acknowledged = Number(output.slice(0, output.lastIndexOf("\n")).split("\n").at(-1));
+  const numbers = await place.numbers();
+  assert.ok(acknowledged >= 40 && numbers.length >= acknowledged, `${numbers.length} of ${acknowledged}`);
+  assert.deepEqual(place.lines, []);
+  makeSnapshot({ path: place.path, folder: place.folder, daysKept: 1, nowMs: systemClock.epochMs() + 1000 });
+  assert.equal(readdirSync(place.folder).length, 1);
 });
 
 test("snapshots are bounded in number, the newest stays, and none from a clock that was ahead", () => {
