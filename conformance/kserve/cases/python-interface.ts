@@ -93,6 +93,9 @@ export const pythonInterface: readonly Case[] = [
     "run:x = np.arange(6).reshape(2, 3).T; t = pb_utils.Tensor('A', x); x[:] = 9; out = t.as_numpy().tolist()",
     "run:x = np.arange(6); t = pb_utils.Tensor('A', x); x[:] = 9; out = t.as_numpy().tolist()",
     "run:out = pb_utils.Tensor.from_dlpack('x', pb_utils.Tensor('y', np.arange(3))).as_numpy()",
+    "run:t = pb_utils.Tensor.from_dlpack('x', pb_utils.Tensor('s', np.zeros(2)).to_dlpack()); out = pb_utils.Tensor.from_dlpack('y', t.to_dlpack()).as_numpy().tolist()",
+    "run:a = np.zeros(2); a.flags.writeable = False; out = pb_utils.Tensor.from_dlpack('y', pb_utils.Tensor('x', a).to_dlpack()).as_numpy().tolist()",
+    "run:from sys import getrefcount as count; t = pb_utils.Tensor('x', np.zeros(2)); held = [count(t)]; c = t.to_dlpack(); held.append(count(t)); del c; held.append(count(t)); out = [n - held[0] for n in held]",
   ].map(expression),
   ...[
     "raise Exception",

@@ -86,6 +86,17 @@ class TritonError:
 setattr(TritonError, "__ErrorCode", _ErrorCode)
 
 
+class _Exported:
+    """A tensor's elements as DLPack capsules share them: writable, and with a reference to the tensor."""
+
+    __slots__ = ("__array_interface__", "_tensor")
+
+    def __init__(self, tensor: Tensor, array: np.ndarray) -> None:
+        address, _ = array.__array_interface__["data"]
+        self.__array_interface__ = dict(array.__array_interface__, data=(address, False))
+        self._tensor = tensor
+
+
 class Tensor:
     """A named array. Of a request: a view of the bytes that the client sent, made when first asked for."""
 
@@ -189,10 +200,10 @@ class Tensor:
         if self._datatype == datatypes.BYTES:
             raise TritonModelException("DLPack does not have support for string tensors.")
         if self._datatype != datatypes.BF16:
-            return self.as_numpy().__dlpack__(**options)
+            return np.asarray(_Exported(self, self.as_numpy())).__dlpack__(**options)
         from . import dlpack
 
-        return dlpack.bfloat_capsule(self._elements(np.uint16))
+        return dlpack.bfloat_capsule(np.asarray(_Exported(self, self._elements(np.uint16))))
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
