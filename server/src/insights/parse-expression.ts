@@ -1,5 +1,4 @@
 import { unreachable } from "../base/index.ts";
-import { ExpressionError } from "./expression-syntax.ts";
 import { functionArities } from "./functions.ts";
 import {
   QueryError,
@@ -9,7 +8,7 @@ import {
   type QueryExpression,
 } from "./query.ts";
 import { isWord, type QueryWord } from "./query-words.ts";
-import { SearchExpression } from "./search-expression.ts";
+import { ExpressionError, SearchExpression } from "./search-expression.ts";
 
 const depthMax = 50;
 const comparisons: ReadonlySet<string> = new Set(["=", "!=", "<", "<=", ">", ">="]);
