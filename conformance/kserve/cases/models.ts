@@ -85,6 +85,24 @@ const classified = (name: string, datatype: string, data: string): Case => ({
   ],
 });
 
+/** As `classified`. With us equal scores keep their order and NaN comes last; Triton's `std::sort` leaves both anywhere. */
+const classifiedInOrder = (name: string, datatype: "FP32" | "INT32", values: readonly number[]): Case => {
+  const { steps, ...rest } = classified(name, datatype, `[${values.join(",")}]`);
+  const last = (value: number) => Number(Number.isNaN(value));
+  const classes = values
+    .map((value, index) => ({ value, index }))
+    .toSorted((a, b) => last(a.value) - last(b.value) || b.value - a.value)
+    .map(
+      ({ value, index }) =>
+        `${datatype === "INT32" ? value : value.toFixed(6).toLowerCase().replace("infinity", "inf")}:${index}`,
+    );
+  const data = `"data":${JSON.stringify(classes)}`;
+  return {
+    ...rest,
+    steps: steps.map((step) => differs(step, { row: "classification-order", status: 200, includes: [data] })),
+  };
+};
+
 /** Which outputs, and in which form. */
 export const outputs: readonly Case[] = [
   {
@@ -145,17 +163,21 @@ export const outputs: readonly Case[] = [
     "[0.5,0.0078125,0.0234375,-0.0078125,2.5e-7,1e22,-0.0]",
   ),
   classified("doubles", "FP64", "[0.1,1e300,123456.7890625,4.9999995,0.0000005,-1e-9]"),
-  classified("NaN among few", "FP32", "[1,NaN,3,2,NaN,-1,Infinity,-Infinity,0]"),
-  classified("NaN first", "FP32", "[NaN,1,3,2]"),
+  classifiedInOrder("NaN among few", "FP32", [1, NaN, 3, 2, NaN, -1, Infinity, -Infinity, 0]),
+  classifiedInOrder("NaN first", "FP32", [NaN, 1, 3, 2]),
   classified("ties among few", "INT32", "[1,2,2,1,2,1,0]"),
   ...[17, 40, 100, 300].map((count) =>
-    classified(`ties among ${count}`, "INT32", JSON.stringify(Array.from({ length: count }, (_, i) => (i * 7) % 5))),
+    classifiedInOrder(
+      `ties among ${count}`,
+      "INT32",
+      Array.from({ length: count }, (_, i) => (i * 7) % 5),
+    ),
   ),
   ...[17, 40, 100].map((count) =>
-    classified(
+    classifiedInOrder(
       `NaN among ${count}`,
       "FP32",
-      `[${Array.from({ length: count }, (_, i) => (i % 4 === 1 ? "NaN" : String((i * 7) % 11))).join(",")}]`,
+      Array.from({ length: count }, (_, i) => (i % 4 === 1 ? NaN : (i * 7) % 11)),
     ),
   ),
   {

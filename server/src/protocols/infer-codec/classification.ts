@@ -1,5 +1,4 @@
 import { InferenceError } from "../../base/index.ts";
-import { sortAsLibstdcxx } from "./libstdcxx-sort.ts";
 import { joinBytesElements, type Datatype, type Tensor } from "../../tensor/index.ts";
 
 const resultsMax = 1_000_000;
@@ -22,7 +21,7 @@ const readers: Readonly<Partial<Record<Datatype, ReadElement>>> = {
 
 /**
  * The classification extension: per batch row the `classCount` largest elements as `<value>:<index>[:<label>]`, a BYTES
- * tensor of shape [batch?, k], in the order that Triton's sort gives them. Takes a view; the input stays its owner's.
+ * tensor of shape [batch?, k]; of equal ones the first, and NaN behind every number. Takes a view; the input stays its owner's.
  */
 export function classify(output: Tensor, classCount: number, batches: boolean, labels: readonly string[]): Tensor {
   const read = readers[output.datatype];
@@ -54,23 +53,40 @@ export function classify(output: Tensor, classCount: number, batches: boolean, l
   return { name: output.name, datatype: "BYTES", shape, data: joinBytesElements(elements), block: null };
 }
 
+/** How many candidates beyond the wanted ones are collected before the best are selected. */
+const slack = 32;
+
+interface Scored {
+  readonly index: number;
+  readonly value: number | bigint;
+}
+
+/** In one pass, which sorts candidates only: most of a million scores are never sorted. */
 function topIndices(
   view: DataView,
   read: ReadElement,
   { first, count, kept }: { readonly first: number; readonly count: number; readonly kept: number },
 ): number[] {
-  const values: (number | bigint)[] = [];
-  const indices: number[] = [];
-  let hasNaN = false;
+  const candidates: Scored[] = [];
+  const candidatesMax = 2 * kept + slack;
+  let least: number | bigint | null = null;
+  const select = (): void => {
+    candidates.sort((a, b) => (isBefore(a.value, b.value) ? -1 : Number(isBefore(b.value, a.value))));
+    candidates.length = Math.min(candidates.length, kept);
+    least = candidates[kept - 1]?.value ?? null;
+  };
   for (let index = 0; index < count; index++) {
     const value = read(view, first + index);
-    values.push(value);
-    indices.push(index);
-    hasNaN ||= Number.isNaN(value);
+    if (least !== null && !isBefore(value, least)) continue;
+    candidates.push({ index, value });
+    if (candidates.length === candidatesMax) select();
   }
-  sortAsLibstdcxx(indices, (a, b) => values[a]! > values[b]!, hasNaN ? count : kept);
-  return indices.slice(0, kept);
+  select();
+  return candidates.map(({ index }) => index);
 }
+
+/** NaN comes behind every number. */
+const isBefore = (a: number | bigint, b: number | bigint) => a > b || (Number.isNaN(b) && !Number.isNaN(a));
 
 /** As C's %f: six decimals, all digits before the point, what lies exactly half way goes to the even digit, `nan`, `inf`. */
 export function fixedText(value: number): string {
