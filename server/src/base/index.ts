@@ -31,5 +31,12 @@ export {
 } from "./concurrency/index.ts";
 export { patientWrite, type PatientWriteOptions } from "./patient-write.ts";
 export { readWhole } from "./read-whole.ts";
+export {
+  readRecordIoHeader,
+  recordIoFrame,
+  recordIoHeaderBytes,
+  recordIoMagic,
+  type RecordIoHeader,
+} from "./record-io.ts";
 export { makeSharedDirectory, sharedDirectoryMode, sharedFileMode } from "./shared-directory.ts";
 export { sealLine, soundText, unsealLine, type UnsealedLine } from "./sealed-line.ts";

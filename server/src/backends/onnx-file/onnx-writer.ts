@@ -3,6 +3,7 @@
  * A message is a list of byte pieces, so that 90 MB of weights are never copied on their way to the file, and larger ones need not be
  * in memory.
  */
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { assert } from "../../base/index.ts";
 import { isStreamed, writeOnnxPieces, type OnnxPiece, type StreamedBytes } from "./pieces.ts";
 
@@ -180,8 +181,6 @@ function encodeGraphTensor(tensor: GraphTensor): Encoded {
   return message([text(1, tensor.name), nested(2, nested(1, tensorType))]);
 }
 
-// The protobuf wire format: a tag (field number and wire type), then a varint, four bytes, or a length and that many bytes.
-
 function message(fields: readonly Encoded[]): Encoded {
   return {
     pieces: fields.flatMap((field) => field.pieces),
@@ -189,28 +188,24 @@ function message(fields: readonly Encoded[]): Encoded {
   };
 }
 
+/** A message or bytes, which are borrowed. */
 function nested(field: number, content: Encoded): Encoded {
-  const head = Uint8Array.from([...varint(BigInt((field << 3) | 2)), ...varint(BigInt(content.byteLength))]);
+  const head = new BinaryWriter().tag(field, WireType.LengthDelimited).uint32(content.byteLength).finish();
   return { pieces: [head, ...content.pieces], byteLength: head.byteLength + content.byteLength };
 }
 
-function text(field: number, value: string): Encoded {
-  const bytes = new TextEncoder().encode(value);
-  return nested(field, { pieces: [bytes], byteLength: bytes.byteLength });
-}
-
-function integer(field: number, value: bigint): Encoded {
-  const bytes = Uint8Array.from([...varint(BigInt(field << 3)), ...varint(value)]);
+function written(writer: BinaryWriter): Encoded {
+  const bytes = writer.finish();
   return { pieces: [bytes], byteLength: bytes.byteLength };
 }
 
-function float(field: number, value: number): Encoded {
-  const tag = varint(BigInt((field << 3) | 5));
-  const bytes = new Uint8Array(tag.length + 4);
-  bytes.set(tag);
-  new DataView(bytes.buffer).setFloat32(tag.length, value, true);
-  return { pieces: [bytes], byteLength: bytes.byteLength };
-}
+const text = (field: number, value: string) =>
+  written(new BinaryWriter().tag(field, WireType.LengthDelimited).string(value));
+
+const integer = (field: number, value: bigint) => written(new BinaryWriter().tag(field, WireType.Varint).int64(value));
+
+const float = (field: number, value: number) =>
+  written(new BinaryWriter().tag(field, WireType.Bit32).float(Math.fround(value)));
 
 /** The bytes of the array itself, which is borrowed; this machine is little-endian as the format is. */
 function packedFloats(field: number, values: Float32Array): Encoded {
@@ -220,43 +215,14 @@ function packedFloats(field: number, values: Float32Array): Encoded {
 
 /** Numbers from 0 on. */
 function packedIntegers(field: number, values: Int32Array): Encoded {
-  let byteLength = 0;
-  for (const value of values)
-    byteLength += value < 0x80 ? 1 : value < 0x4000 ? 2 : value < 0x200000 ? 3 : value < 0x10000000 ? 4 : 5;
-  const bytes = new Uint8Array(byteLength);
-  let at = 0;
-  for (const value of values) {
-    let rest = value;
-    while (rest > 0x7f) {
-      bytes[at++] = (rest & 0x7f) | 0x80;
-      rest >>>= 7;
-    }
-    bytes[at++] = rest;
-  }
-  return nested(field, { pieces: [bytes], byteLength });
+  const writer = new BinaryWriter().tag(field, WireType.LengthDelimited).fork();
+  for (const value of values) writer.uint32(value);
+  return written(writer.join());
 }
 
 function repeatedWords(field: number, { words, places }: RepeatedWords): Encoded {
-  const encoded = words.map((word) => Buffer.concat(text(field, word).pieces.map(inMemory)));
-  let byteLength = 0;
-  for (const place of places) byteLength += (encoded[place] as Buffer).byteLength;
-  const bytes = new Uint8Array(byteLength);
-  let at = 0;
-  for (const place of places) {
-    const word = encoded[place] as Buffer;
-    bytes.set(word, at);
-    at += word.byteLength;
-  }
-  return { pieces: [bytes], byteLength };
-}
-
-function varint(value: bigint): number[] {
-  const bytes: number[] = [];
-  let rest = BigInt.asUintN(64, value);
-  while (rest > 0x7fn) {
-    bytes.push(Number(rest & 0x7fn) | 0x80);
-    rest >>= 7n;
-  }
-  bytes.push(Number(rest));
-  return bytes;
+  const encoded = words.map((word) => new BinaryWriter().tag(field, WireType.LengthDelimited).string(word).finish());
+  const writer = new BinaryWriter();
+  for (const place of places) writer.raw(encoded[place] as Uint8Array);
+  return written(writer);
 }

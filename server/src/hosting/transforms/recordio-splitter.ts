@@ -1,19 +1,11 @@
+import { readRecordIoHeader, recordIoHeaderBytes, recordIoMagic, type RecordIoHeader } from "../../base/index.ts";
 import { ByteQueue } from "./byte-queue.ts";
 import type { RecordSplitter, SplitRecord } from "./split-record.ts";
 import { clientError } from "./transform-error.ts";
 
-const magic = 0xced7230a;
-const headerBytes = 8;
-const alignment = 4;
+const paddingBytesMax = 4;
 
-const whole = 0;
-const middle = 2;
-const last = 3;
-
-/**
- * MXNet's RecordIO: a magic number, then three bits that say which part of a record follows and 29 that say how long it is, then that,
- * padded to four bytes. A record that contains the magic number was cut there, and the number left out between its parts.
- */
+/** The records of a RecordIO stream, of one part or several. */
 export class RecordIoSplitter implements RecordSplitter {
   readonly #recordBytesMax: number;
   readonly #queue = new ByteQueue();
@@ -31,19 +23,18 @@ export class RecordIoSplitter implements RecordSplitter {
     this.#queue.push(piece);
     const records: SplitRecord[] = [];
     for (;;) {
-      const header = this.#queue.peek(headerBytes);
-      if (header === null) return records;
-      if (header.readUInt32LE(0) !== magic) throw this.#damaged("does not begin with the number of a RecordIO record");
-      const word = header.readUInt32LE(4);
-      const contentBytes = word & 0x1fffffff;
-      const frameBytes = headerBytes + Math.ceil(contentBytes / alignment) * alignment;
-      if (this.#byteLength + frameBytes > this.#recordBytesMax + headerBytes + alignment) {
+      const head = this.#queue.peek(recordIoHeaderBytes);
+      if (head === null) return records;
+      const header = readRecordIoHeader(head, 0);
+      if (header === null) throw this.#damaged("does not begin with the number of a RecordIO record");
+      const { part, contentBytes, frameBytes } = header;
+      if (this.#byteLength + frameBytes > this.#recordBytesMax + recordIoHeaderBytes + paddingBytesMax) {
         throw this.#damaged(`is longer than the ${this.#recordBytesMax} bytes of a payload`);
       }
       const framed = this.#queue.take(frameBytes);
       if (framed === null) return records;
-      this.#part(word >>> 29, framed, framed.subarray(headerBytes, headerBytes + contentBytes));
-      if (word >>> 29 === whole || word >>> 29 === last) records.push(this.#close());
+      this.#add(part, framed, framed.subarray(recordIoHeaderBytes, recordIoHeaderBytes + contentBytes));
+      if (part === "whole" || part === "last") records.push(this.#close());
     }
   }
 
@@ -52,13 +43,13 @@ export class RecordIoSplitter implements RecordSplitter {
     return [];
   }
 
-  #part(kind: number, framed: Buffer, content: Buffer): void {
+  #add(part: RecordIoHeader["part"], framed: Buffer, content: Buffer): void {
     const hasBegun = this.#framed.length > 0;
-    const continues = kind === middle || kind === last;
-    if (kind > last || hasBegun !== continues) throw this.#damaged("has parts in an order that no record has");
+    const continues = part === "middle" || part === "last";
+    if (part === null || hasBegun !== continues) throw this.#damaged("has parts in an order that no record has");
     if (hasBegun) {
       const number = Buffer.alloc(4);
-      number.writeUInt32LE(magic);
+      number.writeUInt32LE(recordIoMagic);
       this.#contents.push(number);
     }
     this.#framed.push(framed);
