@@ -18,6 +18,7 @@ export { asDiskError, DiskError, diskFault, diskText, makeDirectory, type DiskFa
 export { delay, systemClock, type Clock } from "./clock.ts";
 export { createLogger, silentLogger, type LogFields, type LogLevel, type LogSink, type Logger } from "./log.ts";
 export {
+  drained,
   Gate,
   KeyedLock,
   LoopTurns,

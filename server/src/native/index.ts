@@ -48,4 +48,5 @@ export {
   type DescriptorPair,
   type WaitResult,
 } from "./process-control.ts";
+export { openDescriptorSocket } from "./descriptor-socket.ts";
 export { SystemCallError } from "./system-error.ts";

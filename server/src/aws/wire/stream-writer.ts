@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import { drained } from "../../base/index.ts";
 
 /**
  * An answer that goes out in parts, however long nothing comes between them. While its client does not take what is written, the port's
@@ -32,19 +33,4 @@ export class StreamWriter {
     this.#response.socket?.setTimeout(this.#stallMsMax);
     this.#response.end();
   }
-}
-
-function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onDrain = () => {
-      signal.removeEventListener("abort", onAbort);
-      resolve();
-    };
-    const onAbort = () => {
-      response.off("drain", onDrain);
-      reject(signal.reason as Error);
-    };
-    response.once("drain", onDrain);
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
 }

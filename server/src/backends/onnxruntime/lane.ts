@@ -1,4 +1,4 @@
-import { Socket } from "node:net";
+import type { Socket } from "node:net";
 import { assert, InferenceError } from "../../base/index.ts";
 import {
   frameBytesOf,
@@ -6,6 +6,7 @@ import {
   type LaneAnswer,
   type LaneOrder,
   MalformedRunFrame,
+  openDescriptorSocket,
   readAnswer,
   sendNow,
   SystemCallError,
@@ -39,18 +40,7 @@ export class Lane {
     this.number = number;
     this.#fd = fd;
     this.#onBroken = onBroken;
-    this.#socket = new Socket({
-      fd,
-      readable: true,
-      writable: true,
-      onread: {
-        buffer: readBuffer,
-        callback: (byteLength) => {
-          this.#receive(byteLength);
-          return true;
-        },
-      },
-    });
+    this.#socket = openDescriptorSocket(fd, readBuffer, (byteLength) => this.#receive(byteLength));
     // `close` follows. The kernel says this where the other side went with something in its socket that it had not read.
     this.#socket.on("error", ({ code }: NodeJS.ErrnoException) => {
       this.#isUntaken ||= code === "ECONNRESET" && this.#asked === "run";

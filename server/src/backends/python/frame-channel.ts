@@ -1,5 +1,5 @@
-import { Socket } from "node:net";
-import { receiveNow, sendNow, SystemCallError } from "../../native/index.ts";
+import type { Socket } from "node:net";
+import { openDescriptorSocket, receiveNow, sendNow, SystemCallError } from "../../native/index.ts";
 import { frameBytesMax, headerBytes, MalformedRecord } from "./wire.ts";
 
 /**
@@ -38,18 +38,7 @@ export class FrameChannel {
   constructor(fd: number, events: ChannelEvents) {
     this.#fd = fd;
     this.#events = events;
-    this.#socket = new Socket({
-      fd,
-      readable: true,
-      writable: true,
-      onread: {
-        buffer: readBuffer,
-        callback: (byteLength) => {
-          this.#receive(byteLength);
-          return true;
-        },
-      },
-    });
+    this.#socket = openDescriptorSocket(fd, readBuffer, (byteLength) => this.#receive(byteLength));
     this.#socket.on("error", () => {}); // A reset by a dying worker; `close` follows and says it.
     this.#socket.on("close", () => events.onClosed());
   }

@@ -1,3 +1,4 @@
+import { drained } from "../../base/index.ts";
 import type { Exchange } from "./exchange.ts";
 import { writeHead } from "./reply.ts";
 
@@ -34,19 +35,4 @@ export class ReplyStream {
   end(): void {
     this.#exchange.response.end();
   }
-}
-
-function drained(response: Exchange["response"], signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onDrain = () => {
-      signal.removeEventListener("abort", onAbort);
-      resolve();
-    };
-    const onAbort = () => {
-      response.off("drain", onDrain);
-      reject(signal.reason as Error);
-    };
-    response.once("drain", onDrain);
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
 }
