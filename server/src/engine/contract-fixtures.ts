@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { InferenceError, type InferenceCode } from "../base/index.ts";
-import { noParameters, releaseResponse, type InferenceRequest, type Outcome } from "../inference/index.ts";
+import { releaseResponse, newInferenceRequest, type InferenceRequest, type Outcome } from "../inference/index.ts";
 import type { Tensor } from "../tensor/index.ts";
 import type { Engine, ServedModel } from "./engine.ts";
 
@@ -66,25 +66,11 @@ export function request(
   more: Partial<InferenceRequest> = {},
 ): InferenceRequest {
   const shape = model.view.config.maxBatchSize > 0 ? [1, values.length] : [values.length];
-  return {
-    id: "",
-    namespace: "",
+  return newInferenceRequest({
     modelName,
-    modelVersion: "",
     inputs: [inputOf(model, bytesOf(values), { shape })],
-    requestedOutputs: null,
-    parameters: noParameters,
-    sequence: null,
-    priority: 0,
-    queueTimeoutUs: 0,
-    signal: null,
-    receivedNs: 0,
-    deadlineNs: Number.POSITIVE_INFINITY,
-    executionMsMax: null,
-    caller: null,
-    trace: null,
     ...more,
-  };
+  });
 }
 
 /** What a sink is given, a line for each answer. */

@@ -14,6 +14,7 @@ import {
 import {
   noParameters,
   releaseResponse,
+  newInferenceRequest,
   type InferenceRequest,
   type InferenceResponse,
   type Instance,
@@ -239,22 +240,9 @@ export function requestTo(
   more: { readonly input?: string; readonly namespace?: string } = {},
 ): InferenceRequest {
   const data = new Uint8Array(Int32Array.from(values).buffer);
-  return {
-    id: "",
+  return newInferenceRequest({
     namespace: more.namespace ?? "",
     modelName,
-    modelVersion: "",
     inputs: [{ name: more.input ?? "X", datatype: "INT32", shape: [1, values.length], data, block: null }],
-    requestedOutputs: null,
-    parameters: noParameters,
-    sequence: null,
-    priority: 0,
-    queueTimeoutUs: 0,
-    receivedNs: 0,
-    deadlineNs: Number.POSITIVE_INFINITY,
-    executionMsMax: null,
-    caller: null,
-    trace: null,
-    signal: null,
-  };
+  });
 }

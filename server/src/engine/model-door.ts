@@ -80,7 +80,6 @@ export class ModelDoor implements OtherModels {
         receivedNs: clock.monotonicNs(),
         deadlineNs,
         executionMsMax: call.caller?.executionMsMax ?? null,
-        trace: null,
       };
       return { serving, request: { ...call, ...more, caller } };
     } catch (error) {

@@ -2,13 +2,13 @@ import { InferenceError, type Clock, type Logger } from "../base/index.ts";
 import type { LoadedModel, ModelSource } from "../backends/index.ts";
 import {
   newRecord,
-  noParameters,
   releaseResponse,
+  SentAnswers,
+  newInferenceRequest,
   type Execution,
   type InferenceRequest,
   type Instance,
   type RequestRecord,
-  SentAnswers,
   type Outcome,
 } from "../inference/index.ts";
 import type { ModelConfig, WarmUpSample } from "../modelconfig/index.ts";
@@ -115,24 +115,13 @@ async function prepare(sample: WarmUpSample, order: WarmUpOrder): Promise<Prepar
       if (facts.inputByName.has(input.name)) inputs.push(await warmUpTensor(input, order));
       else order.log.warning(`model '${config.name}' has no input '${input.name}' of warmup sample '${sample.name}'`);
     }
-    const request: InferenceRequest = {
-      id: "",
+    const request = newInferenceRequest({
       namespace: order.namespace,
       modelName: source.servedName,
       modelVersion: String(source.version),
       inputs,
-      requestedOutputs: null,
-      parameters: noParameters,
-      sequence: null,
-      priority: 0,
-      queueTimeoutUs: 0,
       receivedNs: order.clock.monotonicNs(),
-      deadlineNs: Number.POSITIVE_INFINITY,
-      executionMsMax: null,
-      caller: null,
-      trace: null,
-      signal: null,
-    };
+    });
     checkRequest(request, facts);
     return { sample, request: { ...request, inputs: reshapedInputs(inputs, facts) } };
   } catch (error) {

@@ -13,9 +13,9 @@ export { noParameters, type ParameterValue } from "./parameters.ts";
 export { newRecord, type RequestRecord } from "./record.ts";
 export {
   deadlineFromNow,
+  newInferenceRequest,
   type InferenceRequest,
   type RequestHead,
-  type RequestTrace,
   type SequenceFlags,
 } from "./request.ts";
 export { releaseResponse, type InferenceResponse, type Outcome, type ResponseHead } from "./response.ts";

@@ -1,4 +1,4 @@
-import type { ParameterValue } from "./parameters.ts";
+import { noParameters, type ParameterValue } from "./parameters.ts";
 import type { Clock } from "../base/index.ts";
 import type { RequestCaller } from "./calling-execution.ts";
 import type { Tensor } from "../tensor/index.ts";
@@ -9,13 +9,6 @@ export interface SequenceFlags {
   readonly id: bigint | string;
   readonly start: boolean;
   readonly end: boolean;
-}
-
-/** The trace that a request is part of. */
-export interface RequestTrace {
-  readonly id: bigint;
-  /** 0n: it has no parent. */
-  readonly parentId: bigint;
 }
 
 /** What is said of a request beside its tensors: plain data, which another thread can be sent. */
@@ -47,8 +40,6 @@ export interface RequestHead {
    * a model's calls of other models.
    */
   readonly executionMsMax: number | null;
-  /** Null where it is not traced. */
-  readonly trace: RequestTrace | null;
 }
 
 /**
@@ -64,6 +55,28 @@ export interface InferenceRequest extends RequestHead {
   readonly signal: AbortSignal | null;
   /** Where the answers of a decoupled model go; other models have one response, which is the outcome. */
   readonly answers?: AnswerSink;
+}
+
+/** A request with what is given of it, and the defaults of what is not. Its numbers and names are the caller's to check. */
+export function newInferenceRequest(
+  given: Pick<InferenceRequest, "modelName" | "inputs"> & Partial<InferenceRequest>,
+): InferenceRequest {
+  return {
+    id: "",
+    namespace: "",
+    modelVersion: "",
+    requestedOutputs: null,
+    parameters: noParameters,
+    sequence: null,
+    priority: 0,
+    queueTimeoutUs: 0,
+    receivedNs: 0,
+    deadlineNs: Number.POSITIVE_INFINITY,
+    executionMsMax: null,
+    caller: null,
+    signal: null,
+    ...given,
+  };
 }
 
 /** The deadline of a request that has been received as a whole now: how long its upload took is no wait in a queue. */

@@ -204,7 +204,7 @@ export class EnsembleRun implements FrameRun {
 
   #stepRequest(frame: EnsembleFrame, step: GraphStep): InferenceRequest {
     const { id, namespace, parameters, sequence, priority, signal } = this.#request;
-    const { queueTimeoutUs, deadlineNs, executionMsMax, caller, trace } = this.#request;
+    const { queueTimeoutUs, deadlineNs, executionMsMax, caller } = this.#request;
     return {
       id,
       namespace,
@@ -220,7 +220,6 @@ export class EnsembleRun implements FrameRun {
       deadlineNs,
       executionMsMax,
       caller,
-      trace,
       signal: this.#controller === null ? signal : this.#controller.signal,
     };
   }

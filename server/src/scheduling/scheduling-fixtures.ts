@@ -2,6 +2,8 @@ import type { Clock, InferenceError } from "../base/index.ts";
 import {
   newRecord,
   noParameters,
+  SentAnswers,
+  newInferenceRequest,
   type Execution,
   type InferenceRequest,
   type InferenceResponse,
@@ -10,7 +12,6 @@ import {
   type InstanceSupervision,
   type Outcome,
   type RequestRecord,
-  SentAnswers,
 } from "../inference/index.ts";
 import type { DynamicBatchingConfig, EnsembleConfig, ModelConfig, QueuePolicy } from "../modelconfig/index.ts";
 import { BlockPart, type Block, type Tensor } from "../tensor/index.ts";
@@ -67,25 +68,12 @@ export function tensorOf(name: string, shape: readonly number[], block: Block | 
 }
 
 export function requestOf(id: string, more: Partial<InferenceRequest> = {}): InferenceRequest {
-  return {
+  return newInferenceRequest({
     id,
-    namespace: "",
     modelName: "m",
-    modelVersion: "",
     inputs: [tensorOf("A", [1, 4])],
-    requestedOutputs: null,
-    parameters: noParameters,
-    sequence: null,
-    priority: 0,
-    queueTimeoutUs: 0,
-    receivedNs: 0,
-    deadlineNs: Number.POSITIVE_INFINITY,
-    executionMsMax: null,
-    caller: null,
-    trace: null,
-    signal: null,
     ...more,
-  };
+  });
 }
 
 export function responseOf(id: string, outputs: readonly Tensor[] = []): InferenceResponse {

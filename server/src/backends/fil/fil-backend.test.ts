@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { type Clock, InferenceError, silentLogger, systemClock } from "../../base/index.ts";
 import { completeConfig, parseConfigText } from "../../modelconfig/index.ts";
-import type { InferenceRequest } from "../../inference/index.ts";
+import { newInferenceRequest, type InferenceRequest } from "../../inference/index.ts";
 import { createArena, type Arena, releaseTensors, type Tensor } from "../../tensor/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
 import { noNamespaceMetrics } from "../no-namespace-metrics.ts";
@@ -90,24 +90,10 @@ async function answers(model: LoadedModel, ...rowCounts: readonly number[]): Pro
   });
 }
 
-const emptyRequest: InferenceRequest = {
-  id: "",
-  namespace: "",
+const emptyRequest = newInferenceRequest({
   modelName: "trees",
-  modelVersion: "",
-  requestedOutputs: null,
-  parameters: new Map(),
-  sequence: null,
-  priority: 0,
-  queueTimeoutUs: 0,
-  receivedNs: 0,
-  deadlineNs: Infinity,
-  executionMsMax: null,
-  trace: null,
   inputs: [],
-  caller: null,
-  signal: null,
-};
+});
 
 /** A chain of splits: what is at most 0, 1, 2 and so on. */
 function chain(splitCount: number): string {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { env } from "node:process";
 import { createLogger, type LogLevel, systemClock } from "../../base/index.ts";
-import { type InferenceRequest, noParameters } from "../../inference/index.ts";
+import { newInferenceRequest, type InferenceRequest } from "../../inference/index.ts";
 import { completeConfig, type ModelConfig, parseConfigText } from "../../modelconfig/index.ts";
 import { onnxRuntimeLibrary } from "../../native/index.ts";
 import { type Arena, createArena, type Datatype, type Tensor } from "../../tensor/index.ts";
@@ -112,24 +112,11 @@ export function request(
   inputs: readonly Tensor[],
   requestedOutputs: readonly string[] | null = null,
 ): InferenceRequest {
-  return {
-    id: "",
-    namespace: "",
+  return newInferenceRequest({
     modelName: "m",
-    modelVersion: "",
     inputs,
     requestedOutputs,
-    parameters: noParameters,
-    sequence: null,
-    priority: 0,
-    queueTimeoutUs: 0,
-    receivedNs: 0,
-    deadlineNs: Number.POSITIVE_INFINITY,
-    executionMsMax: null,
-    caller: null,
-    trace: null,
-    signal: null,
-  };
+  });
 }
 
 export function numbers(tensor: Tensor): number[] {

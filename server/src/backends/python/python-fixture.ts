@@ -5,12 +5,12 @@ import { fileURLToPath } from "node:url";
 import { createLogger, delay, InferenceError, systemClock, type Logger } from "../../base/index.ts";
 import {
   ExecutionNotStarted,
-  noParameters,
+  SentAnswers,
+  newInferenceRequest,
   type Execution,
   type InferenceRequest,
   type InferenceResponse,
   type Instance,
-  SentAnswers,
 } from "../../inference/index.ts";
 import { completeConfig, parseConfigText, type ModelConfig } from "../../modelconfig/index.ts";
 import { createArena, datatypes, type Arena, type Datatype, type Tensor } from "../../tensor/index.ts";
@@ -172,25 +172,11 @@ export function inArena(arena: Arena, plain: Tensor): Tensor {
 }
 
 export function request(inputs: Tensor[], more: Partial<InferenceRequest> = {}): InferenceRequest {
-  return {
-    id: "",
-    namespace: "",
+  return newInferenceRequest({
     modelName: "m",
-    modelVersion: "",
     inputs,
-    requestedOutputs: null,
-    parameters: noParameters,
-    sequence: null,
-    priority: 0,
-    queueTimeoutUs: 0,
-    receivedNs: 0,
-    deadlineNs: Number.POSITIVE_INFINITY,
-    executionMsMax: null,
-    caller: null,
-    trace: null,
-    signal: null,
     ...more,
-  };
+  });
 }
 
 export function floatsOf(output: Tensor): number[] {

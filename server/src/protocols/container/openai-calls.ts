@@ -1,6 +1,6 @@
 import { assert, InferenceError } from "../../base/index.ts";
 import type { Engine, ModelTarget, ServedModel } from "../../engine/index.ts";
-import { deadlineFromNow, type InferenceRequest, type InferenceResponse } from "../../inference/index.ts";
+import { newInferenceRequest, type InferenceRequest, type InferenceResponse } from "../../inference/index.ts";
 import { JsonScanner } from "../../tensor/index.ts";
 import { BodyError, reply, ReplyStream, statusOf, type Exchange, type HttpLimits } from "../http-listener/index.ts";
 import { eachMember, parsingRequestJson } from "../infer-codec/index.ts";
@@ -125,22 +125,9 @@ function inferenceRequest(
   target: ModelTarget,
   { tensor, path }: { readonly tensor: InferenceRequest["inputs"][number]; readonly path: string },
 ): InferenceRequest {
-  return {
-    id: "",
-    ...target,
-    inputs: [tensor],
-    requestedOutputs: null,
-    parameters: new Map([[pathParameter, path]]),
-    sequence: null,
-    priority: 0,
-    queueTimeoutUs: 0,
-    receivedNs: exchange.receivedNs,
-    deadlineNs: deadlineFromNow(exchange.clock, 0),
-    executionMsMax: exchange.executionMsMax,
-    caller: null,
-    trace: null,
-    signal: exchange.signal,
-  };
+  const { receivedNs, executionMsMax, signal } = exchange;
+  const parameters = new Map([[pathParameter, path]]);
+  return newInferenceRequest({ ...target, inputs: [tensor], parameters, receivedNs, executionMsMax, signal });
 }
 
 /** The response stays the caller's. */

@@ -1,8 +1,8 @@
 import { InferenceError, LoopTurns } from "../../base/index.ts";
 import type { Engine, ModelTarget, ServedModel } from "../../engine/index.ts";
 import {
-  deadlineFromNow,
   releaseResponse,
+  newInferenceRequest,
   type InferenceRequest,
   type InferenceResponse,
 } from "../../inference/index.ts";
@@ -127,22 +127,9 @@ export class PayloadCalls implements ContainerCalls {
       const isTaken = request?.inputs.some(({ data }) => data === body.tensor.data) === true;
       if (!isTaken) body.tensor.block?.release();
     }
-    return {
-      id: "",
-      ...target,
-      inputs: request.inputs,
-      requestedOutputs: null,
-      parameters: request.parameters,
-      sequence: null,
-      priority: 0,
-      queueTimeoutUs: 0,
-      receivedNs: exchange.receivedNs,
-      deadlineNs: deadlineFromNow(exchange.clock, 0),
-      executionMsMax: exchange.executionMsMax,
-      caller: null,
-      trace: null,
-      signal: exchange.signal,
-    };
+    const { inputs, parameters } = request;
+    const { receivedNs, executionMsMax, signal } = exchange;
+    return newInferenceRequest({ ...target, inputs, parameters, receivedNs, executionMsMax, signal });
   }
 }
 

@@ -1,6 +1,11 @@
 import { InferenceError, isMemoryReason, LoopTurns } from "../../base/index.ts";
 import type { ModelTarget, ServedModel } from "../../engine/index.ts";
-import type { InferenceRequest, InferenceResponse, Outcome } from "../../inference/index.ts";
+import {
+  newInferenceRequest,
+  type InferenceRequest,
+  type InferenceResponse,
+  type Outcome,
+} from "../../inference/index.ts";
 import type { IntegerRange } from "../../tensor/index.ts";
 import {
   errorBody,
@@ -130,22 +135,7 @@ function printedError(error: InferenceError, { form, hasBegun }: AskedText): Pri
 }
 
 function inferenceRequest(body: GenerateBody, target: ModelTarget, exchange: Exchange): InferenceRequest {
-  return {
-    id: body.id,
-    namespace: target.namespace,
-    modelName: target.modelName,
-    modelVersion: target.modelVersion,
-    inputs: body.tensors,
-    requestedOutputs: null,
-    parameters: body.parameters,
-    sequence: null,
-    priority: 0,
-    queueTimeoutUs: 0,
-    receivedNs: exchange.receivedNs,
-    deadlineNs: Number.POSITIVE_INFINITY,
-    executionMsMax: exchange.executionMsMax,
-    caller: null,
-    trace: null,
-    signal: exchange.signal,
-  };
+  const { receivedNs, executionMsMax, signal } = exchange;
+  const { id, tensors: inputs, parameters } = body;
+  return newInferenceRequest({ id, ...target, inputs, parameters, receivedNs, executionMsMax, signal });
 }

@@ -1,6 +1,6 @@
 import { InferenceError, type LoopTurns } from "../../base/index.ts";
 import type { ModelTarget, ServedModel } from "../../engine/index.ts";
-import { deadlineFromNow, type InferenceRequest } from "../../inference/index.ts";
+import { deadlineFromNow, newInferenceRequest, type InferenceRequest } from "../../inference/index.ts";
 import type { IntegerRange } from "../../tensor/index.ts";
 import { BodyError, type ContentType, type Exchange, type HttpLimits } from "../http-listener/index.ts";
 import { readInferBody, type DecodedBody } from "./infer-body.ts";
@@ -58,7 +58,7 @@ export function callErrorOf(thrown: unknown): InferCallError {
 
 export function inferenceRequest(decoded: DecodedBody, target: ModelTarget, exchange: Exchange): InferenceRequest {
   const { header, tensors } = decoded;
-  return {
+  return newInferenceRequest({
     id: header.id,
     namespace: target.namespace,
     modelName: target.modelName,
@@ -72,8 +72,6 @@ export function inferenceRequest(decoded: DecodedBody, target: ModelTarget, exch
     receivedNs: exchange.receivedNs,
     deadlineNs: deadlineFromNow(exchange.clock, header.queueTimeoutUs),
     executionMsMax: exchange.executionMsMax,
-    caller: null,
-    trace: null,
     signal: exchange.signal,
-  };
+  });
 }

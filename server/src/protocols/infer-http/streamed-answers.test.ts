@@ -2,28 +2,22 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { InferenceError } from "../../base/index.ts";
 import type { ServedModel } from "../../engine/index.ts";
-import { noParameters, type AnswerSink, type InferenceRequest, type InferenceResponse } from "../../inference/index.ts";
+import {
+  noParameters,
+  newInferenceRequest,
+  type AnswerSink,
+  type InferenceRequest,
+  type InferenceResponse,
+} from "../../inference/index.ts";
 import { createArena } from "../../tensor/index.ts";
 import { StreamedAnswers } from "./streamed-answers.ts";
 
-const request = (signal: AbortSignal | null): InferenceRequest => ({
-  id: "",
-  namespace: "",
-  modelName: "m",
-  modelVersion: "",
-  inputs: [],
-  requestedOutputs: null,
-  parameters: noParameters,
-  sequence: null,
-  priority: 0,
-  queueTimeoutUs: 0,
-  receivedNs: 0,
-  deadlineNs: Number.POSITIVE_INFINITY,
-  executionMsMax: null,
-  caller: null,
-  trace: null,
-  signal,
-});
+const request = (signal: AbortSignal | null): InferenceRequest =>
+  newInferenceRequest({
+    modelName: "m",
+    inputs: [],
+    signal,
+  });
 
 /** Answers that a test gives by hand, and how many of them count as taken. */
 function open(signal: AbortSignal | null = null) {

@@ -1,6 +1,6 @@
 import { InferenceError, type Clock, type LoopTurns } from "../../base/index.ts";
 import type { ServedModel } from "../../engine/index.ts";
-import { deadlineFromNow, type InferenceRequest } from "../../inference/index.ts";
+import { deadlineFromNow, newInferenceRequest, type InferenceRequest } from "../../inference/index.ts";
 import { datatypes, isDatatype, releaseTensors, type Datatype, type Tensor } from "../../tensor/index.ts";
 import { wholeTextBytesMax } from "../infer-codec/index.ts";
 import type { InferMessage, MessageInput, MessageOutput, RawContents } from "./infer-message.ts";
@@ -69,9 +69,8 @@ function* decodeInPieces(message: InferMessage, options: DecodeOptions): Generat
     const { requestedOutputs, classCounts } = readOutputs(message.outputs);
     yield* placeInputs(message, options, tensors);
     const { id, modelName, modelVersion } = message;
-    const request: InferenceRequest = {
+    const request = newInferenceRequest({
       id,
-      namespace: "",
       modelName,
       modelVersion,
       inputs: tensors,
@@ -79,11 +78,8 @@ function* decodeInPieces(message: InferMessage, options: DecodeOptions): Generat
       ...parameters,
       receivedNs: options.receivedNs,
       deadlineNs: deadlineFromNow(options.clock, parameters.queueTimeoutUs),
-      executionMsMax: null,
-      caller: null,
-      trace: null,
       signal: options.signal,
-    };
+    });
     return { request, classCounts, wantsEmptyFinalResponse };
   } catch (error) {
     releaseTensors(tensors);

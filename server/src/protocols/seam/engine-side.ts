@@ -1,6 +1,6 @@
 import { InferenceError, unreachable } from "../../base/index.ts";
 import type { Engine, ServedModel } from "../../engine/index.ts";
-import type { AnswerSink, InferenceRequest, Outcome } from "../../inference/index.ts";
+import { newInferenceRequest, type AnswerSink, type Outcome } from "../../inference/index.ts";
 import { LentBlocks } from "./lent-blocks.ts";
 import type { Lease, PlainMethod, ServerState, ToEngine, ToFrontEnd } from "./messages.ts";
 import { errorMessage, outcomeMessage, placeOf, tensorOf } from "./tensor-messages.ts";
@@ -122,12 +122,11 @@ export class EngineSide {
     const controller = new AbortController();
     const open: OpenRequest = { controller, untaken: new Map(), isOver: false };
     this.#requests.set(requestId, open);
-    const request: InferenceRequest = {
+    const request = newInferenceRequest({
       ...head,
       inputs: inputs.map((input) => tensorOf(input, (place) => this.lent.take(place))),
-      caller: null,
       signal: controller.signal,
-    };
+    });
     const model = this.#lease(leaseId);
     const sink: AnswerSink = {
       respond: (outcome, isFinal, taken) => this.#respond(requestId, open, { outcome, isFinal, taken }),

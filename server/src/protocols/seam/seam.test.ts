@@ -3,7 +3,13 @@ import { test } from "node:test";
 import { openEngineSubject } from "../../engine/engine-subject.contract.ts";
 import { engineContract } from "../../engine/engine.contract.ts";
 import type { ServedModel } from "../../engine/index.ts";
-import { noParameters, type AnswerSink, type InferenceRequest, type InferenceResponse } from "../../inference/index.ts";
+import {
+  noParameters,
+  newInferenceRequest,
+  type AnswerSink,
+  type InferenceRequest,
+  type InferenceResponse,
+} from "../../inference/index.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
 import { acrossSeam, subjectAcrossSeam } from "./across-seam.ts";
@@ -11,22 +17,14 @@ import { acrossSeam, subjectAcrossSeam } from "./across-seam.ts";
 engineContract("the engine across the seam", () => openEngineSubject().then(subjectAcrossSeam));
 
 const target = { namespace: "", modelName: "add_sub", modelVersion: "" };
-const request = (signal: AbortSignal | null): InferenceRequest => ({
-  id: "r",
-  ...target,
-  inputs: [],
-  requestedOutputs: null,
-  parameters: new Map([["a", 1n]]),
-  sequence: null,
-  priority: 0,
-  queueTimeoutUs: 0,
-  receivedNs: 0,
-  deadlineNs: Number.POSITIVE_INFINITY,
-  executionMsMax: null,
-  caller: null,
-  trace: null,
-  signal,
-});
+const request = (signal: AbortSignal | null): InferenceRequest =>
+  newInferenceRequest({
+    id: "r",
+    ...target,
+    inputs: [],
+    parameters: new Map([["a", 1n]]),
+    signal,
+  });
 const answer: InferenceResponse = { modelName: "add_sub", modelVersion: "1", outputs: [], parameters: noParameters };
 
 /** A model whose stream is in the test's hands. */
