@@ -4,8 +4,8 @@
  * Prints milliseconds per run.
  */
 import { availableParallelism } from "node:os";
-import { DirectRuns } from "../server/src/native/direct-runs-fixture.ts";
-import { onnxRuntimeLibrary, openOnnxRuntime, plainSession } from "../server/src/native/index.ts";
+import { DirectRuns } from "../packages/server/src/native/direct-runs-fixture.ts";
+import { onnxRuntimeLibrary, openOnnxRuntime, plainSession } from "@galatea/server/native";
 
 const [modelPath = "", batchText = "", tokensText = "", durationText = ""] = process.argv.slice(2);
 const [batch, tokens, durationMs] = [Number(batchText), Number(tokensText), Number(durationText)];

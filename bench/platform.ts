@@ -15,11 +15,11 @@ import { BucketAlreadyOwnedByYou, CreateBucketCommand, PutObjectCommand, S3Clien
 import { freePorts } from "../conformance/environments/index.ts";
 import { mustAsk } from "./ask.ts";
 import { requestBytes } from "./load.ts";
-import { signedHeaders } from "../server/src/signing/index.ts";
+import { signedHeaders } from "@galatea/aws/signing";
 import { addSub } from "./models.ts";
 import { addSubBody } from "./requests.ts";
 
-const main = fileURLToPath(new URL("../server/src/main.ts", import.meta.url));
+const main = fileURLToPath(new URL("../packages/galatea/src/main.ts", import.meta.url));
 const region = "us-east-1";
 export const benchBucket = "galatea-bench";
 const image = "sagemaker-tritonserver:latest";

@@ -1,5 +1,5 @@
 import { create, toBinary } from "@bufbuild/protobuf";
-import { ModelInferRequestSchema } from "../server/src/protocols/kserve-grpc/gen/grpc_service_pb.js";
+import { ModelInferRequestSchema } from "../packages/server/src/protocols/kserve-grpc/gen/grpc_service_pb.js";
 import { requestBytes } from "./load.ts";
 
 const sixteen = Array.from({ length: 16 }, (_, index) => index);

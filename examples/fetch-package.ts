@@ -1,8 +1,8 @@
 import { access, mkdir, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { passedEnvironment } from "../server/src/app/passed-environment.ts";
-import { preparePythonEnvironment } from "../server/src/backends/python/index.ts";
-import { systemClock } from "../server/src/base/index.ts";
+import { passedEnvironment } from "../packages/galatea/src/app/passed-environment.ts";
+import { preparePythonEnvironment } from "@galatea/server/backends/python";
+import { systemClock } from "@galatea/base";
 
 const fetchMs = 10 * 60_000;
 

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const main = fileURLToPath(new URL("../server/src/main.ts", import.meta.url));
+const main = fileURLToPath(new URL("../packages/galatea/src/main.ts", import.meta.url));
 const keptWords = 64 * 1024;
 
 export interface FrameworkPlaceOptions {

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-const services = new URL("../server/src/aws/services/", import.meta.url);
+const services = new URL("../packages/aws/src/services/", import.meta.url);
 
 /** Where the published models lie, and the types that are written from them. */
-export const specFolder = new URL("../server/src/aws/spec/gen/", import.meta.url);
+export const specFolder = new URL("../packages/aws/src/spec/gen/", import.meta.url);
 
 /**
  * The operations that each AWS service of the platform builds, as its folder's built-operations.json lists them, by boto3's name of

@@ -1,5 +1,5 @@
 /**
- * Writes server/src/aws/spec/gen/<service>.json from the service models that botocore publishes: the operations that the service's
+ * Writes packages/aws/src/spec/gen/<service>.json from the service models that botocore publishes: the operations that the service's
  * folder lists in built-operations.json with every shape they reach, documentation stripped, plus the names of the operations that are
  * known and not built. Then aws-types.ts writes the types.
  * Run: node scripts/aws-spec.ts [--check]   (--check compares instead of writing)
@@ -10,7 +10,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import type { ServiceModel } from "../server/src/aws/spec/index.ts";
+import type { ServiceModel } from "@galatea/aws/spec";
 import { builtOperations, specFolder } from "./aws-services.ts";
 import { serviceTypes } from "./aws-types.ts";
 

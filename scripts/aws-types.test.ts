@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import type { ServiceModel } from "../server/src/aws/spec/index.ts";
+import type { ServiceModel } from "@galatea/aws/spec";
 import { builtOperations, specFolder } from "./aws-services.ts";
 import { serviceTypes } from "./aws-types.ts";
 

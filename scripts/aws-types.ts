@@ -1,11 +1,11 @@
 /**
- * Writes server/src/aws/spec/gen/<service>.ts from <service>.json: for each operation the type of its input as the gateway has parsed
+ * Writes packages/aws/src/spec/gen/<service>.ts from <service>.json: for each operation the type of its input as the gateway has parsed
  * and checked it, and of what its handler may answer.
  * Run: node scripts/aws-types.ts   (after a change of what is written here; aws-spec.ts does it too)
  */
 import { readFileSync, writeFileSync } from "node:fs";
-import { unreachable } from "../server/src/base/index.ts";
-import type { ServiceModel, Shape, StructureShape } from "../server/src/aws/spec/index.ts";
+import { unreachable } from "@galatea/base";
+import type { ServiceModel, Shape, StructureShape } from "@galatea/aws/spec";
 import { builtOperations, specFolder } from "./aws-services.ts";
 
 /** A checked input has what is required and never `undefined`; an output may leave out anything by null or undefined. */

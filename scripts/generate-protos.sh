@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Regenerates the protobuf code in server/src/**/gen from server/proto. Needs network once: protoc comes from the Python package
+# Regenerates the protobuf code in server/src/**/gen from packages/server/proto. Needs network once: protoc comes from the Python package
 # grpcio-tools in a throw-away environment, the plugin from @bufbuild/protoc-gen-es (same version as @bufbuild/protobuf).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,9 +16,9 @@ generate() {
   "$work/venv/bin/python" -m grpc_tools.protoc \
     --plugin=protoc-gen-es="$work/node_modules/.bin/protoc-gen-es" \
     --es_out="$directory" --es_opt=target=js+dts --es_opt=import_extension=js \
-    -I server/proto "$@"
+    -I packages/server/proto "$@"
 }
-generate server/src/modelconfig/gen model_config.proto
-generate server/src/protocols/kserve-grpc/gen grpc_service.proto health.proto reflection_v1.proto reflection_v1alpha.proto
+generate packages/server/src/modelconfig/gen model_config.proto
+generate packages/server/src/protocols/kserve-grpc/gen grpc_service.proto health.proto reflection_v1.proto reflection_v1alpha.proto
 # The configuration's messages are generated once, where they belong.
-sed -i 's#"./model_config_pb.js"#"../../../modelconfig/gen/model_config_pb.js"#' server/src/protocols/kserve-grpc/gen/grpc_service_pb.*
+sed -i 's#"./model_config_pb.js"#"../../../modelconfig/gen/model_config_pb.js"#' packages/server/src/protocols/kserve-grpc/gen/grpc_service_pb.*

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
-import { hangMs } from "../server/src/base/eventually-fixture.ts";
+import { hangMs } from "../packages/base/src/core/eventually-fixture.ts";
 import { compileCache, root } from "./source-tree.ts";
 
 /**

@@ -21,7 +21,7 @@ export interface RivalPlace {
   readonly packages: string;
 }
 
-const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
+const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
 const readyTimeoutMs = 60_000;
 const json = "application/json";
 const flower = [5.1, 3.5, 1.4, 0.2];

@@ -8,7 +8,7 @@ export interface RecordedMachine {
 }
 
 const here = "conformance/deaths/kill.test.ts";
-const hosting = (name: string) => `server/src/app/hosting-tests/${name}-deaths.test.ts`;
+const hosting = (name: string) => `packages/hosting/test/${name}-deaths.test.ts`;
 
 export const recordedMachines: readonly RecordedMachine[] = [
   {
@@ -50,19 +50,19 @@ export const recordedMachines: readonly RecordedMachine[] = [
       "track",
       "step",
     ],
-    tests: ["server/src/scaling/scaling-deaths.test.ts", here],
+    tests: ["packages/hosting/src/scaling/scaling-deaths.test.ts", here],
   },
   {
     what: "alarm",
     kinds: ["alarm", "alarm-history", "alarm-gone"],
     moves: ["put", "amend", "evaluate", "set", "delete"],
-    tests: ["server/src/alarms/alarm-deaths.test.ts"],
+    tests: ["packages/hosting/src/alarms/alarm-deaths.test.ts"],
   },
   {
     what: "topic",
     kinds: ["sns-topic", "sns-subscription", "sns-delivery", "sns-dead-letter"],
     moves: ["create", "change", "delete", "subscribe", "confirm", "amend", "leave", "publish", "retry", "give up"],
-    tests: ["server/src/topics/topic-deaths.test.ts"],
+    tests: ["packages/aws/src/topics/topic-deaths.test.ts"],
   },
   {
     what: "log group",
@@ -78,7 +78,7 @@ export const recordedMachines: readonly RecordedMachine[] = [
       "put filter",
       "delete filter",
     ],
-    tests: ["server/src/app/platform/log-deaths.test.ts"],
+    tests: ["packages/galatea/src/app/platform/log-deaths.test.ts"],
   },
 ];
 
@@ -94,12 +94,15 @@ export const plainKinds: readonly string[] = [
 
 /** What moves in files, and not in documents. */
 export const filedMachines: readonly { readonly what: string; readonly tests: readonly string[] }[] = [
-  { what: "object", tests: ["server/src/blobs/directory-crash.test.ts", here] },
-  { what: "multipart upload", tests: ["server/src/blobs/directory-store.test.ts", here] },
+  { what: "object", tests: ["packages/hosting/src/objects/directory-crash.test.ts", here] },
+  { what: "multipart upload", tests: ["packages/hosting/src/objects/directory-store.test.ts", here] },
   {
     what: "models that a multi-model endpoint has unpacked",
-    tests: ["server/src/hosts/process/process-host.test.ts", here],
+    tests: ["packages/hosting/src/process-host/process-host.test.ts", here],
   },
-  { what: "instances' processes, sockets and directories", tests: ["server/src/processes/processes.test.ts", here] },
-  { what: "Python environments", tests: ["server/src/backends/python/kept-directories.test.ts"] },
+  {
+    what: "instances' processes, sockets and directories",
+    tests: ["packages/base/src/processes/processes.test.ts", here],
+  },
+  { what: "Python environments", tests: ["packages/server/src/backends/python/kept-directories.test.ts"] },
 ];

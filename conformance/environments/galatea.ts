@@ -4,7 +4,7 @@ import { cacheDirectory } from "./cache-directory.ts";
 import { freePorts, launch, runToExit, type RunningServer, type RunResult, type ServerOptions } from "./launch.ts";
 import { inherited } from "./oracle.ts";
 
-const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
+const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
 const readyTimeoutMs = 120_000;
 
 /** `galatea serve` from this checkout, with HTTP, gRPC, metrics and the container contract each on a port of its own. */

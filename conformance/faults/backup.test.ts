@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { CreateModelCommand, paginateListModels } from "@aws-sdk/client-sagemaker";
 import { bucket, image, Platform } from "./platform.ts";
 
-const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
+const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
 
 let platform: Platform;
 before(async () => {

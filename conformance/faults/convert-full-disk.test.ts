@@ -6,10 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { readGolden, writeCheckpoint } from "../../server/src/conversion/golden-fixture.ts";
+import { readGolden, writeCheckpoint } from "../../packages/tools/src/conversion/golden-fixture.ts";
 import { mayMount } from "./mount.ts";
 
-const program = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
+const program = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
 let directory: string;
 let source: string;
 

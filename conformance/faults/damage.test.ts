@@ -20,7 +20,7 @@ import { CreateModelCommand, paginateListModels } from "@aws-sdk/client-sagemake
 import { bucket, Platform } from "./platform.ts";
 import { until } from "./until.ts";
 
-const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
+const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
 const modelCount = 31;
 const nameOf = (index: number) => `model-${String(index).padStart(2, "0")}`;
 const modelNames = Array.from({ length: modelCount }, (_, index) => nameOf(index));

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
-import { passedEnvironment } from "../../server/src/app/passed-environment.ts";
+import { passedEnvironment } from "../../packages/galatea/src/app/passed-environment.ts";
 import { doing, infer, textOf } from "./asking.ts";
 import { faultyConfig, writeFaultyModel } from "./faulty-model.ts";
 import { bucket, createEndpoint, endpointIs, invoke, Platform } from "./platform.ts";

@@ -197,7 +197,7 @@ if (mayMount()) {
 if (mayMount()) {
   test("a read-only disk and a full one are called that in one sentence by the commands that need them", async () => {
     const directory = mkdtempSync(join(tmpdir(), "galatea-refused-"));
-    const galatea = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
+    const galatea = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
     const run = (...argv: string[]) => spawnSync(process.execPath, [galatea, ...argv], { encoding: "utf8" });
     for (const [options, word] of [
       ["ro,size=64k", "read-only"],

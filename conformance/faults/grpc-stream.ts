@@ -3,8 +3,8 @@ import { fromBinary } from "@bufbuild/protobuf";
 import {
   GRPCInferenceService,
   ModelStreamInferResponseSchema,
-} from "../../server/src/protocols/kserve-grpc/gen/grpc_service_pb.js";
-import { frameMessage } from "../../server/src/protocols/raw-grpc-client.ts";
+} from "../../packages/server/src/protocols/kserve-grpc/gen/grpc_service_pb.js";
+import { frameMessage } from "../../packages/server/src/protocols/raw-grpc-client.ts";
 import { inferMessage, rawInput } from "../kserve/grpc-messages.ts";
 import { strings } from "../kserve/requests.ts";
 

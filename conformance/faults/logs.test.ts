@@ -14,7 +14,7 @@ import { residentBytes } from "./processes.ts";
 import { compileCache, makeWorkplace, type Workplace } from "./serving.ts";
 import { until } from "./until.ts";
 
-const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
+const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
 const mebibyte = 2 ** 20;
 
 /** Logs 4 MB for each request. */

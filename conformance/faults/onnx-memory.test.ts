@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { link, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { OnnxModel } from "../../server/src/backends/onnx-file/index.ts";
+import type { OnnxModel } from "@galatea/server/onnx-file";
 import { mebibyte, privateBytes, theRunner, until, write } from "./onnx-workshop.ts";
-import { floats, openWorkshop, request } from "../../server/src/backends/onnxruntime/onnxruntime-fixtures.ts";
-import type { OnnxRuntimeBackendOptions } from "../../server/src/backends/onnxruntime/onnxruntime-backend.ts";
-import { EngineBench } from "../../server/src/engine/engine-fixtures.ts";
-import { releaseResponse } from "../../server/src/inference/index.ts";
+import { floats, openWorkshop, request } from "../../packages/server/src/backends/onnxruntime/onnxruntime-fixtures.ts";
+import type { OnnxRuntimeBackendOptions } from "../../packages/server/src/backends/onnxruntime/onnxruntime-backend.ts";
+import { EngineBench } from "../../packages/server/src/engine/engine-fixtures.ts";
+import { releaseResponse } from "@galatea/server/inference";
 import { expanding, harmless, writeModel } from "./onnx-models.ts";
 
 /** How far the charge may be from the process's private pages: its own garbage, and what is not looked at anew. */

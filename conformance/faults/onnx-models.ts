@@ -1,4 +1,4 @@
-import { type OnnxModel, type OnnxGraph, writeOnnxFile } from "../../server/src/backends/onnx-file/index.ts";
+import { type OnnxModel, type OnnxGraph, writeOnnxFile } from "@galatea/server/onnx-file";
 
 /** Small ONNX models that do to their process what no model should; for tests. */
 

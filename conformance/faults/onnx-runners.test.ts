@@ -5,8 +5,8 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { dividing, endless, expanding, harmless, slow, writeModel } from "./onnx-models.ts";
-import { InferenceError } from "../../server/src/base/index.ts";
-import { createArena } from "../../server/src/tensor/index.ts";
+import { InferenceError } from "@galatea/base";
+import { createArena } from "@galatea/server/tensor";
 import {
   mebibyte,
   division,
@@ -25,7 +25,7 @@ import {
   isUnderWay,
   open,
 } from "./onnx-workshop.ts";
-import { floats, request } from "../../server/src/backends/onnxruntime/onnxruntime-fixtures.ts";
+import { floats, request } from "../../packages/server/src/backends/onnxruntime/onnxruntime-fixtures.ts";
 
 test("a neighbour's run that was under way when the process ended is done again, and only the guilty one fails", async () => {
   await using shop = await open();

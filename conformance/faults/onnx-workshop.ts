@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { OnnxModel } from "../../server/src/backends/onnx-file/index.ts";
+import type { OnnxModel } from "@galatea/server/onnx-file";
 import { deadlyInput, writeModel } from "./onnx-models.ts";
-import { InferenceError } from "../../server/src/base/index.ts";
-import { type InferenceRequest, type Outcome, releaseResponse, SentAnswers } from "../../server/src/inference/index.ts";
-import { childrenOf } from "../../server/src/processes/index.ts";
-import type { LoadedModel, ModelSource } from "../../server/src/backends/index.ts";
-import type { OnnxRuntimeBackendOptions } from "../../server/src/backends/onnxruntime/onnxruntime-backend.ts";
+import { InferenceError } from "@galatea/base";
+import { type InferenceRequest, type Outcome, releaseResponse, SentAnswers } from "@galatea/server/inference";
+import { childrenOf } from "@galatea/base/processes";
+import type { LoadedModel, ModelSource } from "@galatea/server/backends";
+import type { OnnxRuntimeBackendOptions } from "../../packages/server/src/backends/onnxruntime/onnxruntime-backend.ts";
 import {
   bytes,
   floats,
@@ -16,8 +16,8 @@ import {
   openWorkshop,
   request,
   type Workshop,
-} from "../../server/src/backends/onnxruntime/onnxruntime-fixtures.ts";
-import { hangMs } from "../../server/src/base/eventually-fixture.ts";
+} from "../../packages/server/src/backends/onnxruntime/onnxruntime-fixtures.ts";
+import { hangMs } from "../../packages/base/src/core/eventually-fixture.ts";
 
 export const mebibyte = 2 ** 20;
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { OnnxModel } from "../../server/src/backends/onnx-file/index.ts";
+import type { OnnxModel } from "@galatea/server/onnx-file";
 import { deadlyInput, dividing, dividingAtLoad, endless, harmless, writeModel } from "./onnx-models.ts";
 import { ask, errorOf, infer, load, type Answer } from "./asking.ts";
 import { descendantsOf } from "./processes.ts";

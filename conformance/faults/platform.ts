@@ -15,7 +15,7 @@ import { descendantsOf, processesMarked } from "./processes.ts";
 import { assertNoProcesses, assertNoSharedMemory, compileCache, makeWorkplace, type Workplace } from "./serving.ts";
 import { until } from "./until.ts";
 
-const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
+const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
 export const bucket = "faults";
 export const credentials = { accessKeyId: "faults", secretAccessKey: "faults-secret" };
 export const prefix = "models/";

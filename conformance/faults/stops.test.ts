@@ -10,7 +10,7 @@ import { writeFaultyModel } from "./faulty-model.ts";
 import { descendantsOf } from "./processes.ts";
 import { assertNothingLeft, compileCache, makeWorkplace, type Workplace } from "./serving.ts";
 
-const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
+const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
 const endedWithinMs = hangMs;
 /** The rounds end when this is over, however many there were. */
 const budgetMs = 40_000;
@@ -52,7 +52,7 @@ class TritonPythonModel:
     def execute(self, requests):
         return []
 `;
-import { hangMs } from "../../server/src/base/eventually-fixture.ts";
+import { hangMs } from "../../packages/base/src/core/eventually-fixture.ts";
 
 const events = ["activate", "import", "complete", "initialize", "spawned", "ready"] as const;
 type Moment = { readonly afterMs: number } | { readonly event: (typeof events)[number]; readonly afterMs: number };

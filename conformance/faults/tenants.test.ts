@@ -79,7 +79,7 @@ async function targets(): Promise<Record<string, unknown>> {
       .map((entry) => at(entry))
       .filter((path) => path !== at("python")),
     home: [platform.place.directory, process.env["HOME"] ?? "/root"],
-    product: files(fileURLToPath(new URL("../../server/python", import.meta.url))),
+    product: files(fileURLToPath(new URL("../../packages/server/python", import.meta.url))),
     pids: [platform.pid, process.pid, victim, ...others.filter((pid) => pid !== own && pid !== victim)],
     sockets,
     groups: ["memory", "pids", "unified"].map((each) => `/sys/fs/cgroup/${each}/cgroup.procs`),

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { hangMs } from "../../server/src/base/eventually-fixture.ts";
+import { hangMs } from "../../packages/base/src/core/eventually-fixture.ts";
 
 const intervalMs = 5;
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { copyFile, link, mkdir, readdir, readFile, readlink, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { startGalatea } from "../environments/index.ts";
-import { eventually } from "../../server/src/base/eventually-fixture.ts";
+import { eventually } from "../../packages/base/src/core/eventually-fixture.ts";
 import { after, before, test } from "node:test";
 import {
   assertClose,

@@ -4,10 +4,10 @@ import { request, type IncomingHttpHeaders } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { eventually } from "../../server/src/base/eventually-fixture.ts";
+import { eventually } from "../../packages/base/src/core/eventually-fixture.ts";
 import { cacheDirectory } from "../environments/index.ts";
 
-const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
+const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
 const logCharactersMax = 2 ** 20;
 
 export interface ScriptReply {

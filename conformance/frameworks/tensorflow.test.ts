@@ -4,7 +4,7 @@ import { execFile } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { eventually } from "../../server/src/base/eventually-fixture.ts";
+import { eventually } from "../../packages/base/src/core/eventually-fixture.ts";
 import { promisify } from "node:util";
 import {
   assertClose,

@@ -1,6 +1,6 @@
 import { create, toBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import * as fc from "fast-check";
-import { ModelInferRequestSchema } from "../../server/src/protocols/kserve-grpc/gen/grpc_service_pb.js";
+import { ModelInferRequestSchema } from "../../packages/server/src/protocols/kserve-grpc/gen/grpc_service_pb.js";
 import { widths } from "./infer-bodies.ts";
 import { mutated, rarely } from "./mutations.ts";
 

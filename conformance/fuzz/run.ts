@@ -4,7 +4,7 @@
  * memory behind.
  */
 import { randomInt } from "node:crypto";
-import { UsageError } from "../../server/src/cli/flags.ts";
+import { UsageError } from "../../packages/galatea/src/cli/flags.ts";
 import { attackTarget, type AttackReport } from "./attack.ts";
 import { fuzzHelp, fuzzOptions, type FuzzOptions } from "./options.ts";
 import { attackTable } from "./report.ts";

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createCertificate } from "../../server/src/aws/client-environment/certificate.ts";
+import { createCertificate } from "../../packages/base/src/certificates/certificate.ts";
 
 const dayMs = 86_400_000;
 

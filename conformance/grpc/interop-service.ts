@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { ByteBudget, silentLogger, systemClock } from "../../server/src/base/index.ts";
+import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import {
   defaultGrpcLimits,
   defaultKeepalive,
@@ -8,9 +8,9 @@ import {
   openGrpcListener,
   type Call,
   type GrpcTls,
-} from "../../server/src/protocols/grpc-listener/index.ts";
-import { grpcStatus, type GrpcStatus } from "../../server/src/protocols/grpc-listener/status.ts";
-import type { Listener } from "../../server/src/protocols/listener.ts";
+} from "@galatea/server/protocols/grpc-listener";
+import { grpcStatus, type GrpcStatus } from "../../packages/server/src/protocols/grpc-listener/status.ts";
+import type { Listener } from "../../packages/server/src/protocols/listener.ts";
 import {
   readInputBytes,
   readSimpleRequest,

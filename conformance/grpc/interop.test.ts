@@ -10,7 +10,7 @@ import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
 import { serverTls, writeIdentity } from "./identities.ts";
 import { interopCases } from "./interop-cases.ts";
 import { openInteropService } from "./interop-service.ts";
-import { hangMs } from "../../server/src/base/eventually-fixture.ts";
+import { hangMs } from "../../packages/base/src/core/eventually-fixture.ts";
 
 const program = fileURLToPath(new URL("interop_client.py", import.meta.url));
 /** The cases that grpcio asks and the Go client does not know. */

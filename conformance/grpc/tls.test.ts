@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { cacheDirectory, ensureEnvironment, startGalatea, type RunningServer } from "../environments/index.ts";
 import { writeIdentity, type Identity } from "./identities.ts";
-import { hangMs } from "../../server/src/base/eventually-fixture.ts";
+import { hangMs } from "../../packages/base/src/core/eventually-fixture.ts";
 
 const program = fileURLToPath(new URL("tls_client.py", import.meta.url));
 let directory: string;

@@ -11,10 +11,10 @@ import {
   GRPCInferenceService,
   ModelInferRequestSchema,
   type ModelInferRequest,
-} from "../../server/src/protocols/kserve-grpc/gen/grpc_service_pb.js";
-import { Health } from "../../server/src/protocols/kserve-grpc/gen/health_pb.js";
+} from "../../packages/server/src/protocols/kserve-grpc/gen/grpc_service_pb.js";
+import { Health } from "../../packages/server/src/protocols/kserve-grpc/gen/health_pb.js";
 import type { Answer, Comparison, Request, Step } from "./case.ts";
-import { frameMessage, type GrpcReply } from "../../server/src/protocols/raw-grpc-client.ts";
+import { frameMessage, type GrpcReply } from "../../packages/server/src/protocols/raw-grpc-client.ts";
 
 const services: readonly DescService[] = [GRPCInferenceService, Health];
 

@@ -1,5 +1,5 @@
-import { parseOptions, UsageError, type Flag, type FlagValue } from "../../server/src/cli/flags.ts";
-import { flagRow } from "../../server/src/cli/help.ts";
+import { parseOptions, UsageError, type Flag, type FlagValue } from "../../packages/galatea/src/cli/flags.ts";
+import { flagRow } from "../../packages/galatea/src/cli/help.ts";
 
 export const partNames = ["cases", "tritonclient", "command-line"] as const;
 export type PartName = (typeof partNames)[number];

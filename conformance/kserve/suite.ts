@@ -3,7 +3,7 @@ import type { Answers, Case, Step } from "./case.ts";
 import { caseGroups } from "./cases/index.ts";
 import { checkDifference, compareAnswers } from "./compare.ts";
 import { fixtureNames, type FixtureName } from "./fixtures.ts";
-import { NoAnswer } from "../../server/src/protocols/raw-grpc-client.ts";
+import { NoAnswer } from "../../packages/server/src/protocols/raw-grpc-client.ts";
 import { sendSteps } from "./send.ts";
 import { startFixture, type StartedFixture, type Target } from "./started-fixture.ts";
 

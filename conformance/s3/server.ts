@@ -1,9 +1,9 @@
 /** The real gateway over a directory, for clients to try. Prints its URL; ends with its standard input. Options as one JSON argument. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createGateway, s3Service } from "../../server/src/aws/index.ts";
-import { createLogger } from "../../server/src/base/index.ts";
-import { openDirectoryStore } from "../../server/src/blobs/index.ts";
+import { createGateway, s3Service } from "@galatea/aws";
+import { createLogger } from "@galatea/base";
+import { openDirectoryStore } from "@galatea/hosting/objects";
 
 interface ServerArguments {
   readonly folder: string;

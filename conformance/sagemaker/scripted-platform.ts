@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { cacheDirectory, ensureEnvironment, type EnvironmentName } from "../environments/index.ts";
 import { shareMadePython } from "../shared-python.ts";
 
-const main = fileURLToPath(new URL("../../server/src/main.ts", import.meta.url));
+const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
 const fastMain = fileURLToPath(new URL("fast/up.ts", import.meta.url));
 /** Far beyond what a busy machine needs: a script that hangs is a failure some time. */
 const scriptMsMax = 900_000;

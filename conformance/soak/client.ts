@@ -7,8 +7,8 @@ import {
   ModelInferResponseSchema,
   ModelStreamInferResponseSchema,
   type ModelInferResponse,
-} from "../../server/src/protocols/kserve-grpc/gen/grpc_service_pb.js";
-import { frameMessage, splitMessages } from "../../server/src/protocols/raw-grpc-client.ts";
+} from "../../packages/server/src/protocols/kserve-grpc/gen/grpc_service_pb.js";
+import { frameMessage, splitMessages } from "../../packages/server/src/protocols/raw-grpc-client.ts";
 import { causeOf } from "./documented.ts";
 
 /** One request: its model gives `values` back, perhaps with another sign. */

@@ -1,5 +1,5 @@
-import { parseOptions, type Flag } from "../../server/src/cli/flags.ts";
-import { flagRow } from "../../server/src/cli/help.ts";
+import { parseOptions, type Flag } from "../../packages/galatea/src/cli/flags.ts";
+import { flagRow } from "../../packages/galatea/src/cli/help.ts";
 
 export interface SoakOptions {
   readonly minutes: number;

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { eventually } from "../../server/src/base/eventually-fixture.ts";
+import { eventually } from "../../packages/base/src/core/eventually-fixture.ts";
 import { startGalatea, type RunningServer } from "../environments/index.ts";
 import { askTrees } from "./tree-request.ts";
 

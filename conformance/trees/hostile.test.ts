@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { InferenceError } from "../../server/src/base/index.ts";
-import { compactForest } from "../../server/src/backends/fil/evaluation/compact-forest.ts";
-import { type ModelType, modelTypes } from "../../server/src/backends/fil/fil-parameters.ts";
-import { readForest } from "../../server/src/backends/fil/read-forest.ts";
+import { InferenceError } from "@galatea/base";
+import { compactForest } from "../../packages/runtimes/src/trees/evaluation/compact-forest.ts";
+import { type ModelType, modelTypes } from "../../packages/runtimes/src/trees/fil-parameters.ts";
+import { readForest } from "../../packages/runtimes/src/trees/read-forest.ts";
 import { generateModels, type GeneratedModels } from "./generated-models.ts";
-import { threadCpuMs } from "../../server/src/base/cpu-time-fixture.ts";
+import { threadCpuMs } from "../../packages/base/src/core/cpu-time-fixture.ts";
 
 /** A whole file of these models is read in a few milliseconds. */
 const readMsMax = 1000;

@@ -1,8 +1,8 @@
 /** Reads a model file as a load does, and prints by how many bytes that made the process larger than the file alone did: node read-model.ts FILE TYPE */
 import { open } from "node:fs/promises";
-import { compactForest } from "../../server/src/backends/fil/evaluation/compact-forest.ts";
-import type { ModelType } from "../../server/src/backends/fil/fil-parameters.ts";
-import { readForest } from "../../server/src/backends/fil/read-forest.ts";
+import { compactForest } from "../../packages/runtimes/src/trees/evaluation/compact-forest.ts";
+import type { ModelType } from "../../packages/runtimes/src/trees/fil-parameters.ts";
+import { readForest } from "../../packages/runtimes/src/trees/read-forest.ts";
 
 const [path = "", type = ""] = process.argv.slice(2);
 await using file = await open(path);

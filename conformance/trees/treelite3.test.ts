@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { InferenceError } from "../../server/src/base/index.ts";
-import { compactForest } from "../../server/src/backends/fil/evaluation/compact-forest.ts";
-import { compileWalk, Evaluator } from "../../server/src/backends/fil/evaluation/evaluator.ts";
-import type { ModelType } from "../../server/src/backends/fil/fil-parameters.ts";
-import { readForest } from "../../server/src/backends/fil/read-forest.ts";
+import { InferenceError } from "@galatea/base";
+import { compactForest } from "../../packages/runtimes/src/trees/evaluation/compact-forest.ts";
+import { compileWalk, Evaluator } from "../../packages/runtimes/src/trees/evaluation/evaluator.ts";
+import type { ModelType } from "../../packages/runtimes/src/trees/fil-parameters.ts";
+import { readForest } from "../../packages/runtimes/src/trees/read-forest.ts";
 
 const walk = compileWalk();
 /** More than ten values for each of three features: what lies between them, beyond them, and nothing. */

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { readXgboostScorer } from "../../server/src/backends/fil/index.ts";
+import { readXgboostScorer } from "@galatea/runtimes/trees";
 import { cacheDirectory, ensureEnvironment, startGalatea } from "../environments/index.ts";
 import { askTrees } from "./tree-request.ts";
 

@@ -5,7 +5,7 @@
  *
  * does. Inputs `input_ids` and `attention_mask`, INT64 [batch, tokens]; output `token_embeddings`, FP32 [batch, tokens, 384].
  */
-import { convertEncoder, onnxFileBytesMax } from "../../server/src/conversion/index.ts";
+import { convertEncoder, onnxFileBytesMax } from "@galatea/tools/conversion";
 
 /** Reads `config.json` and `model.safetensors` in `source` and writes the graph to `target`, which is there whole or not at all. */
 export async function buildOnnx(source: string, target: string): Promise<void> {

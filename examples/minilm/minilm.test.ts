@@ -5,17 +5,17 @@ import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { dataDirectories } from "../../server/src/app/directories.ts";
-import { findPython } from "../../server/src/app/serving/python.ts";
-import { silentLogger } from "../../server/src/base/index.ts";
+import { dataDirectories } from "../../packages/galatea/src/app/directories.ts";
+import { findPython } from "../../packages/galatea/src/app/serving/python.ts";
+import { silentLogger } from "@galatea/base";
 import {
   onnxRuntimeLibrary,
   openOnnxRuntime,
   plainSession,
   type OnnxRuntime,
   type OnnxSession,
-} from "../../server/src/native/index.ts";
-import { DirectRuns } from "../../server/src/native/direct-runs-fixture.ts";
+} from "@galatea/server/native";
+import { DirectRuns } from "../../packages/server/src/native/direct-runs-fixture.ts";
 import { assembleRepository } from "./assemble.ts";
 import { fetchWeights } from "./fetch-weights.ts";
 

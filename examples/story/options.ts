@@ -1,5 +1,5 @@
-import { parseOptions, portMax, UsageError, type Flag } from "../../server/src/cli/flags.ts";
-import { flagRow } from "../../server/src/cli/help.ts";
+import { parseOptions, portMax, UsageError, type Flag } from "../../packages/galatea/src/cli/flags.ts";
+import { flagRow } from "../../packages/galatea/src/cli/help.ts";
 
 export const storyNames = ["sentences", "images"] as const;
 export type StoryName = (typeof storyNames)[number];

@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { systemClock } from "../../server/src/base/index.ts";
+import { systemClock } from "@galatea/base";
 import type { Credentials } from "./hosting.ts";
-import { describeEnd, spawnProcess } from "../../server/src/processes/index.ts";
+import { describeEnd, spawnProcess } from "@galatea/base/processes";
 
 /** More than a platform gives requests under way. */
 const stopMs = 35_000;
@@ -35,7 +35,7 @@ export async function startPlatform({ root, port, data }: PlatformOptions): Prom
   let tell = (_text: string) => {};
   const child = await spawnProcess({
     command: process.execPath,
-    args: [join(root, "server/src/main.ts"), "up", `--port=${port}`, `--data=${data}`],
+    args: [join(root, "packages/galatea/src/main.ts"), "up", `--port=${port}`, `--data=${data}`],
     env: Object.fromEntries(
       Object.entries(process.env).filter((each): each is [string, string] => each[1] !== undefined),
     ),
@@ -62,7 +62,7 @@ export async function startPlatform({ root, port, data }: PlatformOptions): Prom
 
 /** What `galatea env` prints for it. */
 export async function platformCredentials({ root, port, data }: PlatformOptions): Promise<Credentials> {
-  const args = [join(root, "server/src/main.ts"), "env", `--port=${port}`, `--data=${data}`];
+  const args = [join(root, "packages/galatea/src/main.ts"), "env", `--port=${port}`, `--data=${data}`];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   const value = (name: string) => new RegExp(`^export ${name}=(\\S+)$`, "m").exec(stdout)?.[1] ?? "";
   return { accessKeyId: value("AWS_ACCESS_KEY_ID"), secretAccessKey: value("AWS_SECRET_ACCESS_KEY") };

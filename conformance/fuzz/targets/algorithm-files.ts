@@ -6,10 +6,13 @@ import * as fc from "fast-check";
 import {
   linearLearnerFiles,
   savedLinearModels,
-} from "../../../server/src/algorithms/linear-learner/linear-models-fixture.ts";
-import { zipOf } from "../../../server/src/formats/zip-fixture.ts";
-import { type AlgorithmName, readAlgorithmModel } from "../../../server/src/backends/algorithms/algorithm-models.ts";
-import { InferenceError } from "../../../server/src/base/index.ts";
+} from "../../../packages/runtimes/src/algorithms/linear-learner/linear-models-fixture.ts";
+import { zipOf } from "../../../packages/runtimes/src/formats/zip-fixture.ts";
+import {
+  type AlgorithmName,
+  readAlgorithmModel,
+} from "../../../packages/runtimes/src/algorithms-backend/algorithm-models.ts";
+import { InferenceError } from "@galatea/base";
 import { mutated } from "../mutations.ts";
 import type { FuzzTarget } from "../target.ts";
 

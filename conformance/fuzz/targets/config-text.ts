@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { toText } from "@bufbuild/protobuf/txtpb";
 import * as fc from "fast-check";
-import { InferenceError } from "../../../server/src/base/index.ts";
+import { InferenceError } from "@galatea/base";
 import {
   checkConfig,
   checkFoundConfig,
@@ -11,8 +11,8 @@ import {
   printConfigJsonText,
   readConfigText,
   refuseUnbuilt,
-} from "../../../server/src/modelconfig/index.ts";
-import { ModelConfigSchema } from "../../../server/src/modelconfig/message.ts";
+} from "@galatea/server/modelconfig";
+import { ModelConfigSchema } from "../../../packages/server/src/modelconfig/message.ts";
 import { mutated } from "../mutations.ts";
 import type { FuzzTarget } from "../target.ts";
 

@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
 import * as fc from "fast-check";
-import { ByteBudget, ByteLease, InferenceError, systemClock } from "../../../server/src/base/index.ts";
-import type { ServedModel } from "../../../server/src/engine/index.ts";
-import { FakeArena } from "../../../server/src/protocols/fake-arena.ts";
-import { FakeEngine } from "../../../server/src/protocols/fake-engine.ts";
-import { GrpcError } from "../../../server/src/protocols/grpc-listener/index.ts";
-import { InferMessageReader, type InferMessage } from "../../../server/src/protocols/kserve-grpc/infer-message.ts";
-import { decodeInferRequest } from "../../../server/src/protocols/kserve-grpc/infer-request.ts";
-import { releaseTensors } from "../../../server/src/tensor/index.ts";
+import { ByteBudget, ByteLease, InferenceError, systemClock } from "@galatea/base";
+import type { ServedModel } from "@galatea/server/engine";
+import { FakeArena } from "../../../packages/server/src/protocols/fake-arena.ts";
+import { FakeEngine } from "../../../packages/server/src/protocols/fake-engine.ts";
+import { GrpcError } from "@galatea/server/protocols/grpc-listener";
+import {
+  InferMessageReader,
+  type InferMessage,
+} from "../../../packages/server/src/protocols/kserve-grpc/infer-message.ts";
+import { decodeInferRequest } from "../../../packages/server/src/protocols/kserve-grpc/infer-request.ts";
+import { releaseTensors } from "@galatea/server/tensor";
 import { inferMessages } from "../infer-messages.ts";
 import { pieces } from "../mutations.ts";
 import type { FuzzTarget } from "../target.ts";

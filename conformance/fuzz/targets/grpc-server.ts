@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import * as fc from "fast-check";
 import type { Serving } from "../../faults/serving.ts";
-import { grpcStatus } from "../../../server/src/protocols/grpc-listener/status.ts";
-import { callGrpc, frameMessage } from "../../../server/src/protocols/raw-grpc-client.ts";
+import { grpcStatus } from "../../../packages/server/src/protocols/grpc-listener/status.ts";
+import { callGrpc, frameMessage } from "../../../packages/server/src/protocols/raw-grpc-client.ts";
 import { inferMessages } from "../infer-messages.ts";
 import { mutated } from "../mutations.ts";
 import { attackServer } from "../served.ts";

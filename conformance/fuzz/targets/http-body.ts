@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import * as fc from "fast-check";
-import { ByteBudget, ByteLease, InferenceError } from "../../../server/src/base/index.ts";
-import { FakeArena } from "../../../server/src/protocols/fake-arena.ts";
+import { ByteBudget, ByteLease, InferenceError } from "@galatea/base";
+import { FakeArena } from "../../../packages/server/src/protocols/fake-arena.ts";
 import {
   leadingInteger,
   parseInferHeader,
@@ -9,9 +9,9 @@ import {
   placeRawInput,
   viewTail,
   type PlaceOptions,
-} from "../../../server/src/protocols/infer-codec/index.ts";
-import { completeConfig, parseConfigText } from "../../../server/src/modelconfig/index.ts";
-import { datatypes, JsonScanner, releaseTensors } from "../../../server/src/tensor/index.ts";
+} from "@galatea/server/protocols/infer-codec";
+import { completeConfig, parseConfigText } from "@galatea/server/modelconfig";
+import { datatypes, JsonScanner, releaseTensors } from "@galatea/server/tensor";
 import { inferBodies, type InferBody } from "../infer-bodies.ts";
 import { pieces } from "../mutations.ts";
 import type { FuzzTarget } from "../target.ts";

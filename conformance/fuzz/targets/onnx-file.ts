@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import * as fc from "fast-check";
-import { encodeOnnx, type OnnxModel } from "../../../server/src/backends/onnx-file/index.ts";
+import { encodeOnnx, type OnnxModel } from "@galatea/server/onnx-file";
 import { ask, infer, load, unload } from "../../faults/asking.ts";
 import { completeModel, dividing, dividingAtLoad, harmless, slow } from "../../faults/onnx-models.ts";
 import type { Serving } from "../../faults/serving.ts";

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import * as fc from "fast-check";
-import { InferenceError } from "../../../server/src/base/index.ts";
-import { compactForest } from "../../../server/src/backends/fil/evaluation/compact-forest.ts";
-import { compileWalk, Evaluator } from "../../../server/src/backends/fil/evaluation/evaluator.ts";
-import type { ModelType } from "../../../server/src/backends/fil/fil-parameters.ts";
-import { readForest } from "../../../server/src/backends/fil/read-forest.ts";
-import { discardMemory } from "../../../server/src/native/index.ts";
+import { InferenceError } from "@galatea/base";
+import { compactForest } from "../../../packages/runtimes/src/trees/evaluation/compact-forest.ts";
+import { compileWalk, Evaluator } from "../../../packages/runtimes/src/trees/evaluation/evaluator.ts";
+import type { ModelType } from "../../../packages/runtimes/src/trees/fil-parameters.ts";
+import { readForest } from "../../../packages/runtimes/src/trees/read-forest.ts";
+import { discardMemory } from "@galatea/base/system";
 import { mutated } from "../mutations.ts";
 import type { FuzzTarget } from "../target.ts";
 

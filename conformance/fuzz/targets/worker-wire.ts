@@ -5,10 +5,10 @@ import {
   decodeReleased,
   decodeResult,
   decodeTexts,
-} from "../../../server/src/backends/python/frame-decoder.ts";
-import { hostileFrames, mutatedFrames } from "../../../server/src/backends/python/hostile-arbitraries.ts";
-import { decodeMetric, decodeMetricFamily } from "../../../server/src/backends/python/metric-codec.ts";
-import { headerBytes, MalformedRecord } from "../../../server/src/backends/python/wire.ts";
+} from "../../../packages/server/src/backends/python/frame-decoder.ts";
+import { hostileFrames, mutatedFrames } from "../../../packages/server/src/backends/python/hostile-arbitraries.ts";
+import { decodeMetric, decodeMetricFamily } from "../../../packages/server/src/backends/python/metric-codec.ts";
+import { headerBytes, MalformedRecord } from "../../../packages/server/src/backends/python/wire.ts";
 import type { FuzzTarget } from "../target.ts";
 
 const decoders: readonly ((frame: Buffer) => unknown)[] = [

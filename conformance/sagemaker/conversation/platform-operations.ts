@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
-import { s3Operations } from "../../../server/src/aws/services/s3/routes.ts";
+import { s3Operations } from "../../../packages/aws/src/services/s3/routes.ts";
 
-const services = new URL("../../../server/src/aws/services/", import.meta.url);
+const services = new URL("../../../packages/aws/src/services/", import.meta.url);
 
 /** Every operation that the platform has, as `service.Operation` with botocore's names of services. */
 export async function platformOperations(): Promise<readonly string[]> {

@@ -2,10 +2,10 @@
  * `galatea up` with its services on a clock whose minutes are short: FAST_CLOCK says when it began, in milliseconds, and how many times faster
  * than the machine's it is. Instances, which are processes, have the machine's time.
  */
-import { up } from "../../../server/src/app/up.ts";
-import { systemClock, type Clock } from "../../../server/src/base/index.ts";
-import { parseFlags } from "../../../server/src/cli/flags.ts";
-import { upFlags, upOptions } from "../../../server/src/cli/up-flags.ts";
+import { up } from "../../../packages/galatea/src/app/up.ts";
+import { systemClock, type Clock } from "@galatea/base";
+import { parseFlags } from "../../../packages/galatea/src/cli/flags.ts";
+import { upFlags, upOptions } from "../../../packages/galatea/src/cli/up-flags.ts";
 
 const [beganMs = 0, factor = 1] = (process.env["FAST_CLOCK"] ?? "").split(",").map(Number);
 const fast: Clock = {

@@ -1,0 +1,140 @@
+import { request as requestHttp, type Server } from "node:http";
+import { request as requestHttps } from "node:https";
+import { connect, isIP, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { TLSSocket, createSecureContext } from "node:tls";
+import type { Certificate } from "@galatea/base/certificates";
+import { proxyAccess } from "./proxy-access.ts";
+
+export interface HttpsHostsOptions {
+  readonly certificate: Certificate;
+  /** Names that this server answers itself; the certificate is for them. */
+  readonly hosts: readonly string[];
+  /** Connections passed on at a time. */
+  readonly tunnelsMax: number;
+  /** Signs the addresses that `proxyUrl` makes. It may change: then addresses that were signed before are refused. */
+  readonly secret: () => string;
+}
+
+interface Target {
+  readonly host: string;
+  readonly port: number;
+}
+
+const loopback = /^(127\.|::1$|::ffff:127\.)/;
+/** How long another proxy may take to connect. */
+const upstreamMsMax = 60_000;
+
+/**
+ * Makes an HTTP server a CONNECT proxy for clients of this machine: a connection to one of `hosts` is decrypted and served like any
+ * other request to this server. One to another host is refused, unless its client has an address that `galatea env --proxy` printed:
+ * its shell's other programs send everything here, and it is passed on the way it went before. Callers from other machines are
+ * refused. Disposing the result ends what is passed on, which the server's own close knows nothing of.
+ */
+export function answerHttpsHosts(server: Server, options: HttpsHostsOptions): Disposable {
+  const { certificatePem: cert, keyPem: key } = options.certificate;
+  const secureContext = createSecureContext({ cert, key });
+  const own = new Set(options.hosts);
+  const tunnels = new Set<Socket>();
+  let closed = false;
+  server.on("connect", (request, duplex: Duplex, head: Buffer) => {
+    const socket = duplex as Socket;
+    socket.on("error", () => socket.destroy());
+    const target = parseTarget(request.url ?? "");
+    if (target === null) return refuse(socket, "400 Bad Request");
+    if (!loopback.test(socket.remoteAddress ?? "")) return refuse(socket, "403 Forbidden");
+    if (head.length > 0) socket.unshift(head);
+    if (own.has(target.host)) {
+      socket.write("HTTP/1.1 200 Connection Established\r\n\r\n");
+      const secure = new TLSSocket(socket, { isServer: true, secureContext });
+      secure.once("error", () => secure.destroy());
+      server.emit("connection", secure);
+      return;
+    }
+    const access = proxyAccess(request.headers["proxy-authorization"], options.secret());
+    if (access === null) return refuse(socket, "403 Forbidden");
+    if (closed || tunnels.size >= options.tunnelsMax) return refuse(socket, "503 Service Unavailable");
+    tunnels.add(socket);
+    socket.once("close", () => tunnels.delete(socket));
+    const join = (outer: Socket) => {
+      outer.once("close", () => socket.destroy());
+      socket.once("close", () => outer.destroy());
+      outer.on("error", () => outer.destroy());
+      socket.write("HTTP/1.1 200 Connection Established\r\n\r\n");
+      socket.pipe(outer).pipe(socket);
+    };
+    const failed = () => refuse(socket, "502 Bad Gateway");
+    if (access.upstream === null) connectDirectly(target, socket, join, failed);
+    else connectThrough(access.upstream, target, socket, join, failed);
+  });
+  return {
+    [Symbol.dispose]() {
+      closed = true;
+      for (const socket of tunnels) socket.destroy();
+    },
+  };
+}
+
+function connectDirectly(target: Target, client: Socket, join: (outer: Socket) => void, failed: () => void): void {
+  const outer = connect(target.port, target.host);
+  client.once("close", () => outer.destroy());
+  outer.once("error", failed);
+  outer.once("connect", () => {
+    outer.off("error", failed);
+    join(outer);
+  });
+}
+
+/** Over the proxy that the client's shell had before, as that shell would have gone. */
+function connectThrough(
+  upstream: URL,
+  { host, port }: Target,
+  client: Socket,
+  join: (outer: Socket) => void,
+  failed: () => void,
+): void {
+  const path = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
+  const user = `${decodeURIComponent(upstream.username)}:${decodeURIComponent(upstream.password)}`;
+  const authorization =
+    upstream.username === "" ? {} : { "proxy-authorization": `Basic ${Buffer.from(user).toString("base64")}` };
+  const secure = upstream.protocol === "https:";
+  const asked = (secure ? requestHttps : requestHttp)({
+    method: "CONNECT",
+    host: upstream.hostname.replace(/^\[(.*)\]$/, "$1"),
+    port: upstream.port === "" ? (secure ? 443 : 80) : Number(upstream.port),
+    path,
+    headers: { host: path, ...authorization },
+    agent: false,
+    timeout: upstreamMsMax,
+  });
+  client.once("close", () => asked.destroy());
+  asked.once("timeout", () => asked.destroy(new Error("the proxy does not answer")));
+  asked.once("error", failed);
+  asked.once("response", (response) => {
+    response.resume();
+    failed();
+  });
+  asked.once("connect", (response, outer, head) => {
+    if (response.statusCode !== 200) {
+      outer.destroy();
+      return failed();
+    }
+    outer.setTimeout(0);
+    if (head.length > 0) outer.unshift(head);
+    join(outer);
+  });
+  asked.end();
+}
+
+function refuse(socket: Socket, status: string): void {
+  socket.end(`HTTP/1.1 ${status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
+}
+
+/** `host:port`, as CONNECT has it. */
+function parseTarget(text: string): Target | null {
+  const match = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9.-]+)):(\d{1,5})$/i.exec(text);
+  const host = (match?.[1] ?? match?.[2] ?? "").toLowerCase();
+  const port = Number(match?.[3]);
+  if (host === "" || !(port > 0 && port < 65536) || (match?.[1] !== undefined && isIP(host) !== 6)) return null;
+  return { host, port };
+}

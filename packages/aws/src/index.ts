@@ -1,0 +1,45 @@
+/** The AWS side of the platform: one gateway for all services, and the one list of them. */
+export {
+  createGateway,
+  isLoopbackName,
+  refusedRequest,
+  type CallContext,
+  type DoorRules,
+  type Gateway,
+  type GatewayOptions,
+  type Permits,
+  type ServiceRow,
+  checkInput,
+} from "./wire/index.ts";
+export { isOpenAiUrl } from "./services/sagemaker-runtime/index.ts";
+export { awsServices, type AwsServicesParts } from "./services/index.ts";
+export {
+  alarmValues,
+  cloudwatchService,
+  type DashboardRecord,
+  type DashboardStore,
+} from "./services/cloudwatch/index.ts";
+export { LogQueries, MetricFilters, type MetricFilterRecord, type MetricFilterStore } from "./services/logs/index.ts";
+export { autoscalingService } from "./services/application-autoscaling/index.ts";
+export { ObjectWriters, s3Service, type S3Parts } from "./services/s3/index.ts";
+export {
+  ensureRole,
+  type IamOptions,
+  type IdentityStore,
+  type PolicyRecord,
+  type RoleRecord,
+} from "./services/iam/index.ts";
+export { StsSessions, type StsSessionsOptions } from "./services/sts/index.ts";
+export {
+  answerHttpsHosts,
+  clientEnvironment,
+  shellBefore,
+  shellChanges,
+  shellRestored,
+  stsHosts,
+  type ClientEnvironment,
+  type ClientEnvironmentOptions,
+  type ClientProxy,
+  type HttpsHostsOptions,
+  type ShellChange,
+} from "./client-environment/index.ts";

@@ -1,0 +1,169 @@
+import { unreachable } from "@galatea/base";
+import { comparesValues, orderOf } from "./evaluate.ts";
+import { numberOf, valueText } from "./functions.ts";
+import type { Aggregate, QueryValue } from "./query.ts";
+import { Percentiles } from "./percentiles.ts";
+
+/** What an aggregation holds of the values that it was given. */
+export interface Aggregation {
+  add(value: QueryValue, timestampMs: number): void;
+  result(): QueryValue;
+}
+
+/** Says which bound a query came to. */
+export class QueryTooLarge extends Error {}
+
+/** Different values of one group that are counted. */
+const distinctMax = 100_000;
+
+export function aggregationOf({ of, expression, percent }: Aggregate): Aggregation {
+  switch (of) {
+    case "count":
+      return new Count(expression === null);
+    case "count_distinct":
+      return new CountDistinct();
+    case "sum":
+    case "avg":
+    case "stddev":
+      return new Moments(of);
+    case "min":
+      return new Extreme(-1, false);
+    case "max":
+      return new Extreme(1, false);
+    case "sortsfirst":
+      return new Extreme(-1, true);
+    case "sortslast":
+      return new Extreme(1, true);
+    case "pct":
+    case "median":
+      return new Percentile(percent);
+    case "earliest":
+      return new AtTime(-1);
+    case "latest":
+      return new AtTime(1);
+    default:
+      return unreachable(of);
+  }
+}
+
+class Count implements Aggregation {
+  readonly #countsAll: boolean;
+  #count = 0;
+
+  constructor(countsAll: boolean) {
+    this.#countsAll = countsAll;
+  }
+
+  add(value: QueryValue): void {
+    if (this.#countsAll || value !== null) this.#count += 1;
+  }
+
+  result(): QueryValue {
+    return this.#count;
+  }
+}
+
+class CountDistinct implements Aggregation {
+  readonly #seen = new Set<string>();
+
+  add(value: QueryValue): void {
+    if (value === null) return;
+    this.#seen.add(valueText(value));
+    if (this.#seen.size > distinctMax) throw new QueryTooLarge(`count_distinct counts ${distinctMax} values at most`);
+  }
+
+  result(): QueryValue {
+    return this.#seen.size;
+  }
+}
+
+/** Welford's way: the deviation of large values that differ little stays exact. */
+class Moments implements Aggregation {
+  readonly #of: "sum" | "avg" | "stddev";
+  #count = 0;
+  #sum = 0;
+  #mean = 0;
+  #squares = 0;
+
+  constructor(of: "sum" | "avg" | "stddev") {
+    this.#of = of;
+  }
+
+  add(given: QueryValue): void {
+    const value = numberOf(given);
+    if (value === null) return;
+    this.#count += 1;
+    this.#sum += value;
+    const before = value - this.#mean;
+    this.#mean += before / this.#count;
+    this.#squares += before * (value - this.#mean);
+  }
+
+  result(): QueryValue {
+    if (this.#count === 0) return null;
+    if (this.#of === "sum") return this.#sum;
+    return this.#of === "avg" ? this.#mean : Math.sqrt(this.#squares / this.#count);
+  }
+}
+
+/** The least or the greatest number, or of anything the first or the last in order. */
+class Extreme implements Aggregation {
+  readonly #direction: number;
+  readonly #takesTexts: boolean;
+  #best: QueryValue = null;
+
+  constructor(direction: number, takesTexts: boolean) {
+    this.#direction = direction;
+    this.#takesTexts = takesTexts;
+  }
+
+  add(given: QueryValue): void {
+    const value = this.#takesTexts ? given : numberOf(given);
+    if (value === null) return;
+    if (this.#best === null || orderOf(value, this.#best) * this.#direction > 0) this.#best = value;
+  }
+
+  result(): QueryValue {
+    return this.#best;
+  }
+}
+
+class Percentile implements Aggregation {
+  readonly #percent: number;
+  readonly #values = new Percentiles();
+
+  constructor(percent: number) {
+    this.#percent = percent;
+  }
+
+  add(given: QueryValue): void {
+    const value = numberOf(given);
+    if (value !== null) this.#values.add(value);
+  }
+
+  result(): QueryValue {
+    return this.#values.at(this.#percent);
+  }
+}
+
+class AtTime implements Aggregation {
+  readonly #direction: number;
+  #atMs: number | null = null;
+  #value: QueryValue = null;
+
+  constructor(direction: number) {
+    this.#direction = direction;
+  }
+
+  add(value: QueryValue, timestampMs: number): void {
+    if (value === null) return;
+    if (this.#atMs !== null && comparesValues(timestampMs * this.#direction, "<=", this.#atMs * this.#direction))
+      return;
+    this.#atMs = timestampMs;
+    this.#value = value;
+  }
+
+  result(): QueryValue {
+    return this.#value;
+  }
+}

@@ -1,0 +1,132 @@
+import { unreachable } from "@galatea/base";
+import { callFunction, numberOf, valueText } from "./functions.ts";
+import type { Arithmetic, QueryComparison, QueryExpression, QueryValue } from "./query.ts";
+import type { QueryRecord } from "./query-record.ts";
+import { SearchExpression } from "./search-expression.ts";
+
+export type Evaluate = (record: QueryRecord) => QueryValue;
+
+/** Makes a function of an expression, so that a query's is looked at once and not with every event. */
+export function evaluator(expression: QueryExpression, nowMs: number): Evaluate {
+  const inner = (of: QueryExpression) => evaluator(of, nowMs);
+  switch (expression.is) {
+    case "value":
+      return () => expression.value;
+    case "duration":
+      return () => expression.ms;
+    case "field":
+      return (record) => record.get(expression.name);
+    case "not": {
+      const of = inner(expression.of);
+      return (record) => !holds(of(record));
+    }
+    case "and": {
+      const of = expression.of.map(inner);
+      return (record) => of.every((each) => holds(each(record)));
+    }
+    case "or": {
+      const of = expression.of.map(inner);
+      return (record) => of.some((each) => holds(each(record)));
+    }
+    case "compare": {
+      const [left, right] = [inner(expression.left), inner(expression.right)];
+      return (record) => comparesValues(left(record), expression.sign, right(record));
+    }
+    case "compute": {
+      const [left, right] = [inner(expression.left), inner(expression.right)];
+      return (record) => computed(numberOf(left(record)), expression.sign, numberOf(right(record)));
+    }
+    case "in": {
+      const [of, among] = [inner(expression.of), expression.among.map(inner)];
+      return (record) => {
+        const value = of(record);
+        return among.some((each) => comparesValues(value, "=", each(record)));
+      };
+    }
+    case "contains": {
+      const of = inner(expression.of);
+      return (record) => {
+        const value = of(record);
+        return value !== null && valueText(value).includes(expression.part);
+      };
+    }
+    case "like": {
+      const [of, search] = [inner(expression.of), new SearchExpression(expression.expression)];
+      return (record) => {
+        const value = of(record);
+        return value !== null && search.isIn(valueText(value));
+      };
+    }
+    case "call": {
+      const of = expression.of.map(inner);
+      return (record) => {
+        const values = of.map((each) => each(record));
+        return callFunction(expression.name, values, { timestampMs: record.timestampMs, nowMs });
+      };
+    }
+    default:
+      return unreachable(expression);
+  }
+}
+
+/** Whether a value counts as true. */
+export function holds(value: QueryValue): boolean {
+  return value !== null && value !== false && value !== 0 && value !== "" && value !== "0";
+}
+
+/** As numbers where both are, else as texts. What there is not is equal to nothing, so it is different from everything. */
+export function comparesValues(left: QueryValue, sign: QueryComparison, right: QueryValue): boolean {
+  if (left === null || right === null) return sign === "!=" && left !== right;
+  const order = orderOf(left, right);
+  switch (sign) {
+    case "=":
+      return order === 0;
+    case "!=":
+      return order !== 0;
+    case "<":
+      return order < 0;
+    case "<=":
+      return order <= 0;
+    case ">":
+      return order > 0;
+    case ">=":
+      return order >= 0;
+    default:
+      return unreachable(sign);
+  }
+}
+
+/** Numbers by their value and before texts; what there is not comes last. */
+export function orderOf(left: QueryValue, right: QueryValue): number {
+  if (left === null || right === null) return Number(left === null) - Number(right === null);
+  const [a, b] = [numberOf(left), numberOf(right)];
+  if (a !== null && b !== null) return a < b ? -1 : Number(a > b);
+  if (a !== null || b !== null) return a === null ? 1 : -1;
+  const [text, other] = [valueText(left), valueText(right)];
+  return text < other ? -1 : Number(text > other);
+}
+
+function computed(left: number | null, sign: Arithmetic, right: number | null): number | null {
+  if (left === null || right === null) return null;
+  const value = resultOf(left, sign, right);
+  return Number.isFinite(value) ? value : null;
+}
+
+function resultOf(left: number, sign: Arithmetic, right: number): number {
+  switch (sign) {
+    case "+":
+      return left + right;
+    case "-":
+      return left - right;
+    case "*":
+      return left * right;
+    case "/":
+      return left / right;
+    case "%":
+      return left % right;
+    case "^":
+      return left ** right;
+    default:
+      return unreachable(sign);
+  }
+}

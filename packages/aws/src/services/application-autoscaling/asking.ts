@@ -1,0 +1,43 @@
+import type { Alarms } from "@galatea/hosting/alarms";
+import { AwsError, type Clock } from "@galatea/base";
+import type { ScalableResources, ScalableTarget, Scaling, ScalingRecord } from "@galatea/hosting/scaling";
+import type { PageQuery } from "../../wire/index.ts";
+import { noTarget, scaledTarget, type NamedTarget } from "./resources.ts";
+
+export interface AutoscalingParts {
+  readonly scaling: Scaling;
+  readonly scalable: ScalableResources;
+  readonly alarms: Alarms;
+  readonly newId: () => string;
+  readonly clock: Clock;
+}
+
+const resultsMax = 50;
+
+export function knownTarget(scaling: Scaling, named: NamedTarget): ScalingRecord {
+  const found = scaling.find(scaledTarget(named));
+  if (found === null) throw noTarget(named);
+  return found;
+}
+
+export function isAsked(
+  input: { readonly ResourceId?: string; readonly ScalableDimension?: string },
+  { resourceId, dimension }: ScalableTarget,
+): boolean {
+  return (input.ResourceId === undefined || input.ResourceId === resourceId) && matches(input, dimension);
+}
+
+export function matches({ ScalableDimension }: { readonly ScalableDimension?: string }, dimension: string): boolean {
+  return ScalableDimension === undefined || ScalableDimension === dimension;
+}
+
+export function pageQuery(
+  operation: string,
+  input: { readonly MaxResults?: number; readonly NextToken?: string },
+): PageQuery {
+  const { MaxResults: countMax, NextToken: token } = input;
+  return { countMax, pageMax: resultsMax, token, listing: { operation, input }, refusal: invalidNextToken };
+}
+
+const invalidNextToken = (token: string) =>
+  new AwsError("InvalidNextTokenException", `The next token ${token} is invalid.`);

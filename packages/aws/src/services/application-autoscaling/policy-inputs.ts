@@ -1,0 +1,137 @@
+import type { Watched } from "@galatea/hosting/alarms";
+import { invalid } from "@galatea/hosting";
+import { stepsFault, type StepPolicy, type TrackingPolicy } from "@galatea/hosting/scaling";
+import type { ApplicationAutoscalingInputs } from "../../spec/gen/application-autoscaling.ts";
+import type { ScaledTarget } from "./resources.ts";
+
+type PolicyInput = ApplicationAutoscalingInputs["PutScalingPolicyRequest"];
+type TrackingInput = ApplicationAutoscalingInputs["TargetTrackingScalingPolicyConfiguration"];
+type CustomizedInput = ApplicationAutoscalingInputs["CustomizedMetricSpecification"];
+
+/** What of a policy is not in its configuration. */
+export interface PolicyFacing {
+  readonly arn: string;
+  readonly createdMs: number;
+  readonly tracked: ScaledTarget["tracked"];
+  /** A new id in the names of alarms. */
+  readonly newId: () => string;
+  readonly before: TrackingPolicy | null;
+}
+
+const periodMs = 60_000;
+const cooldownSecondsDefault = 300;
+
+/** Throws AwsError for what could not be followed. */
+export function trackingPolicy(input: PolicyInput, config: TrackingInput, facing: PolicyFacing): TrackingPolicy {
+  const { TargetValue: targetValue, PredefinedMetricSpecification: predefined } = config;
+  const { CustomizedMetricSpecification: customized } = config;
+  if (!(targetValue > 0)) throw invalid("TargetValue must be greater than 0.");
+  if (targetValue === Infinity) throw invalid("TargetValue must be a finite number.");
+  if ((predefined === undefined) === (customized === undefined)) {
+    throw invalid("Exactly one of PredefinedMetricSpecification and CustomizedMetricSpecification must be specified.");
+  }
+  const isScaleInDisabled = config.DisableScaleIn ?? false;
+  const { before, newId } = facing;
+  const alarmName = (which: string) => `TargetTracking-${input.ResourceId}-${which}-${newId()}`;
+  return {
+    type: "TargetTrackingScaling",
+    ...factsOf(input, facing),
+    targetValue,
+    watched:
+      customized === undefined
+        ? predefinedMetric(predefined?.PredefinedMetricType ?? "", input, facing)
+        : customizedMetric(customized),
+    isZeroWhenMissing: predefined !== undefined,
+    scaleOutCooldownMs: (config.ScaleOutCooldown ?? cooldownSecondsDefault) * 1000,
+    scaleInCooldownMs: (config.ScaleInCooldown ?? cooldownSecondsDefault) * 1000,
+    isScaleInDisabled,
+    configuration: config,
+    highAlarm: before?.highAlarm ?? alarmName("AlarmHigh"),
+    lowAlarm: isScaleInDisabled ? null : (before?.lowAlarm ?? alarmName("AlarmLow")),
+  };
+}
+
+/** Throws AwsError for steps that leave gaps or overlap. */
+export function stepPolicy(
+  input: PolicyInput,
+  config: ApplicationAutoscalingInputs["StepScalingPolicyConfiguration"],
+  facing: PolicyFacing,
+): StepPolicy {
+  if (config.AdjustmentType === undefined) throw invalid("AdjustmentType is required for StepScaling.");
+  if (config.MinAdjustmentMagnitude !== undefined && config.AdjustmentType !== "PercentChangeInCapacity") {
+    throw invalid("MinAdjustmentMagnitude is only for PercentChangeInCapacity.");
+  }
+  const steps = (config.StepAdjustments ?? []).map((step) => ({
+    lower: step.MetricIntervalLowerBound ?? null,
+    upper: step.MetricIntervalUpperBound ?? null,
+    adjustment: step.ScalingAdjustment,
+  }));
+  const fault = stepsFault(steps);
+  if (fault !== null) throw invalid(fault);
+  if (config.AdjustmentType === "ExactCapacity" && steps.some(({ adjustment }) => adjustment < 0)) {
+    throw invalid("ScalingAdjustment of ExactCapacity must not be negative.");
+  }
+  return {
+    type: "StepScaling",
+    ...factsOf(input, facing),
+    adjustmentType: config.AdjustmentType,
+    steps,
+    magnitudeMin: config.MinAdjustmentMagnitude ?? 0,
+    cooldownMs: (config.Cooldown ?? cooldownSecondsDefault) * 1000,
+    aggregation: config.MetricAggregationType ?? "Average",
+    configuration: config,
+  };
+}
+
+function factsOf(input: PolicyInput, { arn, createdMs }: PolicyFacing) {
+  return {
+    name: input.PolicyName,
+    arn,
+    resourceId: input.ResourceId,
+    dimension: input.ScalableDimension,
+    createdMs,
+  };
+}
+
+function predefinedMetric(
+  type: string,
+  { ScalableDimension: dimension }: PolicyInput,
+  { tracked }: PolicyFacing,
+): Watched {
+  const { predefined, dimensions } = tracked;
+  const found = Object.hasOwn(predefined, type) ? predefined[type] : undefined;
+  if (found === undefined) {
+    const known = Object.keys(predefined);
+    const supported = `${known.join(" and ")} ${known.length === 1 ? "is" : "are"}`;
+    throw invalid(
+      `The predefined metric ${type} is not supported by this platform yet for ${dimension}; ${supported}.`,
+    );
+  }
+  const metric = { namespace: "AWS/SageMaker", metricName: found.metricName, dimensions };
+  return { kind: "metric", metric, statistic: found.statistic, unit: null, periodMs: found.periodMs };
+}
+
+function customizedMetric(input: CustomizedInput): Watched {
+  if (input.Metrics !== undefined) return mathMetric(input.Metrics);
+  const { Namespace: namespace, MetricName: metricName, Statistic: statistic } = input;
+  if (namespace === undefined || metricName === undefined || statistic === undefined) {
+    throw invalid("CustomizedMetricSpecification takes MetricName, Namespace and Statistic, or Metrics.");
+  }
+  const dimensions = (input.Dimensions ?? []).map(({ Name, Value }) => ({ name: Name, value: Value }));
+  const metric = { namespace, metricName, dimensions };
+  return { kind: "metric", metric, statistic, unit: input.Unit ?? null, periodMs };
+}
+
+/** Queries as GetMetricData takes them, over one minute each. */
+function mathMetric(metrics: NonNullable<CustomizedInput["Metrics"]>): Watched {
+  if (metrics.filter(({ ReturnData }) => ReturnData !== false).length !== 1) {
+    throw invalid("Exactly one element of Metrics must have ReturnData true.");
+  }
+  const queries = metrics.map(({ MetricStat: stat, ...query }) => {
+    if ((stat === undefined) === (query.Expression === undefined)) {
+      throw invalid(`Exactly one of MetricStat and Expression must be specified for the metric ${query.Id}.`);
+    }
+    return stat === undefined ? query : { ...query, MetricStat: { ...stat, Period: periodMs / 1000 } };
+  });
+  return { kind: "queries", queries, periodMs };
+}

@@ -1,0 +1,117 @@
+import { AwsError } from "@galatea/base";
+import { invalid } from "@galatea/hosting";
+import type { TargetKey } from "@galatea/hosting/scaling";
+
+/** How Application Auto Scaling names what is scaled. */
+export interface NamedTarget {
+  readonly ServiceNamespace: string;
+  readonly ResourceId: string;
+  readonly ScalableDimension: string;
+}
+
+const namespace = "sagemaker";
+/** What can be scaled: how its resources are named, what of them target tracking follows, and how few there may be. */
+const scaledKinds = [
+  {
+    dimension: "sagemaker:variant:DesiredInstanceCount",
+    named: /^endpoint\/([^/]+)\/variant\/([^/]+)$/,
+    predefined: {
+      SageMakerVariantInvocationsPerInstance: perMinute("InvocationsPerInstance"),
+      SageMakerVariantConcurrentRequestsPerModelHighResolution: {
+        metricName: "ConcurrentRequestsPerModel",
+        statistic: "Average",
+        periodMs: 10_000,
+      },
+    },
+    dimensionNames: ["EndpointName", "VariantName"],
+    capacityMin: 1,
+    absent: (endpoint: string, variant: string) =>
+      `There is no variant ${variant} of an endpoint ${endpoint} with instances to scale.`,
+  },
+  {
+    dimension: "sagemaker:variant:DesiredProvisionedConcurrency",
+    named: /^endpoint\/([^/]+)\/variant\/([^/]+)$/,
+    predefined: {
+      SageMakerVariantProvisionedConcurrencyUtilization: {
+        metricName: "ServerlessProvisionedConcurrencyUtilization",
+        statistic: "Average",
+        periodMs: 60_000,
+      },
+    },
+    dimensionNames: ["EndpointName", "VariantName"],
+    capacityMin: 1,
+    absent: (endpoint: string, variant: string) =>
+      `There is no serverless variant ${variant} of an endpoint ${endpoint} to scale.`,
+  },
+  {
+    dimension: "sagemaker:inference-component:DesiredCopyCount",
+    named: /^inference-component\/([^/]+)$/,
+    predefined: {
+      SageMakerInferenceComponentInvocationsPerCopy: perMinute("InvocationsPerCopy"),
+      SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution: {
+        metricName: "ConcurrentRequestsPerCopy",
+        statistic: "Average",
+        periodMs: 10_000,
+      },
+    },
+    dimensionNames: ["InferenceComponentName"],
+    capacityMin: 0,
+    absent: (component: string) => `There is no inference component ${component} to scale.`,
+  },
+] as const;
+
+interface PredefinedMetric {
+  readonly metricName: string;
+  readonly statistic: string;
+  readonly periodMs: number;
+}
+
+function perMinute(metricName: string): PredefinedMetric {
+  return { metricName, statistic: "Sum", periodMs: 60_000 };
+}
+
+/** A resource that can be scaled here. */
+export interface ScaledTarget extends TargetKey {
+  /** The predefined metrics that a policy may track, by their types, and where they are recorded. */
+  readonly tracked: {
+    readonly predefined: Readonly<Record<string, PredefinedMetric>>;
+    readonly dimensions: readonly { readonly name: string; readonly value: string }[];
+  };
+  readonly capacityMin: number;
+  /** What is told where it is not there. */
+  readonly absentText: string;
+}
+
+/** Throws AwsError for what is not scaled here. */
+export function scaledTarget(named: NamedTarget): ScaledTarget {
+  const { ResourceId: resourceId, ScalableDimension: dimension } = named;
+  checkNamespace(named);
+  const kind = scaledKinds.find((each) => each.dimension === dimension);
+  if (kind === undefined && dimension.startsWith("sagemaker:")) {
+    const known = scaledKinds.map((each) => each.dimension).join(", ");
+    throw invalid(`The scalable dimension ${dimension} is not supported by this platform yet; ${known} are.`);
+  }
+  const found = kind?.named.exec(resourceId) ?? null;
+  if (kind === undefined || found === null) {
+    throw invalid("Unsupported service namespace, resource type or scalable dimension");
+  }
+  const { predefined, capacityMin, dimensionNames } = kind;
+  const [, first = "", second = ""] = found;
+  const dimensions = dimensionNames.map((name, index) => ({ name, value: index === 0 ? first : second }));
+  const tracked = { predefined, dimensions };
+  return { resourceId, dimension, tracked, capacityMin, absentText: kind.absent(first, second) };
+}
+
+export function checkNamespace({ ServiceNamespace }: { readonly ServiceNamespace: string }): void {
+  if (ServiceNamespace !== namespace) {
+    throw invalid("Unsupported service namespace, resource type or scalable dimension");
+  }
+}
+
+export function noTarget(named: NamedTarget): AwsError {
+  const { ResourceId, ScalableDimension } = named;
+  return new AwsError(
+    "ObjectNotFoundException",
+    `No scalable target found for service namespace: ${namespace}, resource ID: ${ResourceId}, scalable dimension: ${ScalableDimension}`,
+  );
+}

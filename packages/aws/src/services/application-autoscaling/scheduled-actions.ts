@@ -1,0 +1,113 @@
+import { AwsError } from "@galatea/base";
+import { invalid } from "@galatea/hosting";
+import { nextRunMs, ScheduleError, type ScheduledAction } from "@galatea/hosting/scaling";
+import type {
+  ApplicationAutoscalingInputs,
+  ApplicationAutoscalingOperations,
+} from "../../spec/gen/application-autoscaling.ts";
+import { anyResource, pageAfter, type CallContext, type OperationRows } from "../../wire/index.ts";
+import { isAsked, knownTarget, pageQuery, type AutoscalingParts } from "./asking.ts";
+import { printScheduled } from "./descriptions.ts";
+import { scaledTarget, checkNamespace } from "./resources.ts";
+
+type Rows = OperationRows<ApplicationAutoscalingOperations>;
+type ScheduledInput = ApplicationAutoscalingInputs["PutScheduledActionRequest"];
+
+export function scheduledOperations(parts: AutoscalingParts) {
+  const { scaling } = parts;
+  return {
+    PutScheduledAction: {
+      action: "application-autoscaling:PutScheduledAction",
+      resource: anyResource,
+      async handle(input, context) {
+        const { scheduled } = knownTarget(scaling, input);
+        const before = scheduled.find(({ name }) => name === input.ScheduledActionName) ?? null;
+        await scaling.putScheduled(scheduledAction(parts, input, before, context));
+        return {};
+      },
+    },
+    DeleteScheduledAction: {
+      action: "application-autoscaling:DeleteScheduledAction",
+      resource: anyResource,
+      async handle(input) {
+        const { scheduled } = knownTarget(scaling, input);
+        const found = scheduled.find(({ name }) => name === input.ScheduledActionName);
+        if (found === undefined) {
+          const named = `service namespace: sagemaker, scheduled action name: ${input.ScheduledActionName}`;
+          throw new AwsError("ObjectNotFoundException", `No scheduled action found for ${named}`);
+        }
+        await scaling.deleteScheduled(found);
+        return {};
+      },
+    },
+    DescribeScheduledActions: {
+      action: "application-autoscaling:DescribeScheduledActions",
+      resource: anyResource,
+      async handle(input) {
+        checkNamespace(input);
+        const names = input.ScheduledActionNames === undefined ? null : new Set(input.ScheduledActionNames);
+        const found = scaling
+          .list()
+          .filter(({ target }) => isAsked(input, target))
+          .flatMap(({ scheduled }) => scheduled)
+          .filter(({ name }) => names === null || names.has(name))
+          .toSorted((a, b) => (a.arn < b.arn ? -1 : 1));
+        const { page, next } = pageAfter(found, ({ arn }) => arn, pageQuery("DescribeScheduledActions", input));
+        return { ScheduledActions: page.map(printScheduled), NextToken: next };
+      },
+    },
+  } satisfies Partial<Rows>;
+}
+
+/** What is not said of a known action stays as it is. Throws AwsError for times that cannot be. */
+function scheduledAction(
+  { clock, newId }: AutoscalingParts,
+  input: ScheduledInput,
+  before: ScheduledAction | null,
+  context: CallContext,
+): ScheduledAction {
+  const { ResourceId: resourceId, ScalableDimension: dimension, ScheduledActionName: name } = input;
+  const expression = input.Schedule ?? before?.expression;
+  if (expression === undefined) throw invalid("Schedule must be specified.");
+  const bounds = input.ScalableTargetAction;
+  const minCapacity = bounds === undefined ? (before?.minCapacity ?? null) : (bounds.MinCapacity ?? null);
+  const maxCapacity = bounds === undefined ? (before?.maxCapacity ?? null) : (bounds.MaxCapacity ?? null);
+  if (minCapacity === null && maxCapacity === null) {
+    throw invalid("ScalableTargetAction must specify MinCapacity, MaxCapacity or both.");
+  }
+  const { capacityMin: least } = scaledTarget(input);
+  if (minCapacity !== null && minCapacity < least)
+    throw invalid(`The minimum capacity of ${dimension} is ${least}; it is ${minCapacity}.`);
+  if (minCapacity !== null && maxCapacity !== null && minCapacity > maxCapacity) {
+    throw invalid("Maximum capacity cannot be less than minimum capacity");
+  }
+  const nowMs = clock.epochMs();
+  const action: ScheduledAction = {
+    name,
+    arn: before?.arn ?? scheduledArn(resourceId, name, context, newId()),
+    resourceId,
+    dimension,
+    expression,
+    timezone: input.Timezone ?? before?.timezone ?? "UTC",
+    startMs: input.StartTime?.getTime() ?? before?.startMs ?? null,
+    endMs: input.EndTime?.getTime() ?? before?.endMs ?? null,
+    createdMs: before?.createdMs ?? nowMs,
+    minCapacity,
+    maxCapacity,
+    // Times before now are not made up for.
+    lastRunMs: before === null ? null : nowMs,
+  };
+  try {
+    if (nextRunMs(action, nowMs) === null)
+      throw invalid(`The schedule ${expression} has no time that is still to come.`);
+  } catch (error) {
+    if (error instanceof ScheduleError) throw invalid(`The schedule ${expression} cannot be read: ${error.message}.`);
+    throw error;
+  }
+  return action;
+}
+
+function scheduledArn(resourceId: string, name: string, { region, accountId }: CallContext, id: string): string {
+  const resource = `resource/sagemaker/${resourceId}:scheduledActionName/${name}`;
+  return `arn:aws:autoscaling:${region}:${accountId}:scheduledAction:${id}:${resource}`;
+}

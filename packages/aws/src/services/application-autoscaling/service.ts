@@ -1,0 +1,281 @@
+import { AwsError } from "@galatea/base";
+import { invalid } from "@galatea/hosting";
+import type { ScalableTarget, Scaling } from "@galatea/hosting/scaling";
+import model from "../../spec/gen/application-autoscaling.json" with { type: "json" };
+import type {
+  ApplicationAutoscalingInputs,
+  ApplicationAutoscalingOperations,
+} from "../../spec/gen/application-autoscaling.ts";
+import { asServiceModel } from "../../spec/index.ts";
+import {
+  anyResource,
+  pageAfter,
+  type CallContext,
+  type ModelledService,
+  type OperationRows,
+} from "../../wire/index.ts";
+import { isAsked, knownTarget, matches, pageQuery, type AutoscalingParts } from "./asking.ts";
+import { alarmsByAction, printActivity, printAlarms, printPolicy, printTarget } from "./descriptions.ts";
+import { stepPolicy, trackingPolicy } from "./policy-inputs.ts";
+import { scheduledOperations } from "./scheduled-actions.ts";
+import { checkNamespace, scaledTarget } from "./resources.ts";
+
+type Rows = OperationRows<ApplicationAutoscalingOperations>;
+type RegisterInput = ApplicationAutoscalingInputs["RegisterScalableTargetRequest"];
+type PolicyInput = ApplicationAutoscalingInputs["PutScalingPolicyRequest"];
+
+const tagsMax = 50;
+
+/** Application Auto Scaling for the instances of endpoints' variants. */
+export function autoscalingService(parts: AutoscalingParts) {
+  const operations: Rows = {
+    ...targetOperations(parts),
+    ...policyOperations(parts),
+    ...scheduledOperations(parts),
+    ...tagOperations(parts.scaling),
+  };
+  return {
+    kind: "modelled",
+    model: asServiceModel(model),
+    scope: "application-autoscaling",
+    validationCodes: { json: "ValidationException", query: "ValidationError" },
+    operations,
+  } as const satisfies ModelledService;
+}
+
+function targetOperations(parts: AutoscalingParts) {
+  const { scaling } = parts;
+  return {
+    RegisterScalableTarget: {
+      action: "application-autoscaling:RegisterScalableTarget",
+      resource: anyResource,
+      async handle(input, context) {
+        const target = await registered(parts, input, context);
+        await scaling.register(target);
+        return { ScalableTargetARN: target.arn };
+      },
+    },
+    DeregisterScalableTarget: {
+      action: "application-autoscaling:DeregisterScalableTarget",
+      resource: anyResource,
+      async handle(input) {
+        await scaling.deregister(knownTarget(scaling, input).target);
+        return {};
+      },
+    },
+    DescribeScalableTargets: {
+      action: "application-autoscaling:DescribeScalableTargets",
+      resource: anyResource,
+      async handle(input) {
+        checkNamespace(input);
+        const ids = input.ResourceIds === undefined ? null : new Set(input.ResourceIds);
+        const asked = () => {
+          const found = scaling
+            .list()
+            .map(({ target }) => target)
+            .filter(({ resourceId, dimension }) => (ids === null || ids.has(resourceId)) && matches(input, dimension));
+          return pageAfter(found, ({ resourceId }) => resourceId, pageQuery("DescribeScalableTargets", input));
+        };
+        await scaling.sweep(asked().page);
+        const { page, next } = asked();
+        return { ScalableTargets: page.map(printTarget), NextToken: next };
+      },
+    },
+    DescribeScalingActivities: {
+      action: "application-autoscaling:DescribeScalingActivities",
+      resource: anyResource,
+      async handle(input) {
+        checkNamespace(input);
+        const found = scaling
+          .list()
+          .filter(({ target }) => isAsked(input, target))
+          .flatMap(({ activities }) => activities)
+          .filter(({ notScaled }) => notScaled === null || input.IncludeNotScaledActivities === true)
+          .toSorted((a, b) => (activityPlace(a) < activityPlace(b) ? 1 : -1));
+        const { page, next } = pageAfter(found, activityPlace, {
+          ...pageQuery("DescribeScalingActivities", input),
+          isDescending: true,
+        });
+        return { ScalingActivities: page.map(printActivity), NextToken: next };
+      },
+    },
+  } satisfies Partial<Rows>;
+}
+
+function policyOperations({ scaling, alarms, clock, newId }: AutoscalingParts) {
+  return {
+    PutScalingPolicy: {
+      action: "application-autoscaling:PutScalingPolicy",
+      resource: anyResource,
+      async handle(input, context) {
+        const { policies } = knownTarget(scaling, input);
+        const before = policies.find(({ name }) => name === input.PolicyName) ?? null;
+        const { tracked } = scaledTarget(input);
+        const type = input.PolicyType ?? before?.type ?? "StepScaling";
+        if (before !== null && before.type !== type) {
+          throw invalid(`The policy ${input.PolicyName} is of type ${before.type} and stays so.`);
+        }
+        const facing = {
+          arn: before?.arn ?? policyArn(input, context, newId()),
+          createdMs: before?.createdMs ?? clock.epochMs(),
+          tracked,
+          newId,
+          before: before?.type === "TargetTrackingScaling" ? before : null,
+        };
+        const policy = policyOfType(type, input, facing);
+        await scaling.putPolicy(policy, (name) => alarmArn(name, context));
+        return { PolicyARN: policy.arn, Alarms: printAlarms(policy, alarmsByAction(alarms)) };
+      },
+    },
+    DeleteScalingPolicy: {
+      action: "application-autoscaling:DeleteScalingPolicy",
+      resource: anyResource,
+      async handle(input) {
+        const found = knownTarget(scaling, input).policies.find(({ name }) => name === input.PolicyName);
+        if (found === undefined) {
+          const named = `service namespace: sagemaker, policy name: ${input.PolicyName}`;
+          throw new AwsError("ObjectNotFoundException", `No scaling policy found for ${named}`);
+        }
+        await scaling.deletePolicy(found);
+        return {};
+      },
+    },
+    DescribeScalingPolicies: {
+      action: "application-autoscaling:DescribeScalingPolicies",
+      resource: anyResource,
+      async handle(input) {
+        checkNamespace(input);
+        const names = input.PolicyNames === undefined ? null : new Set(input.PolicyNames);
+        const found = scaling
+          .list()
+          .filter(({ target }) => isAsked(input, target))
+          .flatMap(({ policies }) => policies)
+          .filter(({ name }) => names === null || names.has(name))
+          .toSorted((a, b) => (a.arn < b.arn ? -1 : 1));
+        const { page, next } = pageAfter(found, ({ arn }) => arn, pageQuery("DescribeScalingPolicies", input));
+        const running = alarmsByAction(alarms);
+        return { ScalingPolicies: page.map((policy) => printPolicy(policy, running)), NextToken: next };
+      },
+    },
+  } satisfies Partial<Rows>;
+}
+
+function tagOperations(scaling: Scaling) {
+  const resource = (input: { readonly ResourceARN: string }) => input.ResourceARN;
+  const targetOf = (arn: string) => {
+    const found = scaling.list().find(({ target }) => target.arn === arn);
+    if (found === undefined) throw new AwsError("ResourceNotFoundException", `There is no scalable target ${arn}.`);
+    return found.target;
+  };
+  return {
+    TagResource: {
+      action: "application-autoscaling:TagResource",
+      resource,
+      async handle({ ResourceARN, Tags }) {
+        const target = targetOf(ResourceARN);
+        const tags = { ...target.tags, ...Tags };
+        if (Object.keys(tags).length > tagsMax) {
+          throw new AwsError("TooManyTagsException", `A scalable target has ${tagsMax} tags at most.`);
+        }
+        await scaling.setTags(target, tags);
+        return {};
+      },
+    },
+    UntagResource: {
+      action: "application-autoscaling:UntagResource",
+      resource,
+      async handle({ ResourceARN, TagKeys }) {
+        const target = targetOf(ResourceARN);
+        const going = new Set(TagKeys);
+        await scaling.setTags(
+          target,
+          Object.fromEntries(Object.entries(target.tags).filter(([key]) => !going.has(key))),
+        );
+        return {};
+      },
+    },
+    ListTagsForResource: {
+      action: "application-autoscaling:ListTagsForResource",
+      resource,
+      handle: async ({ ResourceARN }) => ({ Tags: targetOf(ResourceARN).tags }),
+    },
+  } satisfies Partial<Rows>;
+}
+
+/** What is not said of a known target stays as it is. */
+async function registered(
+  { scaling, scalable, clock, newId }: AutoscalingParts,
+  input: RegisterInput,
+  context: CallContext,
+): Promise<ScalableTarget> {
+  const key = scaledTarget(input);
+  const capacity = await scalable.capacity(key);
+  if (capacity === null) {
+    throw invalid(key.absentText);
+  }
+  const known = scaling.find(key)?.target ?? null;
+  const minCapacity = input.MinCapacity ?? known?.minCapacity;
+  const maxCapacity = input.MaxCapacity ?? known?.maxCapacity;
+  if (minCapacity === undefined || maxCapacity === undefined) {
+    throw invalid("MinCapacity and MaxCapacity must be specified when a scalable target is registered.");
+  }
+  const { least = key.capacityMin } = capacity;
+  if (minCapacity < least) {
+    throw invalid(`The minimum capacity of ${key.dimension} is ${least}; it is ${minCapacity}.`);
+  }
+  if (minCapacity > maxCapacity) throw invalid("Maximum capacity cannot be less than minimum capacity");
+  const asked = input.SuspendedState;
+  return {
+    resourceId: key.resourceId,
+    dimension: key.dimension,
+    arn:
+      known?.arn ??
+      `arn:aws:application-autoscaling:${context.region}:${context.accountId}:scalable-target/${newId().replaceAll("-", "").slice(0, 26)}`,
+    roleArn: input.RoleARN ?? known?.roleArn ?? serviceRole(context),
+    createdMs: known?.createdMs ?? clock.epochMs(),
+    minCapacity,
+    maxCapacity,
+    suspended: {
+      scaleIn: asked?.DynamicScalingInSuspended ?? known?.suspended.scaleIn ?? false,
+      scaleOut: asked?.DynamicScalingOutSuspended ?? known?.suspended.scaleOut ?? false,
+      scheduled: asked?.ScheduledScalingSuspended ?? known?.suspended.scheduled ?? false,
+    },
+    tags: known?.tags ?? input.Tags ?? {},
+  };
+}
+
+function policyOfType(
+  type: NonNullable<PolicyInput["PolicyType"]>,
+  input: PolicyInput,
+  facing: Parameters<typeof trackingPolicy>[2],
+) {
+  const { StepScalingPolicyConfiguration: step, TargetTrackingScalingPolicyConfiguration: tracking } = input;
+  switch (type) {
+    case "TargetTrackingScaling":
+      if (tracking === undefined) throw invalid("TargetTrackingScalingPolicyConfiguration is required.");
+      return trackingPolicy(input, tracking, facing);
+    case "StepScaling":
+      if (step === undefined) throw invalid("StepScalingPolicyConfiguration is required.");
+      return stepPolicy(input, step, facing);
+    case "PredictiveScaling":
+    default:
+      throw invalid(`Policies of type ${type} are not supported by this platform yet.`);
+  }
+}
+
+function activityPlace({ startMs, id }: { readonly startMs: number; readonly id: string }): string {
+  return `${String(startMs).padStart(15, "0")} ${id}`;
+}
+
+function policyArn({ ResourceId, PolicyName }: PolicyInput, { region, accountId }: CallContext, id: string): string {
+  return `arn:aws:autoscaling:${region}:${accountId}:scalingPolicy:${id}:resource/sagemaker/${ResourceId}:policyName/${PolicyName}`;
+}
+
+function alarmArn(name: string, { region, accountId }: CallContext): string {
+  return `arn:aws:cloudwatch:${region}:${accountId}:alarm:${name}`;
+}
+
+function serviceRole({ accountId }: CallContext): string {
+  const name = "AWSServiceRoleForApplicationAutoScaling_SageMakerEndpoint";
+  return `arn:aws:iam::${accountId}:role/aws-service-role/sagemaker.application-autoscaling.amazonaws.com/${name}`;
+}

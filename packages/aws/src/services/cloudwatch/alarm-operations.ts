@@ -1,0 +1,267 @@
+import type { AlarmActions, AlarmRecord, Alarms } from "@galatea/hosting/alarms";
+import { alarmsOfRule, parseRule } from "@galatea/hosting/alarms";
+import { AwsError, type Clock } from "@galatea/base";
+import type { CloudwatchInputs, CloudwatchOperations } from "../../spec/gen/cloudwatch.ts";
+import { anyResource, pageAfter, type CallContext, type OperationRows, type PageQuery } from "../../wire/index.ts";
+import { compositeAlarm, metricAlarm } from "./alarm-definitions.ts";
+import { alarmType, printCompositeAlarm, printHistory, printMetricAlarm } from "./alarm-descriptions.ts";
+import { dimensionsOf } from "./dimensions.ts";
+import { invalidNextToken } from "./next-tokens.ts";
+
+type AlarmOperation =
+  | "PutMetricAlarm"
+  | "PutCompositeAlarm"
+  | "DescribeAlarms"
+  | "DescribeAlarmsForMetric"
+  | "DescribeAlarmHistory"
+  | "DeleteAlarms"
+  | "SetAlarmState"
+  | "EnableAlarmActions"
+  | "DisableAlarmActions"
+  | "TagResource"
+  | "UntagResource"
+  | "ListTagsForResource";
+
+export interface AlarmParts {
+  readonly alarms: Alarms;
+  readonly alarmActions: AlarmActions;
+  readonly clock: Clock;
+}
+
+const recordsMax = 100;
+const tagsMax = 50;
+
+export function alarmOperations(parts: AlarmParts): Pick<OperationRows<CloudwatchOperations>, AlarmOperation> {
+  const { alarms, alarmActions: actions, clock } = parts;
+  const facing = (name: string, context: CallContext) => ({
+    arn: alarmArn(name, context),
+    nowMs: clock.epochMs(),
+    actions,
+  });
+  const setActions = (isEnabled: boolean) => async (input: { readonly AlarmNames: readonly string[] }) => {
+    // Names of no alarm are left out, as in CloudWatch.
+    for (const name of input.AlarmNames) {
+      await alarms.amend(name, (definition) => ({ ...definition, actionsEnabled: isEnabled }));
+    }
+    return {};
+  };
+  return {
+    PutMetricAlarm: {
+      action: "cloudwatch:PutMetricAlarm",
+      resource: anyResource,
+      async handle(input, context) {
+        await alarms.put(withTags(alarms, metricAlarm(input, facing(input.AlarmName, context))));
+        return {};
+      },
+    },
+    PutCompositeAlarm: {
+      action: "cloudwatch:PutCompositeAlarm",
+      resource: anyResource,
+      async handle(input, context) {
+        await alarms.put(withTags(alarms, compositeAlarm(input, facing(input.AlarmName, context))));
+        return {};
+      },
+    },
+    DescribeAlarms: {
+      action: "cloudwatch:DescribeAlarms",
+      resource: anyResource,
+      handle: async (input) => describeAlarms(alarms, input),
+    },
+    DescribeAlarmsForMetric: {
+      action: "cloudwatch:DescribeAlarmsForMetric",
+      resource: anyResource,
+      handle: async (input) => alarmsForMetric(alarms, input),
+    },
+    DescribeAlarmHistory: {
+      action: "cloudwatch:DescribeAlarmHistory",
+      resource: anyResource,
+      handle: (input, { turn }) => alarmHistory(alarms, input, turn),
+    },
+    DeleteAlarms: {
+      action: "cloudwatch:DeleteAlarms",
+      resource: anyResource,
+      async handle({ AlarmNames }) {
+        await alarms.delete(AlarmNames);
+        return {};
+      },
+    },
+    SetAlarmState: {
+      action: "cloudwatch:SetAlarmState",
+      resource: anyResource,
+      async handle({ AlarmName, StateValue, StateReason, StateReasonData }) {
+        checkJson(StateReasonData);
+        await alarms.setState(AlarmName, StateValue, StateReason, StateReasonData ?? null);
+        return {};
+      },
+    },
+    EnableAlarmActions: { action: "cloudwatch:EnableAlarmActions", resource: anyResource, handle: setActions(true) },
+    DisableAlarmActions: { action: "cloudwatch:DisableAlarmActions", resource: anyResource, handle: setActions(false) },
+    ...tagOperations(alarms),
+  };
+}
+
+function tagOperations(
+  alarms: Alarms,
+): Pick<OperationRows<CloudwatchOperations>, "TagResource" | "UntagResource" | "ListTagsForResource"> {
+  const resource = (input: { readonly ResourceARN: string }) => input.ResourceARN;
+  return {
+    TagResource: {
+      action: "cloudwatch:TagResource",
+      resource,
+      async handle({ ResourceARN, Tags }) {
+        const { definition } = alarmOfArn(alarms, ResourceARN);
+        const given = new Map(Tags.map(({ Key, Value }) => [Key, Value]));
+        await alarms.amend(definition.name, (known) => {
+          const all = new Map([...known.tags.map(({ key, value }) => [key, value] as const), ...given]);
+          if (all.size > tagsMax) throw new AwsError("InvalidParameterValue", `An alarm has ${tagsMax} tags at most.`);
+          return { ...known, tags: [...all].map(([key, value]) => ({ key, value })) };
+        });
+        return {};
+      },
+    },
+    UntagResource: {
+      action: "cloudwatch:UntagResource",
+      resource,
+      async handle({ ResourceARN, TagKeys }) {
+        const { definition } = alarmOfArn(alarms, ResourceARN);
+        const going = new Set(TagKeys);
+        await alarms.amend(definition.name, (known) => ({
+          ...known,
+          tags: known.tags.filter(({ key }) => !going.has(key)),
+        }));
+        return {};
+      },
+    },
+    ListTagsForResource: {
+      action: "cloudwatch:ListTagsForResource",
+      resource,
+      handle: async ({ ResourceARN }) => ({
+        Tags: alarmOfArn(alarms, ResourceARN).definition.tags.map(({ key, value }) => ({ Key: key, Value: value })),
+      }),
+    },
+  };
+}
+
+/** Tags are given when an alarm is made; who configures it anew keeps those it has. */
+function withTags<Definition extends AlarmRecord["definition"]>(alarms: Alarms, definition: Definition): Definition {
+  const known = alarms.get(definition.name);
+  return known === null ? definition : { ...definition, tags: known.definition.tags };
+}
+
+function describeAlarms(alarms: Alarms, input: CloudwatchInputs["DescribeAlarmsInput"]) {
+  const { AlarmNames: names, AlarmNamePrefix: prefix, ActionPrefix: action, StateValue: state } = input;
+  if (names !== undefined && prefix !== undefined) {
+    throw new AwsError("ValidationError", "AlarmNames and AlarmNamePrefix must not be specified together.");
+  }
+  const types = input.AlarmTypes ?? ["MetricAlarm"];
+  const named = names === undefined ? null : new Set(names);
+  const related = relatedTo(alarms, input);
+  const found = alarms
+    .list()
+    .filter(
+      ({ definition, status }) =>
+        types.includes(alarmType(definition)) &&
+        (named === null || named.has(definition.name)) &&
+        (related === null || related.has(definition.name)) &&
+        definition.name.startsWith(prefix ?? "") &&
+        (state === undefined || status.state === state) &&
+        (action === undefined ||
+          Object.values(definition.actions).some((arns) => arns.some((arn) => arn.startsWith(action)))),
+    );
+  const { page, next } = pageAfter(found, ({ definition }) => definition.name, pageQuery("DescribeAlarms", input));
+  return {
+    MetricAlarms: page.flatMap((record) =>
+      record.definition.kind === "metric" ? [printMetricAlarm(record.definition, record)] : [],
+    ),
+    CompositeAlarms: page.flatMap((record) =>
+      record.definition.kind === "composite" ? [printCompositeAlarm(record.definition, record)] : [],
+    ),
+    NextToken: next,
+  };
+}
+
+/** The alarms that a composite alarm reads, or the composite alarms that read one; null where neither is asked for. */
+function relatedTo(alarms: Alarms, input: CloudwatchInputs["DescribeAlarmsInput"]): ReadonlySet<string> | null {
+  const { ChildrenOfAlarmName: parent, ParentsOfAlarmName: child } = input;
+  if (parent !== undefined) {
+    const found = alarms.get(parent)?.definition;
+    return new Set(found?.kind === "composite" ? alarmsOfRule(parseRule(found.rule)) : []);
+  }
+  return child === undefined ? null : new Set(alarms.parentsOf(child));
+}
+
+function alarmsForMetric(alarms: Alarms, input: CloudwatchInputs["DescribeAlarmsForMetricInput"]) {
+  const identity = (dimensions: readonly { readonly name: string; readonly value: string }[]) =>
+    JSON.stringify(
+      dimensions.map(({ name, value }) => JSON.stringify([name, value])).toSorted((a, b) => (a < b ? -1 : 1)),
+    );
+  const dimensions = identity(dimensionsOf(input.Dimensions));
+  const statistic = input.Statistic ?? input.ExtendedStatistic;
+  const found = alarms.list().flatMap((record) => {
+    const { definition } = record;
+    if (definition.kind !== "metric" || definition.watched.kind !== "metric") return [];
+    const { metric, unit, periodMs, statistic: watched } = definition.watched;
+    const isAsked =
+      metric.namespace === input.Namespace &&
+      metric.metricName === input.MetricName &&
+      identity(metric.dimensions) === dimensions &&
+      (statistic === undefined || statistic === watched) &&
+      (input.Unit === undefined || input.Unit === unit) &&
+      (input.Period === undefined || input.Period * 1000 === periodMs);
+    return isAsked ? [printMetricAlarm(definition, record)] : [];
+  });
+  return { MetricAlarms: found };
+}
+
+async function alarmHistory(
+  alarms: Alarms,
+  input: CloudwatchInputs["DescribeAlarmHistoryInput"],
+  turn: () => Promise<void>,
+) {
+  const types = input.AlarmTypes ?? ["MetricAlarm", "CompositeAlarm"];
+  const asked = alarms.remembered().filter(({ name }) => input.AlarmName === undefined || input.AlarmName === name);
+  const [fromMs, toMs] = [input.StartDate?.getTime() ?? 0, input.EndDate?.getTime() ?? Infinity];
+  const found = [];
+  for (const definition of asked) {
+    if (!types.includes(alarmType(definition))) continue;
+    await turn();
+    for (const [number, item] of (await alarms.history(definition.name)).entries()) {
+      if (item.atMs < fromMs || item.atMs > toMs) continue;
+      if (input.HistoryItemType !== undefined && item.kind !== input.HistoryItemType) continue;
+      const place = `${String(item.atMs).padStart(15, "0")} ${definition.name} ${String(number).padStart(6, "0")}`;
+      found.push({ place, printed: printHistory(definition, item) });
+    }
+  }
+  const isAscending = input.ScanBy === "TimestampAscending";
+  const ordered = found.toSorted((a, b) => (a.place < b.place === isAscending ? -1 : 1));
+  const { page, next } = pageAfter(ordered, ({ place }) => place, {
+    ...pageQuery("DescribeAlarmHistory", input),
+    isDescending: !isAscending,
+  });
+  return { AlarmHistoryItems: page.map(({ printed }) => printed), NextToken: next };
+}
+
+function pageQuery(operation: string, input: { readonly MaxRecords?: number; readonly NextToken?: string }): PageQuery {
+  const { MaxRecords: countMax, NextToken: token } = input;
+  return { countMax, pageMax: recordsMax, token, listing: { operation, input }, refusal: invalidNextToken };
+}
+
+function alarmArn(name: string, { region, accountId }: CallContext): string {
+  return `arn:aws:cloudwatch:${region}:${accountId}:alarm:${name}`;
+}
+
+function alarmOfArn(alarms: Alarms, arn: string): AlarmRecord {
+  const name = /^arn:[^:]*:cloudwatch:[^:]*:[^:]*:alarm:(.+)$/s.exec(arn)?.[1];
+  const found = name === undefined ? null : alarms.get(name);
+  if (found === null) throw new AwsError("ResourceNotFoundException", `There is no alarm ${arn}.`);
+  return found;
+}
+
+function checkJson(text: string | undefined): void {
+  if (text === undefined) return;
+  try {
+    JSON.parse(text);
+  } catch {
+    throw new AwsError("InvalidFormat", "StateReasonData must be JSON.");
+  }
+}

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Watched } from "@galatea/hosting/alarms";
+import { MinuteSeries } from "@galatea/base/metrics";
+import { alarmValues } from "./alarm-values.ts";
+
+const startMs = Date.UTC(2026, 10, 24);
+const minuteMs = 60_000;
+
+function opened(namespace: string) {
+  const clock = {
+    nowMs: startMs,
+    epochMs: () => clock.nowMs,
+    monotonicNs: () => clock.nowMs * 1e6,
+    timer: () => ({ [Symbol.dispose]() {} }),
+  };
+  const series = new MinuteSeries({ clock, seriesMax: 100, bytesMax: 1e7 });
+  const metric = { namespace, metricName: "Invocations", dimensions: [{ name: "EndpointName", value: "a" }] };
+  const recorder = series.recorder({ ...metric, unit: "None" });
+  const read = alarmValues({ series, clock });
+  const values = async (periodMs: number, sinceMs: number) => {
+    const watched: Watched = { kind: "metric", metric, statistic: "Sum", unit: null, periodMs };
+    const found = await read(watched, { startMs: sinceMs, endMs: clock.nowMs });
+    return [...found].map(([atMs, value]) => [(atMs - startMs) / 1000, value]).toSorted(([a], [b]) => a! - b!);
+  };
+  /** A request each second, and a look of an alarm with that period every ten. */
+  const run = async (seconds: number, periodMs: number) => {
+    for (let second = 0; second < seconds; second++) {
+      recorder.record(1);
+      if (second % 10 === 5) await values(periodMs, clock.nowMs - minuteMs);
+      clock.nowMs += 1000;
+    }
+  };
+  return { clock, values, run };
+}
+
+test("an alarm with a period of ten seconds on a metric of minutes gets values of ten seconds from the next minute on", async () => {
+  const { clock, values, run } = opened("AWS/SageMaker");
+  await run(90, 10_000);
+  assert.deepEqual(await values(10_000, startMs), [
+    [60, 10],
+    [70, 10],
+    [80, 10],
+  ]);
+  assert.deepEqual(await values(minuteMs, startMs), [
+    [0, 60],
+    [60, 30],
+  ]);
+  await run(30, minuteMs);
+  // Ten minutes after the alarm's last look the metric is one of minutes again, from a whole minute on.
+  clock.nowMs = startMs + 15 * minuteMs;
+  await run(60, minuteMs);
+  const lateMs = startMs + 15 * minuteMs;
+  assert.deepEqual(await values(minuteMs, lateMs), [[900, 60]]);
+  assert.deepEqual(await values(10_000, lateMs), []);
+});
+
+test("a client's metric keeps the resolution that it was put with", async () => {
+  const { values, run } = opened("mine");
+  await run(180, 10_000);
+  assert.deepEqual(await values(10_000, startMs), []);
+});

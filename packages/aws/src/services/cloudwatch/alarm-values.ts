@@ -1,0 +1,57 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { ReadValues, Watched } from "@galatea/hosting/alarms";
+import type { Clock } from "@galatea/base";
+import type { MinuteSeries } from "@galatea/base/metrics";
+import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
+import { dataQueries, type DataQuery, type MetricStat } from "./data-queries.ts";
+import { dimensionsOf } from "./dimensions.ts";
+import { mathError, type TimeSeries } from "./metric-math.ts";
+import { stepsInTurns, QueryEvaluation } from "./query-evaluation.ts";
+
+const id = "watched";
+const minuteSeconds = 60;
+/** How long a metric is recorded in short periods after an alarm has evaluated it: alarms are evaluated every ten seconds. */
+const refinedMs = 600_000;
+/** Of the platform's own metrics. Those of clients have the resolution that PutMetricData gave them. */
+const ownNamespace = /^(AWS\/SageMaker|\/aws\/sagemaker\/.*|Galatea\/.*)$/;
+
+/**
+ * Computes the values that alarms evaluate, as GetMetricData does, yielding to the event loop. Rejects with AwsError for an expression that cannot be computed.
+ * The platform records its own metric in periods of less than a minute while an alarm with such a period evaluates it.
+ */
+export function alarmValues({ series, clock }: { readonly series: MinuteSeries; readonly clock: Clock }): ReadValues {
+  return async (watched, range) => {
+    const queries = queriesOf(watched);
+    const returned = queries.find((query) => query.isReturned);
+    if (returned === undefined) throw mathError("no metric or expression is returned");
+    for (const query of queries) if (query.kind === "metric") refineShort(series, query.stat, clock.epochMs());
+    const evaluation = new QueryEvaluation(series, clock.epochMs(), range, queries);
+    const value = await stepsInTurns(evaluation.resolve(returned.id), () => nextTurn());
+    if (typeof value === "number") throw mathError(`the expression of ${returned.id} gives a number, not a series`);
+    if (!Array.isArray(value)) return value as TimeSeries;
+    if (value.length !== 1) throw mathError(`the expression of ${returned.id} gives ${value.length} series, not one`);
+    return (value as readonly TimeSeries[])[0] as TimeSeries;
+  };
+}
+
+function refineShort(series: MinuteSeries, { Metric, Period }: MetricStat, nowMs: number): void {
+  const { Namespace: namespace = "", MetricName: metricName = "", Dimensions } = Metric;
+  if (Period >= minuteSeconds || !ownNamespace.test(namespace)) return;
+  series.refine({ namespace, metricName, dimensions: dimensionsOf(Dimensions) }, nowMs + refinedMs);
+}
+
+function queriesOf(watched: Watched): readonly DataQuery[] {
+  if (watched.kind === "queries") return dataQueries(watched.queries as readonly CloudwatchInputs["MetricDataQuery"][]);
+  const { metric, statistic, unit, periodMs } = watched;
+  const stat = {
+    Metric: {
+      Namespace: metric.namespace,
+      MetricName: metric.metricName,
+      Dimensions: metric.dimensions.map(({ name, value }) => ({ Name: name, Value: value })),
+    },
+    Period: periodMs / 1000,
+    Stat: statistic,
+    ...(unit === null ? {} : { Unit: unit as NonNullable<CloudwatchInputs["MetricStat"]["Unit"]> }),
+  };
+  return [{ kind: "metric", id, label: id, isReturned: true, stat }];
+}

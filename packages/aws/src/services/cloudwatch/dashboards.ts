@@ -1,0 +1,115 @@
+import { AwsError, type Clock } from "@galatea/base";
+import type { CloudwatchOperations } from "../../spec/gen/cloudwatch.ts";
+import { anyResource, pageAfter, type OperationRows } from "../../wire/index.ts";
+import { invalidNextTokenValue } from "./next-tokens.ts";
+
+export interface DashboardRecord {
+  readonly name: string;
+  /** JSON, as it was given. */
+  readonly body: string;
+  readonly changedMs: number;
+}
+
+/** Where dashboards are kept, by name. A put is acknowledged when it is as durable as the store is. */
+export interface DashboardStore {
+  get(name: string): Promise<DashboardRecord | null>;
+  all(): Promise<readonly DashboardRecord[]>;
+  put(dashboard: DashboardRecord): Promise<void>;
+  delete(name: string): Promise<void>;
+}
+
+const dashboardsMax = 500;
+const bodyBytesMax = 2 ** 20;
+const perPage = 100;
+
+type DashboardOperation = "PutDashboard" | "GetDashboard" | "ListDashboards" | "DeleteDashboards";
+
+/** Dashboards are kept for who asks for them; nothing draws them. */
+export function dashboardOperations(
+  store: DashboardStore,
+  clock: Clock,
+): Pick<OperationRows<CloudwatchOperations>, DashboardOperation> {
+  return {
+    PutDashboard: {
+      action: "cloudwatch:PutDashboard",
+      resource: anyResource,
+      async handle({ DashboardName: name, DashboardBody: body }) {
+        checkDashboard(name, body);
+        const all = await store.all();
+        if (all.length >= dashboardsMax && !all.some((each) => each.name === name)) {
+          throw new AwsError("LimitExceeded", `There are ${dashboardsMax} dashboards, and no more are possible.`);
+        }
+        await store.put({ name, body, changedMs: clock.epochMs() });
+        return { DashboardValidationMessages: [] };
+      },
+    },
+    GetDashboard: {
+      action: "cloudwatch:GetDashboard",
+      resource: anyResource,
+      async handle({ DashboardName: name }, { accountId }) {
+        const { body } = await known(store, name);
+        return { DashboardArn: dashboardArn(name, accountId), DashboardBody: body, DashboardName: name };
+      },
+    },
+    ListDashboards: {
+      action: "cloudwatch:ListDashboards",
+      resource: anyResource,
+      async handle(input, { accountId }) {
+        const { DashboardNamePrefix: prefix = "", NextToken: token } = input;
+        const all = (await store.all())
+          .filter(({ name }) => name.startsWith(prefix))
+          .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+        const listing = { operation: "ListDashboards", input };
+        const query = { countMax: undefined, pageMax: perPage, token, listing, refusal: invalidNextTokenValue };
+        const { page, next } = pageAfter(all, ({ name }) => name, query);
+        return {
+          DashboardEntries: page.map(({ name, body, changedMs }) => ({
+            DashboardName: name,
+            DashboardArn: dashboardArn(name, accountId),
+            LastModified: new Date(changedMs),
+            Size: Buffer.byteLength(body),
+          })),
+          NextToken: next,
+        };
+      },
+    },
+    DeleteDashboards: {
+      action: "cloudwatch:DeleteDashboards",
+      resource: anyResource,
+      async handle({ DashboardNames: names }) {
+        for (const name of names) await known(store, name);
+        for (const name of names) await store.delete(name);
+        return {};
+      },
+    },
+  };
+}
+
+async function known(store: DashboardStore, name: string): Promise<DashboardRecord> {
+  const found = await store.get(name);
+  if (found === null) throw new AwsError("DashboardNotFoundError", `Dashboard ${name} does not exist`);
+  return found;
+}
+
+function checkDashboard(name: string, body: string): void {
+  if (!/^[\w-]{1,255}$/.test(name)) throw invalidDashboard(`The value ${name} for field DashboardName is invalid.`);
+  if (Buffer.byteLength(body) > bodyBytesMax)
+    throw invalidDashboard(`DashboardBody is longer than ${bodyBytesMax} bytes.`);
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    throw invalidDashboard("The field DashboardBody must be a valid JSON object.");
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw invalidDashboard("The field DashboardBody must be a valid JSON object.");
+  }
+}
+
+function invalidDashboard(text: string): AwsError {
+  return new AwsError("InvalidParameterInput", text, { members: { dashboardValidationMessages: [] } });
+}
+
+function dashboardArn(name: string, accountId: string): string {
+  return `arn:aws:cloudwatch::${accountId}:dashboard/${name}`;
+}

@@ -1,0 +1,95 @@
+import type { Clock } from "@galatea/base";
+import type { MinuteSeries } from "@galatea/base/metrics";
+import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
+import { pageToken, placeOfToken } from "../../wire/index.ts";
+import { dataQueries, type DataQuery } from "./data-queries.ts";
+import { mathError, type MathValue, type TimeSeries } from "./metric-math.ts";
+import { invalidNextToken } from "./next-tokens.ts";
+import { stepsInTurns, QueryEvaluation } from "./query-evaluation.ts";
+import { checkRange } from "./statistics.ts";
+
+type GetMetricDataInput = CloudwatchInputs["GetMetricDataInput"];
+
+const datapointsMaxDefault = 100_800;
+
+interface DataResult {
+  readonly Id: string;
+  readonly Label: string;
+  readonly Timestamps: readonly Date[];
+  readonly Values: readonly number[];
+  readonly StatusCode: "Complete";
+}
+
+export interface GetMetricDataOptions {
+  readonly series: MinuteSeries;
+  readonly clock: Clock;
+  /** Waits for the call's next turn of the event loop. */
+  readonly turn: () => Promise<void>;
+}
+
+/** Computes between other work, a fraction of a millisecond at a time. */
+export async function getMetricData(options: GetMetricDataOptions, input: GetMetricDataInput) {
+  const { series, clock, turn } = options;
+  const queries = dataQueries(input.MetricDataQueries);
+  const range = { startMs: input.StartTime.getTime(), endMs: input.EndTime.getTime() };
+  checkRange(range.startMs, range.endMs);
+  const evaluation = new QueryEvaluation(series, clock.epochMs(), range, queries);
+  const isDescending = input.ScanBy !== "TimestampAscending";
+  const results: DataResult[] = [];
+  for (const query of queries) {
+    if (!query.isReturned) continue;
+    const value = await stepsInTurns(evaluation.resolve(query.id), turn);
+    results.push(...printResult(query, value, { isDescending, labelOf: (series) => evaluation.labelOf(series) }));
+  }
+  return pageOf(results, input);
+}
+
+interface Printing {
+  readonly isDescending: boolean;
+  /** Of one of several series of a query; null: the query's. */
+  readonly labelOf: (series: TimeSeries) => string | null;
+}
+
+function printResult(
+  { id, label }: DataQuery,
+  value: MathValue,
+  { isDescending, labelOf }: Printing,
+): readonly DataResult[] {
+  if (typeof value === "number") throw mathError(`the expression of ${id} gives a number, not a series`);
+  const all = Array.isArray(value) ? (value as readonly TimeSeries[]) : [value as TimeSeries];
+  return all.map((series) => {
+    const times = [...series.keys()].sort((a, b) => (isDescending ? b - a : a - b));
+    return {
+      Id: id,
+      Label: labelOf(series) ?? label,
+      Timestamps: times.map((time) => new Date(time)),
+      Values: times.map((time) => series.get(time) as number),
+      StatusCode: "Complete",
+    };
+  });
+}
+
+/** Pages are cut by datapoints over all results; the token is the number of datapoints before the page. */
+function pageOf(results: readonly DataResult[], input: GetMetricDataInput) {
+  const listing = { operation: "GetMetricData", input };
+  const { NextToken: token } = input;
+  const skipCount = token === undefined ? 0 : Number(placeOfToken(listing, token, invalidNextToken));
+  const endCount = skipCount + (input.MaxDatapoints ?? datapointsMaxDefault);
+  let before = 0;
+  const page = results.map((result) => {
+    const [from, to] = [Math.max(0, skipCount - before), Math.max(0, endCount - before)];
+    before += result.Values.length;
+    const isCut = to < result.Values.length;
+    return {
+      ...result,
+      Timestamps: result.Timestamps.slice(from, to),
+      Values: result.Values.slice(from, to),
+      StatusCode: isCut ? "PartialData" : "Complete",
+    };
+  });
+  return {
+    MetricDataResults: page,
+    Messages: [],
+    NextToken: before > endCount ? pageToken(listing, String(endCount)) : undefined,
+  };
+}

@@ -1,0 +1,173 @@
+import type { MetricName, MinuteSeries } from "@galatea/base/metrics";
+import type { DataQuery, ExpressionQuery, MetricStat } from "./data-queries.ts";
+import { dimensionsOf } from "./dimensions.ts";
+import {
+  evaluateExpression,
+  MathBudget,
+  mathError,
+  namesIn,
+  type MathValue,
+  type Steps,
+  type TimeSeries,
+} from "./metric-math.ts";
+import { parseSearch } from "./metric-search.ts";
+import { checkPeriod, roundedStartMs, statisticOf } from "./statistics.ts";
+
+/** Times that an expression may fill. */
+const expressionTimesMax = 100_800;
+/** Values that the expressions of one request may compute: a second or two of one processor, and bounded memory. */
+const valuesMax = 5_000_000;
+
+/** Series that one search may give, as in CloudWatch. */
+const foundMax = 500;
+/** Metrics looked at in a turn. */
+const metricsPerTurn = 500;
+
+interface SearchAsked {
+  readonly text: string;
+  readonly stat: string;
+  readonly periodSeconds: number;
+}
+
+/** What tells a metric of a search apart from the others. */
+const labelOf = ({ metricName, dimensions }: MetricName): string =>
+  [...dimensions.map(({ value }) => value), metricName].join(" ");
+
+/** Runs the steps to their end, each in a turn of its own. */
+export async function stepsInTurns<Result>(steps: Steps<Result>, turn: () => Promise<void>): Promise<Result> {
+  for (;;) {
+    await turn();
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
+/** Computes each query once; an expression that reads itself is an error. */
+export class QueryEvaluation {
+  readonly #series: MinuteSeries;
+  readonly #nowMs: number;
+  readonly #range: { readonly startMs: number; readonly endMs: number };
+  readonly #queries: ReadonlyMap<string, DataQuery>;
+  readonly #values = new Map<string, MathValue>();
+  readonly #open = new Set<string>();
+  readonly #labels = new WeakMap<TimeSeries, string>();
+  readonly #budget = new MathBudget(valuesMax);
+
+  constructor(
+    series: MinuteSeries,
+    nowMs: number,
+    range: { readonly startMs: number; readonly endMs: number },
+    queries: readonly DataQuery[],
+  ) {
+    this.#series = series;
+    this.#nowMs = nowMs;
+    this.#range = range;
+    this.#queries = new Map(queries.map((query) => [query.id, query]));
+  }
+
+  *resolve(id: string): Steps<MathValue> {
+    const known = this.#values.get(id);
+    if (known !== undefined) return known;
+    const query = this.#queries.get(id);
+    if (query === undefined) throw mathError(`there is no metric or expression with the id ${id}`);
+    if (this.#open.has(id)) throw mathError(`the expressions around ${id} read each other in a circle`);
+    this.#open.add(id);
+    const value = query.kind === "metric" ? yield* this.#metric(query.stat) : yield* this.#expression(query);
+    this.#open.delete(id);
+    this.#values.set(id, value);
+    return value;
+  }
+
+  *#metric(stat: MetricStat): Steps<TimeSeries> {
+    const periodMs = stat.Period * 1000;
+    checkPeriod(stat.Period);
+    const statistic = statisticOf(stat.Stat, "MetricStat.Stat");
+    const points = this.#series.query(
+      {
+        namespace: stat.Metric.Namespace ?? "",
+        metricName: stat.Metric.MetricName ?? "",
+        dimensions: dimensionsOf(stat.Metric.Dimensions),
+      },
+      {
+        startMs: roundedStartMs(this.#range.startMs, periodMs, this.#nowMs),
+        endMs: this.#range.endMs,
+        periodMs,
+        unit: stat.Unit ?? null,
+      },
+    );
+    const values = new Map<number, number>();
+    yield;
+    for (const point of points) {
+      if (this.#budget.spend()) yield;
+      const value = statistic(point);
+      if (value !== null && !values.has(point.startMs)) values.set(point.startMs, value);
+    }
+    return values;
+  }
+
+  #expression(query: ExpressionQuery): Steps<MathValue> {
+    const periodMs = this.#periodMs(query);
+    const startMs = roundedStartMs(this.#range.startMs, periodMs, this.#nowMs);
+    const count = Math.min(expressionTimesMax, Math.ceil((this.#range.endMs - startMs) / periodMs));
+    return evaluateExpression(query.expression, {
+      resolve: (id) => this.#resolveKnown(id),
+      metrics: (contains) => this.#metrics(contains),
+      search: (text, stat, seconds) => this.#search({ text, stat, periodSeconds: seconds ?? periodMs / 1000 }),
+      budget: this.#budget,
+      times: Array.from({ length: count }, (_, index) => startMs + index * periodMs),
+    });
+  }
+
+  *#resolveKnown(id: string): Steps<MathValue | undefined> {
+    return this.#queries.has(id) ? yield* this.resolve(id) : undefined;
+  }
+
+  *#metrics(contains: string): Steps<readonly TimeSeries[]> {
+    const found: TimeSeries[] = [];
+    for (const [id, query] of this.#queries) {
+      if (query.kind !== "metric" || !id.includes(contains)) continue;
+      found.push((yield* this.resolve(id)) as TimeSeries);
+    }
+    return found;
+  }
+
+  *#search({ text, stat, periodSeconds }: SearchAsked): Steps<readonly TimeSeries[]> {
+    const matches = parseSearch(text);
+    checkPeriod(periodSeconds);
+    statisticOf(stat, "SEARCH");
+    const names: { readonly id: string; readonly metric: MetricName }[] = [];
+    let count = 0;
+    for (const [first] of this.#series.metrics()) {
+      count += 1;
+      if (count % metricsPerTurn === 0) yield;
+      if (first === undefined || first.isEmpty || !matches(first.key)) continue;
+      names.push({ id: labelOf(first.key), metric: first.key });
+      if (names.length > foundMax) throw mathError(`SEARCH finds more than ${foundMax} metrics: ask for fewer`);
+    }
+    const found: TimeSeries[] = [];
+    for (const { id, metric } of names.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
+      const Dimensions = metric.dimensions.map(({ name, value }) => ({ Name: name, Value: value }));
+      const asked = { Namespace: metric.namespace, MetricName: metric.metricName, Dimensions };
+      const series = yield* this.#metric({ Metric: asked, Period: periodSeconds, Stat: stat });
+      this.#labels.set(series, id);
+      found.push(series);
+    }
+    return found;
+  }
+
+  /** Of a series that a search has found; null for any other. */
+  labelOf(series: TimeSeries): string | null {
+    return this.#labels.get(series) ?? null;
+  }
+
+  /** An expression's own, else the longest of what it reads, else of all metrics. */
+  #periodMs({ expression, periodSeconds }: ExpressionQuery): number {
+    if (periodSeconds !== null) return periodSeconds * 1000;
+    const read = namesIn(expression)
+      .map((id) => this.#queries.get(id))
+      .filter((each) => each !== undefined);
+    const all = read.length > 0 ? read : [...this.#queries.values()];
+    const seconds = all.map((each) => (each.kind === "metric" ? each.stat.Period : (each.periodSeconds ?? 0)));
+    return Math.max(60, ...seconds) * 1000;
+  }
+}

@@ -1,0 +1,397 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  CloudWatchClient,
+  GetMetricDataCommand,
+  GetMetricStatisticsCommand,
+  ListMetricsCommand,
+  PutMetricDataCommand,
+  type GetMetricStatisticsCommandInput,
+  type MetricDataQuery,
+} from "@aws-sdk/client-cloudwatch";
+import { LoopTurns } from "@galatea/base";
+import { MinuteSeries, type SeriesKey } from "@galatea/base/metrics";
+import { HandClock, serveServices } from "../service-fixtures.ts";
+import { pageToken, type CallContext } from "../../wire/index.ts";
+import { cloudwatchService } from "./index.ts";
+import { threadCpuMs } from "@galatea/base/core/cpu-time-fixture.ts";
+
+const minute = 60_000;
+const dimensions = [
+  { name: "EndpointName", value: "e" },
+  { name: "VariantName", value: "AllTraffic" },
+];
+const latency: SeriesKey = { namespace: "AWS/SageMaker", metricName: "ModelLatency", dimensions, unit: "Microseconds" };
+const asked = dimensions.map(({ name, value }) => ({ Name: name, Value: value }));
+
+/** What nobody asks for here. */
+const unasked = { alarms: null as never, alarmActions: () => null, dashboards: null as never };
+
+async function served() {
+  const clock = new HandClock();
+  const series = new MinuteSeries({ clock, seriesMax: 2000, bytesMax: 1e7 });
+  const gateway = await serveServices([cloudwatchService({ series, clock, ...unasked })]);
+  const client = new CloudWatchClient(gateway.client);
+  return {
+    clock,
+    series,
+    client,
+    statistics: (more: Partial<GetMetricStatisticsCommandInput> = {}) =>
+      client.send(
+        new GetMetricStatisticsCommand({
+          Namespace: "AWS/SageMaker",
+          MetricName: "ModelLatency",
+          Dimensions: asked,
+          StartTime: new Date(clock.nowMs - 10 * minute),
+          EndTime: new Date(clock.nowMs + minute),
+          Period: 60,
+          Statistics: ["Sum", "Average", "SampleCount", "Minimum", "Maximum"],
+          ...more,
+        }),
+      ),
+    data: (MetricDataQueries: MetricDataQuery[], more = {}) =>
+      client.send(
+        new GetMetricDataCommand({
+          MetricDataQueries,
+          StartTime: new Date(clock.nowMs - 10 * minute),
+          EndTime: new Date(clock.nowMs + minute),
+          ...more,
+        }),
+      ),
+    async [Symbol.asyncDispose]() {
+      client.destroy();
+      await gateway[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test("GetMetricStatistics answers each period with the asked statistics, percentiles and the unit", async () => {
+  await using at = await served();
+  for (let value = 1; value <= 100; value++) at.series.recorder(latency).record(value);
+  const reply = await at.statistics({ ExtendedStatistics: ["p99"] });
+  assert.equal(reply.Label, "ModelLatency");
+  const [point] = reply.Datapoints ?? [];
+  const { ExtendedStatistics, ...simple } = point ?? assert.fail("no datapoint");
+  assert.deepEqual(simple, {
+    Timestamp: new Date(at.clock.nowMs),
+    SampleCount: 100,
+    Average: 50.5,
+    Sum: 5050,
+    Minimum: 1,
+    Maximum: 100,
+    Unit: "Microseconds",
+  });
+  assert.ok(Math.abs((ExtendedStatistics?.["p99"] ?? 0) - 99) < 1.5);
+});
+
+test("an exact set of dimensions identifies a metric: fewer or more find nothing", async () => {
+  await using at = await served();
+  at.series.recorder(latency).record(1);
+  const withConfig = [...asked, { Name: "EndpointConfigName", Value: "c" }];
+  assert.deepEqual((await at.statistics({ Dimensions: asked.slice(1) })).Datapoints, []);
+  assert.deepEqual((await at.statistics({ Dimensions: withConfig })).Datapoints, []);
+  assert.equal((await at.statistics({ Dimensions: asked.toReversed() })).Datapoints?.length, 1);
+  assert.deepEqual((await at.statistics({ Unit: "Seconds" })).Datapoints, []);
+});
+
+test("GetMetricStatistics refuses with the service's codes and texts", async () => {
+  await using at = await served();
+  await assert.rejects(at.statistics({ StartTime: new Date(at.clock.nowMs - 10 * 24 * 60 * minute) }), {
+    name: "InvalidParameterCombinationException",
+    message:
+      "You have requested up to 14,401 datapoints, which exceeds the limit of 1,440. You may reduce the datapoints requested by increasing Period, or decreasing the time range.",
+  });
+  await assert.rejects(at.statistics({ EndTime: new Date(at.clock.nowMs - 20 * minute) }), {
+    name: "InvalidParameterValueException",
+    message: "The parameter StartTime must be less than the parameter EndTime.",
+  });
+  await assert.rejects(at.statistics({ Period: 90 }), { name: "InvalidParameterValueException" });
+  await assert.rejects(at.statistics({ Statistics: undefined }), { name: "InvalidParameterCombinationException" });
+});
+
+test("PutMetricData stores values, arrays with counts and statistic sets; all of it is checked first", async () => {
+  await using at = await served();
+  const put = (MetricData: object[]) =>
+    at.client.send(new PutMetricDataCommand({ Namespace: "Mine", MetricData: MetricData as never }));
+  await put([
+    { MetricName: "m", Value: 1, Unit: "Count" },
+    { MetricName: "m", Values: [2, 3], Counts: [1, 2], Unit: "Count" },
+    { MetricName: "m", StatisticValues: { SampleCount: 2, Sum: 9, Minimum: 4, Maximum: 5 }, Unit: "Count" },
+  ]);
+  const reply = await at.statistics({ Namespace: "Mine", MetricName: "m", Dimensions: [] });
+  assert.deepEqual(
+    [reply.Datapoints?.[0]?.SampleCount, reply.Datapoints?.[0]?.Sum, reply.Datapoints?.[0]?.Maximum],
+    [6, 18, 5],
+  );
+  const late = new Date(at.clock.nowMs + 3 * 60 * minute);
+  await assert.rejects(
+    put([
+      { MetricName: "n", Value: 1 },
+      { MetricName: "n", Value: 1, Timestamp: late },
+    ]),
+    {
+      message: "The parameter MetricData.member.2.Timestamp must specify a time no more than two hours in the future.",
+    },
+  );
+  const listed = await at.client.send(new ListMetricsCommand({ Namespace: "Mine" }));
+  assert.deepEqual(
+    listed.Metrics?.map((metric) => metric.MetricName),
+    ["m"],
+  );
+});
+
+test("PutMetricData refuses values that are none or out of CloudWatch's range, too many values and too many data", async () => {
+  await using at = await served();
+  const refused = async (data: object[], message: RegExp) => {
+    const command = new PutMetricDataCommand({ Namespace: "Mine", MetricData: data as never });
+    await assert.rejects(at.client.send(command), message);
+  };
+  for (const value of [NaN, Infinity, -Infinity, 2 ** 361, -(2 ** 361)]) {
+    await refused(
+      [{ MetricName: "m", Value: value }],
+      /The value -?\S+ for parameter MetricData\.member\.1\.Value is invalid\./,
+    );
+    await refused([{ MetricName: "m", Values: [1, value] }], /is invalid\./);
+  }
+  const set = { SampleCount: 1, Sum: 2 ** 361, Minimum: 1, Maximum: 1 };
+  await refused([{ MetricName: "m", StatisticValues: set }], /is invalid\./);
+  const values = Array.from({ length: 151 }, (_, index) => index);
+  await refused([{ MetricName: "m", Values: values }], /must not have a size greater than 150\./);
+  const data = Array.from({ length: 1001 }, () => ({ MetricName: "m", Value: 1 }));
+  await refused(data, /The collection MetricData must not have a size greater than 1000\./);
+  const old = new Date(at.clock.nowMs - 15 * 24 * 60 * minute);
+  await refused([{ MetricName: "m", Value: 1, Timestamp: old }], /within the past two weeks\./);
+  await at.client.send(
+    new PutMetricDataCommand({ Namespace: "Mine", MetricData: [{ MetricName: "m", Value: 2 ** 360 }] }),
+  );
+});
+
+test("ListMetrics finds by namespace, name and contained dimensions, in pages", async () => {
+  await using at = await served();
+  at.series.recorder(latency).record(1);
+  at.series.recorder({ ...latency, unit: "None" }).record(1);
+  for (let index = 0; index < 600; index++) {
+    at.series.recorder({ ...latency, metricName: `m${String(index).padStart(3, "0")}`, dimensions: [] }).record(1);
+  }
+  const list = (input: object) => at.client.send(new ListMetricsCommand(input));
+  const found = await list({ Dimensions: [{ Name: "VariantName" }] });
+  assert.deepEqual(found.Metrics, [{ Namespace: "AWS/SageMaker", MetricName: "ModelLatency", Dimensions: asked }]);
+  const first = await list({});
+  const second = await list({ NextToken: first.NextToken });
+  assert.deepEqual([first.Metrics?.length, second.Metrics?.length, second.NextToken], [500, 101, undefined]);
+});
+
+test("GetMetricData answers metrics and expressions, newest first, one after another over pages", async () => {
+  await using at = await served();
+  const errors = { ...latency, metricName: "Errors", unit: "None" };
+  at.clock.nowMs -= 2 * minute;
+  for (const [latencyUs, error] of [
+    [100, 0],
+    [300, 1],
+  ] as const) {
+    at.series.recorder(latency).record(latencyUs);
+    at.series.recorder(errors).record(error);
+    at.clock.nowMs += minute;
+  }
+  const metric = (Id: string, MetricName: string, Stat: string): MetricDataQuery => ({
+    Id,
+    MetricStat: { Metric: { Namespace: "AWS/SageMaker", MetricName, Dimensions: asked }, Period: 60, Stat },
+  });
+  const expression = (Id: string, Expression: string): MetricDataQuery => ({ Id, Expression });
+  const reply = await at.data([
+    metric("m1", "ModelLatency", "Average"),
+    { ...metric("m2", "Errors", "Sum"), ReturnData: false },
+    expression("milliseconds", "m1 / 1000"),
+    expression("both", "SUM(METRICS()) + 2 * (3 - 1)"),
+    expression("filled", "FILL(m1, 0) - MAX(m1)"),
+    expression("chosen", "IF(m2 > 0, m1, -1)"),
+    expression("rate", "RATE(m1)"),
+  ]);
+  const values = Object.fromEntries((reply.MetricDataResults ?? []).map(({ Id, Values }) => [Id, Values]));
+  assert.deepEqual(values["m1"], [300, 100]);
+  assert.deepEqual(values["milliseconds"], [0.3, 0.1]);
+  assert.deepEqual(values["both"], [305, 104]);
+  assert.deepEqual(values["filled"]?.slice(0, 4), [-300, 0, -200, -300]);
+  assert.deepEqual(values["chosen"], [300, -1]);
+  assert.deepEqual(values["rate"], [200 / 60]);
+  assert.deepEqual(Object.keys(values), ["m1", "milliseconds", "both", "filled", "chosen", "rate"]);
+  const page = await at.data([metric("m1", "ModelLatency", "p50")], { MaxDatapoints: 1, ScanBy: "TimestampAscending" });
+  assert.deepEqual(
+    [page.MetricDataResults?.[0]?.StatusCode, page.MetricDataResults?.[0]?.Values?.length],
+    ["PartialData", 1],
+  );
+  const next = await at.data([metric("m1", "ModelLatency", "p50")], {
+    MaxDatapoints: 1,
+    NextToken: page.NextToken,
+    ScanBy: "TimestampAscending",
+  });
+  assert.deepEqual([next.MetricDataResults?.[0]?.Values, next.NextToken], [[300], undefined]);
+});
+
+test("SEARCH gives a series for each metric that it finds, with what tells it apart, and functions take them", async () => {
+  await using at = await served();
+  at.clock.nowMs -= minute;
+  for (const [endpoint, values] of [
+    ["a", [1, 2]],
+    ["b", [10]],
+  ] as const) {
+    const dimensions = [{ name: "EndpointName", value: endpoint }];
+    for (const value of values) at.series.recorder({ ...latency, dimensions }).record(value);
+  }
+  const search = `SEARCH('{AWS/SageMaker,EndpointName} MetricName="ModelLatency"', 'Sum', 60)`;
+  const reply = await at.data([
+    { Id: "all", Expression: search },
+    { Id: "sum", Expression: `SUM(${search})`, Label: "together" },
+    { Id: "none", Expression: "SEARCH('nothing like it', 'Sum', 60)" },
+  ]);
+  assert.deepEqual(
+    reply.MetricDataResults?.map(({ Id, Label, Values }) => [Id, Label, Values]),
+    [
+      ["all", "a ModelLatency", [3]],
+      ["all", "b ModelLatency", [10]],
+      ["sum", "together", [13]],
+    ],
+  );
+});
+
+test("expressions that are wrong, circular, nested too deeply or unsupported are refused by name", async () => {
+  await using at = await served();
+  for (const [text, reason] of [
+    ["SUM(", /it ends too early/],
+    ["nobody * 2", /no metric or expression with the id nobody/],
+    ["x + 1", /read each other in a circle/],
+    ["SEARCH('a', 'b')", /The value b for parameter SEARCH is not supported/],
+    ["SEARCH('a (', 'Sum')", /a search has no term at its end/],
+    ["DIFF(m1)", /the function DIFF is not supported here/],
+    ["constructor(1)", /the function CONSTRUCTOR is not supported here/],
+    [`${"(".repeat(40)}1${")".repeat(40)}`, /nested too deeply/],
+    ["1 $ 2", /unexpected character at position/],
+  ] as const) {
+    await assert.rejects(at.data([{ Id: "x", Expression: text }]), reason, text);
+  }
+});
+
+/** The longest that this thread computed without a turn of the event loop while a promise was under way, whoever else works on the processor. */
+async function longestTurnMs(work: Promise<unknown>): Promise<number> {
+  let [longestMs, beforeMs] = [0, threadCpuMs()];
+  const over = new AbortController();
+  const turn = () => {
+    longestMs = Math.max(longestMs, threadCpuMs() - beforeMs);
+    beforeMs = threadCpuMs();
+    if (!over.signal.aborted) setImmediate(turn);
+  };
+  setImmediate(turn);
+  await work.finally(() => over.abort());
+  return longestMs;
+}
+
+test("200 expressions over all of 200 metrics leave the event loop its turns", async () => {
+  await using place = await served();
+  const { series, clock } = place;
+  for (let metric = 0; metric < 200; metric += 1) {
+    const key: SeriesKey = { ...latency, metricName: `m${metric}` };
+    for (let index = 0; index < 100; index += 1) {
+      const timestampMs = clock.nowMs - index * minute;
+      series.record(key, { value: index, count: 1 }, { timestampMs, resolutionMs: minute });
+    }
+  }
+  const range = { StartTime: new Date(clock.nowMs - 100 * minute), EndTime: new Date(clock.nowMs + minute) };
+  const metrics = Array.from({ length: 200 }, (_, index) => ({
+    Id: `m${index}`,
+    ReturnData: false,
+    MetricStat: {
+      Metric: { Namespace: latency.namespace, MetricName: `m${index}`, Dimensions: asked },
+      Period: 60,
+      Stat: "Sum",
+    },
+  }));
+  const expressions = Array.from({ length: 200 }, (_, index) => ({
+    Id: `e${index}`,
+    Expression: `SUM(METRICS()) + ${index}`,
+  }));
+  const asking = place.data([...metrics, ...expressions], range);
+  const turnMs = await longestTurnMs(asking);
+  const { MetricDataResults: results = [] } = await asking;
+  assert.equal(results.length, 200);
+  assert.equal(results[7]?.Values?.[0], 7);
+  assert.equal(results[7]?.Values?.[1], 207);
+  assert.ok(turnMs < 500, `the event loop was held for ${turnMs} ms`);
+});
+
+test("expressions that compute without end are refused with what to do", async () => {
+  await using place = await served();
+  const nested = Array.from({ length: 90 }, (_, index) => ({ Id: `e${index}`, Expression: "FILL(m, 0)", Period: 60 }));
+  const metric = {
+    Metric: { Namespace: latency.namespace, MetricName: "m", Dimensions: asked },
+    Period: 60,
+    Stat: "Sum",
+  };
+  await assert.rejects(
+    place.data([{ Id: "m", MetricStat: metric }, ...nested], {
+      StartTime: new Date(place.clock.nowMs - 70_000 * minute),
+    }),
+    /may compute 5000000 values. Increase Period or decrease the time range/,
+  );
+});
+
+test("ListMetrics of 100,000 metrics gives pages in their order, and nobody waits long for one", async () => {
+  const clock = new HandClock();
+  const series = new MinuteSeries({ clock, seriesMax: 200_000, bytesMax: 1e9 });
+  const count = 100_000;
+  // Recorded out of order: each number once, because 7919 and the count have no common divisor.
+  for (let at = 0; at < count; at += 1) {
+    const value = String((at * 7919) % count).padStart(6, "0");
+    const key = { namespace: "n", metricName: "m", dimensions: [{ name: "d", value }], unit: "None" };
+    series.record(key, { value: 1, count: 1 }, { timestampMs: clock.nowMs, resolutionMs: minute });
+  }
+  const turns = new LoopTurns();
+  const never = new AbortController().signal;
+  const { handle } = cloudwatchService({ series, clock, ...unasked }).operations.ListMetrics;
+  const list = (input: Parameters<typeof handle>[0]) => handle(input, { turn: () => turns.next(never) } as CallContext);
+  const valuesOf = ({ Metrics }: Awaited<ReturnType<typeof list>>) =>
+    Metrics?.map((each) => each.Dimensions?.[0]?.Value);
+  const others = { turns: 0, areThere: true };
+  const takeTurn = () => {
+    others.turns += 1;
+    if (others.areThere) setImmediate(takeTurn);
+  };
+  takeTurn();
+  const page = await list({});
+  others.areThere = false;
+  assert.ok(others.turns >= 90, `others had ${others.turns} turns`);
+  const numbered = (from: number) => Array.from({ length: 500 }, (_, at) => String(from + at).padStart(6, "0"));
+  assert.deepEqual(valuesOf(page), numbered(0));
+  assert.deepEqual(valuesOf(await list({ NextToken: page.NextToken ?? "" })), numbered(500));
+  const last = await list({
+    NextToken: pageToken({ operation: "ListMetrics", input: {} }, '["n","m",[["d","099499"]]]'),
+  });
+  assert.deepEqual([valuesOf(last), last.NextToken], [numbered(99_500), undefined]);
+});
+
+test("PutMetricData records a hundred data a turn, those of entities too, and none where one of them is wrong", async () => {
+  const clock = new HandClock();
+  const series = new MinuteSeries({ clock, seriesMax: 1000, bytesMax: 1e8 });
+  const { handle } = cloudwatchService({ series, clock, ...unasked }).operations.PutMetricData;
+  let recorded = 0;
+  let most = 0;
+  const metricCount = () => [...series.metrics()].length;
+  const look = () => {
+    most = Math.max(most, metricCount() - recorded);
+    recorded = metricCount();
+    return Promise.resolve();
+  };
+  const data = Array.from({ length: 250 }, (_, at) => ({ MetricName: `m${at}`, Values: [1, 2], Counts: [1, 3] }));
+  const wrong = { MetricName: "wrong", Values: [1], Counts: [] };
+  const put = (input: Omit<Parameters<typeof handle>[0], "Namespace">) =>
+    handle({ Namespace: "n", ...input }, { turn: look } as CallContext);
+  await assert.rejects(put({ MetricData: data, EntityMetricData: [{ MetricData: [wrong] }] }), {
+    message: /^The parameters EntityMetricData\.member\.1\.MetricData\.member\.1\.Values and /,
+  });
+  assert.equal(metricCount(), 0);
+  await put({ MetricData: data, EntityMetricData: [{ MetricData: [{ MetricName: "entity", Value: 7 }] }] });
+  await look();
+  assert.deepEqual([metricCount(), most], [251, 100]);
+  const name = { namespace: "n", metricName: "m249", dimensions: [] };
+  const [point] = series.query(name, { startMs: clock.nowMs, endMs: clock.nowMs + 1, periodMs: minute, unit: null });
+  assert.deepEqual([point?.sampleCount, point?.sum], [4, 7]);
+});

@@ -1,0 +1,180 @@
+import { AwsError, type Clock } from "@galatea/base";
+import {
+  isListed,
+  type Datapoint,
+  type ListedSeries,
+  type MinuteSeries,
+  type SeriesFilter,
+  type SeriesKey,
+} from "@galatea/base/metrics";
+import cloudwatch from "../../spec/gen/cloudwatch.json" with { type: "json" };
+import type { CloudwatchInputs, CloudwatchOperations } from "../../spec/gen/cloudwatch.ts";
+import { asServiceModel } from "../../spec/index.ts";
+import {
+  anyResource,
+  firstInOrder,
+  type CallContext,
+  type ModelledService,
+  type OperationRows,
+  pageToken,
+  placeOfToken,
+} from "../../wire/index.ts";
+import { alarmOperations, type AlarmParts } from "./alarm-operations.ts";
+import { dashboardOperations, type DashboardStore } from "./dashboards.ts";
+import { dimensionsOf } from "./dimensions.ts";
+import { getMetricData } from "./get-metric-data.ts";
+import { invalidNextTokenValue } from "./next-tokens.ts";
+import { putMetricData } from "./put-metric-data.ts";
+import { checkPeriod, checkRange, isSimpleStatistic, roundedStartMs, statisticOf } from "./statistics.ts";
+
+export interface CloudWatchParts extends AlarmParts {
+  readonly series: MinuteSeries;
+  readonly dashboards: DashboardStore;
+  readonly clock: Clock;
+}
+
+type SeriesParts = Pick<CloudWatchParts, "series" | "clock">;
+
+const datapointsMax = 1440;
+const metricsPerPage = 500;
+const hourMs = 3_600_000;
+/** A metric without a new datapoint for so long is not listed. */
+const listedMs = 14 * 24 * hourMs;
+
+/** CloudWatch's metrics over the platform's own minute series, alarms over them, and dashboards. An exact set of dimensions identifies a metric. */
+export function cloudwatchService(parts: CloudWatchParts) {
+  const { series, clock } = parts;
+  const operations: OperationRows<CloudwatchOperations> = {
+    GetMetricStatistics: {
+      action: "cloudwatch:GetMetricStatistics",
+      resource: anyResource,
+      handle: async (input) => getMetricStatistics(series, clock.epochMs(), input),
+    },
+    GetMetricData: {
+      action: "cloudwatch:GetMetricData",
+      resource: anyResource,
+      handle: (input, { turn }) => getMetricData({ series, clock, turn }, input),
+    },
+    PutMetricData: {
+      action: "cloudwatch:PutMetricData",
+      // IAM knows no such ARN: there the namespace is a condition.
+      resource: ({ Namespace: namespace }, { region, accountId }) =>
+        `arn:aws:cloudwatch:${region}:${accountId}:namespace/${namespace}`,
+      handle: (input, { turn }) => putMetricData({ series, clock, turn }, input),
+    },
+    ListMetrics: {
+      action: "cloudwatch:ListMetrics",
+      resource: anyResource,
+      handle: (input, context) => listMetrics({ series, clock }, input, context),
+    },
+    ...alarmOperations(parts),
+    ...dashboardOperations(parts.dashboards, clock),
+  };
+  return {
+    kind: "modelled",
+    model: asServiceModel(cloudwatch),
+    scope: "monitoring",
+    validationCodes: { json: "ValidationException", query: "ValidationError" },
+    operations,
+  } as const satisfies ModelledService;
+}
+
+function getMetricStatistics(series: MinuteSeries, nowMs: number, input: CloudwatchInputs["GetMetricStatisticsInput"]) {
+  const statistics = input.Statistics ?? [];
+  const extended = input.ExtendedStatistics ?? [];
+  if (statistics.length === 0 && extended.length === 0) {
+    const text = "At least one of the parameters Statistics and ExtendedStatistics must be specified.";
+    throw new AwsError("InvalidParameterCombination", text);
+  }
+  for (const name of statistics) {
+    if (!isSimpleStatistic(name))
+      throw new AwsError("InvalidParameterValue", `The value ${name} for parameter Statistics is invalid.`);
+  }
+  const percentiles = extended.map((name) => [name, statisticOf(name, "ExtendedStatistics")] as const);
+  const [endMs, period] = [input.EndTime.getTime(), input.Period];
+  checkPeriod(period);
+  checkRange(input.StartTime.getTime(), endMs);
+  const startMs = roundedStartMs(input.StartTime.getTime(), period * 1000, nowMs);
+  checkDatapointCount(startMs, endMs, period);
+  const points = series.query(
+    { namespace: input.Namespace, metricName: input.MetricName, dimensions: dimensionsOf(input.Dimensions) },
+    { startMs, endMs, periodMs: period * 1000, unit: input.Unit ?? null },
+  );
+  return { Label: input.MetricName, Datapoints: points.map((point) => printDatapoint(point, statistics, percentiles)) };
+}
+
+function printDatapoint(
+  point: Datapoint,
+  statistics: readonly string[],
+  percentiles: readonly (readonly [string, (point: Datapoint) => number | null])[],
+) {
+  const values = percentiles.flatMap(([name, statistic]): (readonly [string, number])[] => {
+    const value = statistic(point);
+    return value === null ? [] : [[name, value]];
+  });
+  return {
+    Timestamp: new Date(point.startMs),
+    ...Object.fromEntries(statistics.map((name) => [name, statisticOf(name, "Statistics")(point)])),
+    Unit: point.unit,
+    ExtendedStatistics: values.length === 0 ? undefined : Object.fromEntries(values),
+  };
+}
+
+function checkDatapointCount(startMs: number, endMs: number, period: number): void {
+  const count = Math.ceil((endMs - startMs) / 1000 / period);
+  if (count <= datapointsMax) return;
+  throw new AwsError(
+    "InvalidParameterCombination",
+    `You have requested up to ${count.toLocaleString("en-US")} datapoints, which exceeds the limit of 1,440. ` +
+      "You may reduce the datapoints requested by increasing Period, or decreasing the time range.",
+  );
+}
+
+interface ListedMetric {
+  readonly id: string;
+  readonly key: SeriesKey;
+}
+
+async function listMetrics(
+  { series, clock }: SeriesParts,
+  input: CloudwatchInputs["ListMetricsInput"],
+  { turn }: CallContext,
+) {
+  const filter: SeriesFilter = {
+    namespace: input.Namespace ?? null,
+    metricName: input.MetricName ?? null,
+    dimensions: (input.Dimensions ?? []).map(({ Name, Value }) => ({ name: Name, value: Value ?? null })),
+    recordedSinceMs: clock.epochMs() - (input.RecentlyActive === "PT3H" ? 3 * hourMs : listedMs),
+  };
+  const listing = { operation: "ListMetrics", input };
+  const { NextToken: token } = input;
+  const after = token === undefined ? null : placeOfToken(listing, token, invalidNextTokenValue);
+  const entryOf = (ofUnits: readonly ListedSeries[]): ListedMetric | null => {
+    const found = ofUnits.find((each) => isListed(each, filter));
+    if (found === undefined) return null;
+    const id = metricId(found.key);
+    return after === null || id > after ? { id, key: found.key } : null;
+  };
+  const order = (a: ListedMetric, b: ListedMetric) => (a.id < b.id ? -1 : Number(a.id > b.id));
+  // One more tells whether there is another page.
+  const first = await firstInOrder(series.metrics(), { entryOf, order, countMax: metricsPerPage + 1 }, turn);
+  const page = first.slice(0, metricsPerPage);
+  const last = page.at(-1)?.id;
+  return {
+    Metrics: page.map(({ key }) => printMetric(key)),
+    NextToken: last !== undefined && first.length > page.length ? pageToken(listing, last) : undefined,
+  };
+}
+
+/** Units do not tell metrics apart here. */
+function metricId({ namespace, metricName, dimensions }: SeriesKey): string {
+  return JSON.stringify([namespace, metricName, dimensions.map(({ name, value }) => [name, value])]);
+}
+
+function printMetric({ namespace, metricName, dimensions }: SeriesKey) {
+  return {
+    Namespace: namespace,
+    MetricName: metricName,
+    Dimensions: dimensions.map(({ name, value }) => ({ Name: name, Value: value })),
+  };
+}

@@ -1,0 +1,53 @@
+import { AwsError } from "@galatea/base";
+import type { Datapoint } from "@galatea/base/metrics";
+
+/** A statistic of a datapoint; null where it cannot be told (a percentile of bare statistic sets). */
+export type Statistic = (point: Datapoint) => number | null;
+
+const simple: Readonly<Record<string, Statistic>> = {
+  SampleCount: (point) => point.sampleCount,
+  Average: (point) => point.sum / point.sampleCount,
+  Sum: (point) => point.sum,
+  Minimum: (point) => point.minimum,
+  Maximum: (point) => point.maximum,
+};
+
+export function isSimpleStatistic(name: string): boolean {
+  return Object.hasOwn(simple, name);
+}
+
+/** One of the five, or a percentile `p0`..`p100`; other extended statistics are refused by name. */
+export function statisticOf(name: string, parameter: string): Statistic {
+  const found = Object.hasOwn(simple, name) ? simple[name] : undefined;
+  if (found !== undefined) return found;
+  const percent = /^[pP](\d{1,3}(?:\.\d{1,10})?)$/.exec(name)?.[1];
+  if (percent === undefined || Number(percent) > 100) {
+    throw new AwsError("InvalidParameterValue", `The value ${name} for parameter ${parameter} is not supported.`);
+  }
+  return (point) => point.percentile(Number(percent) / 100);
+}
+
+const dayMs = 86_400_000;
+
+/** Start times are rounded down, the coarser the older they are, as the service does. */
+export function roundedStartMs(startMs: number, periodMs: number, nowMs: number): number {
+  const ageMs = nowMs - startMs;
+  if (ageMs > 63 * dayMs) return floorTo(startMs, 3_600_000);
+  if (ageMs > 15 * dayMs) return floorTo(startMs, 300_000);
+  return floorTo(startMs, Math.min(60_000, periodMs));
+}
+
+export function checkPeriod(seconds: number): void {
+  if ([1, 5, 10, 20, 30].includes(seconds) || (seconds >= 60 && seconds % 60 === 0)) return;
+  throw new AwsError("InvalidParameterValue", "The parameter Period must be a multiple of 60.");
+}
+
+export function checkRange(startMs: number, endMs: number): void {
+  if (startMs < endMs) return;
+  const text = "The parameter StartTime must be less than the parameter EndTime.";
+  throw new AwsError("InvalidParameterValue", text);
+}
+
+function floorTo(value: number, step: number): number {
+  return Math.floor(value / step) * step;
+}

@@ -1,0 +1,133 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { AwsError } from "@galatea/base";
+import { failureReason, hostingArn, type EndpointRecord, type Hosting } from "@galatea/hosting";
+import { decodeComponent, pathOf, queryValue } from "../../signing/index.ts";
+import {
+  answerError,
+  anyResource,
+  openedCall,
+  verifiedRequest,
+  type CallContext,
+  type RawOperationRow,
+  type RawService,
+} from "../../wire/index.ts";
+import { galateaModel, galateaPath, type GalateaOperation } from "./model.ts";
+import { stateChangeEvent } from "./state-change-event.ts";
+
+export interface GalateaParts {
+  readonly hosting: Hosting;
+}
+
+interface GalateaCall {
+  readonly endpointName: string;
+  readonly url: string;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly context: CallContext;
+}
+
+/** Requests have no bodies to speak of. */
+const bodyBytesMax = 4096;
+/** Below the time after which clients give up reading. */
+const waitSecondsMax = 25;
+const eventsMax = 1000;
+const eventsDefault = 100;
+const validationCodes = { json: "ValidationException", query: "ValidationException" };
+
+const scope = "sagemaker";
+
+/** Routes of the platform's own, below /galatea/, with JSON answers. */
+export function galateaService({ hosting }: GalateaParts) {
+  const resource = ({ endpointName, context }: GalateaCall) => hostingArn("endpoint", endpointName, context);
+  const operations: Readonly<Record<GalateaOperation, RawOperationRow<GalateaCall>>> = {
+    StopEndpoint: {
+      action: "galatea:StopEndpoint",
+      resource,
+      handle: async (call) => answer(call, endpointOf(await hosting.endpoints.stop(call.endpointName, call.context))),
+    },
+    StartEndpoint: {
+      action: "galatea:StartEndpoint",
+      resource,
+      handle: async (call) => answer(call, endpointOf(await hosting.endpoints.start(call.endpointName, call.context))),
+    },
+    WatchEndpoint: {
+      action: "galatea:WatchEndpoint",
+      resource,
+      async handle(call) {
+        await hosting.settled(call.endpointName, waitOf(call));
+        answer(call, endpointOf(await hosting.endpoints.find(call.endpointName, call.context)));
+      },
+    },
+    ListEvents: { action: "galatea:ListEvents", resource: anyResource, handle: (call) => listEvents(hosting, call) },
+  };
+  return {
+    kind: "raw",
+    protocol: "rest-json",
+    model: galateaModel,
+    scope,
+    operations,
+    setHeaders: (response, requestId) => void response.setHeader("x-amzn-RequestId", requestId),
+    async open(exchange) {
+      const request = await verifiedRequest(exchange, bodyBytesMax, scope);
+      const { response, context } = exchange;
+      const url = request.url ?? "/";
+      const found = galateaPath(request.method ?? "GET", pathOf(url));
+      if (found === null)
+        throw new AwsError("UnknownOperationException", `${request.method} ${pathOf(url)} is no route.`);
+      const endpointName = decodeComponent(found.endpointName);
+      return openedCall(operations[found.operation], { endpointName, url, request, response, context });
+    },
+    answerError: (exchange, thrown) =>
+      answerError(
+        {
+          ...exchange,
+          words: { model: galateaModel, validationCodes },
+          protocol: "rest-json",
+          operation: galateaModel.service,
+        },
+        thrown,
+      ),
+  } as const satisfies RawService;
+}
+
+async function listEvents(hosting: Hosting, call: GalateaCall): Promise<void> {
+  const limit = numberOf(call, "limit", { least: 1, most: eventsMax, otherwise: eventsDefault });
+  const after = numberOf(call, "after", { least: 0, most: Number.MAX_SAFE_INTEGER, otherwise: 0 });
+  const found = await hosting.watch.stateChanges(after, limit, waitOf(call));
+  const next = found.at(-1)?.number ?? after;
+  answer(call, { events: found.map(stateChangeEvent), next: String(next) });
+}
+
+function waitOf(call: GalateaCall) {
+  const seconds = numberOf(call, "wait", { least: 0, most: waitSecondsMax, otherwise: 0 });
+  return { waitMsMax: seconds * 1000, signal: call.context.signal };
+}
+
+function numberOf(
+  { url }: GalateaCall,
+  name: string,
+  { least, most, otherwise }: { readonly least: number; readonly most: number; readonly otherwise: number },
+): number {
+  const text = queryValue(url, name);
+  if (text === undefined) return otherwise;
+  const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= least && value <= most) return value;
+  throw new AwsError("ValidationException", `${name} is a number from ${least} to ${most}, and not '${text}'.`);
+}
+
+function endpointOf({ name, arn, state }: EndpointRecord) {
+  const reason = failureReason(state);
+  return {
+    EndpointName: name,
+    EndpointArn: arn,
+    EndpointStatus: state.at,
+    ...(reason === null ? {} : { FailureReason: reason }),
+  };
+}
+
+function answer({ request, response }: GalateaCall, value: object): void {
+  request.resume();
+  const body = Buffer.from(JSON.stringify(value));
+  response.writeHead(200, { "Content-Type": "application/json", "Content-Length": body.byteLength });
+  response.end(body);
+}

@@ -1,0 +1,43 @@
+import { createHash } from "node:crypto";
+import type { NumberedStateChange } from "@galatea/hosting";
+
+/**
+ * A state change in the form of EventBridge's "SageMaker Endpoint State Change", whose EndpointStatus has DescribeEndpoint's words, and
+ * `Deleted` for an endpoint that is gone. `cursor` says where to go on after it.
+ */
+export function stateChangeEvent({ number, change }: NumberedStateChange) {
+  const { owner, reason } = change;
+  return {
+    cursor: String(number),
+    version: "0",
+    id: idOf(number, change.endpointArn),
+    "detail-type": "SageMaker Endpoint State Change",
+    source: "aws.sagemaker",
+    account: owner.accountId,
+    time: new Date(change.timeMs).toISOString(),
+    region: owner.region,
+    resources: [change.endpointArn],
+    detail: {
+      EndpointName: change.endpointName,
+      EndpointArn: change.endpointArn,
+      EndpointConfigName: change.configName,
+      EndpointStatus: change.status,
+      ...(change.before === null ? {} : { PreviousEndpointStatus: change.before }),
+      ...(reason === null ? {} : { FailureReason: reason }),
+      CreationTime: change.createdMs,
+      LastModifiedTime: change.timeMs,
+      ProductionVariants: change.variants.map(({ name, instanceCount, weight }) => ({
+        VariantName: name,
+        CurrentInstanceCount: instanceCount,
+        CurrentWeight: weight,
+      })),
+    },
+  };
+}
+
+/** Of the event alone, in the form of a UUID: a reader that hears of it twice knows. */
+function idOf(number: number, arn: string): string {
+  const hex = createHash("sha256").update(`${number} ${arn}`).digest("hex");
+  const [a, b, c, d, e] = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 15), hex.slice(15, 18), hex.slice(18, 30)];
+  return `${a}-${b}-4${c}-8${d}-${e}`;
+}

@@ -1,0 +1,45 @@
+import { AwsError } from "@galatea/base";
+import { pageToken, placeOfToken } from "../../wire/index.ts";
+import { invalidMarker, type IamOptions } from "./iam-words.ts";
+import { existingRole } from "./roles.ts";
+import type { IamRows } from "./rows.ts";
+
+const pageMax = 100;
+
+/**
+ * Whether a role may do what clients are about to do as it. Policies are kept here and not evaluated, and who assumed a role may
+ * do everything: that is what a simulation is told.
+ */
+export function simulationRows(options: IamOptions): Pick<IamRows, "SimulatePrincipalPolicy"> {
+  return {
+    SimulatePrincipalPolicy: {
+      action: "iam:SimulatePrincipalPolicy",
+      resource: (input) => input.PolicySourceArn,
+      async handle(input) {
+        const { PolicySourceArn: arn, ActionNames: actions, ResourceArns: resources = ["*"], Marker, MaxItems } = input;
+        const listing = { operation: "SimulatePrincipalPolicy", input };
+        const role = await existingRole(options, arn.slice(arn.lastIndexOf("/") + 1));
+        if (role.arn !== arn) throw new AwsError("NoSuchEntity", `The role with name ${arn} cannot be found.`);
+        const start = Marker === undefined ? 0 : Number(placeOfToken(listing, Marker, invalidMarker));
+        const total = actions.length * resources.length;
+        const end = Math.min(total, start + Math.min(MaxItems ?? pageMax, pageMax));
+        const results = [];
+        for (let at = start; at < end; at++) {
+          results.push({
+            EvalActionName: actions[Math.floor(at / resources.length)] as string,
+            EvalResourceName: resources[at % resources.length],
+            EvalDecision: "allowed",
+            MatchedStatements: [],
+            MissingContextValues: [],
+          });
+        }
+        const isTruncated = end < total;
+        return {
+          EvaluationResults: results,
+          IsTruncated: isTruncated,
+          Marker: isTruncated ? pageToken(listing, String(end)) : undefined,
+        };
+      },
+    },
+  };
+}

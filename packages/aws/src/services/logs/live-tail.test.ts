@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { AwsError } from "@galatea/base";
+import { LiveTails, type TailedLogs, type TailUpdate } from "./live-tail.ts";
+import type { StoreFollower } from "./log-store.ts";
+
+/** Time that goes on when somebody waits for it. */
+class SteppedClock {
+  nowMs = 1_000_000;
+  epochMs = () => this.nowMs;
+  monotonicNs = () => this.nowMs * 1e6;
+  timer(delayMs: number, fire: () => void): Disposable {
+    const handle = setImmediate(() => {
+      this.nowMs += delayMs;
+      fire();
+    });
+    return { [Symbol.dispose]: () => clearImmediate(handle) };
+  }
+}
+
+function tails(stopping = new AbortController().signal) {
+  const followers = new Set<StoreFollower>();
+  const store = {
+    follow(follower: StoreFollower): Disposable {
+      followers.add(follower);
+      return { [Symbol.dispose]: () => void followers.delete(follower) };
+    },
+  };
+  const clock = new SteppedClock();
+  const write = (group: string, stream: string, ...messages: readonly string[]) => {
+    const events = messages.map((message) => ({ timestampMs: 5, message }));
+    for (const follower of followers) if (follower.wants(group, stream)) void follower.take(group, stream, events);
+  };
+  return { live: new LiveTails({ store, clock, stopping }), clock, followers, write };
+}
+
+const all: TailedLogs = { groups: new Set(["g"]), wantsStream: () => true, matches: () => true };
+
+async function first(updates: AsyncIterable<TailUpdate>): Promise<TailUpdate> {
+  for await (const update of updates) return update;
+  throw new Error("no update came");
+}
+
+test("a session tells what is written to its groups and streams since it was opened, and what matches of that", async () => {
+  const { live, write, followers } = tails();
+  const tailed = { ...all, wantsStream: (name: string) => name === "s", matches: (text: string) => text.includes("a") };
+  const updates = live.open(tailed, new AbortController().signal);
+  write("g", "s", "a", "b", "ba");
+  write("g", "other", "a");
+  write("h", "s", "a");
+  const update = await first(updates);
+  assert.deepEqual(
+    update.events.map(({ group, stream, message }) => [group, stream, message]),
+    [
+      ["g", "s", "a"],
+      ["g", "s", "ba"],
+    ],
+  );
+  assert.equal(update.isSampled, false);
+  assert.equal(followers.size, 0, "a session that nobody reads any more follows nothing");
+});
+
+test("an update has 500 events and a mebibyte at most, and says where there was more", async () => {
+  const { live, write } = tails();
+  const updates = live.open(all, new AbortController().signal)[Symbol.asyncIterator]();
+  write("g", "s", ...Array.from({ length: 501 }, String));
+  const many = (await updates.next()).value as TailUpdate;
+  assert.deepEqual([many.events.length, many.isSampled], [500, true]);
+  write(
+    "g",
+    "s",
+    ..."x"
+      .repeat(9)
+      .split("")
+      .map((each) => each.repeat(250_000)),
+  );
+  const long = (await updates.next()).value as TailUpdate;
+  assert.deepEqual([long.events.length, long.isSampled], [4, true]);
+  write("g", "s", "one");
+  const few = (await updates.next()).value as TailUpdate;
+  assert.deepEqual([few.events.length, few.isSampled], [1, false]);
+});
+
+test("what a session compares with its pattern in a second is bounded", async () => {
+  const { live, write } = tails();
+  let comparedLength = 0;
+  const matches = (text: string) => {
+    comparedLength += text.length;
+    return false;
+  };
+  const updates = live.open({ ...all, matches }, new AbortController().signal);
+  for (let round = 0; round < 100; round++) write("g", "s", "x".repeat(256 * 1024));
+  assert.equal((await first(updates)).isSampled, true);
+  assert(comparedLength <= 4.25 * 1024 * 1024, `${comparedLength}`);
+});
+
+test("fifteen sessions are open at a time; one that is given up before it was read makes room", async () => {
+  const { live, followers } = tails();
+  const gone = new AbortController();
+  live.open(all, gone.signal);
+  for (let index = 1; index < 15; index++) live.open(all, new AbortController().signal);
+  assert.throws(
+    () => live.open(all, new AbortController().signal),
+    (error) => error instanceof AwsError && error.code === "LimitExceededException",
+  );
+  gone.abort(new Error("gone"));
+  assert.equal(followers.size, 14);
+  live.open(all, new AbortController().signal);
+});
+
+test("a session ends after three hours, and when the platform stops, each with its exception", async () => {
+  const stopping = new AbortController();
+  const { live, clock } = tails(stopping.signal);
+  const code = (error: unknown) => error instanceof AwsError && error.code;
+  const updates = live.open(all, new AbortController().signal)[Symbol.asyncIterator]();
+  await updates.next();
+  clock.nowMs += 3 * 3_600_000;
+  await assert.rejects(updates.next(), (error) => code(error) === "SessionTimeoutException");
+  const stopped = live.open(all, new AbortController().signal)[Symbol.asyncIterator]();
+  await stopped.next();
+  stopping.abort();
+  await assert.rejects(stopped.next(), (error) => code(error) === "SessionStreamingException");
+});

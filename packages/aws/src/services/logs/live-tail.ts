@@ -1,0 +1,138 @@
+import { AwsError, delay, type Clock } from "@galatea/base";
+import type { LogStore, StoreFollower } from "./log-store.ts";
+
+/** What a session is told of. */
+export interface TailedLogs {
+  readonly groups: ReadonlySet<string>;
+  readonly wantsStream: (stream: string) => boolean;
+  readonly matches: (message: string) => boolean;
+}
+
+export interface TailedEvent {
+  readonly group: string;
+  readonly stream: string;
+  readonly timestampMs: number;
+  readonly ingestedMs: number;
+  readonly message: string;
+}
+
+/** What came in a second; `isSampled` where there was more of it than is told. */
+export interface TailUpdate {
+  readonly events: readonly TailedEvent[];
+  readonly isSampled: boolean;
+}
+
+export interface LiveTailsOptions {
+  readonly store: Pick<LogStore, "follow">;
+  readonly clock: Clock;
+  /** Aborts when the platform stops. */
+  readonly stopping: AbortSignal;
+}
+
+/** As in CloudWatch Logs. */
+const sessionsMax = 15;
+const eventsMax = 500;
+const updateMs = 1000;
+const sessionMs = 3 * 3_600_000;
+/** Of the messages of one update. */
+const updateLengthMax = 1024 * 1024;
+/** What is compared with the pattern between two updates; the rest is not looked at. */
+const comparedLengthMax = 4 * 1024 * 1024;
+
+/** The sessions of StartLiveTail. */
+export class LiveTails {
+  readonly #options: LiveTailsOptions;
+  #sessionCount = 0;
+
+  constructor(options: LiveTailsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * What is written from now on: an update each second, until the signal aborts. Throws AwsError where there are too many sessions; the
+   * updates end with one when the session's time is over or the platform stops.
+   */
+  open(tailed: TailedLogs, signal: AbortSignal): AsyncIterable<TailUpdate> {
+    if (this.#sessionCount >= sessionsMax) {
+      const text = `There are ${sessionsMax} live tail sessions, and no more are possible.`;
+      throw new AwsError("LimitExceededException", text);
+    }
+    const next = new NextUpdate(tailed, this.#options.clock);
+    const following = this.#options.store.follow(next);
+    this.#sessionCount += 1;
+    let isOpen = true;
+    const close = () => {
+      if (!isOpen) return;
+      isOpen = false;
+      this.#sessionCount -= 1;
+      following[Symbol.dispose]();
+    };
+    // Updates that nobody begins to read are closed, too.
+    signal.addEventListener("abort", close, { once: true });
+    return this.#updates(next, signal, close);
+  }
+
+  async *#updates(next: NextUpdate, signal: AbortSignal, close: () => void): AsyncGenerator<TailUpdate, void> {
+    const { clock, stopping } = this.#options;
+    const untilMs = clock.epochMs() + sessionMs;
+    const ends = AbortSignal.any([signal, stopping]);
+    try {
+      while (clock.epochMs() < untilMs) {
+        await delay(clock, updateMs, ends);
+        yield next.taken();
+      }
+    } catch (error) {
+      if (signal.aborted || !stopping.aborted) throw error;
+      throw new AwsError("SessionStreamingException", "The platform stops.");
+    } finally {
+      signal.removeEventListener("abort", close);
+      close();
+    }
+    throw new AwsError("SessionTimeoutException", "The live tail session has lasted for three hours.");
+  }
+}
+
+/** What a session will be told of next: bounded, however much is written. */
+class NextUpdate implements StoreFollower {
+  readonly #tailed: TailedLogs;
+  readonly #clock: Clock;
+  #events: TailedEvent[] = [];
+  #length = 0;
+  #comparedLength = 0;
+  #isSampled = false;
+
+  constructor(tailed: TailedLogs, clock: Clock) {
+    this.#tailed = tailed;
+    this.#clock = clock;
+  }
+
+  wants(group: string, stream: string): boolean {
+    return this.#tailed.groups.has(group) && this.#tailed.wantsStream(stream);
+  }
+
+  take(group: string, stream: string, events: Parameters<StoreFollower["take"]>[2]): void {
+    const ingestedMs = this.#clock.epochMs();
+    for (const { timestampMs, message } of events) {
+      if (this.#comparedLength >= comparedLengthMax) {
+        this.#isSampled = true;
+        return;
+      }
+      this.#comparedLength += message.length;
+      if (!this.#tailed.matches(message)) continue;
+      const isFull = this.#events.length === eventsMax || this.#length + message.length > updateLengthMax;
+      this.#isSampled ||= isFull;
+      if (isFull) continue;
+      this.#length += message.length;
+      this.#events.push({ group, stream, timestampMs, ingestedMs, message });
+    }
+  }
+
+  taken(): TailUpdate {
+    const update = { events: this.#events, isSampled: this.#isSampled };
+    this.#events = [];
+    this.#length = 0;
+    this.#comparedLength = 0;
+    this.#isSampled = false;
+    return update;
+  }
+}

@@ -1,0 +1,41 @@
+import { AwsError } from "@galatea/base";
+import type { CallContext, PageQuery } from "../../wire/index.ts";
+
+const namesPerPage = 50;
+
+export interface NamedGroup {
+  readonly logGroupName?: string;
+  readonly logGroupIdentifier?: string;
+}
+
+/** The name, from itself or from an ARN. */
+export function groupOf({ logGroupName, logGroupIdentifier }: NamedGroup): string {
+  if (logGroupName !== undefined && logGroupIdentifier !== undefined) {
+    throw invalid("LogGroupName and LogGroupIdentifier cannot be used together.");
+  }
+  const given = logGroupName ?? logGroupIdentifier;
+  if (given === undefined) throw invalid("Either logGroupName or logGroupIdentifier is required.");
+  return /^arn:[^:]*:logs:[^:]*:[^:]*:log-group:([^:]+)/.exec(given)?.[1] ?? given;
+}
+
+/** The page of a listing that is asked for. */
+export function logPage(
+  operation: string,
+  input: { readonly limit?: number; readonly nextToken?: string },
+  isDescending = false,
+): PageQuery {
+  const { limit: countMax, nextToken: token } = input;
+  const listing = { operation, input };
+  return { countMax, pageMax: namesPerPage, token, isDescending, listing, refusal: invalidToken };
+}
+
+/** The error for a token that the listing did not give. */
+export const invalidToken = (): AwsError => invalid("The specified nextToken is invalid.");
+
+export function arnPrefix({ region, accountId }: CallContext): string {
+  return `arn:aws:logs:${region}:${accountId}:log-group:`;
+}
+
+function invalid(message: string): AwsError {
+  return new AwsError("InvalidParameterException", message);
+}

@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { test } from "node:test";
+import { AwsError, silentLogger } from "@galatea/base";
+import { LogQueries, type AskedQuery } from "./log-queries.ts";
+import type { LogStoreRead } from "./log-store.ts";
+
+/** A clock whose timers are gone off by hand. */
+class HandTimers {
+  readonly timers = new Set<() => void>();
+  epochMs = () => 5000;
+  monotonicNs = () => 5e9;
+  timer(_delayMs: number, fire: () => void): Disposable {
+    this.timers.add(fire);
+    return { [Symbol.dispose]: () => void this.timers.delete(fire) };
+  }
+}
+
+/** One stream of so many events, of which a page is read when the gate is open. */
+function store(eventCount: number, gate: Promise<void> = Promise.resolve()) {
+  const reads: LogStoreRead[] = [];
+  return {
+    reads,
+    streamNames: async () => ["s"],
+    async read(_group: string, _stream: string, options: LogStoreRead) {
+      await gate;
+      reads.push(options);
+      const from = Number(options.token ?? 0);
+      const count = Math.min(options.eventsMax, eventCount - from);
+      const events = Array.from({ length: count }, (_, index) => ({
+        timestampMs: from + index,
+        message: "m",
+        id: String(from + index),
+      }));
+      return { events, forwardToken: String(from + count), backwardToken: "0" };
+    },
+  };
+}
+
+const asked: AskedQuery = {
+  text: "stats count(*) as n",
+  groups: ["g"],
+  accountId: "1",
+  startMs: 0,
+  endMs: 1e6,
+  limit: 10_000,
+};
+
+async function ended(queries: LogQueries, id: string) {
+  for (;;) {
+    const query = queries.get(id);
+    if (query === null || (query.state.at !== "Scheduled" && query.state.at !== "Running")) return query;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+const opened = (from: ReturnType<typeof store>, clock = new HandTimers()) =>
+  new LogQueries({ store: from, clock, logger: silentLogger, newId: randomUUID });
+
+test("a query is scheduled, reads all pages of its time, and is complete with its rows and figures", async () => {
+  const from = store(4500);
+  await using queries = opened(from);
+  const id = queries.start(asked);
+  assert.equal(queries.get(id)?.state.at, "Scheduled");
+  const query = await ended(queries, id);
+  assert.deepEqual(query?.state, { at: "Complete", result: { rows: [[["n", "4500"]]], recordsMatched: 4500 } });
+  assert.deepEqual(query?.statistics, { recordsScanned: 4500, bytesScanned: 4500 });
+  assert.deepEqual([from.reads.length, from.reads[0]?.startTimeMs, from.reads[0]?.endTimeMs], [4, 0, 1e6]);
+  assert.equal(queries.stop(id), false);
+});
+
+test("a query that is stopped is cancelled and stays so, one that takes too long is timed out, and one that comes to a bound has failed", async () => {
+  const gate = Promise.withResolvers<void>();
+  const clock = new HandTimers();
+  await using queries = opened(store(10, gate.promise), clock);
+  const stopped = queries.start(asked);
+  assert.equal(queries.stop(stopped), true);
+  const late = queries.start(asked);
+  for (const fire of clock.timers) fire();
+  gate.resolve();
+  assert.equal((await ended(queries, late))?.state.at, "Timeout");
+  assert.equal((await ended(queries, stopped))?.state.at, "Cancelled");
+  await using many = opened(store(10_001));
+  const large = await ended(many, many.start({ ...asked, text: "stats count(*) by @timestamp" }));
+  assert.equal(large?.state.at, "Failed");
+});
+
+test("thirty queries are under way at most, and of those that ended the newest hundred are kept", async () => {
+  const gate = Promise.withResolvers<void>();
+  await using queries = opened(store(0, gate.promise));
+  const ids = Array.from({ length: 30 }, () => queries.start(asked));
+  assert.throws(
+    () => queries.start(asked),
+    (error) => error instanceof AwsError && error.code === "LimitExceededException",
+  );
+  for (const id of ids) queries.stop(id);
+  for (let index = 0; index < 100; index++) queries.stop(queries.start(asked));
+  assert.equal(queries.list().length, 100);
+  assert.equal(queries.get(ids[0] as string), null);
+  gate.resolve();
+});

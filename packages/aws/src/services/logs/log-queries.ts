@@ -1,0 +1,207 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { AwsError, openDeadline, Semaphore, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import { QueryTooLarge, runQuery, type QueryEvent, type QueryResult } from "../../insights/index.ts";
+import type { LogStore, LogStorePage } from "./log-store.ts";
+
+export interface LogQueriesOptions {
+  readonly store: Pick<LogStore, "streamNames" | "read">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly newId: () => string;
+}
+
+/** A query that was read and found right. */
+export interface AskedQuery {
+  readonly text: string;
+  readonly groups: readonly string[];
+  readonly accountId: string;
+  readonly startMs: number;
+  /** Exclusive. */
+  readonly endMs: number;
+  readonly limit: number;
+}
+
+export interface QueryStatistics {
+  readonly recordsScanned: number;
+  readonly bytesScanned: number;
+}
+
+type QueryState =
+  | { readonly at: "Scheduled" | "Running"; readonly stop: AbortController }
+  | { readonly at: "Complete"; readonly result: QueryResult }
+  | { readonly at: "Failed" | "Cancelled" | "Timeout" };
+
+export interface LogQuery {
+  readonly id: string;
+  readonly asked: AskedQuery;
+  readonly createdMs: number;
+  readonly endedMs: number | null;
+  readonly state: QueryState;
+  readonly statistics: QueryStatistics;
+}
+
+/** Threads that queries run in. */
+const runningMax = 2;
+/** Those that run or wait; CloudWatch Logs takes as many. */
+const underWayMax = 30;
+/** As CloudWatch Logs had it for long. */
+const runMsMax = 15 * 60_000;
+/** Of ended queries, the newest. */
+const keptMax = 100;
+const keptLengthMax = 64 * 1024 * 1024;
+/** Looked at in a turn: about a millisecond's work. */
+const eventsPerRead = 2000;
+
+/** The queries of CloudWatch Logs Insights: each runs in a thread over what the log files hold. They are forgotten when the platform stops. */
+export class LogQueries implements AsyncDisposable {
+  readonly #options: LogQueriesOptions;
+  /** In the order in which they were started. */
+  readonly #queries = new Map<string, LogQuery>();
+  readonly #tasks: TaskGroup;
+  readonly #places = new Semaphore(runningMax);
+
+  constructor(options: LogQueriesOptions) {
+    this.#options = options;
+    this.#tasks = new TaskGroup((error) =>
+      options.logger.error("a query of log groups failed", {
+        error: error instanceof Error ? error.stack : String(error),
+      }),
+    );
+  }
+
+  get(id: string): LogQuery | null {
+    return this.#queries.get(id) ?? null;
+  }
+
+  /** The newest first. */
+  list(): readonly LogQuery[] {
+    return [...this.#queries.values()].toReversed();
+  }
+
+  /** Throws AwsError where too many are under way. */
+  start(asked: AskedQuery): string {
+    if (this.list().filter(isUnderWay).length >= underWayMax) {
+      throw new AwsError(
+        "LimitExceededException",
+        `There are ${underWayMax} queries under way, and no more are possible.`,
+      );
+    }
+    const { clock, newId } = this.#options;
+    const stop = new AbortController();
+    const query: LogQuery = {
+      id: newId(),
+      asked,
+      createdMs: clock.epochMs(),
+      endedMs: null,
+      state: { at: "Scheduled", stop },
+      statistics: { recordsScanned: 0, bytesScanned: 0 },
+    };
+    this.#queries.set(query.id, query);
+    this.#tasks.run((closing) => this.#run(query, AbortSignal.any([stop.signal, closing])));
+    return query.id;
+  }
+
+  /** Whether it was under way. */
+  stop(id: string): boolean {
+    const query = this.#queries.get(id);
+    if (query === undefined || !isUnderWay(query)) return false;
+    this.#move(id, { at: "Cancelled" });
+    if ("stop" in query.state) query.state.stop.abort();
+    return true;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#tasks[Symbol.asyncDispose]();
+  }
+
+  async #run({ id, asked, state }: LogQuery, signal: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#options;
+    using deadline = openDeadline({ clock, afterMs: runMsMax, signal });
+    try {
+      using _place = await this.#places.acquire(deadline.signal);
+      if ("stop" in state) this.#move(id, { at: "Running", stop: state.stop });
+      const query = { text: asked.text, limit: asked.limit, nowMs: clock.epochMs() };
+      const result = await runQuery(query, this.#events(id, asked, deadline.signal), deadline.signal);
+      this.#move(id, { at: "Complete", result });
+    } catch (error) {
+      if (deadline.isLate) return this.#move(id, { at: "Timeout" });
+      // Stopped, or the platform closes.
+      if (signal.aborted) return;
+      this.#move(id, { at: "Failed" });
+      if (!(error instanceof QueryTooLarge)) throw error;
+      logger.warning("a query of log groups came to a bound", { query: id, bound: error.message });
+    }
+  }
+
+  /** The one place that changes a query's state. What has ended stays as it ended. */
+  #move(id: string, state: QueryState): void {
+    const query = this.#queries.get(id);
+    if (query === undefined || !isUnderWay(query)) return;
+    const hasEnded = state.at !== "Scheduled" && state.at !== "Running";
+    this.#queries.set(id, { ...query, state, endedMs: hasEnded ? this.#options.clock.epochMs() : null });
+    if (hasEnded) this.#forgetOldest();
+  }
+
+  #forgetOldest(): void {
+    let [count, length] = [0, 0];
+    for (const query of this.list()) {
+      if (isUnderWay(query)) continue;
+      count += 1;
+      length += lengthOf(query);
+      if (count > keptMax || (count > 1 && length > keptLengthMax)) this.#queries.delete(query.id);
+    }
+  }
+
+  async *#events(id: string, asked: AskedQuery, signal: AbortSignal): AsyncGenerator<readonly QueryEvent[]> {
+    const { store, clock } = this.#options;
+    const { startMs: startTimeMs, endMs: endTimeMs } = asked;
+    const read = { startTimeMs, endTimeMs, startFromHead: true, eventsMax: eventsPerRead };
+    for (const group of asked.groups) {
+      for (const stream of await store.streamNames(group, "")) {
+        for (let token: string | null = null; ;) {
+          await nextTurn(undefined, { signal });
+          const page: LogStorePage | null = await store.read(group, stream, { ...read, token }).catch(noneOfDeleted);
+          if (page === null || page.events.length === 0) break;
+          const events = page.events.map(({ timestampMs, message, id: eventId }) => ({
+            timestampMs,
+            ingestedMs: Math.min(timestampMs, clock.epochMs()),
+            message,
+            stream,
+            log: `${asked.accountId}:${group}`,
+            pointer: Buffer.from(JSON.stringify([group, stream, eventId])).toString("base64"),
+          }));
+          this.#scanned(id, events);
+          yield events;
+          token = page.forwardToken;
+        }
+      }
+    }
+  }
+
+  #scanned(id: string, events: readonly QueryEvent[]): void {
+    const query = this.#queries.get(id);
+    if (query === undefined) return;
+    const { recordsScanned, bytesScanned } = query.statistics;
+    const length = events.reduce((sum, { message }) => sum + message.length, 0);
+    const statistics = { recordsScanned: recordsScanned + events.length, bytesScanned: bytesScanned + length };
+    this.#queries.set(id, { ...query, statistics });
+  }
+}
+
+function isUnderWay({ state }: LogQuery): boolean {
+  return state.at === "Scheduled" || state.at === "Running";
+}
+
+function lengthOf({ state, asked }: LogQuery): number {
+  const rows = state.at === "Complete" ? state.result.rows : [];
+  return rows.reduce(
+    (sum, row) => row.reduce((all, [name, value]) => all + name.length + value.length, sum),
+    asked.text.length,
+  );
+}
+
+/** A stream that is deleted while a query runs has no events any more. */
+function noneOfDeleted(error: unknown): null {
+  if (error instanceof AwsError && error.code === "ResourceNotFoundException") return null;
+  throw error;
+}

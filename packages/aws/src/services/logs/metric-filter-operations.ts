@@ -1,0 +1,130 @@
+import { AwsError, type Clock } from "@galatea/base";
+import type { LogsInputs, LogsOperations } from "../../spec/gen/logs.ts";
+import { anyResource, pageAfter, type CallContext, type OperationRows, type RefusedMember } from "../../wire/index.ts";
+import { readFilterPattern } from "./filter-pattern.ts";
+import { arnPrefix, logPage } from "./log-names.ts";
+import type { LogStore } from "./log-store.ts";
+import { extractedValues, type MetricFilterRecord } from "./metric-filter.ts";
+import type { MetricFilters } from "./metric-filters.ts";
+import { MatchedLength } from "./matched-length.ts";
+
+export interface MetricFilterParts {
+  readonly logs: LogStore;
+  readonly metricFilters: MetricFilters;
+  readonly clock: Clock;
+}
+
+type FilterOperation = `${"Put" | "Delete" | "Test"}MetricFilter` | "DescribeMetricFilters";
+type PutInput = LogsInputs["PutMetricFilterRequest"];
+
+const dimensionsMax = 3;
+
+const refusedMembers: readonly RefusedMember[] = [
+  { path: "applyOnTransformedLogs", harmless: (value) => value === false },
+  { path: "fieldSelectionCriteria", harmless: (value) => value === "" },
+  { path: "emitSystemFieldDimensions", harmless: (value) => Array.isArray(value) && value.length === 0 },
+];
+
+export function metricFilterOperations(parts: MetricFilterParts): Pick<OperationRows<LogsOperations>, FilterOperation> {
+  const { logs, metricFilters, clock } = parts;
+  const resource = ({ logGroupName }: { readonly logGroupName: string }, context: CallContext) =>
+    `${arnPrefix(context)}${logGroupName}`;
+  return {
+    PutMetricFilter: {
+      action: "logs:PutMetricFilter",
+      resource,
+      refuses: refusedMembers,
+      async handle(input) {
+        await metricFilters.put(recordOf(input, clock.epochMs()));
+        return {};
+      },
+    },
+    DeleteMetricFilter: {
+      action: "logs:DeleteMetricFilter",
+      resource,
+      async handle({ logGroupName, filterName }) {
+        await logs.retentionDays(logGroupName);
+        await metricFilters.delete(logGroupName, filterName);
+        return {};
+      },
+    },
+    DescribeMetricFilters: {
+      action: "logs:DescribeMetricFilters",
+      resource: (_, context) => `${arnPrefix(context)}*`,
+      handle: async (input) => describe(metricFilters, input),
+    },
+    TestMetricFilter: {
+      action: "logs:TestMetricFilter",
+      resource: anyResource,
+      async handle({ filterPattern, logEventMessages }, { turn }) {
+        const pattern = readFilterPattern(filterPattern);
+        const matched = new MatchedLength();
+        const matches = [];
+        for (const [index, eventMessage] of logEventMessages.entries()) {
+          if (matched.isTurnDueBefore(eventMessage)) await turn();
+          const values = extractedValues(pattern, eventMessage);
+          if (values !== null) matches.push({ eventNumber: index + 1, eventMessage, extractedValues: values });
+        }
+        return { matches };
+      },
+    },
+  };
+}
+
+function recordOf(input: PutInput, nowMs: number): MetricFilterRecord {
+  const [given] = input.metricTransformations;
+  if (given === undefined) throw invalid("A metric filter has one metric transformation.");
+  const { metricNamespace: namespace, metricName: name, dimensions = {}, defaultValue = null } = given;
+  if (namespace.startsWith("AWS/")) throw invalid(`The namespace ${namespace} is CloudWatch's own.`);
+  if (Object.keys(dimensions).length > dimensionsMax)
+    throw invalid(`A metric has ${dimensionsMax} dimensions at most.`);
+  if (defaultValue !== null && Object.keys(dimensions).length > 0) {
+    throw invalid("A metric filter has either a default value or dimensions.");
+  }
+  if (defaultValue !== null && !Number.isFinite(defaultValue)) throw invalid("The default value must be a number.");
+  return {
+    group: input.logGroupName,
+    name: input.filterName,
+    pattern: input.filterPattern,
+    createdMs: nowMs,
+    metric: { namespace, name, value: given.metricValue, defaultValue, unit: given.unit ?? "None", dimensions },
+  };
+}
+
+function describe(filters: MetricFilters, input: LogsInputs["DescribeMetricFiltersRequest"]) {
+  const { logGroupName: group, filterNamePrefix: prefix, metricName, metricNamespace } = input;
+  if ((metricName === undefined) !== (metricNamespace === undefined)) {
+    throw invalid("metricName and metricNamespace must be given together.");
+  }
+  const found = filters
+    .list()
+    .filter((filter) => group === undefined || filter.group === group)
+    .filter((filter) => filter.name.startsWith(prefix ?? ""))
+    .filter(({ metric }) => metricName === undefined || metric.name === metricName)
+    .filter(({ metric }) => metricNamespace === undefined || metric.namespace === metricNamespace);
+  const keyOf = (filter: MetricFilterRecord) => JSON.stringify([filter.group, filter.name]);
+  const { page, next } = pageAfter(found, keyOf, logPage("DescribeMetricFilters", input));
+  return { metricFilters: page.map(printFilter), nextToken: next };
+}
+
+function printFilter({ group, name, pattern, createdMs, metric }: MetricFilterRecord) {
+  const transformation = {
+    metricName: metric.name,
+    metricNamespace: metric.namespace,
+    metricValue: metric.value,
+    defaultValue: metric.defaultValue,
+    dimensions: Object.keys(metric.dimensions).length === 0 ? undefined : metric.dimensions,
+    unit: metric.unit === "None" ? undefined : metric.unit,
+  };
+  return {
+    filterName: name,
+    filterPattern: pattern,
+    metricTransformations: [transformation],
+    creationTime: createdMs,
+    logGroupName: group,
+  };
+}
+
+function invalid(message: string): AwsError {
+  return new AwsError("InvalidParameterException", message);
+}

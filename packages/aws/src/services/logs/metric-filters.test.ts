@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { AwsError, silentLogger } from "@galatea/base";
+import type { StoreFollower } from "./log-store.ts";
+import type { MetricFilterRecord } from "./metric-filter.ts";
+import { MetricFilters } from "./metric-filters.ts";
+
+const filter = (name: string, group = "g"): MetricFilterRecord => ({
+  group,
+  name,
+  pattern: "x",
+  createdMs: 0,
+  metric: { namespace: "N", name, value: "2", defaultValue: null, unit: "None", dimensions: {} },
+});
+
+function world() {
+  const kept = new Map<string, MetricFilterRecord>();
+  const recorded: string[] = [];
+  const disk = { isFull: false };
+  const groups = new Set(["g", "other", "one more", ...Array.from({ length: 900 }, (_, index) => `g${index}`)]);
+  let follower: StoreFollower | null = null;
+  const write = () => {
+    if (disk.isFull) throw new Error("the disk is full");
+  };
+  const put = async (record: MetricFilterRecord) => {
+    write();
+    kept.set(`${record.group} ${record.name}`, record);
+  };
+  const store = {
+    all: async () => [...kept.values()],
+    put,
+    delete: async (gone: readonly MetricFilterRecord[]) => {
+      write();
+      for (const { group, name } of gone) kept.delete(`${group} ${name}`);
+    },
+  };
+  const open = () =>
+    MetricFilters.open({
+      store,
+      logs: {
+        groupNames: async (prefix) => [...groups].filter((name) => name.startsWith(prefix)),
+        retentionDays: async (group) => {
+          if (!groups.has(group)) throw new AwsError("ResourceNotFoundException", "no such group");
+          return null;
+        },
+        follow(given) {
+          follower = given;
+          return { [Symbol.dispose]: () => void (follower = null) };
+        },
+      },
+      series: {
+        record: (key, { value }, { timestampMs }) => void recorded.push(`${key.metricName} ${value} ${timestampMs}`),
+      },
+      logger: silentLogger,
+    });
+  const tell = async (group: string, ...messages: readonly string[]) => {
+    if (follower?.wants(group, "s") !== true) return;
+    await follower.take(
+      group,
+      "s",
+      messages.map((message) => ({ timestampMs: 7, message })),
+    );
+  };
+  return { open, write: tell, recorded, kept, disk, groups };
+}
+
+test("a value that no metric can have is refused", async () => {
+  const at = world();
+  using filters = await at.open();
+  const { metric } = filter("a");
+  for (const other of [{ value: "1e300" }, { value: "-Infinity" }, { defaultValue: 1e300 }]) {
+    const given = { ...filter("a"), metric: { ...metric, ...other } };
+    await assert.rejects(filters.put(given), { code: "InvalidParameterException", message: /2\^360/ });
+  }
+});
+
+test("filters are at work in the next life of the platform too; one that cannot be read any more is left out", async () => {
+  const at = world();
+  {
+    using filters = await at.open();
+    await filters.put(filter("a"));
+    at.kept.set("g broken", { ...filter("broken"), pattern: "{ $.a" });
+  }
+  using filters = await at.open();
+  await at.write("g", "x", "y");
+  await at.write("other", "x");
+  assert.deepEqual(at.recorded, ["a 2 7"]);
+  assert.deepEqual(
+    filters.list().map(({ name }) => name),
+    ["a"],
+  );
+});
+
+test("a filter that could not be kept is not at work, and one that is put again replaces itself", async () => {
+  const at = world();
+  using filters = await at.open();
+  at.disk.isFull = true;
+  await assert.rejects(filters.put(filter("a")), /the disk is full/);
+  await at.write("g", "x");
+  assert.deepEqual(at.recorded, []);
+  at.disk.isFull = false;
+  await filters.put(filter("a"));
+  await filters.put({ ...filter("a"), metric: { ...filter("a").metric, value: "3" } });
+  await at.write("g", "x");
+  assert.deepEqual([at.recorded, filters.countOf("g")], [["a 3 7"], 1]);
+});
+
+test("filters are bounded for each group and in all", async () => {
+  const at = world();
+  using filters = await at.open();
+  const isRefused = (error: unknown) => error instanceof AwsError && error.code === "LimitExceededException";
+  for (let index = 0; index < 100; index++) await filters.put(filter(`f${index}`));
+  await assert.rejects(filters.put(filter("more")), isRefused);
+  await filters.put(filter("f7"));
+  for (let index = 0; index < 900; index++) await filters.put(filter("f", `g${index}`));
+  await assert.rejects(filters.put(filter("f", "one more")), isRefused);
+  await filters.deleteGroup("g", async () => undefined);
+  await filters.put(filter("f", "one more"));
+});
+
+test("a group's filters go with it, and where they did not, with the next deletion or creation of its name, or in the next life", async () => {
+  const at = world();
+  using filters = await at.open();
+  const [remove, create] = [async () => void at.groups.delete("g"), async () => void at.groups.add("g")];
+  const stay = async () => {
+    await filters.put(filter("a"));
+    await filters.put(filter("b"));
+    at.disk.isFull = true;
+    await assert.rejects(filters.deleteGroup("g", remove), /the disk is full/);
+    assert.deepEqual([at.groups.has("g"), filters.countOf("g")], [false, 2]);
+  };
+  await stay();
+  await assert.rejects(filters.createGroup("g", create), /the disk is full/);
+  at.disk.isFull = false;
+  await filters.createGroup("g", create);
+  assert.deepEqual([at.groups.has("g"), filters.countOf("g"), at.kept.size], [true, 0, 0]);
+  await stay();
+  at.disk.isFull = false;
+  await filters.deleteGroup("g", () => assert.fail("it is gone"));
+  assert.deepEqual([filters.countOf("g"), at.kept.size], [0, 0]);
+  await create();
+  await stay();
+  at.disk.isFull = false;
+  await filters.put({ ...filter("c", "other") });
+  using again = await at.open();
+  assert.deepEqual([again.countOf("g"), again.countOf("other"), at.kept.size], [0, 1, 1]);
+});
+
+test("a group that is there keeps its filters when it is made again, and one that is not gets none", async () => {
+  const at = world();
+  using filters = await at.open();
+  await filters.put(filter("a"));
+  const fails = async () => Promise.reject(new Error("it is there"));
+  await assert.rejects(filters.createGroup("g", fails), /it is there/);
+  await assert.rejects(filters.deleteGroup("g", fails), /it is there/);
+  assert.equal(filters.countOf("g"), 1);
+  await assert.rejects(filters.put(filter("a", "absent")), { code: "ResourceNotFoundException" });
+});

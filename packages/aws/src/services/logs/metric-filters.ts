@@ -1,0 +1,179 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { AwsError, KeyedLock, type Logger } from "@galatea/base";
+import type { MinuteSeries } from "@galatea/base/metrics";
+import type { LogStore, StoreFollower } from "./log-store.ts";
+import { metricFilter, type MetricFilterRecord, type MetricSample } from "./metric-filter.ts";
+
+/** Where filters are kept. */
+export interface MetricFilterStore {
+  all(): Promise<readonly MetricFilterRecord[]>;
+  put(filter: MetricFilterRecord): Promise<void>;
+  /** All at once, or none. */
+  delete(filters: readonly MetricFilterRecord[]): Promise<void>;
+}
+
+export interface MetricFiltersOptions {
+  readonly store: MetricFilterStore;
+  readonly logs: Pick<LogStore, "follow" | "groupNames" | "retentionDays">;
+  readonly series: Pick<MinuteSeries, "record">;
+  readonly logger: Logger;
+}
+
+interface OpenFilter {
+  readonly record: MetricFilterRecord;
+  readonly sampleOf: (message: string) => MetricSample | null;
+}
+
+/** As in CloudWatch Logs, and of all groups together. */
+const ofGroupMax = 100;
+const filtersMax = 1000;
+const minuteMs = 60_000;
+
+/** Metrics out of log events, from the moment a filter is put: of what containers print and of what clients put. */
+export class MetricFilters implements Disposable {
+  readonly #options: MetricFiltersOptions;
+  readonly #groups = new Map<string, Map<string, OpenFilter>>();
+  readonly #changing = new KeyedLock();
+  readonly #following: Disposable;
+  #count = 0;
+
+  static async open(options: MetricFiltersOptions): Promise<MetricFilters> {
+    const filters = new MetricFilters(options);
+    for (const record of await options.store.all()) {
+      try {
+        filters.#set({ record, sampleOf: metricFilter(record) });
+      } catch (error) {
+        const { group, name } = record;
+        options.logger.error("a metric filter cannot be read and is left out", { group, name, error: String(error) });
+      }
+    }
+    await filters.#dropOrphans();
+    return filters;
+  }
+
+  private constructor(options: MetricFiltersOptions) {
+    this.#options = options;
+    const follower: StoreFollower = {
+      wants: (group) => this.#groups.has(group),
+      take: (group, _stream, events) => this.#take(group, events),
+    };
+    this.#following = options.logs.follow(follower);
+  }
+
+  /** By group and name. */
+  list(): readonly MetricFilterRecord[] {
+    const all = [...this.#groups.values()].flatMap((filters) => [...filters.values()].map(({ record }) => record));
+    const keyOf = ({ group, name }: MetricFilterRecord) => JSON.stringify([group, name]);
+    return all.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+  }
+
+  countOf(group: string): number {
+    return this.#groups.get(group)?.size ?? 0;
+  }
+
+  /** On disk, then at work. Throws AwsError, also for a group that is not there. */
+  async put(record: MetricFilterRecord): Promise<void> {
+    const { group, name } = record;
+    const sampleOf = metricFilter(record);
+    await this.#changing.run(group, async () => {
+      await this.#options.logs.retentionDays(group);
+      const isNew = this.#groups.get(group)?.has(name) !== true;
+      if (isNew && (this.countOf(group) >= ofGroupMax || this.#count >= filtersMax)) {
+        const text = `A log group has ${ofGroupMax} metric filters at most, and all together ${filtersMax}.`;
+        throw new AwsError("LimitExceededException", text);
+      }
+      await this.#options.store.put(record);
+      this.#set({ record, sampleOf });
+    });
+  }
+
+  async delete(group: string, name: string): Promise<void> {
+    await this.#changing.run(group, async () => {
+      const found = this.#groups.get(group)?.get(name);
+      if (found === undefined) {
+        throw new AwsError("ResourceNotFoundException", "The specified metric filter does not exist.");
+      }
+      await this.#drop(group, [found]);
+    });
+  }
+
+  /**
+   * Makes a log group, which begins without filters: what is left of those of an earlier one of its name, whose deletion did not come to
+   * its end, goes before.
+   */
+  async createGroup(group: string, create: () => Promise<void>): Promise<void> {
+    await this.#changing.run(group, async () => {
+      if (this.countOf(group) > 0 && !(await this.#hasGroup(group))) await this.#dropAll(group);
+      await create();
+    });
+  }
+
+  /** Deletes a log group, and then its filters: where the group is gone and they are not, they alone. */
+  async deleteGroup(group: string, remove: () => Promise<void>): Promise<void> {
+    await this.#changing.run(group, async () => {
+      if (this.countOf(group) === 0 || (await this.#hasGroup(group))) await remove();
+      await this.#dropAll(group);
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#following[Symbol.dispose]();
+  }
+
+  #set(filter: OpenFilter): void {
+    const { group, name } = filter.record;
+    const filters = this.#groups.get(group) ?? new Map<string, OpenFilter>();
+    if (!filters.has(name)) this.#count += 1;
+    this.#groups.set(group, filters);
+    filters.set(name, filter);
+  }
+
+  /** Of groups that were deleted when the platform died. */
+  async #dropOrphans(): Promise<void> {
+    if (this.#groups.size === 0) return;
+    const { logs, logger } = this.#options;
+    const there = new Set(await logs.groupNames(""));
+    for (const group of [...this.#groups.keys()].filter((each) => !there.has(each))) {
+      logger.warning("the metric filters of a log group that is gone are forgotten", { group });
+      try {
+        await this.#dropAll(group);
+      } catch (error) {
+        logger.error("the metric filters of a log group that is gone cannot be forgotten", {
+          group,
+          error: String(error),
+        });
+      }
+    }
+  }
+
+  async #hasGroup(group: string): Promise<boolean> {
+    return (await this.#options.logs.groupNames(group)).includes(group);
+  }
+
+  async #dropAll(group: string): Promise<void> {
+    await this.#drop(group, [...(this.#groups.get(group)?.values() ?? [])]);
+  }
+
+  async #drop(group: string, dropped: readonly OpenFilter[]): Promise<void> {
+    if (dropped.length === 0) return;
+    await this.#options.store.delete(dropped.map(({ record }) => record));
+    const filters = this.#groups.get(group);
+    for (const { record } of dropped) if (filters?.delete(record.name) === true) this.#count -= 1;
+    if (filters?.size === 0) this.#groups.delete(group);
+  }
+
+  /** Who prints waits for it: a turn of the event loop for each filter. */
+  async #take(group: string, events: Parameters<StoreFollower["take"]>[2]): Promise<void> {
+    for (const [index, { record, sampleOf }] of [...(this.#groups.get(group)?.values() ?? [])].entries()) {
+      if (index > 0) await nextTurn();
+      const { namespace, name: metricName, unit } = record.metric;
+      for (const { timestampMs, message } of events) {
+        const sample = sampleOf(message);
+        if (sample === null) continue;
+        const { value, dimensions } = sample;
+        const key = { namespace, metricName, dimensions, unit };
+        this.#options.series.record(key, { value, count: 1 }, { timestampMs, resolutionMs: minuteMs });
+      }
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import { unreachable } from "@galatea/base";
+import { parsePatternRegex } from "./pattern-regex.ts";
+import { invalidPattern, type PatternText } from "./pattern-text.ts";
+
+export type PatternComparison = "=" | "!=" | "<" | "<=" | ">" | ">=";
+
+/** What a JSON property or a field of a line is compared with. */
+export type PatternValue =
+  | { readonly kind: "number"; readonly value: number; readonly text: string }
+  /** A text in which each `*` stands for any characters. */
+  | { readonly kind: "text"; readonly isLike: (text: string) => boolean }
+  | { readonly kind: "regex"; readonly isLike: (text: string) => boolean };
+
+export function takeComparison(text: PatternText): PatternComparison | null {
+  text.skipSpace();
+  return (text.match(/!=|<=|>=|=|<|>/)?.[0] ?? null) as PatternComparison | null;
+}
+
+/** A quoted text, a `%regular expression%`, or a bare word up to one of the signs that end it. */
+export function takeValue(text: PatternText, comparison: PatternComparison): PatternValue {
+  const value = takeAnyValue(text);
+  if (value.kind !== "number" && comparison !== "=" && comparison !== "!=") {
+    throw invalidPattern(`${comparison} compares numbers only, ${text.place()}`);
+  }
+  return value;
+}
+
+function takeAnyValue(text: PatternText): PatternValue {
+  text.skipSpace();
+  const quoted = text.match(/"((?:[^"\\]|\\.)*)"/s);
+  if (quoted !== null) return { kind: "text", isLike: wildcards((quoted[1] ?? "").replaceAll(/\\(.)/gs, "$1")) };
+  const regex = text.match(/%((?:[^%\\]|\\.)+)%/s);
+  if (regex !== null) {
+    text.count("regular expressions");
+    return { kind: "regex", isLike: parsePatternRegex(regex[1] ?? "") };
+  }
+  const word = text.match(/[^\s"%,&|(){}[\]=<>!]+/)?.[0];
+  if (word === undefined) throw invalidPattern(`a value expected ${text.place()}`);
+  if (/^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?$/.test(word))
+    return { kind: "number", value: Number(word), text: word };
+  return { kind: "text", isLike: wildcards(word) };
+}
+
+/** Each `*` stands for any number of characters. The pieces are searched one behind the other, so the time is that of the text. */
+export function wildcards(pattern: string): (text: string) => boolean {
+  const pieces = pattern.split("*");
+  const [first = "", ...rest] = pieces;
+  const last = rest.pop();
+  if (last === undefined) return (text) => text === first;
+  return (text) => {
+    if (!text.startsWith(first)) return false;
+    let at = first.length;
+    for (const piece of rest) {
+      const found = text.indexOf(piece, at);
+      if (found === -1) return false;
+      at = found + piece.length;
+    }
+    return text.length - last.length >= at && text.endsWith(last);
+  };
+}
+
+/** What is neither a text nor a number compares with nothing, not even as different. A text is never less or more than a number. */
+export function compares(found: unknown, comparison: PatternComparison, value: PatternValue): boolean {
+  switch (value.kind) {
+    case "number": {
+      if (typeof found === "number") return comparesNumbers(found, comparison, value.value);
+      return typeof found === "string" && comparesTexts(found, comparison, value.text);
+    }
+    case "text":
+    case "regex": {
+      if (typeof found !== "string" && typeof found !== "number") return false;
+      return value.isLike(String(found)) === (comparison === "=");
+    }
+    default:
+      return unreachable(value);
+  }
+}
+
+function comparesTexts(found: string, comparison: PatternComparison, text: string): boolean {
+  return comparison === "=" ? found === text : comparison === "!=" && found !== text;
+}
+
+function comparesNumbers(found: number, comparison: PatternComparison, value: number): boolean {
+  switch (comparison) {
+    case "=":
+      return found === value;
+    case "!=":
+      return found !== value;
+    case "<":
+      return found < value;
+    case "<=":
+      return found <= value;
+    case ">":
+      return found > value;
+    case ">=":
+      return found >= value;
+    default:
+      return unreachable(comparison);
+  }
+}

@@ -1,0 +1,151 @@
+import { AwsError } from "@galatea/base";
+import { parseQuery, QueryError, rowsMax } from "../../insights/index.ts";
+import type { LogsInputs, LogsOperations } from "../../spec/gen/logs.ts";
+import { anyResource, pageAfter, type CallContext, type OperationRows } from "../../wire/index.ts";
+import type { LogQueries, LogQuery } from "./log-queries.ts";
+import { arnPrefix, groupOf, invalidToken } from "./log-names.ts";
+import type { LogStore } from "./log-store.ts";
+
+export interface QueryParts {
+  readonly logs: LogStore;
+  readonly queries: LogQueries;
+}
+
+type QueryOperation = "StartQuery" | "GetQueryResults" | "StopQuery" | "DescribeQueries";
+type StartInput = LogsInputs["StartQueryRequest"];
+
+const groupsMax = 50;
+const queriesPerPage = 1000;
+const language = "CWLI";
+/** Times are seconds; some clients give milliseconds, which as seconds would be the year 5000. */
+const secondsMax = 100_000_000_000;
+
+const ownLanguage = { path: "queryLanguage", harmless: (value: unknown) => value === language };
+
+export function queryOperations(parts: QueryParts): Pick<OperationRows<LogsOperations>, QueryOperation> {
+  const { queries } = parts;
+  return {
+    StartQuery: {
+      action: "logs:StartQuery",
+      // Who may see one of several groups may not see all of them.
+      resource: (input, context) => {
+        const [first = "", ...others] = groupsOf(input);
+        return others.length === 0 ? `${arnPrefix(context)}${first}` : `${arnPrefix(context)}*`;
+      },
+      refuses: [ownLanguage],
+      handle: (input, context) => start(parts, input, context),
+    },
+    GetQueryResults: {
+      action: "logs:GetQueryResults",
+      resource: anyResource,
+      handle: async ({ queryId }) => printResults(existing(queries, queryId)),
+    },
+    StopQuery: {
+      action: "logs:StopQuery",
+      resource: anyResource,
+      handle: async ({ queryId }) => {
+        existing(queries, queryId);
+        if (queries.stop(queryId)) return { success: true };
+        throw invalid("The specified query has already ended.");
+      },
+    },
+    DescribeQueries: {
+      action: "logs:DescribeQueries",
+      resource: (_, context) => `${arnPrefix(context)}*`,
+      refuses: [ownLanguage],
+      handle: async (input) => describe(queries, input),
+    },
+  };
+}
+
+async function start({ logs, queries }: QueryParts, input: StartInput, { accountId }: CallContext) {
+  const groups = groupsOf(input);
+  if (groups.length > groupsMax) throw invalid(`A query has ${groupsMax} log groups at most.`);
+  const [startMs, endMs] = [milliseconds(input.startTime), milliseconds(input.endTime)];
+  if (endMs < startMs) throw invalid("The endTime must not be before the startTime.");
+  const limit = input.limit ?? rowsMax;
+  if (limit > rowsMax) throw invalid(`A query has ${rowsMax} rows at most in this server.`);
+  checkText(input.queryString);
+  // Rejects for one that is not there.
+  for (const group of groups) await logs.retentionDays(group);
+  const queryId = queries.start({ text: input.queryString, groups, accountId, startMs, endMs: endMs + 1, limit });
+  return { queryId };
+}
+
+function checkText(text: string): void {
+  try {
+    parseQuery(text);
+  } catch (error) {
+    if (!(error instanceof QueryError)) throw error;
+    const { message, startOffset, endOffset } = error;
+    const location = { startCharOffset: startOffset, endCharOffset: endOffset };
+    const members = { queryCompileError: { location, message } };
+    throw new AwsError("MalformedQueryException", `${message} (character ${startOffset})`, { members });
+  }
+}
+
+function groupsOf(input: StartInput): readonly string[] {
+  const { logGroupName: name, logGroupNames: names, logGroupIdentifiers: identifiers } = input;
+  const given = [name === undefined ? undefined : [name], names, identifiers].filter((each) => each !== undefined);
+  const [groups, ...others] = given;
+  if (groups === undefined || others.length > 0 || groups.length === 0) {
+    throw invalid("Exactly one of logGroupName, logGroupNames and logGroupIdentifiers must be given.");
+  }
+  return [...new Set(groups.map((each) => groupOf({ logGroupIdentifier: each })))];
+}
+
+const milliseconds = (time: number) => (time < secondsMax ? time * 1000 : time);
+
+function printResults(query: LogQuery) {
+  const { state, statistics, asked } = query;
+  const { rows, recordsMatched } = state.at === "Complete" ? state.result : { rows: [], recordsMatched: 0 };
+  return {
+    queryLanguage: language,
+    results: rows.map((row) => row.map(([field, value]) => ({ field, value }))),
+    statistics: {
+      ...statistics,
+      recordsMatched,
+      estimatedRecordsSkipped: 0,
+      estimatedBytesSkipped: 0,
+      logGroupsScanned: asked.groups.length,
+      resultCount: rows.length,
+    },
+    status: state.at,
+  };
+}
+
+function describe(queries: LogQueries, input: LogsInputs["DescribeQueriesRequest"]) {
+  const wanted = queries
+    .list()
+    .filter(({ state }) => input.status === undefined || state.at === input.status)
+    .filter(({ asked }) => input.logGroupName === undefined || asked.groups.includes(input.logGroupName));
+  const keyOf = (query: LogQuery) => `${String(query.createdMs).padStart(15, "0")} ${query.id}`;
+  const newestFirst = wanted.toSorted((a, b) => (keyOf(a) < keyOf(b) ? 1 : -1));
+  const { nextToken: token, maxResults: countMax } = input;
+  const listing = { operation: "DescribeQueries", input };
+  const asked = { countMax, pageMax: queriesPerPage, token, isDescending: true, listing, refusal: invalidToken };
+  const { page, next } = pageAfter(newestFirst, keyOf, asked);
+  return {
+    queries: page.map(({ id, asked, state, createdMs, endedMs, statistics }) => ({
+      queryLanguage: language,
+      queryId: id,
+      queryString: asked.text,
+      status: state.at,
+      createTime: createdMs,
+      logGroupName: asked.groups.length === 1 ? asked.groups[0] : undefined,
+      queryDuration: endedMs === null ? undefined : endedMs - createdMs,
+      bytesScanned: statistics.bytesScanned,
+    })),
+    nextToken: next,
+  };
+}
+
+function existing(queries: LogQueries, id: string): LogQuery {
+  const query = queries.get(id);
+  if (query === null) throw new AwsError("ResourceNotFoundException", `There is no query ${id}.`);
+  return query;
+}
+
+function invalid(message: string): AwsError {
+  return new AwsError("InvalidParameterException", message);
+}

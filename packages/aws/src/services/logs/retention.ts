@@ -1,0 +1,15 @@
+import { AwsError } from "@galatea/base";
+
+/** The days for which CloudWatch Logs keeps events. */
+const retentionDays: readonly number[] = [
+  1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
+];
+
+export function checkedRetention(days: number): number {
+  if (retentionDays.includes(days)) return days;
+  throw new AwsError(
+    "InvalidParameterException",
+    `1 validation error detected: Value '${days}' at 'retentionInDays' failed to satisfy constraint: ` +
+      `Member must satisfy enum value set: [${retentionDays.join(", ")}]`,
+  );
+}

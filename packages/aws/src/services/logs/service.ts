@@ -1,0 +1,349 @@
+import { AwsError, type Clock } from "@galatea/base";
+import logs from "../../spec/gen/logs.json" with { type: "json" };
+import type { LogsInputs, LogsOperations } from "../../spec/gen/logs.ts";
+import { asServiceModel } from "../../spec/index.ts";
+import {
+  pageAfter,
+  pageToken,
+  placeOfToken,
+  type CallContext,
+  type Listing,
+  type ModelledService,
+  type OperationRows,
+  type RefusedMember,
+} from "../../wire/index.ts";
+import { filterEvents } from "./filter-events.ts";
+import { parseFilterPattern } from "./filter-pattern.ts";
+import { arnPrefix, groupOf, invalidToken, logPage, type NamedGroup } from "./log-names.ts";
+import type { LogQueries } from "./log-queries.ts";
+import { queryOperations } from "./query-operations.ts";
+import type { MetricFilters } from "./metric-filters.ts";
+import { metricFilterOperations } from "./metric-filter-operations.ts";
+import { LiveTails } from "./live-tail.ts";
+import { checkedRetention } from "./retention.ts";
+import { putEvents } from "./put-events.ts";
+import { startLiveTail } from "./start-live-tail.ts";
+import type { LogStore, StoredGroup, StoredStream } from "./log-store.ts";
+
+export interface LogsParts {
+  readonly logs: LogStore;
+  readonly clock: Clock;
+  /** Aborts when the platform stops: sessions of live tails end then. */
+  readonly stopping: AbortSignal;
+  readonly queries: LogQueries;
+  readonly metricFilters: MetricFilters;
+}
+
+/** One page of GetLogEvents and FilterLogEvents, unless fewer are asked for. */
+const eventsPerPage = 10_000;
+/** Looked at together, where all of a group's are. */
+const streamsAtATime = 16;
+/** FilterLogEvents looks at the first so many streams, as the service does. */
+const searchedStreamsMax = 100;
+
+const standardClass = "STANDARD";
+
+const otherAccounts: readonly RefusedMember[] = [
+  { path: "accountIdentifiers", harmless: (value) => Array.isArray(value) && value.length === 0 },
+  { path: "includeLinkedAccounts", harmless: (value) => value === false },
+];
+const latestFirst: readonly RefusedMember[] = [{ path: "startFromHead", harmless: (value) => value === true }];
+/** What a new log group would not be, or not have. */
+const unkeptPromises: readonly RefusedMember[] = [
+  { path: "kmsKeyId" },
+  { path: "deletionProtectionEnabled", harmless: (value) => value === false },
+  { path: "tags" },
+  { path: "logGroupClass", harmless: (value) => value === standardClass },
+];
+
+const group = (input: NamedGroup, context: CallContext) => `${arnPrefix(context)}${groupOf(input)}`;
+const stream = (input: NamedGroup & { readonly logStreamName: string }, context: CallContext) =>
+  `${group(input, context)}:log-stream:${input.logStreamName}`;
+
+/** CloudWatch Logs over the files that containers write to. */
+export function logsService({ logs: store, clock, stopping, queries, metricFilters }: LogsParts) {
+  const tails = new LiveTails({ store, clock, stopping });
+  const operations: OperationRows<LogsOperations> = {
+    DescribeLogGroups: {
+      action: "logs:DescribeLogGroups",
+      resource: (_, context) => `${arnPrefix(context)}*`,
+      refuses: otherAccounts,
+      handle: (input, context) => describeGroups({ store, metricFilters }, input, context),
+    },
+    DescribeLogStreams: {
+      action: "logs:DescribeLogStreams",
+      resource: group,
+      handle: (input, context) => describeStreams(store, input, context),
+    },
+    GetLogEvents: {
+      action: "logs:GetLogEvents",
+      resource: stream,
+      handle: (input) => getEvents(store, input, clock.epochMs()),
+    },
+    FilterLogEvents: {
+      action: "logs:FilterLogEvents",
+      resource: group,
+      refuses: latestFirst,
+      handle: (input, { turn }) => filter(store, input, { nowMs: clock.epochMs(), turn }),
+    },
+    StartLiveTail: {
+      action: "logs:StartLiveTail",
+      // Who may see one of several groups may not see all of them.
+      resource: ({ logGroupIdentifiers: identifiers }, context) =>
+        identifiers.length === 1
+          ? group({ logGroupIdentifier: identifiers[0] as string }, context)
+          : `${arnPrefix(context)}*`,
+      handle: (input, context) => {
+        const groups = input.logGroupIdentifiers.map((logGroupIdentifier) => groupOf({ logGroupIdentifier }));
+        return startLiveTail({ logs: store, tails }, { ...input, groups }, context);
+      },
+    },
+    ...changingOperations({ store, clock, metricFilters }),
+    ...metricFilterOperations({ logs: store, metricFilters, clock }),
+    ...queryOperations({ logs: store, queries }),
+  };
+  return {
+    kind: "modelled",
+    model: asServiceModel(logs),
+    scope: "logs",
+    validationCodes: { json: "InvalidParameterException", query: "InvalidParameterException" },
+    operations,
+  } as const satisfies ModelledService;
+}
+
+type ChangingOperation =
+  | `${"Create" | "Delete"}Log${"Group" | "Stream"}`
+  | `${"Put" | "Delete"}RetentionPolicy`
+  | "PutLogEvents";
+
+interface ChangingParts {
+  readonly store: LogStore;
+  readonly clock: Clock;
+  readonly metricFilters: MetricFilters;
+}
+
+function changingOperations({
+  store,
+  clock,
+  metricFilters,
+}: ChangingParts): Pick<OperationRows<LogsOperations>, ChangingOperation> {
+  return {
+    CreateLogGroup: {
+      action: "logs:CreateLogGroup",
+      resource: group,
+      refuses: unkeptPromises,
+      handle: ({ logGroupName: name }) => nothing(metricFilters.createGroup(name, () => store.createGroup(name))),
+    },
+    CreateLogStream: {
+      action: "logs:CreateLogStream",
+      resource: stream,
+      handle: (input) => nothing(store.createStream(input.logGroupName, input.logStreamName)),
+    },
+    DeleteLogGroup: {
+      action: "logs:DeleteLogGroup",
+      resource: group,
+      handle: ({ logGroupName: name }) => nothing(metricFilters.deleteGroup(name, () => store.deleteGroup(name))),
+    },
+    DeleteLogStream: {
+      action: "logs:DeleteLogStream",
+      resource: stream,
+      handle: (input) => nothing(store.deleteStream(input.logGroupName, input.logStreamName)),
+    },
+    PutRetentionPolicy: {
+      action: "logs:PutRetentionPolicy",
+      resource: group,
+      handle: ({ logGroupName, retentionInDays }) =>
+        nothing(store.setRetention(logGroupName, checkedRetention(retentionInDays))),
+    },
+    DeleteRetentionPolicy: {
+      action: "logs:DeleteRetentionPolicy",
+      resource: group,
+      handle: (input) => nothing(store.setRetention(input.logGroupName, null)),
+    },
+    PutLogEvents: {
+      action: "logs:PutLogEvents",
+      resource: stream,
+      handle: (input) => putEvents(store, input, clock.epochMs()),
+    },
+  };
+}
+
+/** The answer of an operation that only does something. */
+async function nothing(work: Promise<unknown>): Promise<Record<string, never>> {
+  await work;
+  return {};
+}
+
+async function describeGroups(
+  { store, metricFilters }: Pick<ChangingParts, "store" | "metricFilters">,
+  input: LogsInputs["DescribeLogGroupsRequest"],
+  context: CallContext,
+) {
+  const { logGroupNamePattern: pattern, logGroupNamePrefix: prefix, logGroupClass } = input;
+  if (pattern !== undefined && prefix !== undefined) {
+    throw invalid("LogGroup name prefix and LogGroup name pattern are mutually exclusive parameters.");
+  }
+  const identifiers = input.logGroupIdentifiers?.map((logGroupIdentifier) => groupOf({ logGroupIdentifier }));
+  const named = identifiers === undefined ? null : new Set(identifiers);
+  // Every group is of the one class that there is.
+  const names = (logGroupClass ?? standardClass) === standardClass ? await store.groupNames(prefix ?? "") : [];
+  const wanted = names.filter(
+    (name) => (pattern === undefined || name.includes(pattern)) && (named?.has(name) ?? true),
+  );
+  const { page, next } = pageAfter(wanted, (name) => name, logPage("DescribeLogGroups", input));
+  const groups = await Promise.all(page.map((name) => store.group(name)));
+  return {
+    logGroups: groups
+      .filter((group) => group !== null)
+      .map((group) => ({
+        ...printGroup(group, context),
+        metricFilterCount: metricFilters.countOf(group.name),
+      })),
+    nextToken: next,
+  };
+}
+
+function printGroup(group: StoredGroup, context: CallContext) {
+  const arn = `${arnPrefix(context)}${group.name}`;
+  return {
+    logGroupName: group.name,
+    creationTime: Math.trunc(group.createdMs),
+    retentionInDays: group.retentionDays ?? undefined,
+    arn: `${arn}:*`,
+    logGroupArn: arn,
+    storedBytes: group.storedBytes,
+    logGroupClass: standardClass,
+  };
+}
+
+async function describeStreams(store: LogStore, input: LogsInputs["DescribeLogStreamsRequest"], context: CallContext) {
+  const group = groupOf(input);
+  const { streams, nextToken } = await (input.orderBy === "LastEventTime"
+    ? streamsByTime(store, group, input, context)
+    : streamsByName(store, group, input));
+  return {
+    logStreams: streams.map((stream) => ({
+      logStreamName: stream.name,
+      creationTime: Math.trunc(stream.createdMs),
+      firstEventTimestamp: stream.firstEventMs ?? undefined,
+      lastEventTimestamp: stream.lastEventMs ?? undefined,
+      lastIngestionTime: stream.lastEventMs ?? undefined,
+      uploadSequenceToken: "1",
+      arn: `${arnPrefix(context)}${group}:log-stream:${stream.name}`,
+      storedBytes: 0,
+    })),
+    nextToken,
+  };
+}
+
+/** Only the streams of the page are looked at. */
+async function streamsByName(store: LogStore, group: string, input: LogsInputs["DescribeLogStreamsRequest"]) {
+  const names = await store.streamNames(group, input.logStreamNamePrefix ?? "");
+  const isDescending = input.descending === true;
+  const inOrder = isDescending ? names.toReversed() : names;
+  const { page, next } = pageAfter(inOrder, (name) => name, logPage("DescribeLogStreams", input, isDescending));
+  const streams = await Promise.all(page.map((name) => store.stream(group, name)));
+  return { streams: streams.filter((stream) => stream !== null), nextToken: next };
+}
+
+async function streamsByTime(
+  store: LogStore,
+  group: string,
+  input: LogsInputs["DescribeLogStreamsRequest"],
+  { signal }: CallContext,
+) {
+  if (input.logStreamNamePrefix !== undefined) {
+    throw invalid("Cannot order by LastEventTime with a logStreamNamePrefix.");
+  }
+  const found: StoredStream[] = [];
+  const names = await store.streamNames(group, "");
+  for (let at = 0; at < names.length; at += streamsAtATime) {
+    signal.throwIfAborted();
+    const streams = names.slice(at, at + streamsAtATime).map((name) => store.stream(group, name));
+    for (const stream of await Promise.all(streams)) if (stream !== null) found.push(stream);
+  }
+  const keyOf = ({ name, lastEventMs }: StoredStream) => `${String(lastEventMs ?? 0).padStart(15, "0")} ${name}`;
+  const sorted = found.toSorted((a, b) => compare(keyOf(a), keyOf(b)));
+  const isDescending = input.descending === true;
+  const inOrder = isDescending ? sorted.toReversed() : sorted;
+  const { page, next } = pageAfter(inOrder, keyOf, logPage("DescribeLogStreams", input, isDescending));
+  return { streams: page, nextToken: next };
+}
+
+async function getEvents(store: LogStore, input: LogsInputs["GetLogEventsRequest"], nowMs: number) {
+  const group = groupOf(input);
+  // A place in a stream, from which may be gone on with other times and in the other direction.
+  const listing = { operation: "GetLogEvents", input: { group, stream: input.logStreamName } };
+  const page = await store.read(group, input.logStreamName, {
+    startTimeMs: input.startTime ?? null,
+    endTimeMs: input.endTime ?? null,
+    startFromHead: input.startFromHead ?? false,
+    eventsMax: input.limit ?? eventsPerPage,
+    token: input.nextToken === undefined ? null : storedToken(listing, input.nextToken),
+  });
+  return {
+    events: page.events.map(({ timestampMs, message }) => ({
+      timestamp: timestampMs,
+      message,
+      ingestionTime: Math.min(timestampMs, nowMs),
+    })),
+    nextForwardToken: givenToken(listing, page.forwardToken),
+    nextBackwardToken: givenToken(listing, page.backwardToken),
+  };
+}
+
+const directionLength = 2;
+
+/** A token of the store with its direction, `f/` or `b/`, before what ties it to the stream. */
+const givenToken = (listing: Listing, token: string) =>
+  token.slice(0, directionLength) + pageToken(listing, token.slice(directionLength));
+
+const storedToken = (listing: Listing, token: string) =>
+  token.slice(0, directionLength) + placeOfToken(listing, token.slice(directionLength), invalidToken);
+
+async function filter(
+  store: LogStore,
+  input: LogsInputs["FilterLogEventsRequest"],
+  { nowMs, turn }: { readonly nowMs: number; readonly turn: () => Promise<void> },
+) {
+  const group = groupOf(input);
+  if (input.logStreamNames !== undefined && input.logStreamNamePrefix !== undefined) {
+    throw invalid("LogStreamNames and LogStreamNamePrefix cannot be used together.");
+  }
+  const known = await store.streamNames(group, input.logStreamNamePrefix ?? "");
+  const wanted = input.logStreamNames === undefined ? null : new Set(input.logStreamNames);
+  const streams = known.filter((name) => wanted === null || wanted.has(name));
+  if (wanted !== null && streams.length < wanted.size) {
+    throw new AwsError("ResourceNotFoundException", "The specified log stream does not exist.");
+  }
+  const listing = { operation: "FilterLogEvents", input };
+  const { events, next } = await filterEvents(store, {
+    group,
+    streams: streams.slice(0, searchedStreamsMax),
+    startTimeMs: input.startTime ?? 0,
+    endTimeMs: input.endTime === undefined ? null : input.endTime + 1,
+    matches: parseFilterPattern(input.filterPattern ?? ""),
+    eventsMax: input.limit ?? eventsPerPage,
+    after: input.nextToken === undefined ? null : placeOfToken(listing, input.nextToken, invalidToken),
+    turn,
+  });
+  return {
+    events: events.map(({ stream, timestampMs, message, id }) => ({
+      logStreamName: stream,
+      timestamp: timestampMs,
+      message,
+      ingestionTime: Math.min(timestampMs, nowMs),
+      eventId: `${id}${stream}`,
+    })),
+    searchedLogStreams: [],
+    nextToken: next === null ? undefined : pageToken(listing, next),
+  };
+}
+
+function invalid(message: string): AwsError {
+  return new AwsError("InvalidParameterException", message);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,54 @@
+import { randomUUID } from "node:crypto";
+import { AwsError } from "@galatea/base";
+import type { LogsInputs } from "../../spec/gen/logs.ts";
+import type { CallContext } from "../../wire/index.ts";
+import { parseFilterPattern } from "./filter-pattern.ts";
+import type { LiveTails, TailUpdate } from "./live-tail.ts";
+import type { LogStore } from "./log-store.ts";
+
+type Input = LogsInputs["StartLiveTailRequest"];
+
+/** Everything that can be refused is, before the stream of events begins. */
+export async function startLiveTail(
+  { logs: store, tails }: { readonly logs: LogStore; readonly tails: LiveTails },
+  input: Input & { readonly groups: readonly string[] },
+  { accountId, requestId, signal }: CallContext,
+) {
+  const { groups, logStreamNames: names, logStreamNamePrefixes: prefixes } = input;
+  if (names !== undefined && prefixes !== undefined) {
+    throw invalid("logStreamNames and logStreamNamePrefixes cannot be used together.");
+  }
+  if (groups.length > 1 && (names ?? prefixes) !== undefined) {
+    throw invalid("Log streams can be named only where there is one log group.");
+  }
+  // Rejects for one that is not there.
+  for (const group of groups) await store.retentionDays(group);
+  const known = names === undefined ? null : new Set(names);
+  const tailed = {
+    groups: new Set(groups),
+    wantsStream: (stream: string) =>
+      (known?.has(stream) ?? true) && (prefixes?.some((prefix) => stream.startsWith(prefix)) ?? true),
+    matches: parseFilterPattern(input.logEventFilterPattern ?? ""),
+  };
+  const updates = tails.open(tailed, signal);
+  const start = { ...input, requestId, sessionId: randomUUID() };
+  return { responseStream: eventsOf(start, updates, accountId) };
+}
+
+async function* eventsOf(start: object, updates: AsyncIterable<TailUpdate>, accountId: string) {
+  yield { sessionStart: start };
+  for await (const { events, isSampled } of updates) {
+    const sessionResults = events.map(({ group, stream, timestampMs, ingestedMs, message }) => ({
+      logStreamName: stream,
+      logGroupIdentifier: `${accountId}:${group}`,
+      message,
+      timestamp: timestampMs,
+      ingestionTime: ingestedMs,
+    }));
+    yield { sessionUpdate: { sessionMetadata: { sampled: isSampled }, sessionResults } };
+  }
+}
+
+function invalid(message: string): AwsError {
+  return new AwsError("InvalidParameterException", message);
+}

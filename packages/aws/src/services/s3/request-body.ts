@@ -1,0 +1,123 @@
+import { Readable } from "node:stream";
+import { AwsError, readWhole } from "@galatea/base";
+import { checkBody, digestOf, type BodyExpectation, type DigestName, type PutOptions } from "@galatea/hosting/objects";
+import { ChunkFramingError, ChunkSizeError, decodeAwsChunked } from "../../signing/index.ts";
+import {
+  announcedAlgorithms,
+  announcedChecksums,
+  announcedTrailers,
+  malformedTrailer,
+  trailingChecksums,
+  type AnnouncedChecksum,
+} from "./announced-checksums.ts";
+import { freeChunk, incomingBytes } from "./incoming-bytes.ts";
+import type { S3Request } from "./s3-request.ts";
+
+export interface RequestBody {
+  readonly body: Readable;
+  readonly expect: BodyExpectation;
+  readonly released?: PutOptions["released"];
+}
+
+/** The request's bytes with their framing undone, and what they have to be. The stream is to be read or destroyed. */
+export function openBody(request: S3Request): RequestBody {
+  const { headers, payload } = request;
+  const trailers = new Map<string, string>();
+  const isChunked = payload.at === "chunks" || payload.at === "unsigned-trailer";
+  const chain = payload.at === "chunks" ? payload.chain : null;
+  const byteLength = lengthOf(request, isChunked);
+  const announcedNames = announcedAlgorithms(headers);
+  const given = announcedChecksums(headers);
+  if (!isChunked && announcedTrailers(headers).length > 0) throw malformedTrailer();
+  const md5 = headers["content-md5"];
+  if (md5 !== undefined && Buffer.from(md5, "base64").byteLength !== 16) {
+    throw new AwsError("InvalidDigest", "The Content-MD5 you specified was invalid.");
+  }
+  let trailing: readonly AnnouncedChecksum[] = [];
+  const announced = () => ({
+    ...Object.fromEntries([...given, ...trailing]),
+    ...(md5 === undefined ? {} : { md5 }),
+    ...(payload.at === "sha256" ? { signedSha256: Buffer.from(payload.hex, "hex").toString("base64") } : {}),
+  });
+  const algorithms = payload.at === "sha256" ? [...announcedNames, "sha256" as const] : announcedNames;
+  const source = incomingBytes(request);
+  const readTrailers = () => {
+    trailing = trailingChecksums(headers, trailers);
+  };
+  const body = isChunked
+    ? unframed(source, decodeAwsChunked(source as AsyncIterable<Buffer>, { chain, trailers }), readTrailers)
+    : source;
+  return {
+    body,
+    expect: { algorithms, announced, ...(byteLength === null ? {} : { byteLength }) },
+    // What is left of framed chunks are slices of them.
+    ...(isChunked ? {} : { released: freeChunk }),
+  };
+}
+
+/** Not by `Readable.from`, whose destruction waits for the chunk that is being read: a client that sends no more never ends it. */
+function unframed(source: Readable, chunks: AsyncIterator<Buffer>, atEnd: () => void): Readable {
+  const read = async () => {
+    const { done, value } = await chunks.next();
+    if (done === true) atEnd();
+    return done === true ? null : value;
+  };
+  const body: Readable = new Readable({
+    objectMode: true,
+    highWaterMark: 1,
+    read: () =>
+      void read().then(
+        (piece) => body.push(piece),
+        (cause: unknown) => body.destroy(framingError(cause)),
+      ),
+    destroy(error, done) {
+      source.destroy();
+      done(error);
+    },
+  });
+  return body;
+}
+
+function framingError(cause: unknown): Error {
+  if (cause instanceof ChunkSizeError) {
+    const message = "Only the last chunk is allowed to have a size less than 8192 bytes";
+    return new AwsError("InvalidChunkSizeError", message, { cause, statusFallback: 403 });
+  }
+  if (!(cause instanceof ChunkFramingError)) return cause as Error;
+  const message = `The request body is not framed as aws-chunked: ${cause.message}`;
+  return new AwsError("IncompleteBody", message, { cause });
+}
+
+/** How many bytes the request says that its body has, without framing; null where it does not. */
+export function bodyBytesOf(request: S3Request): number | null {
+  const { at } = request.payload;
+  return lengthOf(request, at === "chunks" || at === "unsigned-trailer");
+}
+
+function lengthOf(request: S3Request, isChunked: boolean): number | null {
+  const text = request.headers[isChunked ? "x-amz-decoded-content-length" : "content-length"];
+  if (text !== undefined && /^\d{1,15}$/.test(text)) return Number(text);
+  if (request.headers["transfer-encoding"] !== undefined && !isChunked) return null;
+  throw new AwsError("MissingContentLength", "You must provide the Content-Length HTTP header.", {
+    statusFallback: 411,
+  });
+}
+
+/** A small document, whole and checked. */
+export async function readDocument(request: S3Request, bytesMax: number): Promise<Buffer> {
+  const { body, expect } = openBody(request);
+  const tooLong = () => new AwsError("MalformedXML", `The document is longer than ${bytesMax} bytes`);
+  let document: Buffer;
+  try {
+    if (expect.byteLength !== undefined && expect.byteLength > bytesMax) throw tooLong();
+    document = await readWhole(body, bytesMax, tooLong);
+  } finally {
+    body.destroy();
+  }
+  const names = Object.keys(expect.announced()).map(
+    (name) => (name === "signedSha256" ? "sha256" : name) as DigestName,
+  );
+  const digests = Object.fromEntries(names.map((name) => [name, digestOf(name, document)]));
+  checkBody({ byteLength: document.byteLength, digests }, expect);
+  return document;
+}

@@ -1,0 +1,75 @@
+import type { BucketStore } from "@galatea/hosting/objects";
+import type { Authenticator, SignedPayload } from "../../signing/index.ts";
+import { openedCall, type RawService } from "../../wire/index.ts";
+import { unbounded, type ObjectWriters } from "./object-writers.ts";
+import { refuseHeaders } from "./refused-headers.ts";
+import { sendError } from "./replies.ts";
+import { operationOf, s3Operations } from "./routes.ts";
+import { headerRecord, parseAddress } from "./s3-request.ts";
+
+export interface S3Parts {
+  readonly store: BucketStore;
+  /** `bucket.<domain>` addresses buckets by host name; null: path style alone. */
+  readonly s3Domain: string | null;
+  /** Who may keep only so much; nobody unless given. */
+  readonly writers?: ObjectWriters;
+  /** Returns whether a listing shows an object to the caller with that key; every object is shown unless given. */
+  readonly lists?: (accessKeyId: string | null, object: { readonly bucket: string; readonly key: string }) => boolean;
+}
+
+const scope = "s3";
+
+/** S3 over a store: authenticate, route, serve, and answer errors as S3 does. */
+export function s3Service({ store, s3Domain, writers, lists }: S3Parts) {
+  return {
+    kind: "raw",
+    protocol: "rest-xml",
+    model: null,
+    scope,
+    operations: s3Operations,
+    setHeaders(response, requestId) {
+      response.setHeader("x-amz-request-id", requestId);
+      // A browser runs nothing of an object.
+      response.setHeader("Content-Security-Policy", "sandbox; default-src 'none'");
+    },
+    async open({ request: incoming, response, context, authenticator, clock }) {
+      const headers = headerRecord(incoming);
+      const { method = "GET", url = "/" } = incoming;
+      const payload = payloadOf(authenticator, { method, url, headers: incoming.headers });
+      const address = parseAddress(url, headers["host"], s3Domain);
+      refuseHeaders(headers, context.accountId);
+      const room = async (byteLength: number | null) =>
+        (await writers?.take(context.accessKeyId, byteLength)) ?? unbounded;
+      const { bucket } = address;
+      const isListed = (key: string) => lists?.(context.accessKeyId, { bucket, key }) ?? true;
+      const request = {
+        ...address,
+        isListed,
+        method,
+        headers,
+        payload,
+        incoming,
+        response,
+        context,
+        store,
+        clock,
+        room,
+      };
+      return openedCall(operationOf(request), request);
+    },
+    answerError: sendError,
+  } as const satisfies RawService;
+}
+
+/** Open servers take the framing at its word and still hold a body to the hash it was sent with. */
+function payloadOf(
+  authenticator: Authenticator | null,
+  request: Parameters<Authenticator["verify"]>[0],
+): SignedPayload {
+  if (authenticator !== null) return authenticator.verify(request, null, scope).payload;
+  const declared = request.headers["x-amz-content-sha256"];
+  if (typeof declared === "string" && /^[0-9a-f]{64}$/.test(declared)) return { at: "sha256", hex: declared };
+  const encoding = request.headers["content-encoding"] ?? "";
+  const isFramed = String(declared).startsWith("STREAMING-") || encoding.toLowerCase().includes("aws-chunked");
+  return isFramed ? { at: "unsigned-trailer" } : { at: "unsigned" };
+}

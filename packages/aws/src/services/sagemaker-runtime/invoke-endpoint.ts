@@ -1,0 +1,175 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Readable } from "node:stream";
+import { AwsError, readWhole, takeForCall, type ByteLease } from "@galatea/base";
+import { heldBytesMax, tooLong, type Hosting, type InvocationReply, type InvocationRequest } from "@galatea/hosting";
+import type { CallContext } from "../../wire/index.ts";
+import { constraint } from "./runtime-path.ts";
+
+export interface InvokeCall {
+  readonly endpointName: string;
+  /** Its signature is verified. */
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly context: CallContext;
+  readonly receivedNs: number;
+}
+
+const componentHeader = "x-amzn-sagemaker-inference-component";
+const targetContainerHeader = "x-amzn-sagemaker-target-container-hostname";
+
+const sessionHeader = "x-amzn-sagemaker-session-id";
+/** A stream opens no session. */
+const sessionPatterns = {
+  InvokeEndpoint: "^(NEW_SESSION)$|^[a-zA-Z0-9](-*[a-zA-Z0-9])*$",
+  InvokeEndpointWithResponseStream: "^[a-zA-Z0-9](-*[a-zA-Z0-9])*$",
+} as const;
+
+interface HeaderRow {
+  readonly name: string;
+  readonly member: string;
+  readonly lengthMax: number;
+  /** Whether the container sees it. */
+  readonly passed: boolean;
+}
+
+/** Every other header of the client ends here. */
+const headers: readonly HeaderRow[] = [
+  { name: "content-type", member: "contentType", lengthMax: 1024, passed: true },
+  { name: "x-amzn-sagemaker-custom-attributes", member: "customAttributes", lengthMax: 1024, passed: true },
+  { name: "x-amzn-sagemaker-target-model", member: "targetModel", lengthMax: 1024, passed: true },
+  { name: "x-amzn-sagemaker-inference-id", member: "inferenceId", lengthMax: 64, passed: true },
+  { name: sessionHeader, member: "sessionId", lengthMax: 256, passed: true },
+  { name: "x-amzn-sagemaker-target-variant", member: "targetVariant", lengthMax: 63, passed: false },
+  { name: componentHeader, member: "InferenceComponentName", lengthMax: 63, passed: false },
+  { name: targetContainerHeader, member: "targetContainerHostname", lengthMax: 63, passed: false },
+];
+
+/** What each operation calls the types that its client accepts. */
+const acceptNames = { InvokeEndpoint: "accept", InvokeEndpointWithResponseStream: "x-amzn-sagemaker-accept" } as const;
+
+/** Headers that would send the request elsewhere than it goes here: refused, never ignored. */
+const refusedHeaders: readonly { readonly name: string; readonly member: string }[] = [
+  { name: "x-amzn-sagemaker-enable-explanations", member: "EnableExplanations" },
+];
+
+export interface RuntimeOptions {
+  readonly hosting: Hosting;
+  /** Of a request's body. One that has to be verified is held as a whole. */
+  readonly requestBytesMax: number;
+  /** Aborts when streams are to end, with the error that they end with. */
+  readonly cutting: AbortSignal;
+}
+
+/** Short bodies pass as one buffer, longer ones stream in both directions. */
+export async function invokeEndpoint({ hosting, requestBytesMax }: RuntimeOptions, call: InvokeCall): Promise<void> {
+  const asked = readInvocation(call, "InvokeEndpoint", requestBytesMax);
+  const reply = await hosting.invoke(call.endpointName, call.context.accountId, asked);
+  answer(call.response, reply, call.context);
+}
+
+/** The request of an operation as hosting is asked. Throws AwsError. */
+export function readInvocation(
+  { request, context, receivedNs }: InvokeCall,
+  operation: keyof typeof acceptNames,
+  requestBytesMax: number,
+): InvocationRequest {
+  const passed = readHeaders(request);
+  const accepted = readHeader(request, acceptNames[operation], "accept", 1024);
+  if (accepted !== null) passed["accept"] = accepted;
+  const session = passed[sessionHeader];
+  const pattern = sessionPatterns[operation];
+  if (session !== undefined && !new RegExp(pattern).test(session)) {
+    throw constraint("sessionId", session, `Member must satisfy regular expression pattern: ${pattern}`);
+  }
+  const length = declaredLength(request, requestBytesMax);
+  // A streamed body keeps its length on the way; a held one gets it from the client that sends it.
+  if (length !== null && length > heldBytesMax) passed["content-length"] = String(length);
+  return {
+    headers: passed,
+    targetModel: utf8Header(request, "x-amzn-sagemaker-target-model"),
+    targetVariant: utf8Header(request, "x-amzn-sagemaker-target-variant"),
+    declaredBytes: length,
+    inferenceComponent: utf8Header(request, componentHeader),
+    targetContainer: utf8Header(request, targetContainerHeader),
+    ...(session === undefined ? {} : { session }),
+    isStreamed: operation === "InvokeEndpointWithResponseStream",
+    body: () => takeBody(request, { length, bytesMax: requestBytesMax, memory: context.memory }),
+    memory: context.memory,
+    receivedNs,
+    signal: context.signal,
+  };
+}
+
+function readHeaders(request: IncomingMessage): Record<string, string> {
+  const passed: Record<string, string> = {};
+  for (const { name, member, lengthMax, passed: isPassed } of headers) {
+    const value = readHeader(request, name, member, lengthMax);
+    if (isPassed && value !== null) passed[name] = value;
+  }
+  for (const { name, member } of refusedHeaders) {
+    if (request.headers[name] === undefined) continue;
+    throw new AwsError("ValidationError", `${member} is not supported by this platform yet.`);
+  }
+  return passed;
+}
+
+function readHeader(request: IncomingMessage, name: string, member: string, lengthMax: number): string | null {
+  const value = request.headers[name];
+  if (typeof value !== "string") return null;
+  if (value.length <= lengthMax) return value;
+  throw constraint(member, value, `Member must have length less than or equal to ${lengthMax}`);
+}
+
+/** Header bytes arrive as Latin-1; a model's name may be more. */
+function utf8Header(request: IncomingMessage, name: string): string | null {
+  const value = request.headers[name];
+  return typeof value === "string" && value !== "" ? Buffer.from(value, "latin1").toString("utf8") : null;
+}
+
+/** Null for a chunked body, whose length is counted as it comes. */
+function declaredLength(request: IncomingMessage, bytesMax: number): number | null {
+  const text = request.headers["content-length"];
+  if (text === undefined) return request.headers["transfer-encoding"] === undefined ? 0 : null;
+  const length = Number(text);
+  if (length > bytesMax) throw tooLong(bytesMax);
+  return length;
+}
+
+interface TakenBody {
+  readonly length: number | null;
+  readonly bytesMax: number;
+  readonly memory: ByteLease;
+}
+
+async function takeBody(request: IncomingMessage, { length, bytesMax, memory }: TakenBody): Promise<Buffer | Readable> {
+  if (length !== null && length > heldBytesMax) return request;
+  // One that was held to verify its signature has its memory already.
+  const isHeld = memory.bytes > 0;
+  if (!isHeld && length !== null) takeForCall(memory, length);
+  const take = isHeld || length !== null ? null : (bytes: number) => takeForCall(memory, bytes);
+  return await readWhole(request, bytesMax, () => tooLong(bytesMax), take);
+}
+
+function answer(response: ServerResponse, reply: InvocationReply, context: CallContext): void {
+  response.statusCode = 200;
+  if (reply.contentType !== null) response.setHeader("content-type", reply.contentType);
+  response.setHeader("x-Amzn-Invoked-Production-Variant", reply.variantName);
+  if (reply.customAttributes !== null) {
+    response.setHeader("x-amzn-sagemaker-custom-attributes", reply.customAttributes);
+  }
+  if (reply.openedSession !== null) response.setHeader("x-amzn-sagemaker-new-session-id", reply.openedSession.text);
+  if (reply.closedSession !== null) response.setHeader("x-amzn-sagemaker-closed-session-id", reply.closedSession);
+  if (Buffer.isBuffer(reply.body)) {
+    response.setHeader("content-length", reply.body.length);
+    response.end(reply.body);
+    return;
+  }
+  if (reply.byteLength !== null && Number.isFinite(reply.byteLength))
+    response.setHeader("content-length", reply.byteLength);
+  const { body, done } = reply;
+  // The head is out: a container that breaks off now can only be told by breaking off too.
+  body.once("error", () => response.destroy());
+  body.once("close", done);
+  context.signal.addEventListener("abort", () => body.destroy(), { once: true });
+  body.pipe(response);
+}

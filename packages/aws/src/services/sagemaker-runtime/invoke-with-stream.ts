@@ -1,0 +1,66 @@
+import type { ServerResponse } from "node:http";
+import { AwsError } from "@galatea/base";
+import { answerParts, type InvocationReply } from "@galatea/hosting";
+import { encodeEvent, encodeEventHeaders, eventStreamType, StreamWriter } from "../../wire/index.ts";
+import { readInvocation, type InvokeCall, type RuntimeOptions } from "./invoke-endpoint.ts";
+
+const partHeaders = encodeEventHeaders([
+  [":message-type", "event"],
+  [":event-type", "PayloadPart"],
+  [":content-type", "application/octet-stream"],
+]);
+
+/**
+ * Answers with an event stream that begins with the first part of the container's answer: what fails before that is an error as of any
+ * invocation, what fails later an exception among the events.
+ */
+export async function invokeWithStream(
+  { hosting, requestBytesMax, cutting }: RuntimeOptions,
+  call: InvokeCall,
+): Promise<void> {
+  const { response, context } = call;
+  const read = readInvocation(call, "InvokeEndpointWithResponseStream", requestBytesMax);
+  const asked = { ...read, signal: AbortSignal.any([read.signal, cutting]) };
+  const reply = await hosting.invoke(call.endpointName, context.accountId, asked);
+  let writer: StreamWriter | null = null;
+  try {
+    for await (const part of answerParts(reply)) {
+      writer ??= beginEvents(response, reply, context.signal);
+      await writer.write(encodeEvent(partHeaders, part));
+    }
+    writer ??= beginEvents(response, reply, context.signal);
+  } catch (error) {
+    if (writer === null) throw error;
+    if (context.signal.aborted) return;
+    response.write(exceptionEvent(error));
+  }
+  writer.end();
+}
+
+function beginEvents(response: ServerResponse, reply: InvocationReply, signal: AbortSignal): StreamWriter {
+  response.statusCode = 200;
+  response.setHeader("content-type", eventStreamType);
+  response.setHeader("x-Amzn-Invoked-Production-Variant", reply.variantName);
+  if (reply.contentType !== null) response.setHeader("x-amzn-sagemaker-content-type", reply.contentType);
+  if (reply.customAttributes !== null) {
+    response.setHeader("x-amzn-sagemaker-custom-attributes", reply.customAttributes);
+  }
+  return new StreamWriter(response, signal);
+}
+
+/** SageMaker's bound for messages. */
+const messageCharsMax = 2048;
+
+/** What is not said to be the model's is ours, and told where it is made to be told. */
+function exceptionEvent(error: unknown): Buffer {
+  const isModels = error instanceof AwsError && error.code === "ModelStreamError";
+  const isTold = isModels || (error instanceof AwsError && error.code === "InternalStreamFailure");
+  const headers = encodeEventHeaders([
+    [":message-type", "exception"],
+    [":exception-type", isModels ? "ModelStreamError" : "InternalStreamFailure"],
+    [":content-type", "application/json"],
+  ]);
+  const text = isTold ? error.message : "The stream failed; the server's log has the details.";
+  const members = isModels ? error.members : {};
+  return encodeEvent(headers, Buffer.from(JSON.stringify({ ...members, Message: text.slice(0, messageCharsMax) })));
+}

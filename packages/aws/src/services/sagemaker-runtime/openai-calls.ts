@@ -1,0 +1,102 @@
+import type { ServerResponse } from "node:http";
+import { AwsError, readWhole, takeForCall } from "@galatea/base";
+import { answerParts, tooLong, type InvocationReply, type InvocationRequest } from "@galatea/hosting";
+import { StreamWriter } from "../../wire/index.ts";
+import { readInvocation, type InvokeCall, type RuntimeOptions } from "./invoke-endpoint.ts";
+import { modelNotFound, openAiError } from "./openai-errors.ts";
+import type { OpenAiPath } from "./openai-routes.ts";
+
+/** A call of OpenAI's API, and where it goes. */
+export interface OpenAiCall extends InvokeCall {
+  readonly asked: OpenAiPath;
+  /** What hosting is asked; null for a listing. */
+  readonly invocation: InvocationRequest | null;
+}
+
+/** Finds out what a call asks for. Where only its model says which endpoint it is for, its body is read for that. */
+export async function openOpenAiCall(
+  { hosting, requestBytesMax }: RuntimeOptions,
+  call: Omit<InvokeCall, "endpointName">,
+  asked: OpenAiPath,
+): Promise<OpenAiCall> {
+  const { endpointName, operation, path } = asked;
+  const known = { ...call, endpointName: endpointName ?? asked.model?.split("/")[0] ?? "", asked };
+  if (operation === "ListModels" || operation === "RetrieveModel") return { ...known, invocation: null };
+  const read = readInvocation(known, "InvokeEndpoint", requestBytesMax);
+  const inferenceComponent = asked.componentName ?? read.inferenceComponent ?? null;
+  const invocation = { ...read, inferenceComponent, isStreamed: true, containerPath: path };
+  if (endpointName !== null) return { ...known, invocation };
+  const { memory } = call.context;
+  const isHeld = memory.bytes > 0;
+  const take = isHeld ? null : (bytes: number) => takeForCall(memory, bytes);
+  const body = await readWhole(call.request, requestBytesMax, () => tooLong(requestBytesMax), take);
+  const named = namedModel(body);
+  // What was counted on a way that streams is known now.
+  const { "content-length": _length, ...headers } = invocation.headers;
+  // Behind the endpoint's name stands one of its inference components, where it has them, or one of its many models.
+  const isComponent = named.part !== null && hosting.components.namesOn(named.endpointName).includes(named.part);
+  const target = isComponent ? { inferenceComponent: named.part } : { targetModel: named.part };
+  const held = { ...invocation, headers, ...target, body: () => Promise.resolve(body) };
+  return { ...known, endpointName: named.endpointName, invocation: held };
+}
+
+/** `endpoint`, or `endpoint/part` for one of many models. */
+function namedModel(body: Buffer): { readonly endpointName: string; readonly part: string | null } {
+  let model: unknown;
+  try {
+    const parsed: unknown = JSON.parse(body.toString("utf8"));
+    model = typeof parsed === "object" && parsed !== null && "model" in parsed ? parsed.model : undefined;
+  } catch (cause) {
+    throw new AwsError("invalid_json", "The body is not JSON.", { cause });
+  }
+  if (typeof model !== "string" || model === "") {
+    throw new AwsError("missing_required_parameter", "The body has no model, which is the name of an endpoint.");
+  }
+  const slash = model.indexOf("/");
+  if (slash === -1) return { endpointName: model, part: null };
+  return { endpointName: model.slice(0, slash), part: model.slice(slash + 1) };
+}
+
+/** What the container answers goes on as it comes: JSON, or events for a browser. */
+export async function forward({ hosting, cutting }: RuntimeOptions, call: OpenAiCall): Promise<void> {
+  const { response, context, invocation, endpointName } = call;
+  if (invocation === null) throw new Error("bug: a listing asks no container");
+  checkThere(hosting.isRunning(endpointName), endpointName);
+  const signal = AbortSignal.any([invocation.signal, cutting]);
+  const reply = await hosting.invoke(endpointName, context.accountId, { ...invocation, signal });
+  let writer: StreamWriter | null = null;
+  let end = "";
+  try {
+    for await (const part of answerParts(reply)) {
+      writer ??= begin(response, reply, context.signal);
+      await writer.write(part);
+      end = (end + part.toString("latin1", Math.max(0, part.length - 2))).slice(-2);
+    }
+    writer ??= begin(response, reply, context.signal);
+  } catch (error) {
+    if (writer === null) throw error;
+    if (context.signal.aborted) return;
+    // Between events another one can say it; else only the end of the connection can.
+    if (!isOfEvents(reply) || end !== "\n\n") return void response.destroy();
+    response.write(`data: ${JSON.stringify(openAiError(error).document)}\n\n`);
+  }
+  writer.end();
+}
+
+export function checkThere(isThere: boolean, model: string): void {
+  if (isThere) return;
+  const text = `The model ${JSON.stringify(model.slice(0, 256))} does not exist: no endpoint of that name is in service.`;
+  throw new AwsError(modelNotFound, text, { statusFallback: 404 });
+}
+
+const isOfEvents = ({ contentType }: InvocationReply) => contentType?.startsWith("text/event-stream") === true;
+
+function begin(response: ServerResponse, reply: InvocationReply, signal: AbortSignal): StreamWriter {
+  response.statusCode = 200;
+  if (reply.contentType !== null) response.setHeader("content-type", reply.contentType);
+  if (reply.byteLength !== null) response.setHeader("content-length", reply.byteLength);
+  // Proxies hold back what they may keep.
+  if (isOfEvents(reply)) response.setHeader("cache-control", "no-cache");
+  response.setHeader("x-Amzn-Invoked-Production-Variant", reply.variantName);
+  return new StreamWriter(response, signal);
+}

@@ -1,0 +1,48 @@
+import type { AwsError } from "@galatea/base";
+import { SignatureFailure } from "../../signing/index.ts";
+import { asAwsError } from "../../wire/index.ts";
+
+/** An error as clients of OpenAI's API read it. */
+export interface OpenAiError {
+  readonly status: number;
+  readonly document: { readonly error: unknown };
+}
+
+const bodyOf = (message: string, type: string, code: string | null) => ({
+  error: { message, type, param: null, code },
+});
+
+/** The code of an AwsError for a model that there is not. */
+export const modelNotFound = "model_not_found";
+
+/** What was thrown, as clients of OpenAI's API read it. A container's own error goes on as it is, with its status. */
+export function openAiError(thrown: unknown): OpenAiError {
+  if (thrown instanceof SignatureFailure) {
+    return { status: 401, document: bodyOf(thrown.message, "authentication_error", "invalid_api_key") };
+  }
+  const error = asAwsError(thrown, "rest-json");
+  if (error.code === "ModelError") return ofModel(error);
+  const status = error.code === modelNotFound ? 404 : error.statusFallback;
+  const type = status >= 500 ? "server_error" : status === 403 ? "permission_error" : "invalid_request_error";
+  return { status, document: bodyOf(error.message, type, error.code) };
+}
+
+function ofModel({ message, members }: AwsError): OpenAiError {
+  const { OriginalStatusCode: told, OriginalMessage: text } = members;
+  // A container that did not answer in time has no status.
+  const status = typeof told === "number" && told >= 400 && told <= 599 ? told : 504;
+  const own = typeof text === "string" ? parsedError(text) : null;
+  if (own !== null) return { status, document: own };
+  return { status, document: bodyOf(message, status >= 500 ? "server_error" : "invalid_request_error", "model_error") };
+}
+
+function parsedError(text: string): OpenAiError["document"] | null {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (typeof parsed !== "object" || parsed === null || !("error" in parsed)) return null;
+    // Clients look for a message in it.
+    return typeof parsed.error === "object" && parsed.error !== null ? { error: parsed.error } : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,102 @@
+import type { ServerResponse } from "node:http";
+import { AwsError, type Clock } from "@galatea/base";
+import { hostingArn } from "@galatea/hosting";
+import { anyResource, closeIfUnread, openedCall, verifiedRequest } from "../../wire/index.ts";
+import type { RawExchange, RawOperationRow, RawService } from "../../wire/index.ts";
+import type { RuntimeOptions } from "./invoke-endpoint.ts";
+import { listModels, retrieveModel } from "./openai-models.ts";
+import { forward, openOpenAiCall, type OpenAiCall } from "./openai-calls.ts";
+import { allowOrigin, answerPreflight } from "./openai-origins.ts";
+import { openAiError } from "./openai-errors.ts";
+import { openAiModel, readOpenAiPath, type OpenAiOperation } from "./openai-routes.ts";
+
+export interface OpenAiParts extends RuntimeOptions {
+  readonly clock: Clock;
+  /** Of pages that may ask by a browser, such as `https://chat.example`. */
+  readonly allowedOrigins: ReadonlySet<string>;
+}
+
+const scope = "sagemaker";
+
+/**
+ * OpenAI's API before endpoints: what a client says is what the container is asked, at the same path, and what it answers comes back as it
+ * is made. A key of such a client is a bearer token as SageMaker's libraries make them; signed requests are taken, too.
+ */
+export function openAiService({ clock, allowedOrigins, ...options }: OpenAiParts) {
+  const resource = ({ endpointName, context }: OpenAiCall) => hostingArn("endpoint", endpointName, context);
+  const invoked: RawOperationRow<OpenAiCall> = {
+    action: "sagemaker:InvokeEndpoint",
+    resource,
+    handle: (call) => forward(options, call),
+  };
+  const operations: Readonly<Record<OpenAiOperation, RawOperationRow<OpenAiCall>>> = {
+    CreateChatCompletion: invoked,
+    CreateCompletion: invoked,
+    CreateEmbedding: invoked,
+    CreateResponse: invoked,
+    ListModels: {
+      action: "sagemaker:ListEndpoints",
+      resource: anyResource,
+      handle: (call) => listModels(options, call),
+    },
+    RetrieveModel: {
+      action: "sagemaker:DescribeEndpoint",
+      resource,
+      handle: (call) => retrieveModel(options, call),
+    },
+  };
+  return {
+    kind: "raw",
+    protocol: "rest-json",
+    model: openAiModel,
+    scope,
+    operations,
+    setHeaders: (response, requestId) => void response.setHeader("x-request-id", requestId),
+    async open(exchange) {
+      const receivedNs = clock.monotonicNs();
+      const isAllowed = allowOrigin(exchange.request, exchange.response, allowedOrigins);
+      if (exchange.request.method === "OPTIONS") {
+        const answered = () => answerPreflight(exchange.request, exchange.response, isAllowed);
+        return { action: "sagemaker:InvokeEndpoint", resource: anyResource, handle: answered };
+      }
+      const { isByToken, request } = await proven(exchange, options.requestBytesMax);
+      const asked = readOpenAiPath(request);
+      if (asked === null) throw new AwsError("not_found", "There is no such path.", { statusFallback: 404 });
+      const { response, context } = exchange;
+      const call = await openOpenAiCall(options, { request, response, context, receivedNs }, asked);
+      const opened = openedCall(operations[asked.operation], call);
+      return isByToken ? { ...opened, needs: ["sagemaker:CallWithBearerToken"] } : opened;
+    },
+    answerError: answerOpenAiError,
+  } as const satisfies RawService;
+}
+
+/** A bearer token says nothing of a request's body, which need not be held for it. */
+async function proven(
+  exchange: RawExchange,
+  requestBytesMax: number,
+): Promise<{ readonly isByToken: boolean; readonly request: RawExchange["request"] }> {
+  const { request, response, authenticator } = exchange;
+  const { authorization, expect } = request.headers;
+  if (authenticator === null || !/^Bearer /i.test(authorization ?? ""))
+    return { isByToken: false, request: await verifiedRequest(exchange, requestBytesMax, scope) };
+  authenticator.verifyBearer(authorization);
+  if (expect?.toLowerCase() === "100-continue") response.writeContinue();
+  return { isByToken: true, request };
+}
+
+function answerOpenAiError({ response, context, logger, clock }: RawExchange, thrown: unknown): void {
+  const { status, document } = openAiError(thrown);
+  if (status === 500 && !(thrown instanceof AwsError) && !context.signal.aborted) {
+    logger.error("a call of OpenAI's API failed", { error: thrown instanceof Error ? thrown.stack : String(thrown) });
+  }
+  if (response.headersSent || response.destroyed) return void response.destroy();
+  closeIfUnread(response, clock);
+  if (status === 503) response.setHeader("retry-after", "1");
+  send(response, status, Buffer.from(JSON.stringify(document)));
+}
+
+function send(response: ServerResponse, status: number, body: Buffer): void {
+  response.writeHead(status, { "content-type": "application/json", "content-length": body.length });
+  response.end(body);
+}

@@ -1,0 +1,62 @@
+import type { Clock } from "@galatea/base";
+import { hostingArn } from "@galatea/hosting";
+import runtime from "../../spec/gen/sagemaker-runtime.json" with { type: "json" };
+import type { SagemakerRuntimeOperations } from "../../spec/gen/sagemaker-runtime.ts";
+import { asServiceModel } from "../../spec/index.ts";
+import { answerError, openedCall, verifiedRequest, type RawOperationRow, type RawService } from "../../wire/index.ts";
+import { invokeEndpointAsync } from "./invoke-endpoint-async.ts";
+import { invokeEndpoint, type InvokeCall, type RuntimeOptions } from "./invoke-endpoint.ts";
+import { invokeWithStream } from "./invoke-with-stream.ts";
+import { readPath } from "./runtime-path.ts";
+
+export interface RuntimeParts extends RuntimeOptions {
+  readonly clock: Clock;
+}
+
+const scope = "sagemaker";
+const model = asServiceModel(runtime);
+const validationCodes = { json: "ValidationError", query: "ValidationError" };
+
+/** InvokeEndpoint and its stream. The hot path of the platform: the line and a handful of headers are read, not by the wire's general machinery. */
+export function runtimeService({ clock, ...parts }: RuntimeParts) {
+  const { requestBytesMax } = parts;
+  const resource = ({ endpointName, context }: InvokeCall) => hostingArn("endpoint", endpointName, context);
+  const operations: Readonly<Record<keyof SagemakerRuntimeOperations, RawOperationRow<InvokeCall>>> = {
+    InvokeEndpoint: {
+      action: "sagemaker:InvokeEndpoint",
+      resource,
+      handle: (call) => invokeEndpoint(parts, call),
+    },
+    InvokeEndpointAsync: {
+      action: "sagemaker:InvokeEndpointAsync",
+      resource,
+      handle: (call) => invokeEndpointAsync(parts.hosting, call),
+    },
+    // SageMaker asks for no other permission.
+    InvokeEndpointWithResponseStream: {
+      action: "sagemaker:InvokeEndpoint",
+      resource,
+      handle: (call) => invokeWithStream(parts, call),
+    },
+  };
+  return {
+    kind: "raw",
+    protocol: "rest-json",
+    model,
+    scope,
+    operations,
+    setHeaders: (response, requestId) => void response.setHeader("x-amzn-RequestId", requestId),
+    async open(exchange) {
+      const receivedNs = clock.monotonicNs();
+      const request = await verifiedRequest(exchange, requestBytesMax, scope);
+      const { operation, endpointName } = readPath(request);
+      const { response, context } = exchange;
+      return openedCall(operations[operation], { endpointName, request, response, context, receivedNs });
+    },
+    answerError: (exchange, thrown) =>
+      answerError(
+        { ...exchange, words: { model, validationCodes }, protocol: "rest-json", operation: model.service },
+        thrown,
+      ),
+  } as const satisfies RawService;
+}

@@ -1,0 +1,236 @@
+import {
+  invalid,
+  parseS3Uri,
+  serverlessRefusal,
+  serverlessType,
+  weightRefusal,
+  type DataCaptureConfig,
+  type Hosting,
+  type ProductionVariant,
+} from "@galatea/hosting";
+import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
+import { refuseMembers, type CallContext } from "../../wire/index.ts";
+import { refuseNeuron } from "./neuron-instances.ts";
+import { notBuilt, refusedCaptureMembers, refusedConfigMembers, refusedVariantMembers } from "./refused-members.ts";
+import { arnOf, type SageMakerRows } from "./rows.ts";
+
+const instanceTypeDefault = "ml.m5.xlarge";
+
+export function endpointConfigOperations(
+  hosting: Hosting,
+): Pick<SageMakerRows, "CreateEndpointConfig" | "DescribeEndpointConfig" | "DeleteEndpointConfig"> {
+  const resource = (input: { readonly EndpointConfigName: string }, context: CallContext) =>
+    arnOf("endpoint-config", input.EndpointConfigName, context);
+  return {
+    CreateEndpointConfig: {
+      action: "sagemaker:CreateEndpointConfig",
+      resource,
+      refuses: refusedConfigMembers,
+      async handle(input, context) {
+        const variants = checkedVariants(input.ProductionVariants);
+        checkServerless(variants);
+        const shadows = checkedShadows(input, variants);
+        checkShared(variants, input);
+        const { Tags: tags, ...request } = input;
+        const owner = { region: context.region, accountId: context.accountId };
+        const dataCapture = checkedCapture(input.DataCaptureConfig);
+        const capture = dataCapture === undefined ? {} : { DataCaptureConfig: dataCapture };
+        const described = {
+          ...request,
+          ProductionVariants: variants.map(describedVariant),
+          ...(shadows.length === 0 ? {} : { ShadowProductionVariants: shadows }),
+          ...capture,
+        };
+        const { AsyncInferenceConfig: asyncInference } = input;
+        if (asyncInference !== undefined) {
+          checkQueued(variants, shadows.length > 0 || dataCapture?.EnableCapture === true);
+        }
+        const record = await hosting.catalogue.createConfig({
+          name: input.EndpointConfigName,
+          owner,
+          variants,
+          ...(asyncInference === undefined ? {} : { asyncInference }),
+          ...(shadows.length === 0 ? {} : { shadows }),
+          ...(dataCapture === undefined ? {} : { dataCapture }),
+          request: described,
+          tags: tags ?? [],
+        });
+        return { EndpointConfigArn: record.arn };
+      },
+    },
+    DescribeEndpointConfig: {
+      action: "sagemaker:DescribeEndpointConfig",
+      resource,
+      async handle(input, context) {
+        const record = await hosting.catalogue.config(input.EndpointConfigName, context);
+        return {
+          EnableNetworkIsolation: false,
+          ...record.request,
+          EndpointConfigName: record.name,
+          EndpointConfigArn: record.arn,
+          ProductionVariants: record.variants.map(describedVariant),
+          CreationTime: new Date(record.createdMs),
+        };
+      },
+    },
+    DeleteEndpointConfig: {
+      action: "sagemaker:DeleteEndpointConfig",
+      resource,
+      async handle(input, context) {
+        await hosting.catalogue.deleteConfig(input.EndpointConfigName, context);
+        return {};
+      },
+    },
+  };
+}
+
+/** Throws for variants that take no requests from a queue. */
+function checkQueued(variants: readonly ProductionVariant[], isCopied: boolean): void {
+  if (variants.length > 1) throw notBuilt("AsyncInferenceConfig with several production variants");
+  if (variants.some(({ ServerlessConfig }) => ServerlessConfig !== undefined)) {
+    throw invalid("AsyncInferenceConfig is for variants with instances, not for serverless ones.");
+  }
+  if (isCopied) throw notBuilt("AsyncInferenceConfig with ShadowProductionVariants or DataCaptureConfig");
+}
+
+function checkedVariants(inputs: readonly SagemakerInputs["ProductionVariant"][]): readonly ProductionVariant[] {
+  const variants = eachChecked(inputs);
+  if (variants.every(({ InitialVariantWeight }) => InitialVariantWeight === 0)) {
+    throw invalid("At least one production variant needs a weight above zero.");
+  }
+  return variants;
+}
+
+/** As SageMaker has it: one production variant and one shadow of it, both on instances, and asked at once. */
+function checkedShadows(
+  input: SagemakerInputs["CreateEndpointConfigInput"],
+  variants: readonly ProductionVariant[],
+): readonly ProductionVariant[] {
+  const { ShadowProductionVariants: inputs = [], AsyncInferenceConfig: asyncInference } = input;
+  if (inputs.length === 0) return [];
+  if (inputs.length > 1 || variants.length > 1) {
+    throw invalid("With ShadowProductionVariants there can be one production variant and one shadow variant only.");
+  }
+  if (asyncInference !== undefined) throw invalid("Shadow variants are not for asynchronous inference.");
+  const shadows = eachChecked(inputs);
+  if ([...variants, ...shadows].some(({ ServerlessConfig: config }) => config !== undefined)) {
+    throw invalid("Shadow variants are not for serverless inference.");
+  }
+  const [shadow] = shadows;
+  if (variants.some(({ VariantName: name }) => name === shadow?.VariantName)) {
+    throw invalid(`The variant name "${shadow?.VariantName}" was non-unique within the request.`);
+  }
+  return shadows;
+}
+
+function eachChecked(inputs: readonly SagemakerInputs["ProductionVariant"][]): readonly ProductionVariant[] {
+  const names = new Set<string>();
+  return inputs.map((input): ProductionVariant => {
+    refuseMembers(input, refusedVariantMembers, { code: "ValidationException", of: " of a variant" });
+    const { VariantName: name } = input;
+    if (names.has(name)) throw invalid(`The variant name "${name}" was non-unique within the request.`);
+    names.add(name);
+    const weight = weightRefusal(name, input.InitialVariantWeight ?? 1);
+    if (weight !== null) throw invalid(weight);
+    if (input.ServerlessConfig !== undefined) return serverlessVariant(input, input.ServerlessConfig);
+    refuseNeuron(input.InstanceType ?? instanceTypeDefault);
+    const { ManagedInstanceScaling: scaling, ModelName: model = "" } = input;
+    checkScaling(scaling, model);
+    return {
+      ...input,
+      ModelName: model,
+      InitialInstanceCount: input.InitialInstanceCount ?? 1,
+      InstanceType: input.InstanceType ?? instanceTypeDefault,
+      InitialVariantWeight: input.InitialVariantWeight ?? 1,
+    };
+  });
+}
+
+/** What SageMaker says of instances cannot be said of a serverless variant. */
+const instanceMembers = [
+  "InstanceType",
+  "InitialInstanceCount",
+  "VolumeSizeInGB",
+  "ManagedInstanceScaling",
+  "RoutingConfig",
+  "InferenceAmiVersion",
+  "ContainerStartupHealthCheckTimeoutInSeconds",
+  "ModelDataDownloadTimeoutInSeconds",
+] as const;
+
+function serverlessVariant(
+  input: SagemakerInputs["ProductionVariant"],
+  config: NonNullable<SagemakerInputs["ProductionVariant"]["ServerlessConfig"]>,
+): ProductionVariant {
+  const { VariantName, ModelName } = input;
+  const of = `variant "${VariantName}"`;
+  const given = instanceMembers.filter((member) => input[member] !== undefined);
+  if (given.length > 0) {
+    throw invalid(`${given.join(", ")} cannot be given for ${of}: it has a ServerlessConfig.`);
+  }
+  const refusal = serverlessRefusal(config);
+  if (refusal !== null) throw invalid(refusal);
+  if (ModelName === undefined) throw invalid(`The serverless ${of} needs a ModelName.`);
+  return {
+    ...input,
+    ModelName,
+    InitialInstanceCount: (config.ProvisionedConcurrency ?? 0) > 0 ? 1 : 0,
+    InstanceType: serverlessType,
+    InitialVariantWeight: input.InitialVariantWeight ?? 1,
+    ServerlessConfig: config,
+  };
+}
+
+/** A variant without a model has instances that inference components share; so have all variants beside it. */
+function checkShared(
+  variants: readonly ProductionVariant[],
+  input: SagemakerInputs["CreateEndpointConfigInput"],
+): void {
+  const shared = variants.filter(({ ModelName: model }) => model === "");
+  if (shared.length === 0) return;
+  const names = shared.map(({ VariantName: name }) => `"${name}"`).join(", ");
+  if (shared.length < variants.length) {
+    throw invalid(
+      `Variants with a ModelName cannot be beside variants without one, which are for inference components: ${names}.`,
+    );
+  }
+  const beside = ["AsyncInferenceConfig", "ShadowProductionVariants", "DataCaptureConfig"] as const;
+  const given = beside.filter((member) => input[member] !== undefined);
+  if (given.length > 0) throw notBuilt(`${given.join(", ")} of variants for inference components`);
+  if (input.ExecutionRoleArn === undefined)
+    throw invalid(`ExecutionRoleArn must be given: variants have no ModelName: ${names}.`);
+}
+
+function checkScaling(scaling: SagemakerInputs["ProductionVariant"]["ManagedInstanceScaling"], model: string): void {
+  if (scaling?.Status !== "ENABLED") return;
+  if (model !== "") throw notBuilt("ManagedInstanceScaling of a variant with a ModelName");
+  const { MinInstanceCount: min = 1, MaxInstanceCount: max } = scaling;
+  if (max === undefined) throw invalid("MaxInstanceCount of ManagedInstanceScaling must be given.");
+  if (min > max) throw invalid(`MinInstanceCount (${min}) cannot be more than MaxInstanceCount (${max}).`);
+}
+
+function checkServerless(variants: readonly ProductionVariant[]): void {
+  if (variants.length < 2 || variants.every((variant) => variant.ServerlessConfig === undefined)) return;
+  throw invalid("An endpoint with a serverless variant can have no other production variant.");
+}
+
+/** As it was asked for. */
+function describedVariant(variant: ProductionVariant) {
+  if (variant.ModelName === "") {
+    const { ModelName: _model, ...described } = variant;
+    return described;
+  }
+  if (variant.ServerlessConfig === undefined) return variant;
+  const { InstanceType: _type, InitialInstanceCount: _count, ...described } = variant;
+  return described;
+}
+
+/** Capturing is on where it is not said to be off. */
+function checkedCapture(input: SagemakerInputs["DataCaptureConfig"] | undefined): DataCaptureConfig | undefined {
+  if (input === undefined) return undefined;
+  refuseMembers(input, refusedCaptureMembers, { code: "ValidationException", of: " of DataCaptureConfig" });
+  if (parseS3Uri(input.DestinationS3Uri) === null) {
+    throw invalid(`Invalid DestinationS3Uri of DataCaptureConfig: ${input.DestinationS3Uri}`);
+  }
+  return { ...input, EnableCapture: input.EnableCapture ?? true };
+}

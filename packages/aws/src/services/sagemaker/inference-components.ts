@@ -1,0 +1,278 @@
+import {
+  invalid,
+  parseS3Uri,
+  refusedVariable,
+  resolveImage,
+  unsupportedImageText,
+  type ComponentRecord,
+  type ComponentSpec,
+  type ComponentSpecAsked,
+  type ComponentUpdate,
+  type ContainerDefinition,
+  type Hosting,
+} from "@galatea/hosting";
+import type { SagemakerInputs, SagemakerOperations } from "../../spec/gen/sagemaker.ts";
+import { refuseMembers, type CallContext } from "../../wire/index.ts";
+import { questionOf, tokenOf } from "./listings.ts";
+import { refusedSpecMembers } from "./refused-members.ts";
+import { arnOf, type SageMakerRows } from "./rows.ts";
+import { holdWaiter } from "./waiters.ts";
+
+const mebi = 2 ** 20;
+
+type Described = SagemakerOperations["DescribeInferenceComponent"]["output"];
+type Spec = SagemakerInputs["InferenceComponentSpecification"];
+
+type Changes =
+  | "CreateInferenceComponent"
+  | "UpdateInferenceComponent"
+  | "UpdateInferenceComponentRuntimeConfig"
+  | "DeleteInferenceComponent";
+type Questions = "DescribeInferenceComponent" | "ListInferenceComponents";
+
+const resource = (input: { readonly InferenceComponentName: string }, context: CallContext) =>
+  arnOf("inference-component", input.InferenceComponentName, context);
+
+export function inferenceComponentOperations(hosting: Hosting): Pick<SageMakerRows, Changes | Questions> {
+  return { ...changes(hosting), ...questions(hosting) };
+}
+
+function changes({ components }: Hosting): Pick<SageMakerRows, Changes> {
+  return {
+    CreateInferenceComponent: {
+      action: "sagemaker:CreateInferenceComponent",
+      resource,
+      async handle(input, context) {
+        const spec = askedSpecs(input);
+        if (spec === null) throw invalid("Either Specification or Specifications must be given.");
+        const record = await components.create({
+          name: input.InferenceComponentName,
+          endpointName: input.EndpointName,
+          variantName: input.VariantName ?? null,
+          spec,
+          copyCount: input.RuntimeConfig?.CopyCount ?? 1,
+          owner: ownerOf(context),
+          tags: input.Tags ?? [],
+        });
+        return { InferenceComponentArn: record.arn };
+      },
+    },
+    UpdateInferenceComponent: {
+      action: "sagemaker:UpdateInferenceComponent",
+      resource,
+      async handle(input, context) {
+        const { arn } = await components.update({
+          name: input.InferenceComponentName,
+          owner: ownerOf(context),
+          spec: askedSpecs(input),
+          copyCount: input.RuntimeConfig?.CopyCount ?? null,
+          rolling: rollingOf(input.DeploymentConfig),
+        });
+        return { InferenceComponentArn: arn };
+      },
+    },
+    UpdateInferenceComponentRuntimeConfig: {
+      action: "sagemaker:UpdateInferenceComponentRuntimeConfig",
+      resource,
+      async handle({ InferenceComponentName: name, DesiredRuntimeConfig: { CopyCount: copyCount } }, context) {
+        const asked = { name, owner: ownerOf(context), spec: null, copyCount, rolling: null };
+        const { arn } = await components.update(asked);
+        return { InferenceComponentArn: arn };
+      },
+    },
+    DeleteInferenceComponent: {
+      action: "sagemaker:DeleteInferenceComponent",
+      resource,
+      async handle({ InferenceComponentName: name }, context) {
+        await components.delete(name, ownerOf(context));
+        return {};
+      },
+    },
+  };
+}
+
+function questions({ components }: Hosting): Pick<SageMakerRows, Questions> {
+  return {
+    DescribeInferenceComponent: {
+      action: "sagemaker:DescribeInferenceComponent",
+      resource,
+      async handle({ InferenceComponentName: name }, context) {
+        await holdWaiter(context, (wait) => components.settled(name, wait));
+        const record = await components.find(name, ownerOf(context));
+        return described(record, components.inServiceCount(name), context);
+      },
+    },
+    ListInferenceComponents: {
+      action: "sagemaker:ListInferenceComponents",
+      resource: () => "*",
+      async handle(input, context) {
+        const { EndpointNameEquals: endpoint, VariantNameEquals: variant } = input;
+        const isWanted = ({ endpointName, variantName }: ComponentRecord) =>
+          (endpoint === undefined || endpointName.toLowerCase() === endpoint.toLowerCase()) &&
+          (variant === undefined || variantName === variant);
+        const { page, hasMore } = await components.list(
+          questionOf("ListInferenceComponents", input),
+          isWanted,
+          context.turn,
+        );
+        const rows = page.map((each) => ({
+          InferenceComponentName: each.name,
+          InferenceComponentArn: each.arn,
+          EndpointName: each.endpointName,
+          EndpointArn: arnOf("endpoint", each.endpointName, context),
+          VariantName: each.variantName,
+          InferenceComponentStatus: each.state.at,
+          CreationTime: new Date(each.createdMs),
+          LastModifiedTime: new Date(each.modifiedMs),
+        }));
+        return { InferenceComponents: rows, ...tokenOf("ListInferenceComponents", input, { page, hasMore }) };
+      },
+    },
+  };
+}
+
+const ownerOf = ({ region, accountId }: CallContext) => ({ region, accountId });
+
+/** Null where none is given. Of several each is for a type of instance of its own. */
+function askedSpecs({
+  Specification: one,
+  Specifications: several = [],
+}: {
+  readonly Specification?: Spec;
+  readonly Specifications?: readonly Spec[];
+}): ComponentSpecAsked | null {
+  if (several.length === 0) return one === undefined ? null : askedSpec(one);
+  if (one !== undefined) throw invalid("Specification and Specifications exclude each other.");
+  const types = several.map(({ InstanceType: type }) => type);
+  if (several.length > 1 && types.includes(undefined)) {
+    throw invalid("InstanceType must be given in each of several Specifications.");
+  }
+  const twice = types.find((type, index) => types.indexOf(type) !== index);
+  if (twice !== undefined) throw invalid(`Specifications have the InstanceType ${twice} twice.`);
+  const [first, ...others] = several.map(askedSpec);
+  return first === undefined ? null : { ...first, others };
+}
+
+function askedSpec(spec: Spec): ComponentSpecAsked {
+  if (spec.BaseInferenceComponentName !== undefined) {
+    throw invalid(
+      "BaseInferenceComponentName of an inference component is not supported: no container of this platform loads adapters beside the model " +
+        "that it serves, as SageMaker's containers for large models do. Merge the adapter into the weights of its base, and create an inference " +
+        "component of the merged model.",
+    );
+  }
+  refuseMembers(spec, refusedSpecMembers, { code: "ValidationException", of: " of an inference component" });
+  const { ModelName, Container, ComputeResourceRequirements: needs, StartupParameters: startup = {} } = spec;
+  const { MinMemoryRequiredInMb: min = 0, MaxMemoryRequiredInMb: max } = needs ?? {};
+  if (max !== undefined && max < min) {
+    throw invalid(`MaxMemoryRequiredInMb (${max}) cannot be less than MinMemoryRequiredInMb (${min}).`);
+  }
+  return {
+    modelName: ModelName ?? null,
+    container: Container === undefined ? null : containerOf(Container),
+    claim:
+      needs === undefined
+        ? null
+        : {
+            cpuCores: needs.NumberOfCpuCoresRequired ?? 0,
+            acceleratorCount: needs.NumberOfAcceleratorDevicesRequired ?? 0,
+            memoryBytes: min * mebi,
+          },
+    memoryBytesMax: max === undefined ? null : max * mebi,
+    strategy: spec.SchedulingConfig?.PlacementStrategy ?? null,
+    startSeconds: startup.ContainerStartupHealthCheckTimeoutInSeconds ?? null,
+    downloadSeconds: startup.ModelDataDownloadTimeoutInSeconds ?? null,
+    ...(spec.InstanceType === undefined ? {} : { instanceType: spec.InstanceType }),
+    request: { ...spec },
+  };
+}
+
+function containerOf(container: NonNullable<Spec["Container"]>): ContainerDefinition {
+  const { Image: image, ArtifactUrl: url, Environment: environment = {} } = container;
+  if (image === undefined) throw invalid("Image must be given for the container.");
+  if (resolveImage(image) === null) throw invalid(unsupportedImageText(image));
+  if (url !== undefined && parseS3Uri(url) === null) throw invalid(`Could not find model data at ${url}.`);
+  for (const [name, value] of Object.entries(environment)) {
+    const refusal = refusedVariable(name, value);
+    if (refusal !== null) throw invalid(refusal);
+  }
+  return { Image: image, Environment: environment, ...(url === undefined ? {} : { ModelDataUrl: url }) };
+}
+
+function rollingOf(
+  config: SagemakerInputs["UpdateInferenceComponentInput"]["DeploymentConfig"],
+): ComponentUpdate["rolling"] {
+  if (config === undefined) return null;
+  const { RollingUpdatePolicy: policy, AutoRollbackConfiguration: rollback } = config;
+  const alarms = (rollback?.Alarms ?? []).flatMap(({ AlarmName: name }) => name ?? []);
+  const sizeOf = ({ Type, Value }: typeof policy.MaximumBatchSize) =>
+    ({ Type: Type === "COPY_COUNT" ? "INSTANCE_COUNT" : Type, Value }) as const;
+  const { MaximumBatchSize, RollbackMaximumBatchSize, WaitIntervalInSeconds, MaximumExecutionTimeoutInSeconds } =
+    policy;
+  return {
+    batch: sizeOf(MaximumBatchSize),
+    rollbackBatch: RollbackMaximumBatchSize === undefined ? null : sizeOf(RollbackMaximumBatchSize),
+    waitMs: WaitIntervalInSeconds * 1000,
+    limitMs: MaximumExecutionTimeoutInSeconds === undefined ? null : MaximumExecutionTimeoutInSeconds * 1000,
+    alarms,
+    request: { ...config },
+  };
+}
+
+function described(record: ComponentRecord, currentCount: number, context: CallContext): Described {
+  const { state, specs, copyCount, lastDeployment } = record;
+  const [spec] = specs;
+  const reason = state.at === "Failed" ? state.reason : state.at === "InService" ? state.lastFailure : null;
+  return {
+    InferenceComponentName: record.name,
+    InferenceComponentArn: record.arn,
+    EndpointName: record.endpointName,
+    EndpointArn: arnOf("endpoint", record.endpointName, context),
+    VariantName: record.variantName,
+    ...(reason === null ? {} : { FailureReason: reason }),
+    ...specificationsOf(record, spec),
+    RuntimeConfig: {
+      DesiredCopyCount: "goal" in state ? state.goal.copyCount : copyCount,
+      CurrentCopyCount: currentCount,
+    },
+    ...(lastDeployment === undefined ? {} : { LastDeploymentConfig: lastDeployment }),
+    CreationTime: new Date(record.createdMs),
+    LastModifiedTime: new Date(record.modifiedMs),
+    InferenceComponentStatus: state.at,
+  };
+}
+
+/** As it is; of several each as it was asked for, but with what runs where it is its variant's. */
+function specificationsOf(
+  record: ComponentRecord,
+  spec: ComponentSpec,
+): Pick<Described, "Specification" | "Specifications"> {
+  const { Container: _asked, ModelName: _name, ...rest } = spec.request;
+  const [container] = spec.model.containers;
+  const runs = spec.isNamed
+    ? { ModelName: spec.model.name }
+    : { Container: containerTold({ ...container, ArtifactUrl: container?.ModelDataUrl }, record) };
+  const own = { ...rest, ...runs };
+  if (spec.alternatives === undefined) return { Specification: own };
+  const told = spec.alternatives.map((asked: Spec) => {
+    if (asked.InstanceType === spec.request["InstanceType"]) return own;
+    const { Container: other, ...others } = asked;
+    return { ...others, ...(other === undefined ? {} : { Container: containerTold(other, record) }) };
+  });
+  return { Specifications: told };
+}
+
+function containerTold(
+  told: { readonly [Member in "Image" | "ArtifactUrl"]?: string | undefined } & Pick<
+    ContainerDefinition,
+    "Environment"
+  >,
+  { createdMs }: ComponentRecord,
+) {
+  const { Image: image, ArtifactUrl, Environment } = told;
+  return {
+    DeployedImage: { SpecifiedImage: image, ResolvedImage: image, ResolutionTime: new Date(createdMs) },
+    ArtifactUrl,
+    Environment,
+  };
+}

@@ -1,0 +1,124 @@
+import { invalid, type Hosting, type ListAnswer, type ListedPlace, type ListQuestion } from "@galatea/hosting";
+import { anyResource, pageToken, placeOfToken, type Listing } from "../../wire/index.ts";
+import type { SageMakerRows } from "./rows.ts";
+
+interface Question {
+  readonly NameContains?: string;
+  readonly CreationTimeAfter?: Date;
+  readonly CreationTimeBefore?: Date;
+  readonly LastModifiedTimeAfter?: Date;
+  readonly LastModifiedTimeBefore?: Date;
+  readonly StatusEquals?: string;
+  readonly SortBy?: "Name" | "CreationTime" | "Status";
+  readonly SortOrder?: "Ascending" | "Descending";
+  readonly MaxResults?: number;
+  readonly NextToken?: string;
+}
+
+const pageLengthDefault = 10;
+
+export function listOperations(
+  hosting: Hosting,
+): Pick<SageMakerRows, "ListModels" | "ListEndpointConfigs" | "ListEndpoints" | "ListTransformJobs"> {
+  return {
+    ListModels: {
+      action: "sagemaker:ListModels",
+      resource: anyResource,
+      async handle(input, context) {
+        const { page, hasMore } = await hosting.catalogue.listModels(questionOf("ListModels", input), context.turn);
+        const rows = page.map((each) => ({
+          ModelName: each.name,
+          ModelArn: each.arn,
+          CreationTime: new Date(each.createdMs),
+        }));
+        return { Models: rows, ...tokenOf("ListModels", input, { page, hasMore }) };
+      },
+    },
+    ListEndpointConfigs: {
+      action: "sagemaker:ListEndpointConfigs",
+      resource: anyResource,
+      async handle(input, context) {
+        const { page, hasMore } = await hosting.catalogue.listConfigs(
+          questionOf("ListEndpointConfigs", input),
+          context.turn,
+        );
+        const rows = page.map((each) => ({
+          EndpointConfigName: each.name,
+          EndpointConfigArn: each.arn,
+          CreationTime: new Date(each.createdMs),
+        }));
+        return { EndpointConfigs: rows, ...tokenOf("ListEndpointConfigs", input, { page, hasMore }) };
+      },
+    },
+    ListEndpoints: {
+      action: "sagemaker:ListEndpoints",
+      resource: anyResource,
+      async handle(input, context) {
+        const { page, hasMore } = await hosting.endpoints.list(questionOf("ListEndpoints", input), context.turn);
+        const rows = page.map((each) => ({
+          EndpointName: each.name,
+          EndpointArn: each.arn,
+          CreationTime: new Date(each.createdMs),
+          LastModifiedTime: new Date(each.modifiedMs),
+          EndpointStatus: each.state.at,
+        }));
+        return { Endpoints: rows, ...tokenOf("ListEndpoints", input, { page, hasMore }) };
+      },
+    },
+    ListTransformJobs: {
+      action: "sagemaker:ListTransformJobs",
+      resource: anyResource,
+      async handle(input, context) {
+        const { page, hasMore } = await hosting.transforms.list(questionOf("ListTransformJobs", input), context.turn);
+        const rows = page.map(({ state, ...each }) => ({
+          TransformJobName: each.name,
+          TransformJobArn: each.arn,
+          CreationTime: new Date(each.createdMs),
+          LastModifiedTime: new Date(each.modifiedMs),
+          TransformJobStatus: state.at,
+          ...("endedMs" in state ? { TransformEndTime: new Date(state.endedMs) } : {}),
+          ...(state.at === "Failed" ? { FailureReason: state.reason } : {}),
+        }));
+        return { TransformJobSummaries: rows, ...tokenOf("ListTransformJobs", input, { page, hasMore }) };
+      },
+    },
+  };
+}
+
+const sortedBy = { Name: "name", CreationTime: "created", Status: "status" } as const;
+
+/** Newest first unless asked otherwise; a token is where the page before ended, whatever has come or gone since. */
+export function questionOf(operation: string, question: Question): ListQuestion {
+  const ms = (time: Date | undefined) => time?.getTime() ?? null;
+  return {
+    sortBy: sortedBy[question.SortBy ?? "CreationTime"],
+    isDescending: question.SortOrder !== "Ascending",
+    nameContains: question.NameContains ?? "",
+    created: { fromMs: ms(question.CreationTimeAfter), untilMs: ms(question.CreationTimeBefore) },
+    modified: { fromMs: ms(question.LastModifiedTimeAfter), untilMs: ms(question.LastModifiedTimeBefore) },
+    status: question.StatusEquals ?? null,
+    after: question.NextToken === undefined ? null : placeOf({ operation, input: question }, question.NextToken),
+    limit: question.MaxResults ?? pageLengthDefault,
+  };
+}
+
+interface ListedRow {
+  readonly name: string;
+  readonly createdMs: number;
+  readonly state?: { readonly at: string };
+}
+
+export function tokenOf(
+  operation: string,
+  input: Question,
+  { page, hasMore }: Pick<ListAnswer<ListedRow>, "page" | "hasMore">,
+): { NextToken?: string } {
+  const last = page.at(-1);
+  if (last === undefined || !hasMore) return {};
+  const place: ListedPlace = { name: last.name, createdMs: last.createdMs, status: last.state?.at ?? "" };
+  return { NextToken: pageToken({ operation, input }, JSON.stringify(place)) };
+}
+
+function placeOf(listing: Listing, token: string): ListedPlace {
+  return JSON.parse(placeOfToken(listing, token, () => invalid("Invalid NextToken."))) as ListedPlace;
+}

@@ -1,0 +1,98 @@
+import {
+  invalid,
+  parseS3Uri,
+  refusedVariable,
+  resolveImage,
+  unsupportedImageText,
+  type Containers,
+} from "@galatea/hosting";
+import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
+import { refuseMembers } from "../../wire/index.ts";
+import { refusedContainerMembers } from "./refused-members.ts";
+
+type Container = SagemakerInputs["ContainerDefinition"];
+
+/** The bytes of one model's variables together, as the service bounds them. */
+const environmentBytesMax = 32 * 1024;
+const environmentPairsMax = 100;
+
+/** A model's containers; what they cannot be together, or one of them alone, is refused. */
+export function checkedContainers(input: SagemakerInputs["CreateModelInput"]): Containers {
+  const { PrimaryContainer: primary, Containers: several = [], InferenceExecutionConfig: execution } = input;
+  if (primary !== undefined && several.length > 0) {
+    throw invalid("Both PrimaryContainer and Containers were given: exactly one of them is needed.");
+  }
+  const [first, ...more] = primary === undefined ? several : [primary];
+  if (first === undefined) throw invalid("Either PrimaryContainer or Containers must be given.");
+  const isDirect = execution?.Mode === "Direct";
+  if (isDirect && primary !== undefined) {
+    throw invalid(
+      "InferenceExecutionConfig with the Mode Direct needs Containers: a PrimaryContainer is the only one.",
+    );
+  }
+  const all = [first, ...more] as const;
+  for (const [index, container] of all.entries()) checkContainer(container, all.length === 1 ? "" : ` ${index + 1}`);
+  if (primary === undefined) checkNames(all, isDirect);
+  if (!isDirect && all.filter(({ Mode: mode }) => mode === "MultiModel").length > 1) {
+    throw invalid("More than one container in MultiModel mode is not supported with inference pipeline.");
+  }
+  checkEnvironments(all);
+  return [{ ...first }, ...more.map((container) => ({ ...container }))];
+}
+
+/** `which`: its number, where there are several. */
+function checkContainer(container: Container, which: string): void {
+  refuseMembers(container, refusedContainerMembers, { code: "ValidationException" });
+  if (container.Image === undefined) throw invalid(`Image must be given for the container${which}.`);
+  if (resolveImage(container.Image) === null) throw invalid(unsupportedImageText(container.Image));
+  checkData(container);
+}
+
+/** A container is asked for by its name, and called by it in errors, logs and metrics. */
+function checkNames(containers: readonly Container[], isDirect: boolean): void {
+  const names = containers.flatMap(({ ContainerHostname: name }) => (name === undefined ? [] : [name]));
+  if (isDirect && names.length < containers.length) {
+    throw invalid("ContainerHostname must be given for every container of a model with the Mode Direct.");
+  }
+  if (containers.length > 1 && names.length > 0 && names.length < containers.length) {
+    throw invalid("ContainerHostname must be given for every container of a pipeline, or for none of them.");
+  }
+  const twice = names.find((name, index) => names.indexOf(name) < index);
+  if (twice !== undefined) throw invalid(`The ContainerHostname "${twice}" was non-unique within the request.`);
+}
+
+function checkData(container: SagemakerInputs["ContainerDefinition"]): void {
+  const isMultiModel = container.Mode === "MultiModel";
+  if (container.ModelDataUrl !== undefined && container.ModelDataSource !== undefined) {
+    throw invalid("ModelDataUrl and ModelDataSource cannot both be given for one container.");
+  }
+  if (isMultiModel && container.ModelDataSource !== undefined) {
+    throw invalid(
+      "ModelDataSource is not supported for multi-model containers: give ModelDataUrl, the prefix of the models.",
+    );
+  }
+  if (isMultiModel && container.ModelDataUrl === undefined) {
+    throw invalid("ModelDataUrl, the prefix of the models, must be given for a multi-model container.");
+  }
+  const uri = container.ModelDataSource?.S3DataSource?.S3Uri ?? container.ModelDataUrl;
+  if (uri !== undefined && parseS3Uri(uri) === null) throw invalid(`Could not find model data at ${uri}.`);
+  const source = container.ModelDataSource?.S3DataSource;
+  if (source?.S3DataType === "S3Prefix" && !source.S3Uri.endsWith("/")) {
+    throw invalid(`The S3Uri of an S3Prefix has to end with "/": ${source.S3Uri}`);
+  }
+}
+
+function checkEnvironments(containers: readonly Container[]): void {
+  let byteLength = 0;
+  for (const { Environment: environment = {} } of containers) {
+    const pairs = Object.entries(environment);
+    if (pairs.length > environmentPairsMax) throw invalid(`Environment holds more than ${environmentPairsMax} pairs.`);
+    for (const [name, value] of pairs) {
+      byteLength += Buffer.byteLength(name) + Buffer.byteLength(value);
+      const refusal = refusedVariable(name, value);
+      if (refusal !== null) throw invalid(refusal);
+    }
+  }
+  // All containers' together.
+  if (byteLength > environmentBytesMax) throw invalid(`Environment is larger than ${environmentBytesMax} bytes.`);
+}

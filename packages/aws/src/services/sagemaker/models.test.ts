@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Hosting } from "@galatea/hosting";
+import type { CallContext } from "../../wire/index.ts";
+import { modelOperations } from "./models.ts";
+
+const image = "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:25.04-py3";
+
+test("an address of model data that is badly encoded is refused as one where nothing lies", async () => {
+  const { handle } = modelOperations({} as Hosting).CreateModel;
+  const create = (ModelDataUrl: string) =>
+    handle({ ModelName: "m", PrimaryContainer: { Image: image, ModelDataUrl } }, {} as CallContext);
+  for (const url of ["https://b.s3.amazonaws.com/%zz", "https://s3.us-east-1.amazonaws.com/b/%"]) {
+    await assert.rejects(create(url), {
+      code: "ValidationException",
+      message: `Could not find model data at ${url}.`,
+    });
+  }
+});

@@ -1,0 +1,55 @@
+import type { Hosting } from "@galatea/hosting";
+import type { CallContext } from "../../wire/index.ts";
+import { checkedContainers } from "./model-containers.ts";
+import { refusedModelMembers } from "./refused-members.ts";
+import { arnOf, type SageMakerRows } from "./rows.ts";
+
+export function modelOperations(
+  hosting: Hosting,
+): Pick<SageMakerRows, "CreateModel" | "DescribeModel" | "DeleteModel"> {
+  const resource = (input: { readonly ModelName: string }, context: CallContext) =>
+    arnOf("model", input.ModelName, context);
+  return {
+    CreateModel: {
+      action: "sagemaker:CreateModel",
+      resource,
+      refuses: refusedModelMembers,
+      async handle(input, context) {
+        const containers = checkedContainers(input);
+        const { Tags: tags, ...request } = input;
+        const owner = { region: context.region, accountId: context.accountId };
+        const record = await hosting.catalogue.createModel({
+          name: input.ModelName,
+          owner,
+          containers,
+          executionMode: input.InferenceExecutionConfig?.Mode ?? "Serial",
+          request,
+          tags: tags ?? [],
+        });
+        return { ModelArn: record.arn };
+      },
+    },
+    DescribeModel: {
+      action: "sagemaker:DescribeModel",
+      resource,
+      async handle(input, context) {
+        const record = await hosting.catalogue.model(input.ModelName, context);
+        return {
+          EnableNetworkIsolation: false,
+          ...record.request,
+          ModelName: record.name,
+          ModelArn: record.arn,
+          CreationTime: new Date(record.createdMs),
+        };
+      },
+    },
+    DeleteModel: {
+      action: "sagemaker:DeleteModel",
+      resource,
+      async handle(input, context) {
+        await hosting.catalogue.deleteModel(input.ModelName, context);
+        return {};
+      },
+    },
+  };
+}

@@ -1,0 +1,65 @@
+import { refusedVariable, invalid, type Hosting, type TransformJobRecord } from "@galatea/hosting";
+import type { SagemakerOperations } from "../../spec/gen/sagemaker.ts";
+import type { CallContext } from "../../wire/index.ts";
+import { refuseNeuron } from "./neuron-instances.ts";
+import { refusedTransformMembers } from "./refused-members.ts";
+import { arnOf, type SageMakerRows } from "./rows.ts";
+import { holdWaiter } from "./waiters.ts";
+
+export function transformJobOperations(
+  hosting: Hosting,
+): Pick<SageMakerRows, "CreateTransformJob" | "DescribeTransformJob" | "StopTransformJob"> {
+  const resource = (input: { readonly TransformJobName: string }, context: CallContext) =>
+    arnOf("transform-job", input.TransformJobName, context);
+  return {
+    CreateTransformJob: {
+      action: "sagemaker:CreateTransformJob",
+      resource,
+      refuses: refusedTransformMembers,
+      async handle(input, context) {
+        const { Tags: tags = [], ...asked } = input;
+        const { S3DataSource: source } = asked.TransformInput.DataSource;
+        if (source === undefined) throw invalid("TransformInput.DataSource.S3DataSource must be given.");
+        refuseNeuron(asked.TransformResources.InstanceType);
+        for (const [name, value] of Object.entries(asked.Environment ?? {})) {
+          const refusal = refusedVariable(name, value);
+          if (refusal !== null) throw invalid(refusal);
+        }
+        const owner = { region: context.region, accountId: context.accountId };
+        const job = await hosting.transforms.create(asked, owner, tags);
+        return { TransformJobArn: job.arn };
+      },
+    },
+    DescribeTransformJob: {
+      action: "sagemaker:DescribeTransformJob",
+      resource,
+      async handle({ TransformJobName: name }, context) {
+        await holdWaiter(context, (wait) => hosting.transforms.settled(name, wait));
+        return describe(await hosting.transforms.find(name));
+      },
+    },
+    StopTransformJob: {
+      action: "sagemaker:StopTransformJob",
+      resource,
+      async handle({ TransformJobName: name }) {
+        await hosting.transforms.stop(name);
+        return {};
+      },
+    },
+  };
+}
+
+type Description = SagemakerOperations["DescribeTransformJob"]["output"];
+
+function describe({ name, arn, createdMs, state, request }: TransformJobRecord): Description {
+  return {
+    ...(request as unknown as Description),
+    TransformJobName: name,
+    TransformJobArn: arn,
+    TransformJobStatus: state.at,
+    CreationTime: new Date(createdMs),
+    ...(state.startedMs === null ? {} : { TransformStartTime: new Date(state.startedMs) }),
+    ...("endedMs" in state ? { TransformEndTime: new Date(state.endedMs) } : {}),
+    ...(state.at === "Failed" ? { FailureReason: state.reason } : {}),
+  };
+}

@@ -1,0 +1,40 @@
+import type { ServiceRow } from "../wire/index.ts";
+import { autoscalingService } from "./application-autoscaling/index.ts";
+import { cloudwatchService } from "./cloudwatch/index.ts";
+import { galateaService } from "./galatea/index.ts";
+import { iamService } from "./iam/index.ts";
+import { logsService } from "./logs/index.ts";
+import { s3Service } from "./s3/index.ts";
+import { openAiService, runtimeService } from "./sagemaker-runtime/index.ts";
+import { sagemakerService } from "./sagemaker/index.ts";
+import { snsService } from "./sns/index.ts";
+import { stsService } from "./sts/index.ts";
+
+/**
+ * Every AWS service of the platform. Another one is its folder and its line here: `built-operations.json` names what it builds, from
+ * which `node scripts/aws-spec.ts` writes its model and types to `spec/gen`, and `service.ts` makes its row of what it needs.
+ */
+const services = [
+  sagemakerService,
+  runtimeService,
+  openAiService,
+  s3Service,
+  cloudwatchService,
+  autoscalingService,
+  logsService,
+  stsService,
+  iamService,
+  galateaService,
+  snsService,
+] as const;
+
+/** What the services need, all of them together. */
+export type AwsServicesParts = IntersectionOf<Parameters<(typeof services)[number]>[0]>;
+
+type IntersectionOf<Union> = (Union extends unknown ? (part: Union) => void : never) extends (part: infer All) => void
+  ? All
+  : never;
+
+export function awsServices(parts: AwsServicesParts): readonly ServiceRow[] {
+  return services.map((service): ServiceRow => service(parts));
+}

@@ -1,0 +1,142 @@
+import { invalidParameter, topicOfArn, type Subscription, type Topics } from "../../topics/index.ts";
+import { changedTerms, noTerms } from "./subscription-terms.ts";
+import { pageAfter, type PageQuery } from "../../wire/index.ts";
+import { topicListing } from "./topic-listing.ts";
+import type { SnsRows } from "./rows.ts";
+
+const endpointCharsMax = 2048;
+const pendingArn = "pending confirmation";
+
+const ofTopic = ({ TopicArn: arn }: { readonly TopicArn: string }) => arn;
+const own = ({ SubscriptionArn: arn }: { readonly SubscriptionArn: string }) => topicOfArn(arn) ?? arn;
+
+/** How somebody subscribes, and leaves. */
+export function subscriptionOperations(
+  topics: Topics,
+): Pick<SnsRows, "Subscribe" | "ConfirmSubscription" | "Unsubscribe"> {
+  return {
+    Subscribe: {
+      action: "sns:Subscribe",
+      resource: ofTopic,
+      async handle(input, { accountId }) {
+        const { TopicArn: topicArn, Endpoint: endpoint = "", Attributes: attributes = {} } = input;
+        topics.topic(topicArn);
+        const protocol = protocolOf(input.Protocol, endpoint);
+        const terms = changedTerms(noTerms, attributes, "Attributes Reason: ");
+        const made = await topics.subscribe({ topicArn, protocol, endpoint, ...terms, accountId });
+        const isTold = made.state.at === "confirmed" || input.ReturnSubscriptionArn === true;
+        return { SubscriptionArn: isTold ? made.arn : pendingArn };
+      },
+    },
+    ConfirmSubscription: {
+      action: "sns:ConfirmSubscription",
+      resource: ofTopic,
+      async handle({ TopicArn: topicArn, Token: token, AuthenticateOnUnsubscribe: authenticates }) {
+        const { arn } = await topics.confirm(topicArn, token, authenticates !== "true");
+        return { SubscriptionArn: arn };
+      },
+    },
+    Unsubscribe: {
+      action: "sns:Unsubscribe",
+      resource: own,
+      async handle({ SubscriptionArn: arn }) {
+        if (topicOfArn(arn) === null) throw invalidParameter("SubscriptionArn");
+        await topics.unsubscribe(arn);
+        return {};
+      },
+    },
+  };
+}
+
+/** Who is subscribed, and how messages come to them. */
+export function subscriptionDescriptions(
+  topics: Topics,
+): Pick<
+  SnsRows,
+  "ListSubscriptions" | "ListSubscriptionsByTopic" | "GetSubscriptionAttributes" | "SetSubscriptionAttributes"
+> {
+  return {
+    ListSubscriptions: {
+      action: "sns:ListSubscriptions",
+      resource: () => "*",
+      async handle(input) {
+        return listed(topics.subscriptions(null), topicListing("ListSubscriptions", input));
+      },
+    },
+    ListSubscriptionsByTopic: {
+      action: "sns:ListSubscriptionsByTopic",
+      resource: ofTopic,
+      async handle(input) {
+        topics.topic(input.TopicArn);
+        return listed(topics.subscriptions(input.TopicArn), topicListing("ListSubscriptionsByTopic", input));
+      },
+    },
+    GetSubscriptionAttributes: {
+      action: "sns:GetSubscriptionAttributes",
+      resource: own,
+      async handle({ SubscriptionArn: arn }) {
+        const subscription = topics.subscription(arn);
+        const { topicArn, accountId, protocol, endpoint, isRaw, state, filter, deliveryPolicy } = subscription;
+        return {
+          Attributes: {
+            SubscriptionArn: arn,
+            TopicArn: topicArn,
+            Owner: accountId,
+            Protocol: protocol,
+            Endpoint: endpoint,
+            RawMessageDelivery: String(isRaw),
+            PendingConfirmation: String(state.at === "pending"),
+            ConfirmationWasAuthenticated: String(state.at === "confirmed" && !state.mayLeaveByLink),
+            SubscriptionPrincipal: `arn:aws:iam::${accountId}:root`,
+            ...(filter === null || filter.policy === ""
+              ? {}
+              : { FilterPolicy: filter.policy, FilterPolicyScope: filter.scope }),
+            ...(deliveryPolicy === null ? {} : { DeliveryPolicy: deliveryPolicy }),
+            EffectiveDeliveryPolicy: topics.effectivePolicy(subscription),
+          },
+        };
+      },
+    },
+    SetSubscriptionAttributes: {
+      action: "sns:SetSubscriptionAttributes",
+      resource: own,
+      async handle({ SubscriptionArn: arn, AttributeName: name, AttributeValue: value = "" }) {
+        topics.subscription(arn);
+        await topics.changeSubscription(arn, (subscription) => ({
+          ...subscription,
+          ...changedTerms(subscription, { [name]: value }, ""),
+        }));
+        return {};
+      },
+    },
+  };
+}
+
+function listed(all: readonly Subscription[], query: PageQuery) {
+  const { page, next } = pageAfter(all, ({ arn }) => arn, query);
+  const Subscriptions = page.map(({ arn, accountId, protocol, endpoint, topicArn, state }) => ({
+    SubscriptionArn: state.at === "pending" ? "PendingConfirmation" : arn,
+    Owner: accountId,
+    Protocol: protocol,
+    Endpoint: endpoint,
+    TopicArn: topicArn,
+  }));
+  return { Subscriptions, NextToken: next };
+}
+
+function protocolOf(protocol: string, endpoint: string): "http" | "https" {
+  if (protocol !== "http" && protocol !== "https") {
+    const text = `Protocol Reason: ${protocol.slice(0, 64)} is not supported by this platform yet; http and https are`;
+    throw invalidParameter(text);
+  }
+  const isUrl = endpoint.length <= endpointCharsMax && URL.canParse(endpoint);
+  const url = isUrl ? new URL(endpoint) : null;
+  if (url === null || url.protocol !== `${protocol}:` || url.hostname === "") {
+    throw invalidParameter("Endpoint must match the specified protocol");
+  }
+  // A password would stand in lists and logs.
+  if (url.username !== "" || url.password !== "") {
+    throw invalidParameter("Endpoint Reason: user names and passwords in it are not supported by this platform yet");
+  }
+  return protocol;
+}

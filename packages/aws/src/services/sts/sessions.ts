@@ -1,0 +1,83 @@
+import type { Clock } from "@galatea/base";
+import type { Credential } from "../../signing/index.ts";
+import { newId, type IamOptions } from "../iam/index.ts";
+
+export interface StsSessionsOptions {
+  readonly clock: Clock;
+  readonly randomBytes: IamOptions["randomBytes"];
+  /** Alive at a time; the one that ends first gives way. */
+  readonly sessionsMax: number;
+}
+
+export interface SessionIdentity {
+  readonly roleName: string;
+  readonly roleId: string;
+  readonly sessionName: string;
+}
+
+/** The caller that opens a session. */
+export interface SessionCaller {
+  readonly accountId: string;
+  readonly accessKeyId: string | null;
+}
+
+export interface Session extends Credential, SessionIdentity {
+  /** The long-lived key that opened it, itself or through other sessions; null where signatures are not verified. */
+  readonly openedBy: string | null;
+  readonly expiresMs: number;
+  readonly sessionToken: string;
+}
+
+/** The credentials that were lent. */
+export class StsSessions {
+  readonly #options: StsSessionsOptions;
+  readonly #sessions = new Map<string, Session>();
+
+  constructor(options: StsSessionsOptions) {
+    this.#options = options;
+  }
+
+  /** What `AssumeRole` or `GetSessionToken` gave, expired or not. */
+  credential(accessKeyId: string): Credential | undefined {
+    return this.#sessions.get(accessKeyId);
+  }
+
+  alive(accessKeyId: string | null): Session | null {
+    const session = accessKeyId === null ? undefined : this.#sessions.get(accessKeyId);
+    return session !== undefined && session.expiresMs > this.#options.clock.epochMs() ? session : null;
+  }
+
+  open(identity: SessionIdentity, { accountId, accessKeyId }: SessionCaller, durationSeconds: number): Session {
+    this.#makeRoom();
+    const { clock, randomBytes } = this.#options;
+    const session = {
+      ...identity,
+      openedBy: this.alive(accessKeyId)?.openedBy ?? accessKeyId,
+      accountId,
+      accessKeyId: newId("ASIA", randomBytes).slice(0, 20),
+      secretAccessKey: Buffer.from(randomBytes(30)).toString("base64"),
+      sessionToken: Buffer.from(randomBytes(96)).toString("base64"),
+      expiresMs: clock.epochMs() + durationSeconds * 1000,
+    };
+    this.#sessions.set(session.accessKeyId, session);
+    return session;
+  }
+
+  /** Ends the sessions that these keys have opened. */
+  endThoseOf(keys: ReadonlySet<string>): void {
+    for (const { accessKeyId, openedBy } of this.#sessions.values())
+      if (openedBy !== null && keys.has(openedBy)) this.#sessions.delete(accessKeyId);
+  }
+
+  #makeRoom(): void {
+    const { clock, sessionsMax } = this.#options;
+    if (this.#sessions.size < sessionsMax) return;
+    const nowMs = clock.epochMs();
+    let first: Session | null = null;
+    for (const session of this.#sessions.values()) {
+      if (session.expiresMs <= nowMs) this.#sessions.delete(session.accessKeyId);
+      else if (first === null || session.expiresMs < first.expiresMs) first = session;
+    }
+    if (this.#sessions.size >= sessionsMax && first !== null) this.#sessions.delete(first.accessKeyId);
+  }
+}

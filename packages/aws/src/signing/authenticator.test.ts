@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { test } from "node:test";
+import { systemClock } from "@galatea/base";
+import { Authenticator } from "./authenticator.ts";
+import { canonicalRequest, hmacSha256, sha256Hex, signingKey, stringToSign } from "./signature.ts";
+import type { SignedRequest } from "./signed-request.ts";
+
+const credential = {
+  accessKeyId: "AKIDEXAMPLE",
+  secretAccessKey: "secret",
+  sessionToken: null,
+  accountId: "1",
+  expiresMs: null,
+};
+const now = "20261122T234000Z";
+const authenticator = new Authenticator((id) => (id === credential.accessKeyId ? credential : undefined), {
+  ...systemClock,
+  epochMs: () => Date.parse("2026-11-22T23:40:00Z"),
+});
+const emptyHash = sha256Hex("");
+const reason = (expected: string) => (error: unknown) => (error as { reason?: string }).reason === expected;
+
+interface Signing {
+  readonly request: SignedRequest;
+  readonly names: readonly string[];
+  readonly service: string;
+}
+
+function signatureOf({ request, names, service }: Signing, payloadHash: string): string {
+  const options = { signedHeaders: names, payloadHash, encodePathTwice: service !== "s3", omitQuery: null };
+  const key = signingKey(credential.secretAccessKey, "20261122", "us-east-1", service);
+  const scope = `20261122/us-east-1/${service}/aws4_request`;
+  return hmacSha256(key, stringToSign(now, scope, canonicalRequest(request, options))).toString("hex");
+}
+
+/** A request that is signed in its headers, of which `names` are signed. */
+function byHeader(more: Record<string, string>, names: readonly string[], service = "s3"): SignedRequest {
+  const headers = { host: "h", "x-amz-date": now, "x-amz-content-sha256": emptyHash, ...more };
+  const request = { method: "PUT", url: "/bucket/key", headers };
+  const signature = signatureOf({ request, names, service }, emptyHash);
+  const credentialText = `${credential.accessKeyId}/20261122/us-east-1/${service}/aws4_request`;
+  const authorization = `AWS4-HMAC-SHA256 Credential=${credentialText}, SignedHeaders=${names.join(";")}, Signature=${signature}`;
+  return { ...request, headers: { ...headers, authorization } };
+}
+
+/** The same, signed in its query. */
+function byQuery(
+  more: Record<string, string>,
+  names: readonly string[],
+  service = "s3",
+  payloadHash = "UNSIGNED-PAYLOAD",
+): SignedRequest {
+  const query = new URLSearchParams({
+    "X-Amz-Algorithm": "AWS4-HMAC-SHA256",
+    "X-Amz-Credential": `${credential.accessKeyId}/20261122/us-east-1/${service}/aws4_request`,
+    "X-Amz-Date": now,
+    "X-Amz-Expires": "900",
+    "X-Amz-SignedHeaders": names.join(";"),
+  });
+  const request = { method: "PUT", url: `/bucket/key?${query.toString()}`, headers: { host: "h", ...more } };
+  const signature = signatureOf({ request, names, service }, payloadHash);
+  return { ...request, url: `${request.url}&X-Amz-Signature=${signature}` };
+}
+
+const forms = [
+  ["header", byHeader, ["host", "x-amz-date"]],
+  ["query", byQuery, ["host"]],
+] as const;
+const obeyed = [
+  "x-amz-copy-source",
+  "x-amz-tagging",
+  "x-amz-meta-owner",
+  "x-amz-target",
+  "x-amz-acl",
+  "x-amz-expected-bucket-owner",
+  "x-amzn-sagemaker-target-model",
+  "x-amzn-sagemaker-inputlocation",
+];
+
+for (const [form, sign, base] of forms) {
+  test(`a request signed in its ${form} is taken with no other headers, and with those that it signs`, () => {
+    assert.equal(authenticator.verify(sign({}, base), null, "s3").credential, credential);
+    for (const name of obeyed)
+      authenticator.verify(sign({ [name]: "/bucket/any" }, [...base, name].toSorted()), null, "s3");
+    authenticator.verify(sign({ "content-type": "text/plain", "x-amzn-trace-id": "Root=1" }, base), null, "s3");
+  });
+
+  test(`a header that says what is to be done and is not signed is refused, signed in the ${form}`, () => {
+    for (const name of obeyed) {
+      assert.throws(() => authenticator.verify(sign({ [name]: "/bucket/any" }, base), null, "s3"), {
+        reason: "unsigned-headers",
+        unsignedHeaders: [name],
+      });
+    }
+    const two = sign({ "x-amz-acl": "private", "x-amz-tagging": "a=b" }, [...base, "x-amz-acl"].toSorted());
+    assert.throws(() => authenticator.verify(two, null, "s3"), { unsignedHeaders: ["x-amz-tagging"] });
+  });
+
+  test(`a signature for one service is none for another, in the ${form}`, () => {
+    for (const [signed, answers] of [
+      ["s3", "sagemaker"],
+      ["monitoring", "sagemaker"],
+      ["sagemaker", "s3"],
+      ["sagemaker", "logs"],
+    ] as const) {
+      const request = sign({}, base, signed);
+      authenticator.verify(request, null, signed);
+      assert.throws(() => authenticator.verify(request, null, answers), reason("wrong-service"));
+    }
+  });
+}
+
+test("a presigned request of a service that reads its body whole is taken with the body that it signs, and with no other", () => {
+  const signed = sha256Hex("signed body");
+  for (const more of [{}, { "x-amz-content-sha256": signed }]) {
+    const request = byQuery(more, ["host"], "sagemaker", signed);
+    authenticator.verify(request, signed, "sagemaker");
+    assert.throws(() => authenticator.verify(request, sha256Hex("other body"), "sagemaker"), reason("mismatch"));
+  }
+  const ofAny = byQuery({ "x-amz-content-sha256": "UNSIGNED-PAYLOAD" }, ["host"], "sagemaker");
+  authenticator.verify(ofAny, sha256Hex("other body"), "sagemaker");
+});
+
+test("a signature of the second version is S3's, whatever the query says that it does not sign", () => {
+  const expires = String(Date.parse("2026-11-22T23:50:00Z") / 1000);
+  const text = `POST\n\n\n${expires}\n/endpoints/e/invocations`;
+  const signature = createHmac("sha1", credential.secretAccessKey).update(text).digest("base64");
+  const query = new URLSearchParams({ AWSAccessKeyId: credential.accessKeyId, Expires: expires, Signature: signature });
+  const url = `/endpoints/e/invocations?${query.toString()}`;
+  const headers = { host: "h" };
+  authenticator.verify({ method: "POST", url, headers }, null, "s3");
+  const claimed = encodeURIComponent(`${credential.accessKeyId}/20261122/us-east-1/sagemaker/aws4_request`);
+  const confused = { method: "POST", url: `${url}&X-Amz-Credential=${claimed}`, headers };
+  assert.throws(() => authenticator.verify(confused, null, "sagemaker"), reason("wrong-service"));
+});
+
+test("a header beside a signature of the second version is signed or the signature is wrong", () => {
+  const expires = String(Date.parse("2026-11-22T23:50:00Z") / 1000);
+  const signature = createHmac("sha1", credential.secretAccessKey).update(`PUT\n\n\n${expires}\n/b/k`).digest("base64");
+  const query = new URLSearchParams({ AWSAccessKeyId: credential.accessKeyId, Expires: expires, Signature: signature });
+  const request = {
+    method: "PUT",
+    url: `/b/k?${query.toString()}`,
+    headers: { host: "h", "x-amz-copy-source": "/b/any" },
+  };
+  assert.throws(() => authenticator.verify(request, null, "s3"), reason("mismatch"));
+});

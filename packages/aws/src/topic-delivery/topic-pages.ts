@@ -1,0 +1,51 @@
+import { AwsError } from "@galatea/base";
+import type { Topics } from "../topics/index.ts";
+import type { MessageSigner } from "./message-signer.ts";
+
+export interface TopicPage {
+  readonly type: string;
+  readonly text: string;
+}
+
+/**
+ * What the messages of topics link to, and nobody signs for: the certificate of their signatures, and the links by which receivers confirm
+ * and leave. A link works for who was sent it: it holds a token, or the name of a subscription that cannot be guessed. Null for other
+ * addresses. Rejects with AwsError.
+ */
+export type TopicPages = (url: string) => Promise<TopicPage> | null;
+
+export function topicPages(topics: Topics, signer: MessageSigner): TopicPages {
+  return (url) => {
+    if (url === signer.certificatePath) {
+      return Promise.resolve({ type: "application/x-pem-file", text: signer.certificatePem });
+    }
+    if (!url.startsWith("/?")) return null;
+    const query = new URLSearchParams(url.slice(2));
+    const action = query.get("Action");
+    if (action === "ConfirmSubscription") return confirmed(topics, query);
+    return action === "Unsubscribe" ? left(topics, query) : null;
+  };
+}
+
+async function confirmed(topics: Topics, query: URLSearchParams): Promise<TopicPage> {
+  const authenticates = query.get("AuthenticateOnUnsubscribe") === "true";
+  const { arn } = await topics.confirm(query.get("TopicArn") ?? "", query.get("Token") ?? "", !authenticates);
+  return answer("ConfirmSubscription", `<SubscriptionArn>${arn}</SubscriptionArn>`);
+}
+
+async function left(topics: Topics, query: URLSearchParams): Promise<TopicPage> {
+  const { arn, state } = topics.subscription(query.get("SubscriptionArn") ?? "");
+  if (state.at === "pending" || !state.mayLeaveByLink) {
+    throw new AwsError("AuthorizationError", "This subscription is ended by a signed request alone.");
+  }
+  await topics.unsubscribe(arn);
+  return answer("Unsubscribe", null);
+}
+
+function answer(action: string, result: string | null): TopicPage {
+  const body = result === null ? "" : `<${action}Result>${result}</${action}Result>`;
+  return {
+    type: "text/xml",
+    text: `<${action}Response xmlns="http://sns.amazonaws.com/doc/2010-03-31/">${body}</${action}Response>\n`,
+  };
+}

@@ -1,0 +1,282 @@
+import { openDeadline, orAborted, patientWrite, Gate, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import { allDocuments, allJson, readJson, type DocumentChange, type Documents } from "@galatea/hosting/records";
+import { afterAttempt, type AttemptOutcome, type Delivery } from "./delivery.ts";
+import type { DeliveryPolicy } from "./delivery-policy.ts";
+import type { EndedDelivery } from "./delivery-status.ts";
+import type { TopicMessage, WrittenMessage } from "./message-text.ts";
+import type { RecordTopicMetric } from "./topic-metrics.ts";
+import type { Subscription } from "./topic.ts";
+
+/** Makes one request; what it rejects with is a bug. Nothing of the answer but its status is looked at. */
+export type SendMessage = (url: string, message: WrittenMessage, signal: AbortSignal) => Promise<AttemptOutcome>;
+
+export interface DeliveryLimits {
+  /** Of messages for one subscription that are on their way: further ones are given up. */
+  readonly waitingMax: number;
+  readonly waitingBytesMax: number;
+  /** At once to one endpoint, and to all of them. */
+  readonly sendingEachMax: number;
+  readonly sendingMax: number;
+  readonly attemptMs: number;
+  /** Between looks at what is due. */
+  readonly lookMs: number;
+  /** Messages that were given up and are kept. */
+  readonly deadMax: number;
+}
+
+export const deliveryLimits: DeliveryLimits = {
+  waitingMax: 10_000,
+  waitingBytesMax: 64 * 2 ** 20,
+  sendingEachMax: 2,
+  sendingMax: 64,
+  attemptMs: 15_000,
+  lookMs: 1000,
+  deadMax: 1000,
+};
+
+export interface DeliveriesOptions {
+  readonly documents: Documents;
+  readonly limits: DeliveryLimits;
+  readonly send: SendMessage;
+  /** Null for what is gone, or is not to be sent this. */
+  readonly written: (delivery: Delivery) => ReadyDelivery | null;
+  /** Null for a subscription that takes as many as come. */
+  readonly receivesPerSecondMax: (subscriptionArn: string) => number | null;
+  readonly record: RecordTopicMetric;
+  readonly ended: (ended: EndedDelivery) => void;
+  readonly newId: () => string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** A message as it is sent now, to where, and by which policy. */
+interface ReadyDelivery {
+  readonly endpoint: string;
+  readonly message: WrittenMessage;
+  readonly policy: DeliveryPolicy;
+}
+
+interface WaitingDelivery {
+  readonly key: string;
+  readonly bytes: number;
+  notBeforeMs: number;
+}
+
+interface Line {
+  readonly waiting: Map<string, WaitingDelivery>;
+  bytes: number;
+  sendingCount: number;
+  /** Where it may have a message every so often only: when the next one. */
+  nextMs: number;
+}
+
+const kind = "sns-delivery";
+const deadKind = "sns-dead-letter";
+/** Each has a message of up to 256 KiB. */
+const readAtOnce = 200;
+
+/** Messages on their way: each is a document until its endpoint has taken it, or it is given up. Whoever posts one never waits. */
+export class Deliveries implements AsyncDisposable {
+  readonly #options: DeliveriesOptions;
+  /** By subscription, in the order of their turns. */
+  readonly #lines = new Map<string, Line>();
+  readonly #tasks: TaskGroup;
+  readonly #posted = new Gate();
+  /** Oldest first. */
+  readonly #dead = new Set<string>();
+  #sendingCount = 0;
+  #postedCount = 0;
+
+  private constructor(options: DeliveriesOptions) {
+    this.#options = options;
+    this.#tasks = new TaskGroup((error) =>
+      options.logger.error("a delivery ended unexpectedly", { error: String(error) }),
+    );
+  }
+
+  static async open(options: DeliveriesOptions): Promise<Deliveries> {
+    const deliveries = new Deliveries(options);
+    const { documents, logger } = options;
+    for await (const { key, body, value } of allJson<Delivery>(documents, kind, { logger, readAtOnce })) {
+      deliveries.#enter(key, value, Buffer.byteLength(body));
+    }
+    for await (const { key } of allDocuments(documents, deadKind, readAtOnce)) deliveries.#dead.add(key);
+    deliveries.#tasks.run((closing) => deliveries.#watch(closing));
+    return deliveries;
+  }
+
+  /** The changes that put a message on its way to each of the subscriptions; `written` is to be called when they are. */
+  post(subscriptions: readonly Subscription[], message: TopicMessage) {
+    const { clock, limits, newId, logger } = this.#options;
+    const nowMs = clock.epochMs();
+    const changes: DocumentChange[] = [];
+    const entered: (() => void)[] = [];
+    for (const { arn, endpoint } of subscriptions) {
+      const delivery: Delivery = { subscriptionArn: arn, message, attemptCount: 0, notBeforeMs: nowMs };
+      const body = JSON.stringify(delivery);
+      const bytes = Buffer.byteLength(body);
+      const key = `${String(nowMs).padStart(15, "0")} ${String((this.#postedCount += 1)).padStart(12, "0")} ${newId()}`;
+      const line = this.#lines.get(arn);
+      const isFull =
+        line !== undefined && (line.waiting.size >= limits.waitingMax || line.bytes + bytes > limits.waitingBytesMax);
+      if (isFull) {
+        const { messageId, topicArn } = message;
+        logger.warning("a message is given up: too many are on their way to its endpoint", {
+          messageId,
+          subscription: arn,
+        });
+        const buried = this.#buried(key, body);
+        changes.push(...buried.changes);
+        entered.push(() => {
+          buried.written();
+          this.#options.record(topicArn, "NumberOfNotificationsFailed", 1);
+          const why = "too many messages are on their way to the endpoint";
+          this.#options.ended({ delivery, endpoint, isDelivered: false, outcome: null, why });
+        });
+        continue;
+      }
+      changes.push({ do: "put", kind, key, body, expects: "absent" });
+      entered.push(() => this.#enter(key, delivery, bytes));
+    }
+    const written = () => {
+      for (const enter of entered) enter();
+      this.#posted.open();
+    };
+    return { changes, written };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#tasks[Symbol.asyncDispose]();
+  }
+
+  #enter(key: string, { subscriptionArn, notBeforeMs }: Delivery, bytes: number): void {
+    let line = this.#lines.get(subscriptionArn);
+    if (line === undefined)
+      this.#lines.set(subscriptionArn, (line = { waiting: new Map(), bytes: 0, sendingCount: 0, nextMs: 0 }));
+    line.waiting.set(key, { key, bytes, notBeforeMs });
+    line.bytes += bytes;
+  }
+
+  async #watch(closing: AbortSignal): Promise<void> {
+    const { clock, limits } = this.#options;
+    for (;;) {
+      const posted = this.#posted.opened();
+      const afterMs = Math.min(limits.lookMs, Math.max(1, this.#dispatch() - clock.epochMs()));
+      using pause = openDeadline({ clock, afterMs, signal: closing });
+      await orAborted(posted, pause.signal).catch(() => closing.throwIfAborted());
+    }
+  }
+
+  /** One message of each subscription in its turn, for as long as there are places; when the next may have one that must wait for it. */
+  #dispatch(): number {
+    const { limits, clock, receivesPerSecondMax } = this.#options;
+    const nowMs = clock.epochMs();
+    let nextMs = Infinity;
+    for (let isBegun = true; isBegun;) {
+      isBegun = false;
+      // A copy: whoever had a turn goes to the end and must not be met again in this round.
+      for (const [arn, line] of Array.from(this.#lines)) {
+        if (this.#sendingCount >= limits.sendingMax) return nextMs;
+        if (line.waiting.size === 0 && line.sendingCount === 0 && line.nextMs <= nowMs) this.#lines.delete(arn);
+        if (line.sendingCount >= limits.sendingEachMax) continue;
+        const due = line.waiting.values().find(({ notBeforeMs }) => notBeforeMs <= nowMs);
+        if (due === undefined) continue;
+        if (line.nextMs > nowMs) {
+          nextMs = Math.min(nextMs, line.nextMs);
+          continue;
+        }
+        const mostPerSecond = receivesPerSecondMax(arn);
+        if (mostPerSecond !== null) line.nextMs = nowMs + 1000 / mostPerSecond;
+        this.#lines.delete(arn);
+        this.#lines.set(arn, line);
+        isBegun = true;
+        this.#begin(line, due);
+      }
+    }
+    return nextMs;
+  }
+
+  #begin(line: Line, entry: WaitingDelivery): void {
+    line.waiting.delete(entry.key);
+    line.sendingCount += 1;
+    this.#sendingCount += 1;
+    this.#tasks.run(async (closing) => {
+      try {
+        const again = await this.#deliver(entry.key, closing).catch((error: unknown) => {
+          closing.throwIfAborted();
+          this.#options.logger.error("a delivery failed; it is tried again", { error: String(error) });
+          return this.#options.clock.epochMs() + this.#options.limits.attemptMs;
+        });
+        if (again === null) line.bytes -= entry.bytes;
+        else line.waiting.set(entry.key, { ...entry, notBeforeMs: again });
+      } finally {
+        line.sendingCount -= 1;
+        this.#sendingCount -= 1;
+        if (!closing.aborted) this.#posted.open();
+      }
+    });
+  }
+
+  /** When it is to be tried again; null where it is over. */
+  async #deliver(key: string, closing: AbortSignal): Promise<number | null> {
+    const { documents, clock, written, limits, send, record, ended, logger } = this.#options;
+    const found = await documents.get(kind, key);
+    const delivery = found === null ? null : (readJson(found, logger) as Delivery | null);
+    if (delivery === null) return null;
+    const ready = written(delivery);
+    if (ready === null) {
+      await this.#persist(delivery, [{ do: "delete", kind, key, expects: "any" }], closing);
+      return null;
+    }
+    using limit = openDeadline({ clock, afterMs: limits.attemptMs, signal: closing });
+    const outcome = await send(ready.endpoint, ready.message, limit.signal);
+    closing.throwIfAborted();
+    const { retries } = ready.policy;
+    const move = afterAttempt(delivery, outcome, { retries, nowMs: clock.epochMs() });
+    const { messageId, topicArn } = delivery.message;
+    if (move.do === "retry") {
+      const body = JSON.stringify(move.delivery);
+      await this.#persist(delivery, [{ do: "put", kind, key, body, expects: "any" }], closing);
+      return move.delivery.notBeforeMs;
+    }
+    const gone: DocumentChange = { do: "delete", kind, key, expects: "any" };
+    if (move.do === "forget") await this.#persist(delivery, [gone], closing);
+    else {
+      logger.warning("a message is given up", { messageId, subscription: delivery.subscriptionArn, why: move.why });
+      const buried = this.#buried(key, JSON.stringify({ ...delivery, why: move.why }));
+      await this.#persist(delivery, [gone, ...buried.changes], closing);
+      buried.written();
+    }
+    const isDelivered = move.do === "forget";
+    ended({ delivery, endpoint: ready.endpoint, isDelivered, outcome, why: isDelivered ? null : move.why });
+    record(topicArn, move.do === "forget" ? "NumberOfNotificationsDelivered" : "NumberOfNotificationsFailed", 1);
+    return null;
+  }
+
+  /** Kept, instead of the oldest ones; `written` is to be called when it is, and not where nothing was written. */
+  #buried(key: string, body: string) {
+    const surplusCount = Math.max(0, this.#dead.size + 1 - this.#options.limits.deadMax);
+    const surplus = [...this.#dead.values().take(surplusCount)];
+    const changes: readonly DocumentChange[] = [
+      { do: "put", kind: deadKind, key, body, expects: "any" },
+      ...surplus.map((oldest): DocumentChange => ({ do: "delete", kind: deadKind, key: oldest, expects: "any" })),
+    ];
+    const written = () => {
+      for (const oldest of surplus) this.#dead.delete(oldest);
+      this.#dead.add(key);
+    };
+    return { changes, written };
+  }
+
+  /** Until it is written: what an endpoint has taken is not sent again for a disk that is full for a while. */
+  async #persist(
+    { subscriptionArn: name }: Delivery,
+    changes: readonly DocumentChange[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { documents, clock, logger } = this.#options;
+    const what = "what came of a delivery";
+    const options = { clock, logger, what, name, outlasts: "every error", signal } as const;
+    await patientWrite(() => documents.write(changes), options);
+  }
+}

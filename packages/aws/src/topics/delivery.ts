@@ -1,0 +1,55 @@
+import { unreachable } from "@galatea/base";
+import { redeliveryDelayMs, type RetryPolicy } from "./delivery-policy.ts";
+import type { TopicMessage } from "./message-text.ts";
+
+/** A message on its way to one subscription. */
+export interface Delivery {
+  readonly subscriptionArn: string;
+  readonly message: TopicMessage;
+  readonly attemptCount: number;
+  readonly notBeforeMs: number;
+}
+
+/** What came of an attempt. */
+export type AttemptOutcome =
+  | { readonly kind: "answered"; readonly status: number }
+  /** No answer, or none in time. */
+  | { readonly kind: "unreachable"; readonly why: string }
+  /** Its address is one that nothing is sent to. */
+  | { readonly kind: "forbidden"; readonly why: string };
+
+export type DeliveryMove =
+  | { readonly do: "forget" }
+  | { readonly do: "retry"; readonly delivery: Delivery }
+  | { readonly do: "give-up"; readonly why: string };
+
+export function afterAttempt(
+  delivery: Delivery,
+  outcome: AttemptOutcome,
+  { retries, nowMs }: { readonly retries: RetryPolicy; readonly nowMs: number },
+): DeliveryMove {
+  const attemptCount = delivery.attemptCount + 1;
+  const again = (why: string): DeliveryMove => {
+    const delayMs = redeliveryDelayMs(retries, attemptCount);
+    return delayMs === null
+      ? { do: "give-up", why: `${why}, ${attemptCount} times` }
+      : { do: "retry", delivery: { ...delivery, attemptCount, notBeforeMs: nowMs + delayMs } };
+  };
+  switch (outcome.kind) {
+    case "answered": {
+      const { status } = outcome;
+      if (status >= 200 && status <= 299) return { do: "forget" };
+      // What the endpoint says is wrong with the request is wrong with the next one, too.
+      const isFinal = status >= 400 && status <= 499 && status !== 429;
+      return isFinal
+        ? { do: "give-up", why: `the endpoint answered ${status}` }
+        : again(`the endpoint answered ${status}`);
+    }
+    case "unreachable":
+      return again(outcome.why);
+    case "forbidden":
+      return { do: "give-up", why: outcome.why };
+    default:
+      return unreachable(outcome);
+  }
+}

@@ -1,0 +1,238 @@
+/** A platform that is killed after any write of a move of a topic, a subscription or a message: nothing that was published is lost. */
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
+import { silentLogger, systemClock, type Clock } from "@galatea/base";
+import {
+  MemoryDocuments,
+  recordedMovesContract,
+  type DocumentMemory,
+  type MovesRow,
+} from "@galatea/hosting/records/contracts";
+import { deliveryLimits } from "./deliveries.ts";
+import { topicLimits, type Topic } from "./topic.ts";
+import { Topics } from "./topics.ts";
+
+/** A clock on which a minute, in which SNS tries three times more, is six hundredths of a second. */
+const beganMs = systemClock.epochMs();
+const fast: Clock = {
+  epochMs: () => beganMs + (systemClock.epochMs() - beganMs) * 1000,
+  monotonicNs: () => systemClock.monotonicNs() * 1000,
+  timer: (delayMs, fire) => systemClock.timer(delayMs / 1000, fire),
+};
+const arn = "arn:aws:sns:r:000000000000:told";
+const topic: Topic = {
+  arn,
+  name: "told",
+  accountId: "000000000000",
+  createdMs: 0,
+  displayName: "",
+  signatureVersion: "1",
+  deliveryPolicy: null,
+  feedback: null,
+};
+const asked = {
+  topicArn: arn,
+  protocol: "http",
+  endpoint: "http://receiver/",
+  isRaw: true,
+  filter: null,
+  deliveryPolicy: null,
+  accountId: topic.accountId,
+} as const;
+
+/** What the endpoint has been sent, and what it answers. */
+interface Outside {
+  readonly received: readonly string[];
+  readonly statuses: readonly number[];
+}
+
+class World implements AsyncDisposable {
+  topics!: Topics;
+  readonly received: string[];
+  /** The next ones; 200 behind them. */
+  readonly statuses: number[];
+
+  constructor({ received, statuses }: Outside) {
+    this.received = [...received];
+    this.statuses = [...statuses];
+  }
+
+  static async open(memory: DocumentMemory, outside: Outside | null): Promise<World> {
+    const world = new World(outside ?? { received: [], statuses: [] });
+    let count = 0;
+    const newId = () => `00000000-0000-0000-0000-${String((count += 1)).padStart(12, "0")}`;
+    world.topics = await Topics.open({
+      documents: new MemoryDocuments(memory),
+      limits: { ...topicLimits, ...deliveryLimits },
+      send: (_url, { body }) => {
+        const status = world.statuses.shift() ?? 200;
+        if (status === 200) world.received.push(body.startsWith("{") ? "token" : body);
+        return Promise.resolve({ kind: "answered", status });
+      },
+      links: { certificateUrl: "c", subscribeUrl: () => "s", unsubscribeUrl: () => "u" },
+      sign: () => "signed",
+      record: () => {},
+      log: () => {},
+      random: () => 0,
+      newId,
+      newToken: () => "token",
+      clock: fast,
+      logger: silentLogger,
+    });
+    return world;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.topics[Symbol.asyncDispose]();
+  }
+}
+
+interface Found {
+  readonly topics: string;
+  readonly subscriptions: string;
+  /** At least once each: a platform that is killed before it has recorded what was taken sends it again. */
+  readonly received: string;
+  /** On their way, and given up. */
+  readonly messages: readonly [underWay: number, dead: number];
+}
+
+function found({ topics, received }: World, { held }: DocumentMemory): Promise<Found> {
+  const count = (of: string) => [...held.values()].filter(({ kind }) => kind === of).length;
+  return Promise.resolve({
+    topics: topics
+      .list()
+      .map(({ name, displayName }) => name + displayName)
+      .join(),
+    subscriptions: topics
+      .subscriptions(null)
+      .map(({ state, isRaw }) => `${state.at}${isRaw ? "" : " signed"}`)
+      .join(),
+    received: [...new Set(received)].join(),
+    messages: [count("sns-delivery"), count("sns-dead-letter")],
+  });
+}
+
+const none: Found = { topics: "", subscriptions: "", received: "", messages: [0, 0] };
+const alone: Found = { ...none, topics: "told" };
+const pending: Found = { ...alone, subscriptions: "pending", received: "token" };
+const confirmed: Found = { ...pending, subscriptions: "confirmed" };
+
+const create = (world: World) => world.topics.create(topic);
+
+async function subscribe(world: World): Promise<void> {
+  await create(world);
+  await world.topics.subscribe(asked);
+  await eventually(() => world.received.includes("token"));
+}
+
+const confirm = (world: World) => world.topics.confirm(arn, "token", true);
+
+async function joined(world: World): Promise<void> {
+  await subscribe(world);
+  await confirm(world);
+}
+
+const only = (world: World) => world.topics.subscriptions(arn)[0]?.arn ?? "";
+const publish = (text: string) => (world: World) =>
+  world.topics.publish({ topicArn: arn, subject: null, text, attributes: {} });
+
+const rows: readonly MovesRow<World, Found>[] = [
+  { what: "a topic is made", ask: create, orElse: [none], end: alone, writesMin: 1 },
+  {
+    what: "a topic is changed",
+    given: create,
+    ask: (world) => world.topics.change(arn, (each) => ({ ...each, displayName: " all" })),
+    orElse: [alone],
+    end: { ...alone, topics: "told all" },
+    writesMin: 1,
+  },
+  {
+    what: "a topic is deleted with its subscriptions",
+    given: joined,
+    ask: (world) => world.topics.delete(arn),
+    orElse: [confirmed],
+    end: { ...none, received: "token" },
+    writesMin: 1,
+  },
+  {
+    what: "somebody subscribes",
+    given: create,
+    ask: (world) => world.topics.subscribe(asked),
+    orElse: [alone],
+    end: pending,
+    writesMin: 2,
+  },
+  { what: "somebody confirms", given: subscribe, ask: confirm, orElse: [pending], end: confirmed, writesMin: 1 },
+  {
+    what: "a subscription is changed",
+    given: joined,
+    ask: (world) => world.topics.changeSubscription(only(world), (each) => ({ ...each, isRaw: false })),
+    orElse: [confirmed],
+    end: { ...confirmed, subscriptions: "confirmed signed" },
+    writesMin: 1,
+  },
+  {
+    what: "somebody leaves",
+    given: joined,
+    ask: (world) => world.topics.unsubscribe(only(world)),
+    orElse: [confirmed],
+    end: { ...alone, received: "token" },
+    writesMin: 1,
+  },
+  {
+    what: "a message is published",
+    given: joined,
+    ask: publish("news"),
+    orElse: [confirmed],
+    end: { ...confirmed, received: "token,news" },
+    writesMin: 2,
+  },
+  {
+    what: "a message is not taken at first",
+    given: joined,
+    ask(world) {
+      world.statuses.push(500, 500);
+      return publish("news")(world);
+    },
+    orElse: [confirmed],
+    end: { ...confirmed, received: "token,news" },
+    writesMin: 4,
+  },
+  {
+    what: "a message is never wanted",
+    given: joined,
+    ask(world) {
+      world.statuses.push(403, 403);
+      return publish("news")(world);
+    },
+    orElse: [confirmed],
+    end: { ...confirmed, messages: [0, 1] },
+    writesMin: 2,
+  },
+];
+
+recordedMovesContract<
+  World,
+  Outside,
+  Found,
+  "create" | "change" | "delete" | "subscribe" | "confirm" | "amend" | "leave" | "publish" | "retry" | "give up"
+>({
+  name: "topic",
+  kinds: null,
+  open: (memory, outside) => World.open(memory, outside),
+  outside: ({ received, statuses }) => ({ received: [...received], statuses: [...statuses] }),
+  settled: () => Promise.resolve(),
+  found,
+  moves: {
+    create: ["a topic is made"],
+    change: ["a topic is changed"],
+    delete: ["a topic is deleted with its subscriptions"],
+    subscribe: ["somebody subscribes"],
+    confirm: ["somebody confirms"],
+    amend: ["a subscription is changed"],
+    leave: ["somebody leaves"],
+    publish: ["a message is published"],
+    retry: ["a message is not taken at first"],
+    "give up": ["a message is never wanted"],
+  },
+  rows,
+});

@@ -1,0 +1,91 @@
+/** The book of subscriptions on a clock that is moved. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { silentLogger } from "@galatea/base";
+import { MovedClock } from "@galatea/base/core/moved-clock-fixture.ts";
+import { DocumentMemory, MemoryDocuments } from "@galatea/hosting/records/contracts";
+import type { DocumentChange } from "@galatea/hosting/records";
+import { deliveryLimits } from "./deliveries.ts";
+import { topicLimits } from "./topic.ts";
+import { Topics, type TopicsOptions } from "./topics.ts";
+
+const accountId = "000000000000";
+const topicArn = `arn:aws:sns:r:${accountId}:told`;
+const asked = { topicArn, protocol: "http", isRaw: true, filter: null, deliveryPolicy: null, accountId } as const;
+
+type Given = Partial<Pick<TopicsOptions, "documents" | "send">> & { readonly limits: Partial<TopicsOptions["limits"]> };
+
+async function opened(clock: MovedClock, { limits, ...given }: Given): Promise<Topics> {
+  let count = 0;
+  const topics = await Topics.open({
+    documents: new MemoryDocuments(new DocumentMemory()),
+    limits: { ...topicLimits, ...deliveryLimits, ...limits },
+    send: () => Promise.resolve({ kind: "answered", status: 200 }),
+    links: { certificateUrl: "c", subscribeUrl: () => "s", unsubscribeUrl: () => "u" },
+    sign: () => "signed",
+    record: () => {},
+    log: () => {},
+    random: () => 0,
+    newId: () => `00000000-0000-0000-0000-${String((count += 1)).padStart(12, "0")}`,
+    newToken: () => `token ${count}`,
+    clock,
+    logger: silentLogger,
+    ...given,
+  });
+  await topics.create({
+    arn: topicArn,
+    name: "told",
+    accountId,
+    createdMs: 0,
+    displayName: "",
+    signatureVersion: "1",
+    deliveryPolicy: null,
+    feedback: null,
+  });
+  return topics;
+}
+
+test("subscriptions that nobody confirmed in time leave their places to others", async () => {
+  const clock = new MovedClock();
+  await using topics = await opened(clock, { limits: { subscriptionsMax: 2 } });
+  const subscribe = (host: string) => topics.subscribe({ ...asked, endpoint: `http://${host}/` });
+  await subscribe("a");
+  await subscribe("b");
+  await assert.rejects(subscribe("c"), { code: "SubscriptionLimitExceeded" });
+  clock.move(3 * 86_400_000);
+  await subscribe("c");
+  assert.deepEqual(
+    topics.subscriptions(null).map(({ endpoint }) => endpoint),
+    ["http://c/"],
+  );
+});
+
+test("what is given up while the disk is full pushes nothing out of what is kept", async () => {
+  const memory = new DocumentMemory();
+  let isFull = false;
+  const documents = new (class extends MemoryDocuments {
+    override async write(changes: readonly DocumentChange[]): Promise<number> {
+      if (isFull) throw new Error("the disk is full");
+      return super.write(changes);
+    }
+  })(memory);
+  // An endpoint that never answers, so that each message is one too many.
+  const send: TopicsOptions["send"] = (_url, _message, signal) =>
+    new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
+  await using topics = await opened(new MovedClock(), { documents, send, limits: { waitingMax: 0, deadMax: 2 } });
+  const { state } = await topics.subscribe({ ...asked, endpoint: "http://a/" });
+  await topics.confirm(topicArn, state.at === "pending" ? state.token : "", true);
+  const publish = (text: string) => topics.publish({ topicArn, subject: null, text, attributes: {} });
+  const dead = () =>
+    [...memory.held.values()]
+      .filter(({ kind }) => kind === "sns-dead-letter")
+      .map(({ body }) => (JSON.parse(body) as { message: { text: string } }).message.text)
+      .toSorted();
+  for (const text of ["a", "b", "c"]) await publish(text);
+  assert.deepEqual(dead(), ["b", "c"]);
+  isFull = true;
+  for (const text of ["d", "e"]) await assert.rejects(publish(text), /the disk is full/);
+  isFull = false;
+  for (const text of ["f", "g"]) await publish(text);
+  assert.deepEqual(dead(), ["f", "g"]);
+});

@@ -1,0 +1,371 @@
+import { AwsError, KeyedLock, LoopTurns, type Clock, type Logger } from "@galatea/base";
+import { allJson, type DocumentChange, type Documents } from "@galatea/hosting/records";
+import { Deliveries, type DeliveryLimits, type SendMessage } from "./deliveries.ts";
+import type { Delivery } from "./delivery.ts";
+import { effectivePolicyText } from "./delivery-policy.ts";
+import { FilteredMessage, filterVerdict, type FilterPolicy, type FilterVerdict } from "./filter-policy.ts";
+import {
+  writtenMessage,
+  type MessageAttribute,
+  type MessageLinks,
+  type Sign,
+  type TopicMessage,
+} from "./message-text.ts";
+import { deliveryStatus, type EndedDelivery, type StatusLine } from "./delivery-status.ts";
+import { SubscriptionPolicies } from "./subscription-policies.ts";
+import { filteredMetrics, type RecordTopicMetric } from "./topic-metrics.ts";
+import {
+  confirmationMs,
+  invalidParameter,
+  subscriptionNotFound,
+  topicNotFound,
+  type DeliveryProtocol,
+  type FilterText,
+  type Subscription,
+  type Topic,
+  type TopicLimits,
+} from "./topic.ts";
+
+export interface TopicsOptions {
+  readonly documents: Documents;
+  readonly limits: TopicLimits & DeliveryLimits;
+  readonly send: SendMessage;
+  readonly links: MessageLinks;
+  readonly sign: Sign;
+  readonly record: RecordTopicMetric;
+  /** Writes a line to a log group. */
+  readonly log: (line: StatusLine) => void;
+  /** In [0, 1): which deliveries are logged. */
+  readonly random: () => number;
+  readonly newId: () => string;
+  readonly newToken: () => string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** What somebody publishes. */
+export interface Publication {
+  readonly topicArn: string;
+  readonly subject: string | null;
+  readonly text: string;
+  readonly attributes: Readonly<Record<string, MessageAttribute>>;
+}
+
+const topicKind = "sns-topic";
+const subscriptionKind = "sns-subscription";
+
+/** Topics and who subscribes to them, in memory and as documents; what is published is on its way when it is recorded. Throws AwsError. */
+export class Topics implements AsyncDisposable {
+  readonly #options: TopicsOptions;
+  readonly #topics = new Map<string, Topic>();
+  readonly #subscriptions = new Map<string, Subscription>();
+  readonly #lock = new KeyedLock();
+  readonly #policies = new SubscriptionPolicies();
+  readonly #turns = new LoopTurns();
+  readonly #closing = new AbortController();
+  #deliveries: Deliveries | null = null;
+
+  private constructor(options: TopicsOptions) {
+    this.#options = options;
+  }
+
+  static async open(options: TopicsOptions): Promise<Topics> {
+    const topics = new Topics(options);
+    const { documents } = options;
+    // What earlier versions have recorded has no policies.
+    for await (const { value: topic } of allJson<Topic>(documents, topicKind, options)) {
+      const { deliveryPolicy = null, feedback = null } = topic as Partial<Topic>;
+      topics.#topics.set(topic.arn, { ...topic, deliveryPolicy, feedback });
+    }
+    for await (const { value: each } of allJson<Subscription>(documents, subscriptionKind, options)) {
+      const { filter = null, deliveryPolicy = null } = each as Partial<Subscription>;
+      topics.#subscriptions.set(each.arn, { ...each, filter, deliveryPolicy });
+    }
+    topics.#deliveries = await Deliveries.open({
+      ...options,
+      written: (delivery) => topics.#written(delivery),
+      receivesPerSecondMax: (arn) => topics.#receivesPerSecondMax(arn),
+      ended: (ended) => topics.#ended(ended),
+    });
+    return topics;
+  }
+
+  /** By ARN. */
+  list(): readonly Topic[] {
+    return [...this.#topics.values()].toSorted((a, b) => (a.arn < b.arn ? -1 : 1));
+  }
+
+  find(arn: string): Topic | null {
+    return this.#topics.get(arn) ?? null;
+  }
+
+  topic(arn: string): Topic {
+    return this.find(arn) ?? raise(topicNotFound());
+  }
+
+  /** Of one topic or of all, by ARN. */
+  subscriptions(topicArn: string | null): readonly Subscription[] {
+    const nowMs = this.#options.clock.epochMs();
+    return [...this.#subscriptions.values()]
+      .filter((each) => (topicArn === null || each.topicArn === topicArn) && !isOver(each, nowMs))
+      .toSorted((a, b) => (a.arn < b.arn ? -1 : 1));
+  }
+
+  subscription(arn: string): Subscription {
+    return this.#subscriptions.get(arn) ?? raise(subscriptionNotFound());
+  }
+
+  /** One that is there stays as it is. */
+  async create(topic: Topic): Promise<void> {
+    await this.#lock.run("", async () => {
+      if (this.#topics.has(topic.arn)) return;
+      if (this.#topics.size >= this.#options.limits.topicsMax) {
+        throw new AwsError("TopicLimitExceeded", `There are ${this.#topics.size} topics: there may be no more.`, {
+          statusFallback: 403,
+        });
+      }
+      await this.#write([put(topicKind, topic)]);
+      this.#topics.set(topic.arn, topic);
+    });
+  }
+
+  async change(arn: string, change: (topic: Topic) => Topic): Promise<void> {
+    await this.#lock.run("", async () => {
+      const changed = change(this.topic(arn));
+      await this.#write([put(topicKind, changed)]);
+      this.#topics.set(arn, changed);
+    });
+  }
+
+  /** With its subscriptions. What is on its way to them is not sent any more. Of a topic that is not there it is done already. */
+  async delete(arn: string): Promise<void> {
+    await this.#lock.run("", async () => {
+      const gone = [...this.#subscriptions.values()].filter((each) => each.topicArn === arn);
+      if (!this.#topics.has(arn) && gone.length === 0) return;
+      await this.#write([remove(topicKind, arn), ...gone.map((each) => remove(subscriptionKind, each.arn))]);
+      this.#topics.delete(arn);
+      for (const each of gone) this.#subscriptions.delete(each.arn);
+    });
+  }
+
+  /** The endpoint is sent a token, with which it confirms; one that has subscribed already is given. */
+  async subscribe(asked: {
+    readonly topicArn: string;
+    readonly protocol: DeliveryProtocol;
+    readonly endpoint: string;
+    readonly isRaw: boolean;
+    readonly filter: FilterText | null;
+    readonly deliveryPolicy: string | null;
+    readonly accountId: string;
+  }): Promise<Subscription> {
+    return await this.#lock.run("", async () => {
+      const { newId, newToken, clock, limits } = this.#options;
+      this.topic(asked.topicArn);
+      const nowMs = clock.epochMs();
+      const over = [...this.#subscriptions.values()].filter((each) => isOver(each, nowMs));
+      const all = this.subscriptions(asked.topicArn);
+      const same = all.find(({ protocol, endpoint }) => protocol === asked.protocol && endpoint === asked.endpoint);
+      if (same?.state.at === "confirmed") {
+        if (isSame(same, asked)) return same;
+        throw invalidParameter("Attributes Reason: Subscription already exists with different attributes");
+      }
+      if (
+        same === undefined &&
+        (all.length >= limits.perTopicMax || this.#subscriptions.size - over.length >= limits.subscriptionsMax)
+      ) {
+        throw new AwsError("SubscriptionLimitExceeded", "There may be no more subscriptions.", { statusFallback: 403 });
+      }
+      const token = newToken();
+      const untilMs = nowMs + confirmationMs;
+      const arn = same?.arn ?? `${asked.topicArn}:${newId()}`;
+      const subscription: Subscription = { ...asked, arn, state: { at: "pending", token, untilMs } };
+      const { topicArn } = asked;
+      const text =
+        `You have chosen to subscribe to the topic ${topicArn}.\n` +
+        "To confirm the subscription, visit the SubscribeURL included in this message.";
+      const posted = this.#post([subscription], {
+        type: "SubscriptionConfirmation",
+        messageId: newId(),
+        topicArn,
+        text,
+        timestampMs: nowMs,
+        token,
+      });
+      await this.#write([
+        put(subscriptionKind, subscription),
+        ...over.map((each) => remove(subscriptionKind, each.arn)),
+        ...posted.changes,
+      ]);
+      for (const each of over) this.#subscriptions.delete(each.arn);
+      this.#subscriptions.set(arn, subscription);
+      posted.written();
+      return subscription;
+    });
+  }
+
+  /** By the token that the endpoint was sent. */
+  async confirm(topicArn: string, token: string, mayLeaveByLink: boolean): Promise<Subscription> {
+    return await this.#lock.run("", async () => {
+      this.topic(topicArn);
+      const nowMs = this.#options.clock.epochMs();
+      const found = this.subscriptions(topicArn).find(({ state }) => state.at === "pending" && state.token === token);
+      if (found === undefined || isOver(found, nowMs)) throw invalidParameter("Token");
+      const confirmed: Subscription = { ...found, state: { at: "confirmed", mayLeaveByLink } };
+      await this.#write([put(subscriptionKind, confirmed)]);
+      this.#subscriptions.set(confirmed.arn, confirmed);
+      return confirmed;
+    });
+  }
+
+  async changeSubscription(arn: string, change: (subscription: Subscription) => Subscription): Promise<void> {
+    await this.#lock.run("", async () => {
+      const changed = change(this.subscription(arn));
+      await this.#write([put(subscriptionKind, changed)]);
+      this.#subscriptions.set(arn, changed);
+    });
+  }
+
+  /** Of one that is not there it is done already. */
+  async unsubscribe(arn: string): Promise<void> {
+    await this.#lock.run("", async () => {
+      if (!this.#subscriptions.has(arn)) return;
+      await this.#write([remove(subscriptionKind, arn)]);
+      this.#subscriptions.delete(arn);
+    });
+  }
+
+  /** Resolves with the message's id when it is on its way to everybody who has confirmed. */
+  async publish(publication: Publication): Promise<string> {
+    const prepared = (await this.prepare(publication)) ?? raise(topicNotFound());
+    if (prepared.changes.length > 0) await this.#write(prepared.changes);
+    prepared.written();
+    return prepared.messageId;
+  }
+
+  /** What publishes a message when it is written, with whatever else; null where there is no such topic. */
+  async prepare({ topicArn, subject, text, attributes }: Publication) {
+    if (this.find(topicArn) === null) return null;
+    const { newId, clock } = this.#options;
+    const messageId = newId();
+    const confirmed = this.subscriptions(topicArn).filter(({ state }) => state.at === "confirmed");
+    const timestampMs = clock.epochMs();
+    const message = { type: "Notification", messageId, topicArn, subject, text, timestampMs, attributes } as const;
+    const { meant, filteredOut } = await this.#filtered(confirmed, message);
+    const posted = this.#post(meant, message);
+    const written = () => {
+      posted.written();
+      const { record } = this.#options;
+      record(topicArn, "NumberOfMessagesPublished", 1);
+      record(topicArn, "PublishSize", Buffer.byteLength(text));
+      for (const verdict of filteredOut) {
+        record(topicArn, "NumberOfNotificationsFilteredOut", 1);
+        record(topicArn, filteredMetrics[verdict], 1);
+      }
+    };
+    return { changes: posted.changes, written, messageId };
+  }
+
+  /** The retries and pace that hold for a topic, or for a subscription, as SNS tells them. */
+  effectivePolicy(of: Topic | Subscription): string {
+    if ("topicArn" in of) {
+      const own = this.#policies.ofSubscription(this.topic(of.topicArn), of);
+      return effectivePolicyText(own, "subscription", { mayBeOverridden: true });
+    }
+    const { policy, mayBeOverridden } = this.#policies.ofTopic(of);
+    return effectivePolicyText(policy, "topic", { mayBeOverridden });
+  }
+
+  /** Who a message is for. Whoever publishes chooses how much there is to look at, so each long look has a turn of its own. */
+  async #filtered(confirmed: readonly Subscription[], message: Publication) {
+    const meant: Subscription[] = [];
+    const filteredOut: (keyof typeof filteredMetrics)[] = [];
+    const looked = new FilteredMessage(message);
+    for (const subscription of confirmed) {
+      const filter = this.#policies.filter(subscription);
+      if (filter?.scope === "MessageBody" && message.text.length > longTextChars) {
+        await this.#turns.next(this.#closing.signal);
+      }
+      const verdict = filter === null ? "passes" : await this.#verdict(filter, looked);
+      if (verdict === "passes") meant.push(subscription);
+      else filteredOut.push(verdict);
+    }
+    return { meant, filteredOut };
+  }
+
+  async #verdict(filter: FilterPolicy, message: FilteredMessage): Promise<FilterVerdict> {
+    const looking = filterVerdict(filter, message);
+    for (;;) {
+      const piece = looking.next();
+      if (piece.done === true) return piece.value;
+      await this.#turns.next(this.#closing.signal);
+    }
+  }
+
+  #ended(ended: EndedDelivery): void {
+    const { clock, random, log } = this.#options;
+    const topic = this.find(ended.delivery.message.topicArn);
+    const at = { nowMs: clock.epochMs(), chance: random() };
+    const line = topic === null ? null : deliveryStatus(topic, ended, at);
+    if (line !== null) log(line);
+  }
+
+  #receivesPerSecondMax(arn: string): number | null {
+    const subscription = this.#subscriptions.get(arn);
+    const topic = subscription === undefined ? null : this.find(subscription.topicArn);
+    if (subscription === undefined || topic === null) return null;
+    return this.#policies.ofSubscription(topic, subscription).receivesPerSecondMax;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(new Error("the platform ends"));
+    await this.#deliveries?.[Symbol.asyncDispose]();
+  }
+
+  #post(subscriptions: readonly Subscription[], message: TopicMessage) {
+    return this.#deliveries?.post(subscriptions, message) ?? raise(new Error("bug: topics that are not open"));
+  }
+
+  /** A message is sent to who is subscribed when it is sent. */
+  #written({ subscriptionArn, message }: Delivery) {
+    const subscription = this.#subscriptions.get(subscriptionArn);
+    const topic = this.find(message.topicArn);
+    if (subscription === undefined || topic === null) return null;
+    const { state, isRaw, endpoint } = subscription;
+    // A confirmation is for the token that is asked for now.
+    if (message.type === "Notification" ? state.at !== "confirmed" : !isAskedFor(state, message.token)) return null;
+    const { links, sign } = this.#options;
+    const version = topic.signatureVersion;
+    const policy = this.#policies.ofSubscription(topic, subscription);
+    const writing = { subscriptionArn, version, links, sign, isRaw, contentType: policy.contentType };
+    return { endpoint, message: writtenMessage(message, writing), policy };
+  }
+
+  async #write(changes: readonly DocumentChange[]): Promise<void> {
+    await this.#options.documents.write(changes);
+  }
+}
+
+/** Of the text of a message, beyond which looking into it for one subscription has a turn of the event loop. */
+const longTextChars = 16_384;
+
+type Terms = Pick<Subscription, "isRaw" | "filter" | "deliveryPolicy">;
+
+const isSame = (a: Terms, b: Terms) =>
+  a.isRaw === b.isRaw &&
+  a.deliveryPolicy === b.deliveryPolicy &&
+  a.filter?.policy === b.filter?.policy &&
+  a.filter?.scope === b.filter?.scope;
+
+const isAskedFor = (state: Subscription["state"], token: string) => state.at === "pending" && state.token === token;
+
+const isOver = ({ state }: Subscription, nowMs: number) => state.at === "pending" && state.untilMs <= nowMs;
+
+const put = (kind: string, value: { readonly arn: string }): DocumentChange => {
+  return { do: "put", kind, key: value.arn, body: JSON.stringify(value), expects: "any" };
+};
+
+const remove = (kind: string, key: string): DocumentChange => ({ do: "delete", kind, key, expects: "any" });
+
+function raise(error: Error): never {
+  throw error;
+}

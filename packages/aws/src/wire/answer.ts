@@ -1,0 +1,73 @@
+import type { ServerResponse } from "node:http";
+import { AwsError, systemClock, unreachable, type Clock, type Logger } from "@galatea/base";
+import { SignatureFailure } from "../signing/index.ts";
+import type { ServiceModel } from "../spec/index.ts";
+import { encodeCbor } from "./cbor.ts";
+import type { OperationProtocol } from "./detect.ts";
+import { asAwsError, errorDocument, wireError, type ErrorWords } from "./errors.ts";
+import { closeIfUnread } from "./last-answer.ts";
+import type { CallContext } from "./service-row.ts";
+import { writeXml } from "./xml.ts";
+
+/** Where an error goes and how it is told. */
+export interface ErrorReply {
+  readonly response: ServerResponse;
+  readonly context: CallContext;
+  /** Null for a service that the platform does not have. */
+  readonly words: ErrorWords | null;
+  readonly protocol: OperationProtocol | "rest-json";
+  /** For the log. */
+  readonly operation: string;
+  readonly logger: Logger;
+  readonly clock?: Clock;
+}
+
+/** Writes what was thrown in the protocol of the request; a bug is logged. Once an answer has begun it can only be broken off. */
+export function answerError(reply: ErrorReply, thrown: unknown): void {
+  const { response, context, words, protocol } = reply;
+  if (!(thrown instanceof AwsError || thrown instanceof SignatureFailure || context.signal.aborted)) {
+    const stack = thrown instanceof Error ? thrown.stack : String(thrown);
+    reply.logger.error("an operation failed", { operation: reply.operation, error: stack });
+  }
+  if (response.headersSent || response.destroyed) {
+    response.destroy();
+    return;
+  }
+  closeIfUnread(response, reply.clock ?? systemClock);
+  const model = words?.model ?? null;
+  const error = wireError(words, asAwsError(thrown, protocol));
+  if (error.status === 503) response.setHeader("retry-after", "1");
+  if (protocol === "query") {
+    const detail = { Type: error.fault ? "Receiver" : "Sender", Code: error.code, Message: error.message };
+    const content = { Error: detail, RequestId: context.requestId };
+    const text = writeXml("ErrorResponse", content, model?.xmlNamespace ?? null);
+    return send(response, error.status, "text/xml", text);
+  }
+  if (model?.queryCompatible === true) {
+    response.setHeader("x-amzn-query-error", `${error.code};${error.fault ? "Receiver" : "Sender"}`);
+  }
+  const document = errorDocument(model, error);
+  switch (protocol) {
+    case "cbor":
+      response.setHeader("smithy-protocol", "rpc-v2-cbor");
+      return send(response, error.status, "application/cbor", encodeCbor(document));
+    case "rest-json":
+      response.setHeader("x-amzn-errortype", error.type);
+      return send(response, error.status, "application/json", JSON.stringify(document));
+    case "json":
+      response.setHeader("x-amzn-errortype", error.type);
+      return send(response, error.status, jsonType(model), JSON.stringify(document));
+    default:
+      return unreachable(protocol);
+  }
+}
+
+export const jsonType = (model: ServiceModel | null) => `application/x-amz-json-${model?.jsonVersion ?? "1.1"}`;
+
+export function send(response: ServerResponse, status: number, contentType: string, content: string | Buffer): void {
+  const body = Buffer.from(content);
+  // Blanks were sent ahead of it.
+  if (response.headersSent) return void response.end(body);
+  response.writeHead(status, { "Content-Type": contentType, "Content-Length": body.byteLength });
+  response.end(body);
+}

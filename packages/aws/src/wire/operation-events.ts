@@ -1,0 +1,78 @@
+import type { ServerResponse } from "node:http";
+import { AwsError, type Logger } from "@galatea/base";
+import type { MemberModel, OperationModel, ServiceModel } from "../spec/index.ts";
+import { jsonType } from "./answer.ts";
+import { encodeEvent, encodeEventHeaders, eventStreamType } from "./event-stream.ts";
+import { toJson } from "./json-protocol.ts";
+import { StreamWriter } from "./stream-writer.ts";
+import { shapeOf } from "./validate.ts";
+
+/** The member of an operation's output that is an event stream: its handler answers with an iterable of events of one member each. */
+export interface EventMember {
+  readonly name: string;
+  /** By the event's type. */
+  readonly events: Readonly<Record<string, MemberModel>>;
+}
+
+export function eventMemberOf(model: ServiceModel, { output }: OperationModel): EventMember | null {
+  const shape = output === undefined ? null : shapeOf(model, output);
+  if (shape?.type !== "structure") return null;
+  for (const [name, member] of Object.entries(shape.members)) {
+    const inner = shapeOf(model, member.shape);
+    if (inner.type === "structure" && inner.eventstream === true) return { name, events: inner.members };
+  }
+  return null;
+}
+
+export interface EventsExchange {
+  readonly response: ServerResponse;
+  readonly signal: AbortSignal;
+  readonly model: ServiceModel;
+  readonly logger: Logger;
+}
+
+/**
+ * Answers with an event stream, after AWS JSON's message for the output's other members, of which there are none. An AwsError whose code is
+ * one of the stream's events becomes that exception; any other failure ends the stream as an error without a shape.
+ */
+export async function sendEvents(
+  { response, signal, model, logger }: EventsExchange,
+  { events }: EventMember,
+  source: AsyncIterable<object>,
+): Promise<void> {
+  const contentType = jsonType(model);
+  const message = (kind: string, type: string, document: unknown) => {
+    const headers = encodeEventHeaders([
+      [":message-type", kind],
+      [kind === "exception" ? ":exception-type" : ":event-type", type],
+      [":content-type", contentType],
+    ]);
+    return encodeEvent(headers, Buffer.from(JSON.stringify(document)));
+  };
+  response.writeHead(200, { "Content-Type": eventStreamType });
+  const writer = new StreamWriter(response, signal);
+  try {
+    await writer.write(message("event", "initial-response", {}));
+    for await (const event of source) {
+      for (const [type, value] of Object.entries(event)) {
+        const member = events[type];
+        if (member !== undefined) await writer.write(message("event", type, toJson(model, member, value)));
+      }
+    }
+  } catch (thrown) {
+    if (signal.aborted) return;
+    if (thrown instanceof AwsError && Object.hasOwn(events, thrown.code)) {
+      response.write(message("exception", thrown.code, { message: thrown.message }));
+    } else {
+      logger.error("an event stream failed", { error: thrown instanceof Error ? thrown.stack : String(thrown) });
+      response.write(encodeEvent(internalFailure, new Uint8Array()));
+    }
+  }
+  writer.end();
+}
+
+const internalFailure = encodeEventHeaders([
+  [":message-type", "error"],
+  [":error-code", "InternalFailure"],
+  [":error-message", "The stream failed; the server's log has the details."],
+]);

@@ -1,0 +1,29 @@
+import { AwsError } from "@galatea/base";
+
+const shownCharsMax = 128;
+
+/** A member that would change what runs, or promises protection, and is not built: refused, never accepted and forgotten. */
+export interface RefusedMember {
+  /** Names from the input inwards, joined by dots. */
+  readonly path: string;
+  /** Whether a value asks for nothing that is not so here. */
+  readonly harmless?: (value: unknown) => boolean;
+}
+
+/** Throws an error that names the first member of these that an input has and that is not harmless; `of` says whose it is. */
+export function refuseMembers(
+  input: object,
+  members: readonly RefusedMember[],
+  { code, of = "" }: { readonly code: string; readonly of?: string },
+): void {
+  for (const { path, harmless } of members) {
+    let value: unknown = input;
+    for (const name of path.split(".")) {
+      value = typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+    }
+    if (value === undefined || value === null || harmless?.(value) === true) continue;
+    const told = value === true ? "true" : typeof value === "string" && value.length <= shownCharsMax ? value : null;
+    const shown = told === null ? path : `${path} ${told}`;
+    throw new AwsError(code, `${shown}${of} is not supported by this platform yet.`);
+  }
+}

@@ -1,0 +1,174 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { Gate } from "./gate.ts";
+import { KeyedLock } from "./keyed-lock.ts";
+import { orAborted } from "./or-aborted.ts";
+import { Semaphore } from "./semaphore.ts";
+import { Turns } from "./turns.ts";
+
+const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+test("turns are taken in order and one at a time, whoever fails", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.record({ waits: fc.nat(3), fails: fc.boolean() }), { maxLength: 12 }),
+      async (works) => {
+        const turns = new Turns();
+        const begun: number[] = [];
+        let runningCount = 0;
+        const results = works.map(({ waits, fails }, index) =>
+          turns.run(async () => {
+            begun.push(index);
+            runningCount += 1;
+            for (let wait = 0; wait < waits; wait++) await settled();
+            assert.equal(runningCount, 1);
+            runningCount -= 1;
+            if (fails) throw new Error(String(index));
+            return index;
+          }),
+        );
+        assert.equal(turns.count, works.length);
+        const ends = await Promise.allSettled(results);
+        assert.deepEqual(
+          ends.map((end) => (end.status === "fulfilled" ? end.value : Number((end.reason as Error).message))),
+          works.map((_, index) => index),
+        );
+        assert.deepEqual(
+          begun,
+          works.map((_, index) => index),
+        );
+        assert.equal(turns.count, 0);
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+test("a keyed lock keeps the order of each key, holds no other key up and forgets idle keys", async () => {
+  const one = fc.record({ key: fc.constantFrom("a", "b", "c"), waits: fc.nat(3), fails: fc.boolean() });
+  await fc.assert(
+    fc.asyncProperty(fc.array(one, { maxLength: 15 }), async (works) => {
+      const lock = new KeyedLock();
+      const running = new Set<string>();
+      const begun: number[] = [];
+      const ends = await Promise.allSettled(
+        works.map(({ key, waits, fails }, index) =>
+          lock.run(key, async () => {
+            assert.ok(!running.has(key), `two at once for ${key}`);
+            running.add(key);
+            begun.push(index);
+            for (let wait = 0; wait < waits; wait++) await settled();
+            running.delete(key);
+            if (fails) throw new Error("as asked");
+          }),
+        ),
+      );
+      for (const [index, end] of ends.entries()) assert.equal(end.status === "rejected", works[index]?.fails);
+      for (const wanted of ["a", "b", "c"]) {
+        const indices = begun.filter((index) => works[index]?.key === wanted);
+        assert.deepEqual(
+          indices,
+          indices.toSorted((a, b) => a - b),
+        );
+      }
+      assert.equal(lock.keyCount, 0);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test("work for another key does not wait", async () => {
+  const lock = new KeyedLock();
+  const held = Promise.withResolvers<void>();
+  const slow = lock.run("a", () => held.promise);
+  assert.equal(await lock.run("b", () => Promise.resolve(1)), 1);
+  assert.equal(lock.keyCount, 1);
+  held.resolve();
+  await slow;
+});
+
+type Step = { readonly do: "enter" } | { readonly do: "leave" | "giveUp" | "leaveAgain"; readonly which: number };
+
+test("a semaphore never admits more than its places, admits in order and loses no place, whoever leaves or gives up when", async () => {
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    fc.constant<Step>({ do: "enter" }),
+    fc.record({ do: fc.constantFrom("leave" as const, "giveUp" as const, "leaveAgain" as const), which: fc.nat(8) }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 40 }), async (placesMax, steps) => {
+      const semaphore = new Semaphore(placesMax);
+      const reason = new Error("gave up");
+      const inside: Disposable[] = [];
+      const left: Disposable[] = [];
+      const waiting = new Map<number, AbortController>();
+      const admitted: number[] = [];
+      let nextId = 0;
+      for (const each of steps) {
+        if (each.do === "enter") {
+          const id = nextId++;
+          const controller = new AbortController();
+          waiting.set(id, controller);
+          semaphore.acquire(controller.signal).then(
+            (place) => {
+              waiting.delete(id);
+              admitted.push(id);
+              inside.push(place);
+            },
+            (error: unknown) => assert.equal(error, reason),
+          );
+        } else if (each.do === "giveUp") {
+          const [id, controller] = [...waiting][each.which % Math.max(1, waiting.size)] ?? [];
+          if (id !== undefined) waiting.delete(id);
+          controller?.abort(reason);
+        } else if (each.do === "leave") {
+          const [place] = inside.splice(each.which % Math.max(1, inside.length), 1);
+          if (place !== undefined) left.push(place);
+          place?.[Symbol.dispose]();
+        } else left[each.which % Math.max(1, left.length)]?.[Symbol.dispose]();
+        await settled();
+        assert.ok(inside.length <= placesMax);
+        assert.equal(semaphore.waitingCount, waiting.size);
+        // Nobody waits while there is room.
+        assert.ok(waiting.size === 0 || inside.length === placesMax);
+      }
+      assert.deepEqual(
+        admitted,
+        admitted.toSorted((a, b) => a - b),
+      );
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test("who asks a semaphore with a signal that has aborted takes no place", async () => {
+  const semaphore = new Semaphore(1);
+  await assert.rejects(semaphore.acquire(AbortSignal.abort(new Error("gone"))), /gone/);
+  using _place = await semaphore.acquire(null);
+});
+
+test("a gate lets everybody through who waits, and nobody who comes afterwards", async () => {
+  const gate = new Gate();
+  const through: string[] = [];
+  void gate.opened().then(() => through.push("first"));
+  void gate.opened().then(() => through.push("second"));
+  gate.open();
+  void gate.opened().then(() => through.push("third"));
+  await settled();
+  assert.deepEqual(through, ["first", "second"]);
+  gate.open();
+  await settled();
+  assert.deepEqual(through, ["first", "second", "third"]);
+});
+
+test("what is given up goes on, and its failure is nobody's", async () => {
+  const leaving = new AbortController();
+  const { promise, reject } = Promise.withResolvers<void>();
+  const given = orAborted(promise, leaving.signal);
+  leaving.abort(new Error("left"));
+  await assert.rejects(given, /left/);
+  await assert.rejects(orAborted(promise, leaving.signal), /left/);
+  reject(new Error("later"));
+  await settled();
+  assert.equal(await orAborted(Promise.resolve(3), new AbortController().signal), 3);
+});

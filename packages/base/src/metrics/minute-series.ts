@@ -1,0 +1,401 @@
+import type { Clock } from "../core/index.ts";
+import type {
+  Datapoint,
+  ListedSeries,
+  MetricName,
+  PointsQuery,
+  ResolutionMs,
+  SeriesChanges,
+  SeriesFilter,
+  SeriesKey,
+  SeriesRecorder,
+  StatisticSet,
+  StoredContents,
+  StoredPoint,
+  StoredSeries,
+} from "./series.ts";
+import { SeriesPoint } from "./series-point.ts";
+import { Series, metricId, sortedDimensions } from "./series-store.ts";
+import { cutoffMs, defaultTiers, type SeriesTier } from "./series-tiers.ts";
+
+export interface MinuteSeriesOptions {
+  readonly clock: Clock;
+  /** Beyond it the series recorded to longest ago go. */
+  readonly seriesMax: number;
+  /**
+   * Estimated memory of all points; beyond it the oldest hours go. Half as much is for what names the series: beyond it the series recorded
+   * to longest ago go.
+   */
+  readonly bytesMax: number;
+  /** CloudWatch's by default. */
+  readonly tiers?: readonly SeriesTier[];
+  /**
+   * Whether anybody may make series of a namespace: while those are more than half of all, or of the memory for names, only they go, so that whoever makes many does not
+   * push out the platform's own. None unless given.
+   */
+  readonly isAnybodys?: (namespace: string) => boolean;
+}
+
+export interface SampleOptions {
+  readonly timestampMs: number;
+  readonly resolutionMs: ResolutionMs;
+}
+
+/** A round over all series, in which tiers are aged and bounds enforced, begins at most this often. */
+const agingIntervalMs = 60_000;
+/** Aged with each sample that is recorded while a round is under way. */
+const agedPerSample = 64;
+/** Aged in a turn of the event loop: less than a millisecond's work. */
+const agedPerTurn = 1000;
+/** Series among which those recorded to longest ago are looked for, and how many of these go. */
+const comparedMax = 5000;
+const evictedMax = 50;
+/** Points restored between two looks at the bounds. */
+const restoredMax = 100_000;
+
+/** Statistics by minute, bounded in memory. One exact set of dimensions and one unit make a series. */
+export class MinuteSeries {
+  readonly #options: MinuteSeriesOptions;
+  readonly #tiers: readonly SeriesTier[];
+  /** Series of one metric and dimension set: one for each unit. */
+  readonly #metrics = new Map<string, Series[]>();
+  /** A series is here and in `#metrics`, or evicted. */
+  readonly #byNumber = new Map<number, Series>();
+  /** Series with points to be written. */
+  readonly #changed = new Set<Series>();
+  /** Written series that are no more. */
+  #evicted: number[] = [];
+  #nextNumber = 1;
+  #agedAtMs = 0;
+  #anybodysCount = 0;
+  #identityBytes = 0;
+  #anybodysIdentityBytes = 0;
+  /** Where the search for series to evict goes on. */
+  #candidates: Iterator<Series> | null = null;
+  /** Those that the round has still to come to, and the bytes of those behind it. */
+  #round: { readonly left: Iterator<Series>; byteLength: number } | null = null;
+  /** Where the bound on bytes made points go early; told once. */
+  #droppedBeforeMs = 0;
+
+  constructor(options: MinuteSeriesOptions) {
+    this.#options = options;
+    this.#tiers = options.tiers ?? defaultTiers;
+  }
+
+  /** For hot paths: holds the series and its current point. There is no series until something is recorded: many metrics never are. */
+  recorder(key: SeriesKey, resolutionMs: ResolutionMs = 60_000): SeriesRecorder {
+    const clock = this.#options.clock;
+    let series: Series | null = null;
+    let point: SeriesPoint | null = null;
+    return {
+      record: (value) => {
+        const nowMs = clock.epochMs();
+        const isHeld = point !== null && nowMs < point.startMs + point.periodMs && nowMs >= point.startMs;
+        if (!isHeld || series === null || point === null || series.isEvicted) {
+          if (series === null || series.isEvicted) series = this.#seriesFor(key, resolutionMs);
+          point = this.#pointFor(series, nowMs);
+          if (point === null) return;
+        } else series.markChanged(point);
+        point.add(value, 1);
+      },
+    };
+  }
+
+  /** `count` samples of the same value. A time that no tier keeps any more is ignored, as CloudWatch does. */
+  record(key: SeriesKey, sample: { readonly value: number; readonly count: number }, options: SampleOptions): void {
+    const series = this.#seriesFor(key, options.resolutionMs);
+    this.#pointFor(series, options.timestampMs)?.add(sample.value, sample.count);
+  }
+
+  recordSet(key: SeriesKey, set: StatisticSet, options: SampleOptions): void {
+    const series = this.#seriesFor(key, options.resolutionMs);
+    this.#pointFor(series, options.timestampMs)?.addSet(set);
+  }
+
+  /**
+   * Every metric, with its series by unit, in no order; `isListed` tells whether a series is asked for. To be looked at in pieces where
+   * others wait: metrics may come and go meanwhile.
+   */
+  metrics(): Iterable<readonly ListedSeries[]> {
+    return this.#metrics.values();
+  }
+
+  /** Ascending in time; several units give several datapoints of one time. Points wider than the period are left out. */
+  query(name: MetricName, query: PointsQuery): readonly Datapoint[] {
+    const datapoints: Datapoint[] = [];
+    for (const series of this.#metrics.get(metricId(name)) ?? []) {
+      if (query.unit === null || query.unit === series.key.unit) datapoints.push(...datapointsOf(series, query));
+    }
+    return datapoints.sort((a, b) => a.startMs - b.startMs);
+  }
+
+  /**
+   * Keeps the finest points of a metric from the next whole minute on, for callers that read shorter periods than the metric's own. Ends at
+   * that time unless it is called again. A metric that has no sample yet stays as it is.
+   */
+  refine(name: MetricName, untilMs: number): void {
+    const nowMs = this.#options.clock.epochMs();
+    for (const series of this.#metrics.get(metricId(name)) ?? []) series.refine(nowMs, untilMs);
+  }
+
+  /**
+   * What changed since it was last taken, in parts of about `countMax` points, each looked up when it is asked for. The point that
+   * covers `openAtMs` is left for later; null takes all. What cannot be written is put back.
+   */
+  *takeChanges(openAtMs: number | null, countMax: number): Generator<SeriesChanges> {
+    let [opened, points, evicted]: [StoredSeries[], StoredPoint[], number[]] = [[], [], this.#evicted];
+    this.#evicted = [];
+    for (const series of this.#changed.values().toArray()) {
+      if (series.isEvicted) continue;
+      series.age(this.#options.clock.epochMs());
+      const taken = series.takeChanged(openAtMs);
+      if (taken.length > 0 && !series.isStored) {
+        series.isStored = true;
+        opened.push(series.identity);
+      }
+      for (const point of taken) points.push(storedPoint(series.identity.number, point));
+      if (points.length < countMax) continue;
+      yield { opened, points, evicted };
+      [opened, points, evicted] = [[], [], []];
+    }
+    if (points.length > 0 || evicted.length > 0) yield { opened, points, evicted };
+  }
+
+  /** These changes were not written. */
+  putBack({ opened, points, evicted }: SeriesChanges): void {
+    this.#evicted.push(...evicted);
+    for (const { number } of opened) {
+      const series = this.#byNumber.get(number);
+      if (series !== undefined) series.isStored = false;
+    }
+    for (const { seriesNumber, periodMs, startMs } of points) {
+      this.#byNumber.get(seriesNumber)?.markChangedAt(periodMs, startMs);
+    }
+  }
+
+  /** Persisted points that began before those times may go, once every change was written: they were merged or dropped here. */
+  async takeExpired(
+    turn: () => Promise<void>,
+  ): Promise<readonly { readonly periodMs: number; readonly beforeMs: number }[]> {
+    const nowMs = this.#options.clock.epochMs();
+    this.#beginRound(nowMs);
+    while (this.#round !== null) {
+      this.#ageSome(nowMs, agedPerTurn);
+      await turn();
+    }
+    const droppedBeforeMs = this.#droppedBeforeMs;
+    this.#droppedBeforeMs = 0;
+    return this.#tiers.map(({ periodMs }, index) => {
+      return { periodMs, beforeMs: Math.max(droppedBeforeMs, cutoffMs(this.#tiers, index, nowMs)) };
+    });
+  }
+
+  /** Points of that width are merged, and expire, by whole periods of this one. */
+  blockMs(periodMs: number): number {
+    const next = this.#tiers.findIndex((tier) => tier.periodMs === periodMs) + 1;
+    return this.#tiers[next]?.periodMs ?? periodMs;
+  }
+
+  /** Puts back what was persisted, before anything is recorded. Of two states of one point the later one counts. */
+  async load({ series, points, nextNumber }: StoredContents): Promise<void> {
+    this.#nextNumber = nextNumber;
+    for (const identity of series) {
+      const former = this.#find(identity.key);
+      // It was evicted, and ended with the process before that was written.
+      if (former !== undefined) this.#evict(former);
+      this.#open(identity).isStored = true;
+      this.#keepFree(identity.number);
+    }
+    let restored = 0;
+    for await (const part of points) {
+      for (const stored of part) {
+        this.#byNumber.get(stored.seriesNumber)?.restore(SeriesPoint.restore(stored));
+        this.#keepFree(stored.seriesNumber);
+        if (++restored % restoredMax === 0) this.#age(this.#options.clock.epochMs());
+      }
+    }
+    this.#age(this.#options.clock.epochMs());
+    for (const each of this.#all()) if (each.isEmpty) this.#evict(each);
+  }
+
+  /** No new series gets the number of one whose points are there: of a damaged database nothing but these may be left. */
+  #keepFree(number: number): void {
+    this.#nextNumber = Math.max(this.#nextNumber, number + 1);
+  }
+
+  #pointFor(series: Series, timestampMs: number): SeriesPoint | null {
+    const nowMs = this.#options.clock.epochMs();
+    if (nowMs - this.#agedAtMs >= agingIntervalMs) this.#beginRound(nowMs);
+    if (this.#round !== null) this.#ageSome(nowMs, agedPerSample);
+    return series.pointAt(timestampMs, nowMs);
+  }
+
+  #seriesFor(key: SeriesKey, resolutionMs: ResolutionMs): Series {
+    const found = this.#find(key);
+    if (found !== undefined) return found;
+    const identity = { number: this.#nextNumber++, key, resolutionMs };
+    const made = this.#open({ ...identity, key: { ...key, dimensions: sortedDimensions(key.dimensions) } });
+    made.lastRecordedMs = this.#options.clock.epochMs();
+    return made;
+  }
+
+  #find(key: SeriesKey): Series | undefined {
+    return this.#metrics.get(metricId(key))?.find((series) => series.key.unit === key.unit);
+  }
+
+  #open(identity: StoredSeries): Series {
+    const made = new Series(identity, this.#tiers, this.#changed);
+    while (this.#byNumber.size > 0 && this.#isFull(made)) this.#evictIdle();
+    const id = metricId(identity.key);
+    const ofUnits = this.#metrics.get(id) ?? [];
+    this.#metrics.set(id, ofUnits);
+    ofUnits.push(made);
+    this.#byNumber.set(identity.number, made);
+    this.#count(made, 1);
+    return made;
+  }
+
+  #isFull(added: Series): boolean {
+    if (this.#byNumber.size >= this.#options.seriesMax) return true;
+    return this.#identityBytes + added.identityBytes > this.#identityBytesMax;
+  }
+
+  get #identityBytesMax(): number {
+    return this.#options.bytesMax / 2;
+  }
+
+  /** Adds a series to what is counted of all, or takes it out. */
+  #count(series: Series, by: 1 | -1): void {
+    const bytes = by * series.identityBytes;
+    this.#identityBytes += bytes;
+    if (!this.#isAnybodys(series)) return;
+    this.#anybodysCount += by;
+    this.#anybodysIdentityBytes += bytes;
+  }
+
+  #age(nowMs: number): void {
+    this.#beginRound(nowMs);
+    this.#ageSome(nowMs, Infinity);
+  }
+
+  #beginRound(nowMs: number): void {
+    this.#agedAtMs = nowMs;
+    this.#round = { left: this.#byNumber.values(), byteLength: 0 };
+  }
+
+  #ageSome(nowMs: number, countMax: number): void {
+    const round = this.#round;
+    if (round === null) return;
+    for (let count = 0; count < countMax; count++) {
+      const { done, value: series } = round.left.next();
+      if (done === true) {
+        this.#round = null;
+        if (round.byteLength > this.#options.bytesMax) this.#dropOldest();
+        return;
+      }
+      series.age(nowMs);
+      round.byteLength += series.byteLength;
+    }
+  }
+
+  /** Drops whole hours, oldest first, until a tenth is free. */
+  #dropOldest(): void {
+    const hours = new Map<number, number>();
+    for (const series of this.#all()) series.addBytesByHour(hours);
+    let byteLength = 0;
+    for (const bytes of hours.values()) byteLength += bytes;
+    for (const hour of [...hours.keys()].sort((a, b) => a - b)) {
+      if (byteLength <= this.#options.bytesMax * 0.9) return;
+      byteLength -= hours.get(hour) as number;
+      this.#droppedBeforeMs = (hour + 1) * 3_600_000;
+      for (const series of this.#all()) series.dropBefore(this.#droppedBeforeMs);
+    }
+  }
+
+  /**
+   * Some at a time, so that many new series do not each search for a victim, and among some thousands, so that no search takes long: of more
+   * series the next search looks at others.
+   */
+  #evictIdle(): void {
+    const onlyAnybodys =
+      this.#anybodysCount > this.#options.seriesMax / 2 || this.#anybodysIdentityBytes > this.#identityBytesMax / 2;
+    const found: Series[] = [];
+    for (let looked = 0; looked < Math.min(this.#byNumber.size, comparedMax); looked++) {
+      const series = this.#nextCandidate();
+      if (!onlyAnybodys || this.#isAnybodys(series)) found.push(series);
+    }
+    const idle = found.sort((a, b) => a.lastRecordedMs - b.lastRecordedMs);
+    const count = Math.min(evictedMax, Math.max(1, Math.ceil(idle.length / 100)));
+    for (const series of idle.slice(0, count)) this.#evict(series);
+  }
+
+  #nextCandidate(): Series {
+    this.#candidates ??= this.#byNumber.values();
+    let { done, value } = this.#candidates.next();
+    if (done === true) {
+      this.#candidates = this.#byNumber.values();
+      ({ done, value } = this.#candidates.next());
+    }
+    return value as Series;
+  }
+
+  #isAnybodys({ key }: Series): boolean {
+    return this.#options.isAnybodys?.(key.namespace) ?? false;
+  }
+
+  #evict(series: Series): void {
+    const { number, key } = series.identity;
+    series.isEvicted = true;
+    if (series.isStored) this.#evicted.push(number);
+    if (this.#byNumber.delete(number)) this.#count(series, -1);
+    this.#changed.delete(series);
+    const id = metricId(key);
+    const left = (this.#metrics.get(id) ?? []).filter((other) => other !== series);
+    if (left.length === 0) this.#metrics.delete(id);
+    else this.#metrics.set(id, left);
+  }
+
+  #all(): Series[] {
+    return [...this.#byNumber.values()];
+  }
+}
+
+function storedPoint(seriesNumber: number, point: SeriesPoint): StoredPoint {
+  const { periodMs, startMs, sampleCount, sum, minimum, maximum } = point;
+  const histogram = point.encodeHistogram();
+  return { seriesNumber, periodMs, startMs, sampleCount, sum, minimum, maximum, histogram };
+}
+
+/** Whether a series has points and is one of those that the filter asks for. */
+export function isListed(series: ListedSeries, filter: SeriesFilter): boolean {
+  const { key } = series;
+  if (series.isEmpty) return false;
+  if (filter.namespace !== null && filter.namespace !== key.namespace) return false;
+  if (filter.metricName !== null && filter.metricName !== key.metricName) return false;
+  if (filter.recordedSinceMs !== null && series.lastRecordedMs < filter.recordedSinceMs) return false;
+  return filter.dimensions.every(({ name, value }) =>
+    key.dimensions.some((dimension) => dimension.name === name && (value === null || dimension.value === value)),
+  );
+}
+
+function datapointsOf(series: Series, { startMs, endMs, periodMs }: PointsQuery): readonly Datapoint[] {
+  const periods = new Map<number, SeriesPoint>();
+  for (const point of series.pointsIn(startMs, endMs, periodMs)) {
+    const periodStartMs = startMs + Math.floor((point.startMs - startMs) / periodMs) * periodMs;
+    let merged = periods.get(periodStartMs);
+    if (merged === undefined) {
+      merged = new SeriesPoint(periodStartMs, periodMs);
+      periods.set(periodStartMs, merged);
+    }
+    merged.merge(point);
+  }
+  return [...periods.values()]
+    .filter((point) => point.sampleCount > 0)
+    .map((point) => asDatapoint(point, series.key.unit));
+}
+
+function asDatapoint(point: SeriesPoint, unit: string): Datapoint {
+  const { startMs, sampleCount, sum, minimum, maximum } = point;
+  const percentile = (fraction: number) => point.percentile(fraction);
+  return { startMs, unit, sampleCount, sum, minimum, maximum, percentile };
+}

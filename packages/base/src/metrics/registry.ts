@@ -1,0 +1,187 @@
+import { assert } from "../core/index.ts";
+import { printHead, printHistogram, printLabels, printLine } from "./exposition.ts";
+
+export type Labels = Readonly<Record<string, string>>;
+
+/** One number of a family, under one set of labels. Bound once, then as cheap as adding to a field. */
+export interface CounterRow {
+  /** Never negative. */
+  add(amount: number): void;
+  readonly value: number;
+}
+
+export interface GaugeRow {
+  set(value: number): void;
+  readonly value: number;
+}
+
+export interface HistogramRow {
+  observe(value: number): void;
+}
+
+/** A named family of rows. `row` makes a row at 0 the first time its labels are asked for. */
+export interface Family<Row> {
+  row(labels: Labels): Row;
+  /** Nothing happens when there is no such row. */
+  remove(labels: Labels): void;
+}
+
+/** A gauge family whose rows may also be read only when somebody asks. */
+export interface GaugeFamily extends Family<GaugeRow> {
+  readFrom(labels: Labels, read: () => number): void;
+}
+
+interface Row {
+  print(name: string, labels: string): string;
+}
+
+interface AnyFamily {
+  readonly name: string;
+  readonly type: string;
+  print(): string;
+}
+
+class Counter implements CounterRow, Row {
+  value = 0;
+  add(amount: number): void {
+    this.value += amount;
+  }
+  print(name: string, labels: string): string {
+    return printLine(name, labels, this.value);
+  }
+}
+
+class Gauge implements GaugeRow, Row {
+  value = 0;
+  set(value: number): void {
+    this.value = value;
+  }
+  print(name: string, labels: string): string {
+    return printLine(name, labels, this.value);
+  }
+}
+
+class ReadGauge implements Row {
+  readonly #read: () => number;
+  constructor(read: () => number) {
+    this.#read = read;
+  }
+  print(name: string, labels: string): string {
+    return printLine(name, labels, this.#read());
+  }
+}
+
+class Histogram implements HistogramRow, Row {
+  readonly #bounds: readonly number[];
+  /** Of each bucket alone, that of +Inf last. */
+  readonly #counts: Float64Array;
+  #sum = 0;
+
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds;
+    this.#counts = new Float64Array(bounds.length + 1);
+  }
+
+  observe(value: number): void {
+    this.#sum += value;
+    const index = this.#bounds.findIndex((bound) => value <= bound);
+    this.#counts[index === -1 ? this.#bounds.length : index]!++;
+  }
+
+  print(name: string, labels: string): string {
+    return printHistogram(name, labels, { bounds: this.#bounds, counts: this.#counts, sum: this.#sum });
+  }
+}
+
+class RowFamily<Made extends Row> implements AnyFamily {
+  readonly name: string;
+  readonly type: string;
+  readonly #head: string;
+  readonly #rows = new Map<string, Row>();
+  readonly #rowsMax: number;
+  readonly #make: () => Made;
+
+  constructor(head: { name: string; help: string; type: string }, rowsMax: number, make: () => Made) {
+    this.name = head.name;
+    this.type = head.type;
+    this.#head = printHead(head.name, head.help, head.type);
+    this.#rowsMax = rowsMax;
+    this.#make = make;
+  }
+
+  row(labels: Labels): Made {
+    const key = printLabels(Object.entries(labels));
+    const known = this.#rows.get(key);
+    if (known !== undefined) return known as Made;
+    const made = this.#make();
+    this.#add(key, made);
+    return made;
+  }
+
+  readFrom(labels: Labels, read: () => number): void {
+    this.#add(printLabels(Object.entries(labels)), new ReadGauge(read));
+  }
+
+  remove(labels: Labels): void {
+    this.#rows.delete(printLabels(Object.entries(labels)));
+  }
+
+  /** A family without rows is not printed, as in Triton. */
+  print(): string {
+    if (this.#rows.size === 0) return "";
+    let text = this.#head;
+    for (const [labels, row] of this.#rows) text += row.print(this.name, labels);
+    return text;
+  }
+
+  #add(key: string, row: Row): void {
+    if (this.#rows.size >= this.#rowsMax && !this.#rows.has(key)) {
+      throw new RangeError(`metric family '${this.name}' is full: it holds ${this.#rowsMax} rows`);
+    }
+    this.#rows.set(key, row);
+  }
+}
+
+/** All families of one exposition, in the order they were made. */
+export class MetricRegistry {
+  readonly #families = new Map<string, AnyFamily>();
+  readonly #rowsMax: number;
+
+  /** `rowsMax`: rows of one family at most; making one more throws RangeError. */
+  constructor(options: { readonly rowsMax: number }) {
+    this.#rowsMax = options.rowsMax;
+  }
+
+  counter(name: string, help: string): Family<CounterRow> {
+    return this.#add(new RowFamily({ name, help, type: "counter" }, this.#rowsMax, () => new Counter()));
+  }
+
+  gauge(name: string, help: string): GaugeFamily {
+    return this.#add(new RowFamily({ name, help, type: "gauge" }, this.#rowsMax, () => new Gauge()));
+  }
+
+  /** `bounds` ascend and leave out +Inf. */
+  histogram(name: string, help: string, bounds: readonly number[]): Family<HistogramRow> {
+    return this.#add(new RowFamily({ name, help, type: "histogram" }, this.#rowsMax, () => new Histogram(bounds)));
+  }
+
+  /** Whether one of its lines has that name, or may have. */
+  has(name: string): boolean {
+    if (this.#families.has(name)) return true;
+    const [, stem = ""] = /^(.*)_(?:count|sum|bucket)$/.exec(name) ?? [];
+    return this.#families.get(stem)?.type === "histogram";
+  }
+
+  /** The Prometheus text format, version 0.0.4. */
+  print(): string {
+    let text = "";
+    for (const family of this.#families.values()) text += family.print();
+    return text;
+  }
+
+  #add<Added extends AnyFamily>(family: Added): Added {
+    assert(!this.#families.has(family.name), `metric family '${family.name}' is made twice`);
+    this.#families.set(family.name, family);
+    return family;
+  }
+}

@@ -1,0 +1,160 @@
+import { ByteRate, type ByteRateLimits, type Clock } from "../core/index.ts";
+
+export interface OutputLimits {
+  /** Longer lines are cut there. */
+  readonly lineBytesMax: number;
+  /** Lines kept for error texts. */
+  readonly tailLines: number;
+  /** What is forwarded, each line counted with `lineCostBytes`; what comes faster is counted and said. Null: all. The tail sees everything. */
+  readonly rate: ByteRateLimits | null;
+}
+
+const mebibyte = 1024 * 1024;
+
+/** Tracebacks of every request are far below it; what prints in a loop is far above. */
+export const defaultOutputLimits: OutputLimits = {
+  lineBytesMax: 4096,
+  tailLines: 20,
+  rate: { bytesPerSecondMax: mebibyte, burstBytesMax: 4 * mebibyte },
+};
+
+/** What a line counts beside its bytes, so that those of empty loops are bounded, too: whatever its length, it is an event to all who take it. */
+export const lineCostBytes = 128;
+
+/** Once a line was left out the next ones are, too, so that what is shown is whole pieces of the output and no shreds. */
+const pauseMs = 1000;
+
+const tabByte = 9;
+const newlineByte = 10;
+const carriageReturnByte = 13;
+const spaceByte = 32;
+
+/** Cuts what a process prints into lines, whatever it prints: bounded in length, rate and memory. */
+export class OutputLines {
+  readonly #limits: OutputLimits;
+  readonly #clock: Clock;
+  readonly #forward: (line: string) => void;
+  readonly #rate: ByteRate | null;
+  readonly #tail: string[] = [];
+  #partial: Buffer = Buffer.alloc(0);
+  #cutBytes = 0;
+  /** While lines are left out: its timer, and what was. */
+  #pause: { readonly timer: Disposable; lineCount: number; byteCount: number } | null = null;
+
+  constructor(clock: Clock, forward: (line: string) => void, limits: OutputLimits = defaultOutputLimits) {
+    this.#clock = clock;
+    this.#forward = forward;
+    this.#limits = limits;
+    this.#rate = limits.rate === null ? null : new ByteRate(clock, limits.rate);
+  }
+
+  /** The last lines, oldest first; an unfinished one is part of them. */
+  get tail(): readonly string[] {
+    return this.#partial.length === 0 ? [...this.#tail] : [...this.#tail, this.#partial.toString("utf8")];
+  }
+
+  push(chunk: Uint8Array): void {
+    const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    let start = 0;
+    for (;;) {
+      if (this.#pause !== null && !this.#isInLine) start = this.#leaveOutLines(bytes, start);
+      const newline = bytes.indexOf(newlineByte, start);
+      if (newline === -1) break;
+      const piece = bytes.subarray(start, newline);
+      if (this.#isInLine) {
+        this.#append(piece);
+        this.#endPartial();
+      } else this.#line(piece.subarray(0, this.#limits.lineBytesMax), this.#cutBytesOf(piece));
+      start = newline + 1;
+    }
+    this.#append(bytes.subarray(start));
+  }
+
+  /** The process closed its output: what it left unfinished is a line, and what was left out is said. */
+  end(): void {
+    if (this.#isInLine) this.#endPartial();
+    this.#endPause();
+  }
+
+  get #isInLine(): boolean {
+    return this.#partial.length > 0;
+  }
+
+  #append(piece: Buffer): void {
+    const room = this.#limits.lineBytesMax - this.#partial.length;
+    const taken = piece.subarray(0, Math.max(0, room));
+    if (taken.length > 0) this.#partial = Buffer.concat([this.#partial, taken]);
+    this.#cutBytes += piece.length - taken.length;
+  }
+
+  #cutBytesOf(line: Buffer): number {
+    return Math.max(0, line.length - this.#limits.lineBytesMax);
+  }
+
+  #endPartial(): void {
+    const bytes = this.#partial;
+    const cutBytes = this.#cutBytes;
+    this.#partial = Buffer.alloc(0);
+    this.#cutBytes = 0;
+    this.#line(bytes, cutBytes);
+  }
+
+  #line(bytes: Buffer, cutBytes: number): void {
+    if (cutBytes === 0 && isBlank(bytes, 0, bytes.length)) return;
+    const line = textOf(bytes, cutBytes);
+    this.#keep(line);
+    if (this.#pause === null && (this.#rate?.takes(bytes.length + lineCostBytes) ?? true)) return this.#forward(line);
+    this.#pause ??= { timer: this.#clock.timer(pauseMs, () => this.#endPause()), lineCount: 0, byteCount: 0 };
+    this.#pause.lineCount++;
+    this.#pause.byteCount += bytes.length + cutBytes;
+  }
+
+  /** In a pause: counts the whole lines from `start` on, makes texts of the last ones alone, and gives the place behind them. */
+  #leaveOutLines(bytes: Buffer, start: number): number {
+    const { tailLines, lineBytesMax } = this.#limits;
+    const lastStarts: number[] = [];
+    let lineCount = 0;
+    let byteCount = 0;
+    for (let newline = bytes.indexOf(newlineByte, start); newline !== -1; newline = bytes.indexOf(newlineByte, start)) {
+      if (newline - start > lineBytesMax || !isBlank(bytes, start, newline)) {
+        lastStarts[lineCount++ % tailLines] = start;
+        byteCount += newline - start;
+      }
+      start = newline + 1;
+    }
+    for (let index = Math.max(0, lineCount - tailLines); index < lineCount; index++) {
+      const lineStart = lastStarts[index % tailLines]!;
+      const line = bytes.subarray(lineStart, bytes.indexOf(newlineByte, lineStart));
+      this.#keep(textOf(line.subarray(0, lineBytesMax), this.#cutBytesOf(line)));
+    }
+    this.#pause!.lineCount += lineCount;
+    this.#pause!.byteCount += byteCount;
+    return start;
+  }
+
+  #keep(line: string): void {
+    this.#tail.push(line);
+    if (this.#tail.length > this.#limits.tailLines) this.#tail.shift();
+  }
+
+  #endPause(): void {
+    if (this.#pause === null) return;
+    const { timer, lineCount, byteCount } = this.#pause;
+    this.#pause = null;
+    timer[Symbol.dispose]();
+    this.#forward(`... ${lineCount} lines (${byteCount} bytes) not shown: they came faster than lines are kept`);
+  }
+}
+
+/** Nobody is shown a line of spaces alone. */
+function isBlank(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) {
+    const byte = bytes[at]!;
+    if (byte !== spaceByte && (byte < tabByte || byte > carriageReturnByte)) return false;
+  }
+  return true;
+}
+
+function textOf(bytes: Buffer, cutBytes: number): string {
+  return bytes.toString("utf8").trimEnd() + (cutBytes > 0 ? ` ... (${cutBytes} bytes cut)` : "");
+}

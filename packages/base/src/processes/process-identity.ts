@@ -1,0 +1,54 @@
+import { readFileSync } from "node:fs";
+import { delay, type Clock } from "../core/index.ts";
+import { signalGroup } from "../system/index.ts";
+
+/** A process that a pid alone does not name: pids are used again, a pid with its start time is not. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** Clock ticks since boot, field 22 of /proc/<pid>/stat. */
+  readonly startTicks: number;
+}
+
+/** When a living process started; null when there is none of this pid (a zombie counts as none). */
+export function readProcessStart(pid: number): number | null {
+  let stat: string;
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ESRCH") return null;
+    throw error;
+  }
+  const { isZombie, startTicks } = parseProcessStat(stat);
+  return isZombie ? null : startTicks;
+}
+
+/** What /proc/<pid>/stat tells of a process. */
+export interface ProcessStat {
+  /** It has ended, and nobody has waited for it yet. */
+  readonly isZombie: boolean;
+  /** Its own processor time and that of its children which it has waited for. */
+  readonly cpuTicks: number;
+  readonly startTicks: number;
+}
+
+export function parseProcessStat(text: string): ProcessStat {
+  // The command in parentheses may hold anything, spaces and parentheses too: fields count from the last one.
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  const [state = ""] = fields;
+  const cpuTicks = fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0);
+  return {
+    isZombie: state === "Z" || state === "X",
+    cpuTicks,
+    startTicks: Number(fields[19]),
+  };
+}
+
+/** Kills the group of a process that an earlier life of this program left behind, and waits until it is gone. False when it was not there. */
+export async function endLeftover(identity: ProcessIdentity, clock: Clock, signal: AbortSignal): Promise<boolean> {
+  if (readProcessStart(identity.pid) !== identity.startTicks) return false;
+  if (!signalGroup(identity.pid, 9)) process.kill(identity.pid, "SIGKILL");
+  // Not our child: the kernel offers no wait for it that Node could join.
+  while (readProcessStart(identity.pid) === identity.startTicks) await delay(clock, 5, signal);
+  return true;
+}

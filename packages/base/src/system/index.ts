@@ -1,0 +1,30 @@
+/** System calls of Linux through koffi: shared memory, pipes and socket pairs, descriptors, signals, child processes, processors. Every function throws SystemCallError with the call's errno. */
+export { discardMemory } from "./discard-memory.ts";
+export {
+  signalAtParentsEnd,
+  openSocketPair,
+  sendNow,
+  sendDescriptors,
+  receiveDescriptor,
+  receiveNow,
+  openPipe,
+  signalGroup,
+  armLifeline,
+  becomeSubreaper,
+  findEnded,
+  isChild,
+  reapNow,
+  type DescriptorPair,
+  type WaitResult,
+  moveThread,
+  receiveWaiting,
+  sendWaiting,
+} from "./process-control.ts";
+export { landlockVersion } from "./landlock-version.ts";
+export { type MappedMemory, mapMemory } from "./mapped-memory.ts";
+export { SystemCallError } from "./system-error.ts";
+export { pageBytes, openSharedMemory, type SharedMemory } from "./memory.ts";
+export { openSealableMemory, type SealableMemory } from "./sealed-memory.ts";
+export { processorYield, usableProcessors } from "./processors.ts";
+export { koffi } from "./koffi.ts";
+export { type Placement, placeThreads } from "./placement.ts";

@@ -1,0 +1,59 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { AwsError } from "@galatea/base";
+import type { AutoscaleOptions } from "./options.ts";
+import {
+  LoadError,
+  chartPage,
+  parsePlan,
+  readTable,
+  simulateScaling,
+  chartText,
+  type MetricSource,
+} from "@galatea/tools/simulation";
+
+/** `galatea autoscale simulate`: prints what a policy would do, and writes it as a page. 1 for what cannot be read or is refused. */
+export async function autoscale(options: AutoscaleOptions): Promise<number> {
+  try {
+    const simulation = await simulateScaling({
+      ...options,
+      source: await sourceOf(options),
+      policy: await jsonOf(options.policyFile),
+      alarm: options.alarmFile === null ? null : await jsonOf(options.alarmFile),
+    });
+    process.stdout.write(chartText(simulation));
+    if (options.pageFile !== null) {
+      await writeFile(options.pageFile, chartPage(simulation));
+      process.stdout.write(`the page is ${options.pageFile}\n`);
+    }
+    return 0;
+  } catch (error) {
+    const isTold =
+      error instanceof LoadError || error instanceof AwsError || (error as NodeJS.ErrnoException).code !== undefined;
+    if (!isTold) throw error;
+    process.stderr.write(`galatea autoscale: ${(error as Error).message}\n`);
+    return 1;
+  }
+}
+
+async function sourceOf(options: AutoscaleOptions): Promise<MetricSource> {
+  const { plan, seriesFile, metricPerLoad, recordedInstances: instanceCount, totals, instanceCounts } = options;
+  if (plan !== null) return { kind: "planned", load: parsePlan(plan), metricPerLoad };
+  return {
+    kind: "recorded",
+    table: readTable(await readFile(seriesFile, "utf8")),
+    instanceCount,
+    totals,
+    instanceCounts,
+  };
+}
+
+async function jsonOf(path: string): Promise<object> {
+  const text = await readFile(path, "utf8");
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  } catch (error) {
+    throw new LoadError(`${path} is not JSON: ${(error as Error).message}`);
+  }
+  throw new LoadError(`${path} is not an object of JSON`);
+}

@@ -1,0 +1,53 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { asDiskError, makeDirectory } from "@galatea/base";
+import { hostingMigrations } from "@galatea/hosting";
+import { lockDirectory } from "@galatea/base/processes";
+import { copyDatabase, recordsDefaults, restoreDatabase } from "@galatea/hosting/records";
+import { databasePaths, dataDirectories } from "./directories.ts";
+import type { BackupOptions } from "./options.ts";
+import { platformUmask } from "./platform/private-data.ts";
+
+/** `galatea backup FILE`: writes a copy of the records as they are at one moment, whether or not a platform runs. 1 where it cannot. */
+export function backup({ file, dataDirectory }: BackupOptions): number {
+  process.umask(platformUmask);
+  const directories = dataDirectories(dataDirectory, process.env);
+  const [{ records }, to] = [databasePaths(directories), resolve(file)];
+  if (!existsSync(records)) return refuse("backup", `no records are in '${directories.root}'; say where with --data`);
+  if (existsSync(to)) return refuse("backup", `'${to}' exists; choose another file`);
+  try {
+    copyDatabase(records, to);
+  } catch (error) {
+    return refuse("backup", `cannot write '${to}': ${messageOf(error, to)}`);
+  }
+  process.stdout.write(`The records of '${directories.root}' are in '${to}'\n`);
+  return 0;
+}
+
+/** `galatea restore FILE`: replaces the records by those of a backup or a snapshot. 1 where it cannot, or a platform runs over the directory. */
+export async function restore({ file, dataDirectory }: BackupOptions): Promise<number> {
+  process.umask(platformUmask);
+  const directories = dataDirectories(dataDirectory, process.env);
+  const [{ records: path }, from] = [databasePaths(directories), resolve(file)];
+  if (!existsSync(from)) return refuse("restore", `'${from}' does not exist`);
+  try {
+    await makeDirectory(directories.records);
+    using lock = lockDirectory(directories.records);
+    if (lock === null) return refuse("restore", `a platform runs over '${directories.root}'; stop it first`);
+    const { busyTimeoutMs } = recordsDefaults;
+    const restored = restoreDatabase(from, { path, migrations: hostingMigrations, busyTimeoutMs });
+    if (restored.at === "refused") return refuse("restore", `'${from}' is no backup of records: ${restored.reason}`);
+    const aside = restored.aside.length === 0 ? "" : `; the former ones are kept as ${restored.aside.join(", ")}`;
+    process.stdout.write(`The records of '${directories.root}' are those of '${from}'${aside}\n`);
+    return 0;
+  } catch (error) {
+    return refuse("restore", `cannot write '${path}': ${messageOf(error, path)}`);
+  }
+}
+
+const messageOf = (error: unknown, path: string): string => (asDiskError(error, `'${path}'`) as Error).message;
+
+function refuse(command: string, message: string): number {
+  process.stderr.write(`galatea ${command}: ${message}\n`);
+  return 1;
+}

@@ -1,0 +1,58 @@
+import { isIPv6 } from "node:net";
+import type { Logger } from "@galatea/base";
+import { credentialsPath, dataDirectories, type DataDirectories } from "./directories.ts";
+import { platformDefaults, type PlatformPlace } from "./options.ts";
+import { keySource, KeysRefusal, rootKeys, type RootKey } from "./platform/credentials.ts";
+import { findRunningPlatform, type RunningPlatform } from "./running-platforms.ts";
+
+/** The platform that a command calls, complete. */
+export interface CalledPlatform {
+  readonly url: string;
+  readonly region: string;
+  /** Allows everything on the platform. */
+  readonly key: RootKey;
+  readonly directories: DataDirectories;
+}
+
+/**
+ * Completes what flags leave open from the platform that runs, else with the defaults of `galatea up`. Throws PlatformChoice where
+ * several run and no flag names one, and KeysRefusal where the key cannot be had.
+ */
+export async function calledPlatform(
+  place: PlatformPlace,
+  env: Readonly<Record<string, string | undefined>>,
+  log: Logger,
+): Promise<CalledPlatform> {
+  const running = findRunningPlatform(place, env);
+  const directories = dataDirectories(running?.dataDirectory ?? place.dataDirectory, env);
+  const host = place.host ?? running?.host ?? platformDefaults.host;
+  const port = place.port ?? running?.port ?? platformDefaults.port;
+  return {
+    url: `http://${isIPv6(host) ? `[${host}]` : host}:${port}`,
+    region: place.region ?? running?.region ?? platformDefaults.region,
+    key: await keyOf(running, place, { env, log, generatedPath: credentialsPath(directories) }),
+    directories,
+  };
+}
+
+interface KeySearch {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly log: Logger;
+  readonly generatedPath: string;
+}
+
+async function keyOf(
+  running: RunningPlatform | null,
+  { credentials }: PlatformPlace,
+  { env, log, generatedPath }: KeySearch,
+): Promise<RootKey> {
+  const given = keySource(credentials ?? running?.credentialsPath ?? null, env, generatedPath);
+  if (running !== null && running.credentialsPath === null && given.from === "data directory") {
+    throw new KeysRefusal(
+      `the platform at port ${running.port} has its keys from its environment: set GALATEA_ACCESS_KEY_ID and ` +
+        "GALATEA_SECRET_ACCESS_KEY here as well, or name a file of them with --credentials",
+    );
+  }
+  const [key] = await rootKeys(given, log);
+  return key;
+}

@@ -1,0 +1,81 @@
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { rootCertificates } from "node:tls";
+import {
+  clientEnvironment,
+  shellBefore,
+  type ClientProxy,
+  shellChanges,
+  shellRestored,
+  type ShellChange,
+} from "@galatea/aws";
+import { createLogger, type Logger } from "@galatea/base";
+import { clientCertificate } from "./client-certificate.ts";
+import { calledPlatform } from "./called-platform.ts";
+import type { EnvOptions } from "./options.ts";
+import { KeysRefusal } from "./platform/credentials.ts";
+import { PlatformChoice } from "./running-platforms.ts";
+
+/**
+ * `galatea env`: writes the files that clients read below the data directory, and prints the variables for `eval`. 1 where the
+ * files cannot be written; then nothing is printed, since the variables name them.
+ */
+export async function env(options: EnvOptions): Promise<number> {
+  try {
+    const changes = options.unset
+      ? shellRestored(process.env)
+      : shellChanges(await writtenEnvironment(options), process.env);
+    process.stdout.write(changes.map(printed).join(""));
+    return 0;
+  } catch (error) {
+    const isRefusal = error instanceof KeysRefusal || error instanceof PlatformChoice;
+    if ((error as NodeJS.ErrnoException).code === undefined && !isRefusal) throw error;
+    process.stderr.write(`galatea env: ${(error as Error).message}\n`);
+    return 1;
+  }
+}
+
+async function writtenEnvironment(options: EnvOptions): Promise<Readonly<Record<string, string | null>>> {
+  const { url, region, key, directories } = await calledPlatform(options, process.env, stderrLog());
+  const { clients } = directories;
+  const shell = shellBefore(process.env);
+  const { variables, files } = clientEnvironment({
+    url,
+    region,
+    ...key,
+    directory: clients,
+    proxy: options.proxy ? await clientProxy(clients, shell.AWS_CA_BUNDLE ?? "") : null,
+    shell,
+  });
+  for (const { path, text } of files) {
+    await mkdir(dirname(path), { recursive: true });
+    // Whoever reads it meanwhile finds the old file or the new one.
+    const partial = `${path}.${process.pid}`;
+    await writeFile(partial, text);
+    await rename(partial, path);
+  }
+  return variables;
+}
+
+/** The authorities are those that the shell's AWS clients trusted before: a file of its own, or what everybody trusts. */
+async function clientProxy(clients: string, bundle: string): Promise<ClientProxy> {
+  const { certificatePem } = await clientCertificate(clients, stderrLog());
+  const isOurs = bundle === "" || bundle === join(clients, "certificate.pem");
+  const authoritiesPem = isOurs ? `${rootCertificates.join("\n")}\n` : await readFile(bundle, "utf8");
+  return { certificatePem, authoritiesPem };
+}
+
+/** Standard output is for the shell to evaluate. */
+function stderrLog(): Logger {
+  return createLogger((_level, message, fields) => {
+    process.stderr.write(`galatea env: ${message} ${JSON.stringify(fields)}\n`);
+  });
+}
+
+function printed([name, value]: ShellChange): string {
+  return value === null ? `unset ${name}\n` : `export ${name}=${quoted(value)}\n`;
+}
+
+function quoted(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,80 @@
+import { readdir, stat } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { systemClock } from "@galatea/base";
+import {
+  addFramework,
+  frameworkNamed,
+  frameworks,
+  linkFramework,
+  madeFramework,
+  removeFramework,
+} from "@galatea/server/backends/python";
+import { dataDirectories, machineFrameworks } from "./directories.ts";
+import type { FrameworkOptions } from "./options.ts";
+import { installerEnvironment } from "./passed-environment.ts";
+import { knownPythons } from "./serving/python.ts";
+import { stopSignal } from "./stop-signal.ts";
+
+/** `galatea model`: sets frameworks up, removes and lists them. Prints what happens; 1 where what was asked for could not be done. */
+export async function model(options: FrameworkOptions): Promise<number> {
+  const { frameworks: directories } = dataDirectories(options.dataDirectory, process.env);
+  const shared = machineFrameworks(process.env);
+  const say = (line: string) => void process.stdout.write(`${line}\n`);
+  if (options.verb === "list") {
+    for (const framework of frameworks) {
+      const made = await madeFramework(directories, framework);
+      const state = made === null ? `not set up: galatea model add ${framework.name}` : made.directory;
+      say(`${framework.name}: ${framework.about}; ${framework.packages.join(", ")}; ${state}`);
+    }
+    return 0;
+  }
+  const framework = frameworkNamed(options.name);
+  if (framework === null) {
+    const known = frameworks.map(({ name }) => name).join(", ");
+    process.stderr.write(`galatea model: there is no framework '${options.name}'; there are: ${known}\n`);
+    return 1;
+  }
+  const wheels = options.wheels === null ? null : resolve(options.wheels);
+  const problem = wheels === null ? null : await noWheels(wheels);
+  if (problem !== null) {
+    process.stderr.write(`galatea model: ${problem}\n`);
+    return 1;
+  }
+  using stop = stopSignal();
+  const stopping = new AbortController();
+  void stop.stopped.then(() => stopping.abort());
+  const work = { framework, clock: systemClock, onProgress: say, signal: stopping.signal };
+  try {
+    if (options.verb === "remove") {
+      let wasThere = false;
+      for (const directory of directories) wasThere = (await removeFramework({ ...work, directory })) || wasThere;
+      say(wasThere ? `${framework.name} is removed` : `${framework.name} was not set up`);
+      return 0;
+    }
+    const directory = options.dataDirectory === null ? shared : directories[0]!;
+    const made = await madeFramework(directories, framework);
+    const place = await addFramework({
+      ...work,
+      // What is found by servers already is checked no further, and not made twice.
+      directory: made === null ? directory : dirname(made.directory),
+      wheels,
+      anyBuild: options.anyBuild,
+      pythons: options.python === null ? knownPythons : [options.python],
+      env: installerEnvironment(),
+    });
+    if (made === null && directory !== shared) await linkFramework(shared, framework, place);
+    say(`${framework.name} is set up in ${place.directory}`);
+    return 0;
+  } catch (error) {
+    if (stopping.signal.aborted) process.stderr.write("galatea model: stopped; the same command goes on from here\n");
+    else process.stderr.write(`galatea model: ${(error as Error).message}\n`);
+    return 1;
+  }
+}
+
+async function noWheels(directory: string): Promise<string | null> {
+  const found = await stat(directory).catch(() => null);
+  if (found?.isDirectory() !== true) return `'${directory}' of --wheels is no directory`;
+  const files = await readdir(directory);
+  return files.some((file) => file.endsWith(".whl")) ? null : `'${directory}' of --wheels holds no wheels`;
+}

@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { fileURLToPath } from "node:url";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
+import { isShellOfNpx } from "./npx-parent.ts";
+
+const root = fileURLToPath(new URL("../../../../", import.meta.url));
+const main = fileURLToPath(new URL("../main.ts", import.meta.url));
+
+/** A platform below another process; its output ends when the last process that holds it has. */
+async function startPlatform(t: TestContext, command: string, args: readonly string[]) {
+  const directory = await mkdtemp(join(tmpdir(), "npx-parent-"));
+  const data = join(directory, "data");
+  const child: ChildProcess = spawn(
+    command,
+    args.map((word) => word.replace("DATA", data)),
+    {
+      cwd: root,
+      // One that is killed leaves what is temporary of it behind.
+      env: { ...process.env, TMPDIR: directory },
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: true,
+    },
+  );
+  let output = "";
+  const ended = once(child.stdout!, "close");
+  const url = Promise.withResolvers<string>();
+  child.stderr!.on("data", (chunk: Buffer) => (output += String(chunk)));
+  child.stdout!.on("data", (chunk: Buffer) => {
+    output += String(chunk);
+    const found = /Galatea is up at (http\S+)/.exec(output)?.[1];
+    if (found !== undefined) url.resolve(found);
+  });
+  void ended.then(() => url.reject(new Error(`it ended: ${output}`)));
+  t.after(async () => {
+    try {
+      process.kill(-child.pid!, "SIGKILL");
+    } catch (error) {
+      assert.equal((error as NodeJS.ErrnoException).code, "ESRCH");
+    }
+    await ended;
+    await rm(directory, { recursive: true, force: true });
+  });
+  return { child, ended, url: await url.promise };
+}
+
+test("a platform whose npx was ended ends too, in order", async (t) => {
+  const platform = await startPlatform(t, "npx", ["--no", "galatea", "up", "--port=0", "--data=DATA"]);
+  platform.child.kill("SIGTERM");
+  await platform.ended;
+});
+
+test("a platform whose npx was killed ends too", async (t) => {
+  const platform = await startPlatform(t, "npx", ["--no", "galatea", "up", "--port=0", "--data=DATA"]);
+  platform.child.kill("SIGKILL");
+  await platform.ended;
+});
+
+test("a platform in the background of a shell goes on when the shell has ended", async (t) => {
+  const words = `'${process.execPath}' '${main}' up --port=0 --data=DATA`;
+  const platform = await startPlatform(t, "env", ["npm_command=exec", "sh", "-c", `${words} & wait $!`]);
+  const gone = once(platform.child, "exit");
+  platform.child.kill("SIGKILL");
+  await gone;
+  assert.ok((await fetch(`${platform.url}/health`)).status > 0);
+});
+
+/** A server of a parent that stays, beside one that it says it is of. */
+async function startServer(t: TestContext, parentPid: string) {
+  const directory = await mkdtemp(join(tmpdir(), "of-parent-"));
+  const words = `'${process.execPath}' '${main}' serve --sagemaker-socket=${directory}/s --model-repository=${directory}`;
+  const child = spawn("sh", ["-c", `${words} --parent-pid=${parentPid} & wait`], { stdio: ["ignore", "pipe", "pipe"] });
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  return { child, ended: once(child.stderr, "close"), directory };
+}
+
+test("a server ends with the platform that it is of, however that ended", async (t) => {
+  const { child, ended, directory } = await startServer(t, "$$");
+  await eventually(() => existsSync(join(directory, "s")));
+  child.kill("SIGKILL");
+  await ended;
+});
+
+test("a server whose platform has ended before it looks ends at once", async (t) => {
+  const { ended, directory } = await startServer(t, "1");
+  await ended;
+  assert.ok(!existsSync(join(directory, "s")));
+});
+
+test("npx is told from shells and other programs by its command line", () => {
+  const at = (...command: string[]) => ({ pid: 2, parentPid: 1, command });
+  const shell = at("sh", "-c", "'galatea' up");
+  assert.ok(isShellOfNpx(shell, at("npm exec galatea up")));
+  assert.ok(isShellOfNpx(shell, at("node", "/usr/lib/node_modules/npm/bin/npx-cli.js", "galatea")));
+  assert.ok(isShellOfNpx(at("npm exec galatea up"), at("bash")));
+  assert.equal(isShellOfNpx(shell, at("npm run serve")), false);
+  assert.equal(isShellOfNpx(at("bash"), at("npm exec galatea up")), false);
+  assert.equal(isShellOfNpx(shell, null), false);
+});

@@ -1,0 +1,147 @@
+import {
+  MetricRegistry,
+  type Labels,
+  type ResolutionMs,
+  type SeriesKey,
+  type SeriesRecorder,
+} from "@galatea/base/metrics";
+
+export interface EndpointCountersOptions {
+  /** Returns whether an endpoint has that name. Counts of other names are dropped at the next scrape. */
+  readonly exists: (endpointName: string) => boolean;
+  /** The most sets of labels; samples of further ones are only counted as left out. */
+  readonly rowsMax: number;
+}
+
+/** Counts the samples of one of the platform's metrics. */
+interface Instrument {
+  readonly record: (labels: Labels, value: number) => void;
+  readonly remove: (labels: Labels) => void;
+}
+
+interface LabelledEndpoint {
+  readonly endpointName: string;
+  readonly labels: Labels;
+}
+
+const namespace = "AWS/SageMaker";
+const labelNames: ReadonlyMap<string, string> = new Map([
+  ["EndpointName", "endpoint_name"],
+  ["VariantName", "variant_name"],
+  ["InferenceComponentName", "inference_component_name"],
+]);
+
+const counters: Readonly<Record<string, readonly [name: string, help: string]>> = {
+  Invocations: ["invocations_total", "Requests that an endpoint has responded to"],
+  Invocation4XXErrors: ["4xx_errors_total", "Requests with a response status of 400 to 499"],
+  Invocation5XXErrors: ["5xx_errors_total", "Requests with a response status of 500 or more"],
+  InvocationModelErrors: ["model_errors_total", "Requests whose response from the model had no 2xx status"],
+  MidStreamErrors: ["stream_errors_total", "Response streams that broke off"],
+  InvocationsProcessed: ["async_processed_total", "Asynchronous requests that ended"],
+  InvocationFailures: ["async_failures_total", "Asynchronous requests that failed"],
+  ExpiredRequests: ["async_expired_total", "Asynchronous requests that waited for longer than their limit"],
+};
+
+/** Histograms of the metrics in microseconds. */
+const histograms: Readonly<Record<string, readonly [name: string, help: string]>> = {
+  ModelLatency: ["model_latency_seconds", "Response time of containers"],
+  OverheadLatency: ["overhead_latency_seconds", "Time of a request without the response time of its containers"],
+  FirstChunkLatency: ["first_chunk_latency_seconds", "Time to the first chunk of a response stream"],
+};
+
+const boundsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600];
+
+/**
+ * Counters and histograms of endpoints since the platform's start, for Prometheus. They take the samples that are recorded as CloudWatch's
+ * series, which are gauges of the last minute there.
+ */
+export class EndpointCounters {
+  readonly #options: EndpointCountersOptions;
+  readonly #registry: MetricRegistry;
+  readonly #instruments = new Map<string, Instrument>();
+  readonly #rows = new Map<string, LabelledEndpoint>();
+  #leftOutCount = 0;
+
+  constructor(options: EndpointCountersOptions) {
+    this.#options = options;
+    const registry = (this.#registry = new MetricRegistry({ rowsMax: options.rowsMax }));
+    for (const [metricName, [name, help]] of Object.entries(counters)) {
+      const family = registry.counter(`galatea_endpoint_${name}`, `${help}, since the platform's start.`);
+      this.#instruments.set(metricName, {
+        record: (labels, value) => family.row(labels).add(value),
+        remove: (labels) => family.remove(labels),
+      });
+    }
+    for (const [metricName, [name, help]] of Object.entries(histograms)) {
+      const about = `${help}, since the platform's start.`;
+      const family = registry.histogram(`galatea_endpoint_${name}`, about, boundsSeconds);
+      this.#instruments.set(metricName, {
+        record: (labels, microseconds) => family.row(labels).observe(microseconds / 1e6),
+        remove: (labels) => family.remove(labels),
+      });
+    }
+    const leftOut = registry.gauge(
+      "galatea_endpoint_samples_left_out",
+      "Samples of endpoints that were not counted because there are too many sets of labels.",
+    );
+    leftOut.readFrom({}, () => this.#leftOutCount);
+  }
+
+  /** Returns a recorder that counts and then records; the same recorder for a series that is not counted. */
+  counting(key: SeriesKey, recorder: SeriesRecorder): SeriesRecorder {
+    const instrument = key.namespace === namespace ? this.#instruments.get(key.metricName) : undefined;
+    const labelled = instrument === undefined ? null : labelledEndpoint(key);
+    if (instrument === undefined || labelled === null) return recorder;
+    const id = JSON.stringify(labelled.labels);
+    return {
+      record: (value) => {
+        if (this.#has(id, labelled)) instrument.record(labelled.labels, value);
+        else this.#leftOutCount += 1;
+        recorder.record(value);
+      },
+    };
+  }
+
+  /** Returns the Prometheus text. */
+  print(): string {
+    this.#dropDeleted();
+    return this.#registry.print();
+  }
+
+  /** Returns false where the most rows are in use. */
+  #has(id: string, labelled: LabelledEndpoint): boolean {
+    if (this.#rows.has(id)) return true;
+    if (this.#rows.size >= this.#options.rowsMax) return false;
+    this.#rows.set(id, labelled);
+    return true;
+  }
+
+  #dropDeleted(): void {
+    for (const [id, { endpointName, labels }] of this.#rows) {
+      if (this.#options.exists(endpointName)) continue;
+      this.#rows.delete(id);
+      for (const { remove } of this.#instruments.values()) remove(labels);
+    }
+  }
+}
+
+/** Returns null for series with other dimensions: their samples are also recorded with these. */
+function labelledEndpoint({ dimensions }: SeriesKey): LabelledEndpoint | null {
+  const labels: Record<string, string> = {};
+  let endpointName: string | null = null;
+  for (const { name, value } of dimensions) {
+    const label = labelNames.get(name);
+    if (label === undefined) return null;
+    if (name === "EndpointName") endpointName = value;
+    labels[label] = value;
+  }
+  return endpointName === null || labels["variant_name"] === undefined ? null : { endpointName, labels };
+}
+
+/** Opens series whose samples are also counted. */
+export function countedSeries(
+  counts: EndpointCounters,
+  open: (key: SeriesKey, resolutionMs?: ResolutionMs) => SeriesRecorder,
+): typeof open {
+  return (key, resolutionMs) => counts.counting(key, open(key, resolutionMs));
+}

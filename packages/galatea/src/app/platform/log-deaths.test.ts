@@ -1,0 +1,323 @@
+/** A platform that is killed in any step of what changes log groups, streams and metric filters: the next one has all of the change or none. */
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { readdir, readFile, stat, utimes } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after } from "node:test";
+import { MetricFilters, type MetricFilterRecord } from "@galatea/aws";
+import { silentLogger } from "@galatea/base";
+import { toldClock } from "@galatea/base/core/told-clock-fixture.ts";
+import { createDirectoryLogStreams, type LogStreams } from "@galatea/hosting";
+import {
+  MemoryDocuments,
+  recordedMovesContract,
+  watchFiles,
+  type DocumentMemory,
+  type MovesRow,
+} from "@galatea/hosting/records/contracts";
+import { recordedMetricFilters } from "./metric-filters.ts";
+
+const nowMs = Date.UTC(2026, 10, 23);
+const dayMs = 86_400_000;
+const clock = toldClock(() => nowMs);
+/** Four files of a stream hold three of these tests' lines each. */
+const limits = { streamBytesMax: 4 * 100, streamsMax: 2, groupsMax: 10 };
+
+/** Longer than names of directories are. */
+const long = "g".repeat(300);
+
+const places = mkdtempSync(join(tmpdir(), "gal-log-deaths-"));
+after(() => rmSync(places, { recursive: true }));
+
+class World implements AsyncDisposable {
+  readonly directory: string;
+  readonly logs: LogStreams;
+  readonly filters: MetricFilters;
+
+  private constructor(directory: string, logs: LogStreams, filters: MetricFilters) {
+    this.directory = directory;
+    this.logs = logs;
+    this.filters = filters;
+  }
+
+  static async open(memory: DocumentMemory, directory: string): Promise<World> {
+    const logs = createDirectoryLogStreams({ directory, clock, logger: silentLogger, ...limits });
+    const store = recordedMetricFilters(new MemoryDocuments(memory), silentLogger);
+    const series = { record: () => {} };
+    const filters = await MetricFilters.open({ store, logs, series, logger: silentLogger });
+    return new World(directory, logs, filters);
+  }
+
+  createGroup(name: string): Promise<void> {
+    return this.filters.createGroup(name, () => this.logs.createGroup(name));
+  }
+
+  deleteGroup(name: string): Promise<void> {
+    return this.filters.deleteGroup(name, () => this.logs.deleteGroup(name));
+  }
+
+  /** One event after the other. */
+  async put(messages: string, atMs = nowMs): Promise<void> {
+    for (const message of messages.split(" ")) {
+      await this.logs.append("g", "s", [{ timestampMs: atMs, message }]);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.filters[Symbol.dispose]();
+    await this.logs[Symbol.asyncDispose]();
+  }
+}
+
+/** Of a group: for how many days it keeps events, its filters, and of each stream its messages. */
+interface FoundGroup {
+  readonly days: number | null;
+  readonly filters: string;
+  readonly streams: Readonly<Record<string, string>>;
+}
+
+interface Found {
+  readonly groups: Readonly<Record<string, FoundGroup>>;
+  /** Of groups, and of whatever else lies beside them. */
+  readonly directoryCount: number;
+  readonly recordedFilterCount: number;
+  /** Whether a file still has what is older than the group keeps. */
+  readonly hasOld: boolean;
+}
+
+function have(groups: Readonly<Record<string, Partial<FoundGroup>>>, hasOld = false): Found {
+  const all = Object.entries(groups).map(([name, group]) => [name, { days: null, filters: "", streams: {}, ...group }]);
+  const recordedFilterCount = Object.values(groups).reduce(
+    (sum, { filters = "" }) => sum + filters.split(" ").filter(Boolean).length,
+    0,
+  );
+  return { groups: Object.fromEntries(all), directoryCount: all.length, recordedFilterCount, hasOld };
+}
+
+async function foundGroup({ logs, filters }: World, name: string): Promise<FoundGroup> {
+  const messages = async (stream: string) => {
+    const all = { startTimeMs: null, endTimeMs: null, startFromHead: true, eventsMax: 100, token: null };
+    const { events } = await logs.read(name, stream, all);
+    return [stream, events.map(({ message }) => message).join(" ")];
+  };
+  const own = filters.list().filter(({ group }) => group === name);
+  return {
+    days: await logs.retentionDays(name),
+    filters: own.map((filter) => filter.name).join(" "),
+    streams: Object.fromEntries(await Promise.all((await logs.streamNames(name, "")).map(messages))),
+  };
+}
+
+async function found(world: World, { held }: DocumentMemory): Promise<Found> {
+  const names = await world.logs.groupNames("");
+  const groups = await Promise.all(names.map(async (name) => [name, await foundGroup(world, name)]));
+  const files = (await readdir(world.directory, { recursive: true })).map((name) => join(world.directory, name));
+  const texts = files.map(async (path) => ((await stat(path)).isFile() ? await readFile(path, "utf8") : ""));
+  return {
+    groups: Object.fromEntries(groups),
+    directoryCount: (await readdir(world.directory)).length,
+    recordedFilterCount: [...held.values()].filter(({ kind }) => kind === "metric-filter").length,
+    hasOld: (await Promise.all(texts)).some((text) => text.includes("old")),
+  };
+}
+
+const filter = (name: string, pattern = "x"): MetricFilterRecord => ({
+  group: "g",
+  name,
+  pattern,
+  createdMs: nowMs,
+  metric: { namespace: "n", name, value: "1", defaultValue: null, unit: "None", dimensions: {} },
+});
+
+const createGroup = (world: World) => world.createGroup("g");
+
+async function createStream(world: World): Promise<void> {
+  await createGroup(world);
+  await world.logs.createStream("g", "s");
+}
+
+const withFilters = async (world: World): Promise<void> => {
+  await createStream(world);
+  await world.put("one");
+  await world.filters.put(filter("a"));
+  await world.filters.put(filter("b"));
+};
+
+/** With two files of two days ago, and one of now where `more` says what is in it. */
+const withOld = (more: string | null) => async (world: World) => {
+  await createStream(world);
+  await world.put("old1 old2 old3 old4 old5 old6", nowMs - 2 * dayMs);
+  if (more !== null) await world.put(more);
+};
+
+const streams = (s: string) => ({ g: { streams: { s } } });
+const whole = have({ g: { streams: { s: "one" }, filters: "a b" } });
+
+const rows: readonly MovesRow<World, Found>[] = [
+  { what: "a group is made", ask: createGroup, orElse: [have({})], end: have({ g: {} }), writesMin: 4 },
+  {
+    what: "a group with a long name is made",
+    ask: (world) => world.createGroup(long),
+    orElse: [have({})],
+    end: have({ [long]: {} }),
+    writesMin: 6,
+  },
+  {
+    what: "a stream is made",
+    given: createGroup,
+    ask: ({ logs }) => logs.createStream("g", "s"),
+    end: have(streams("")),
+    writesMin: 1,
+  },
+  {
+    what: "a stream with a long name is made",
+    given: createGroup,
+    ask: ({ logs }) => logs.createStream("g", long),
+    orElse: [have({ g: {} })],
+    end: have({ g: { streams: { [long]: "" } } }),
+    writesMin: 4,
+  },
+  {
+    what: "events are put",
+    given: createStream,
+    ask: (world) => world.put("one two"),
+    orElse: [have(streams("")), have(streams("one"))],
+    end: have(streams("one two")),
+    writesMin: 4,
+  },
+  {
+    what: "events are put into a stream that is full",
+    async given(world) {
+      await createStream(world);
+      await world.put("a b c d e f g h i j k l");
+    },
+    ask: (world) => world.put("m"),
+    orElse: [have(streams("a b c d e f g h i j k l")), have(streams("d e f g h i j k l"))],
+    end: have(streams("d e f g h i j k l m")),
+    writesMin: 2,
+  },
+  {
+    what: "a container writes to one stream more than a group has",
+    async given(world) {
+      await createStream(world);
+      await world.logs.createStream("g", "t");
+      await world.put("one");
+      await utimes(join(world.directory, "g", "t"), 0, 0);
+    },
+    async ask({ logs }) {
+      logs.writer("g", "u")(Buffer.from("said\n"));
+      await logs[Symbol.asyncDispose]();
+    },
+    orElse: [{ t: "" }, {}, { u: "" }].map((more) => have({ g: { streams: { s: "one", ...more } } })),
+    end: have({ g: { streams: { s: "one", u: "said" } } }),
+    writesMin: 4,
+  },
+  {
+    what: "a retention is put",
+    given: createGroup,
+    ask: ({ logs }) => logs.setRetention("g", 1),
+    orElse: [have({ g: {} })],
+    end: have({ g: { days: 1 } }),
+    writesMin: 3,
+  },
+  {
+    what: "a retention is put, and what is older goes",
+    given: withOld("new"),
+    ask: ({ logs }) => logs.setRetention("g", 1),
+    orElse: [have(streams("old1 old2 old3 old4 old5 old6 new"), true)],
+    end: have({ g: { days: 1, streams: { s: "new" } } }),
+    writesMin: 4,
+  },
+  {
+    what: "a retention is put, and all goes",
+    given: withOld(null),
+    ask: ({ logs }) => logs.setRetention("g", 1),
+    orElse: [have(streams("old1 old2 old3 old4 old5 old6"), true)],
+    end: have({ g: { days: 1, streams: { s: "" } } }),
+    writesMin: 6,
+  },
+  {
+    what: "a retention is taken away",
+    async given(world) {
+      await createGroup(world);
+      await world.logs.setRetention("g", 1);
+    },
+    ask: ({ logs }) => logs.setRetention("g", null),
+    orElse: [have({ g: { days: 1 } })],
+    end: have({ g: {} }),
+    writesMin: 3,
+  },
+  {
+    what: "a stream is deleted",
+    given: withFilters,
+    ask: ({ logs }) => logs.deleteStream("g", "s"),
+    orElse: [whole],
+    end: have({ g: { filters: "a b" } }),
+    writesMin: 3,
+  },
+  {
+    what: "a group is deleted, and its filters",
+    given: withFilters,
+    ask: (world) => world.deleteGroup("g"),
+    orElse: [whole],
+    end: have({}),
+    writesMin: 6,
+  },
+  {
+    what: "a group is deleted and made again",
+    given: withFilters,
+    async ask(world) {
+      await world.deleteGroup("g");
+      await createGroup(world);
+    },
+    orElse: [whole, have({})],
+    end: have({ g: {} }),
+    writesMin: 9,
+  },
+  {
+    what: "a filter is put",
+    given: createGroup,
+    ask: ({ filters }) => filters.put(filter("a")),
+    end: have({ g: { filters: "a" } }),
+    writesMin: 1,
+  },
+  {
+    what: "a filter is deleted",
+    given: withFilters,
+    ask: ({ filters }) => filters.delete("g", "a"),
+    end: have({ g: { streams: { s: "one" }, filters: "b" } }),
+    writesMin: 1,
+  },
+];
+
+type Move = `${"make" | "delete"} ${"group" | "stream"}` | "write" | "keep" | "prune" | "put filter" | "delete filter";
+
+recordedMovesContract<World, string, Found, Move>({
+  name: "log group",
+  kinds: ["metric-filter"],
+  open: (memory, left) => World.open(memory, left ?? mkdtempSync(join(places, "logs-"))),
+  outside({ directory }) {
+    const copy = mkdtempSync(join(places, "logs-"));
+    cpSync(directory, copy, { recursive: true });
+    return copy;
+  },
+  watch: ({ directory }, changed) => watchFiles(directory, changed),
+  settled: ({ logs }) => logs.prune(),
+  found,
+  moves: {
+    "make group": ["a group is made", "a group with a long name is made"],
+    "make stream": ["a stream is made", "a stream with a long name is made"],
+    write: [
+      "events are put",
+      "events are put into a stream that is full",
+      "a container writes to one stream more than a group has",
+    ],
+    keep: ["a retention is put", "a retention is taken away"],
+    prune: ["a retention is put, and what is older goes", "a retention is put, and all goes"],
+    "delete stream": ["a stream is deleted"],
+    "delete group": ["a group is deleted, and its filters", "a group is deleted and made again"],
+    "put filter": ["a filter is put"],
+    "delete filter": ["a filter is deleted"],
+  },
+  rows,
+});

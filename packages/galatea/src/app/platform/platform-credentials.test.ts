@@ -1,0 +1,240 @@
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { request as ask, type ClientRequest } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { CloudWatchClient, ListMetricsCommand } from "@aws-sdk/client-cloudwatch";
+import {
+  CreateBucketCommand,
+  GetObjectCommand,
+  ListBucketsCommand,
+  PutObjectCommand,
+  S3Client,
+} from "@aws-sdk/client-s3";
+import { ListModelsCommand, SageMakerClient } from "@aws-sdk/client-sagemaker";
+import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-sagemaker-runtime";
+import { AssumeRoleCommand, GetCallerIdentityCommand, STSClient } from "@aws-sdk/client-sts";
+import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
+import { ByteBudget, createLogger, silentLogger } from "@galatea/base";
+import { keysOf, keySource, KeysRefusal, rootKeys } from "./credentials.ts";
+import { credentialsPath, dataDirectories } from "../directories.ts";
+import { platformServerLimits } from "./platform-server.ts";
+import { openPlatform, type Platform } from "./platform.ts";
+import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+
+const key = { accessKeyId: "OWNER", secretAccessKey: "owner-secret" };
+const memory = new ByteBudget(64 * 2 ** 20);
+let root: string;
+let platform: Platform;
+
+const at = (credentials: { accessKeyId: string; secretAccessKey: string; sessionToken?: string } = key) => ({
+  endpoint: platform.url,
+  region: "us-east-1",
+  credentials,
+  maxAttempts: 1,
+  forcePathStyle: true,
+});
+
+before(async () => {
+  root = await mkdtemp(join(tmpdir(), "gal-credentials-"));
+  platform = await openPlatform({
+    host: "127.0.0.1",
+    port: 0,
+    allowedHosts: [],
+    directories: dataDirectories(join(root, "data"), {}),
+    keys: [key],
+    proxySecret: "proxy-secret",
+    log: silentLogger,
+    environment: {},
+    workerArguments: [],
+    serverLimits: platformServerLimits,
+    requestMemory: memory,
+  });
+  await new S3Client(at()).send(new CreateBucketCommand({ Bucket: "bkt" }));
+  await new S3Client(at()).send(new PutObjectCommand({ Bucket: "bkt", Key: "k", Body: "text" }));
+});
+
+after(async () => {
+  await platform[Symbol.asyncDispose]();
+  await rm(root, { recursive: true, force: true });
+});
+
+/** What each service answers who signs with these. */
+async function outcomes(credentials: { accessKeyId: string; secretAccessKey: string; sessionToken?: string }) {
+  const told = (asked: Promise<unknown>) =>
+    asked.then(
+      () => "answered",
+      (error: Error & { $metadata?: { httpStatusCode?: number } }) =>
+        `${error.name} ${error.$metadata?.httpStatusCode}`,
+    );
+  const invoke = new InvokeEndpointCommand({ EndpointName: "none", Body: "x" });
+  return {
+    s3: await told(new S3Client(at(credentials)).send(new ListBucketsCommand({}))),
+    sagemaker: await told(new SageMakerClient(at(credentials)).send(new ListModelsCommand({}))),
+    runtime: await told(new SageMakerRuntimeClient(at(credentials)).send(invoke)),
+    cloudwatch: await told(new CloudWatchClient(at(credentials)).send(new ListMetricsCommand({}))),
+    sts: await told(new STSClient(at(credentials)).send(new GetCallerIdentityCommand({}))),
+  };
+}
+
+const allAnswered = {
+  s3: "answered",
+  sagemaker: "answered",
+  // There is no such endpoint: the request went through.
+  runtime: "ValidationError 400",
+  cloudwatch: "answered",
+  sts: "answered",
+};
+
+test("who signs with the platform's key is answered by every service, others by none", async () => {
+  assert.deepEqual(await outcomes(key), allAnswered);
+  assert.deepEqual(await outcomes({ ...key, secretAccessKey: "another-secret" }), {
+    s3: "SignatureDoesNotMatch 403",
+    sagemaker: "InvalidSignatureException 403",
+    runtime: "InvalidSignatureException 403",
+    cloudwatch: "InvalidSignatureException 403",
+    sts: "SignatureDoesNotMatch 403",
+  });
+  assert.deepEqual(await outcomes({ ...key, accessKeyId: "000000000000" }), {
+    s3: "InvalidAccessKeyId 403",
+    sagemaker: "UnrecognizedClientException 403",
+    runtime: "UnrecognizedClientException 403",
+    cloudwatch: "UnrecognizedClientException 403",
+    sts: "InvalidClientTokenId 403",
+  });
+});
+
+test("who does not sign is refused, whatever it asks for, before its body is taken", async () => {
+  const target = { "content-type": "application/x-amz-json-1.1", "x-amz-target": "SageMaker.ListModels" };
+  for (const [method, path, headers] of [
+    ["GET", "/", {}],
+    ["GET", "/bkt/k", {}],
+    ["PUT", "/bkt/other", {}],
+    ["DELETE", "/bkt/k", {}],
+    ["POST", "/", target],
+    ["POST", "/endpoints/e/invocations", {}],
+    ["POST", "/?Action=ListRoles&Version=2010-05-08", { "content-type": "application/x-www-form-urlencoded" }],
+  ] as const) {
+    const body = method === "PUT" || method === "POST" ? "{}" : null;
+    const { status } = await fetch(`${platform.url}${path}`, { method, headers, body });
+    assert.equal(status, 403, `${method} ${path}`);
+  }
+});
+
+test("bodies that are held to be verified take no more memory than there is for requests, and give it back", async () => {
+  const budget = memory.bytesMax;
+  const taken: ClientRequest[] = [];
+  const credential = `${key.accessKeyId}/20260101/us-east-1/sagemaker/aws4_request`;
+  const authorization = `AWS4-HMAC-SHA256 Credential=${credential}, SignedHeaders=host, Signature=${"0".repeat(64)}`;
+  const begin = () => {
+    const headers = { authorization, "content-length": 6 * 2 ** 20 };
+    const asked = ask(`${platform.url}/endpoints/e/invocations`, { method: "POST", headers, agent: false });
+    taken.push(asked);
+    asked.write("x");
+    return new Promise<number>((resolve) => {
+      asked.once("response", (response) => resolve(response.resume().statusCode ?? 0)).once("error", () => resolve(0));
+    });
+  };
+  const answers = [];
+  for (let count = 0; count <= Math.floor(budget / (6 * 2 ** 20)); count++) answers.push(begin());
+  assert.equal(await Promise.race(answers), 503);
+  for (const asked of taken) asked.destroy();
+  const signal = AbortSignal.timeout(hangMs);
+  while (memory.usedBytes > 0) {
+    signal.throwIfAborted();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.deepEqual(await outcomes(key), allAnswered);
+});
+
+test("a presigned address gives an object to who has it, from any page, and no other", async () => {
+  const url = await getSignedUrl(new S3Client(at()), new GetObjectCommand({ Bucket: "bkt", Key: "k" }));
+  const answer = await fetch(url);
+  assert.equal(await answer.text(), "text");
+  assert.equal((await fetch(url.replace("/bkt/k", "/bkt/other"))).status, 403);
+});
+
+test("a session that STS lent is let in with its token, and not without", async () => {
+  const role = "arn:aws:iam::000000000000:role/AmazonSageMaker-DefaultRole";
+  const asked = new AssumeRoleCommand({ RoleArn: role, RoleSessionName: "session" });
+  const { Credentials: lent } = await new STSClient(at()).send(asked);
+  const session = { accessKeyId: lent?.AccessKeyId ?? "", secretAccessKey: lent?.SecretAccessKey ?? "" };
+  assert.deepEqual(await outcomes({ ...session, sessionToken: lent?.SessionToken ?? "" }), allAnswered);
+  assert.deepEqual(
+    new Set(Object.values(await outcomes(session))),
+    new Set(["InvalidToken 400", "UnrecognizedClientException 403", "InvalidClientTokenId 403"]),
+  );
+});
+
+test("a request that names one key and is signed with another is refused", async () => {
+  const expires = Math.floor(Date.now() / 1000) + 60;
+  const signature = createHmac("sha1", key.secretAccessKey).update(`GET\n\n\n${expires}\n/bkt/k`).digest("base64");
+  const query = new URLSearchParams({ AWSAccessKeyId: key.accessKeyId, Expires: `${expires}`, Signature: signature });
+  assert.equal((await fetch(`${platform.url}/bkt/k?${query.toString()}`)).status, 200);
+  query.set("X-Amz-Credential", "SOMEBODY/20260101/us-east-1/s3/aws4_request");
+  const answer = await fetch(`${platform.url}/bkt/k?${query.toString()}`);
+  assert.equal(answer.status, 400);
+  assert.match(await answer.text(), /The request names more than one access key/);
+});
+
+test("the key of a data directory is made once, for its owner's eyes, whoever asks first", async () => {
+  const path = credentialsPath(dataDirectories(join(root, "fresh"), {}));
+  const source = keySource(null, {}, path);
+  const all = await Promise.all(Array.from({ length: 8 }, () => rootKeys(source, silentLogger)));
+  assert.equal(new Set(all.map((keys) => JSON.stringify(keys))).size, 1);
+  assert.deepEqual(await rootKeys(source, silentLogger), all[0]);
+  assert.equal((await stat(path)).mode & 0o777, 0o600);
+  assert.deepEqual(await readdir(join(root, "fresh")), ["credentials"]);
+  const [{ accessKeyId, secretAccessKey }] = all[0] as NonNullable<(typeof all)[0]>;
+  assert.match(accessKeyId, /^GALA[A-Z2-7]{16}$/);
+  assert.ok(secretAccessKey.length >= 40);
+  assert.match(await readFile(path, "utf8"), /^\[default\]\naws_access_key_id = GALA/);
+});
+
+test("a key that a disk has damaged is kept aside and made anew, and told", async () => {
+  const path = join(root, "damaged", "credentials");
+  const source = keySource(null, {}, path);
+  await mkdir(join(root, "damaged"));
+  await writeFile(path, "[defau");
+  const told: string[] = [];
+  const [made] = await rootKeys(
+    source,
+    createLogger((_, message) => told.push(message)),
+  );
+  assert.deepEqual(await rootKeys(source, silentLogger), [made]);
+  assert.deepEqual(told, ["the platform's credentials are damaged; they are kept aside and made anew"]);
+  assert.equal((await readdir(join(root, "damaged"))).length, 2);
+});
+
+test("a file of keys is read as the AWS tools read theirs, with every profile", async () => {
+  const path = join(root, "keys");
+  const text =
+    "# two\n[default]\naws_access_key_id=AAAA\naws_secret_access_key = one=/+secret\n\n[ci]\nregion = x\n" +
+    "aws_access_key_id = BBBB\naws_secret_access_key = two-secret\n[profile]\nregion = y\n";
+  await writeFile(path, text);
+  assert.deepEqual(await rootKeys(keySource(path, { GALATEA_ACCESS_KEY_ID: "ignored" }, ""), silentLogger), [
+    { accessKeyId: "AAAA", secretAccessKey: "one=/+secret" },
+    { accessKeyId: "BBBB", secretAccessKey: "two-secret" },
+  ]);
+});
+
+test("keys that nobody could sign with are refused in one sentence", () => {
+  for (const [text, sentence] of [
+    ["", /^f holds no aws_access_key_id/],
+    ["aws_access_key_id=AAAA\naws_secret_access_key=12345678", /^f holds no aws_access_key_id/],
+    ["[a]\naws_access_key_id=AAAA", /^the secret access key in f has to be 8 to 256/],
+    ["[a]\naws_access_key_id=A/B C\naws_secret_access_key=12345678", /^the access key id in f has to be/],
+    [
+      "[a]\naws_access_key_id=AAAA\naws_secret_access_key=12345678\n[b]\naws_access_key_id=AAAA\naws_secret_access_key=87654321",
+      /^f names one aws_access_key_id twice/,
+    ],
+  ] as const)
+    assert.throws(
+      () => keysOf(text, "f"),
+      (error) => error instanceof KeysRefusal && sentence.test(error.message),
+      text,
+    );
+  assert.throws(() => keySource(null, { GALATEA_ACCESS_KEY_ID: "AAAA" }, ""), KeysRefusal);
+});

@@ -1,0 +1,69 @@
+import { MetricRegistry, type CounterRow } from "@galatea/base/metrics";
+import { mirrorLosses, type EndpointState, type Hosting } from "@galatea/hosting";
+
+import { confinementKinds } from "./tenant-confinement.ts";
+
+export interface PlatformMetrics {
+  /** Of every request that ended: the status it was answered with, 0 where its client went away before. */
+  readonly answered: (status: number) => void;
+  /** The Prometheus text: numbers of the platform, no names of models or endpoints. */
+  readonly text: () => string;
+}
+
+/** All of SageMaker's endpoint statuses that there are here: an endpoint is in one of them. */
+const endpointStatuses = {
+  Creating: true,
+  InService: true,
+  Updating: true,
+  RollingBack: true,
+  UpdateRollbackFailed: true,
+  OutOfService: true,
+  Deleting: true,
+  Failed: true,
+} as const satisfies Record<EndpointState["at"], true>;
+
+const statusClasses = ["gone", "1xx", "2xx", "3xx", "4xx", "5xx"] as const;
+
+export interface PlatformFacts {
+  readonly startedMs: number;
+  /** What tenants cannot be confined in, and why. */
+  readonly unconfined: () => Readonly<Record<string, string>>;
+}
+
+export function createPlatformMetrics(hosting: Hosting, { startedMs, unconfined }: PlatformFacts): PlatformMetrics {
+  const registry = new MetricRegistry({ rowsMax: 100 });
+  registry
+    .gauge("galatea_start_time_seconds", "When the platform started, since 1970.")
+    .row({})
+    .set(startedMs / 1000);
+  const memory = registry.gauge("process_resident_memory_bytes", "Resident memory of the platform's own process.");
+  memory.readFrom({}, () => process.memoryUsage.rss());
+  const cpu = registry.gauge("process_cpu_seconds", "Processor time of the platform's own process since its start.");
+  cpu.readFrom({}, () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1e6;
+  });
+  const endpoints = registry.gauge("galatea_endpoints", "Endpoints by status.");
+  for (const status of Object.keys(endpointStatuses) as EndpointState["at"][])
+    endpoints.readFrom({ status }, () => hosting.figures().endpoints.get(status) ?? 0);
+  const instances = registry.gauge("galatea_instances_in_service", "Instances that answer their health check.");
+  instances.readFrom({}, () => hosting.figures().instancesInServiceCount);
+  const mirrored = registry.gauge("galatea_mirrored_bytes", "Held of copies for shadow variants and data capture.");
+  mirrored.readFrom({}, () => hosting.mirrorFigures.bytes);
+  const lost = registry.gauge("galatea_mirrors_lost", "Copies for shadow variants or data capture that were given up.");
+  for (const reason of mirrorLosses) lost.readFrom({ reason }, () => hosting.mirrorFigures.lost[reason]);
+  const gaps = registry.gauge(
+    "galatea_tenants_unconfined",
+    "1 where this machine or its operator does not allow what keeps tenants apart; /health says why.",
+  );
+  for (const what of confinementKinds) gaps.readFrom({ what }, () => (Object.hasOwn(unconfined(), what) ? 1 : 0));
+  const requests = registry.counter(
+    "galatea_requests_total",
+    "Requests that ended, by the status they were answered with.",
+  );
+  const rows = statusClasses.map((status) => requests.row({ status }));
+  return {
+    answered: (status) => (rows[Math.floor(status / 100)] as CounterRow).add(1),
+    text: () => registry.print(),
+  };
+}

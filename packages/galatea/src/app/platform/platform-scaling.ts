@@ -1,0 +1,56 @@
+import { randomUUID } from "node:crypto";
+import { alarmLimits, Alarms, type AlarmActions } from "@galatea/hosting/alarms";
+import { alarmValues } from "@galatea/aws";
+import type { Clock, Logger } from "@galatea/base";
+import type { Hosting, Owner } from "@galatea/hosting";
+import type { MinuteSeries } from "@galatea/base/metrics";
+import type { Documents } from "@galatea/hosting/records";
+import { Scaling, scalingLimits, type ScalableResources, type TargetKey } from "@galatea/hosting/scaling";
+import { componentOf, scalableComponents } from "./scalable-components.ts";
+import { scalableVariants } from "./scalable-variants.ts";
+
+export interface AlarmOpening {
+  readonly documents: Documents;
+  readonly series: MinuteSeries;
+  /** What alarms may do beside scaling; nothing unless given. */
+  readonly otherActions?: AlarmActions;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** What the services need of alarms and of scaling. */
+export interface ScaledHosting {
+  readonly alarms: Alarms;
+  readonly alarmActions: AlarmActions;
+  readonly scaling: Scaling;
+  readonly scalable: ScalableResources;
+}
+
+/** Alarms, which hosting looks at while it deploys, and what they may do, which is there once hosting is. */
+export async function openAlarms(opening: AsyncDisposableStack, parts: AlarmOpening) {
+  let scaling: Scaling | null = null;
+  const alarmActions: AlarmActions = (arn) => scaling?.action(arn) ?? parts.otherActions?.(arn) ?? null;
+  const { documents, clock, logger } = parts;
+  const common = { documents, readValues: alarmValues(parts), clock, logger };
+  const alarms = opening.use(await Alarms.open({ ...common, actions: alarmActions, limits: alarmLimits }));
+  return {
+    alarms,
+    openScaling: async (hosting: Hosting, owner: Owner): Promise<ScaledHosting> => {
+      const scalable = scalableHosting(hosting, owner);
+      const limits = scalingLimits;
+      scaling = opening.use(await Scaling.open({ ...common, alarms, resources: scalable, newId: randomUUID, limits }));
+      alarms.goOn();
+      return { alarms, alarmActions, scaling, scalable };
+    },
+  };
+}
+
+/** Variants and inference components, each by its own names. */
+export function scalableHosting(hosting: Hosting, owner: Owner): ScalableResources {
+  const [variants, components] = [scalableVariants(hosting, owner), scalableComponents(hosting, owner)];
+  const of = ({ resourceId }: TargetKey) => (componentOf(resourceId) === null ? variants : components);
+  return {
+    capacity: (target) => of(target).capacity(target),
+    scale: (target, to, signal) => of(target).scale(target, to, signal),
+  };
+}

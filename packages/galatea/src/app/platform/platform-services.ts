@@ -1,0 +1,91 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import {
+  awsServices,
+  ensureRole,
+  LogQueries,
+  MetricFilters,
+  ObjectWriters,
+  StsSessions,
+  type ServiceRow,
+} from "@galatea/aws";
+import type { Clock, Logger } from "@galatea/base";
+import type { BucketStore } from "@galatea/hosting/objects";
+import type { Hosting, LogStreams } from "@galatea/hosting";
+import type { MinuteSeries } from "@galatea/base/metrics";
+import type { Documents } from "@galatea/hosting/records";
+import type { Topics } from "@galatea/aws/topics";
+import { recordedDashboards } from "./dashboards.ts";
+import { recordedMetricFilters } from "./metric-filters.ts";
+import { recordedIdentities } from "./identities.ts";
+import type { InstanceCredentials } from "./instance-credentials.ts";
+import type { ScaledHosting } from "./platform-scaling.ts";
+
+/** SageMaker's own limit for the body of an invocation. */
+export const requestBytesMax = 6 * 2 ** 20;
+const sessionsMax = 10_000;
+/** The role that the `sagemaker` SDK's get_execution_role() finds. */
+export const executionRoleName = "AmazonSageMaker-DefaultRole";
+
+export interface ServicesParts {
+  readonly hosting: Hosting;
+  readonly store: BucketStore;
+  readonly logs: LogStreams;
+  readonly documents: Documents;
+  readonly series: MinuteSeries;
+  readonly scaled: ScaledHosting;
+  readonly topics: Topics;
+  readonly accountId: string;
+  /** Whose code has a key; null for keys of the owner. */
+  readonly writerOf: (accessKeyId: string) => string | null;
+  /** Returns whether a listing shows an object to the caller. */
+  readonly lists: InstanceCredentials["lists"];
+  /** What the code of one of them may keep in the store. */
+  readonly writerBytesMax: number;
+  readonly allowedOrigins: ReadonlySet<string>;
+  /** Aborts when the platform stops. */
+  readonly stopping: AbortSignal;
+  readonly clock: Clock;
+  /** Aborts when streams that have not ended by then are cut off. */
+  readonly cutting: AbortSignal;
+  readonly logger: Logger;
+}
+
+/** Every AWS service, as the gateway takes them, and the credentials that STS lends. */
+export async function platformServices(
+  opening: AsyncDisposableStack,
+  parts: ServicesParts,
+): Promise<{ readonly services: readonly ServiceRow[]; readonly sessions: StsSessions }> {
+  const { hosting, store, logs, documents, series, scaled, topics, accountId, clock, logger } = parts;
+  const identities = recordedIdentities(documents, logger);
+  const iam = { store: identities, clock, randomBytes };
+  await ensureRole(iam, accountId, executionRoleName);
+  const sessions = new StsSessions({ clock, randomBytes, sessionsMax });
+  const executionRole = { roleName: executionRoleName, sessionName: "galatea" };
+  const services = awsServices({
+    hosting,
+    ...scaled,
+    newId: randomUUID,
+    dashboards: recordedDashboards(documents, logger),
+    requestBytesMax,
+    allowedOrigins: parts.allowedOrigins,
+    store,
+    s3Domain: null,
+    lists: parts.lists,
+    writers: new ObjectWriters({ store, writerOf: parts.writerOf, bytesMax: parts.writerBytesMax, clock }),
+    series,
+    logs,
+    metricFilters: opening.use(
+      await MetricFilters.open({ store: recordedMetricFilters(documents, logger), logs, series, logger }),
+    ),
+    queries: opening.use(new LogQueries({ store: logs, clock, logger, newId: randomUUID })),
+    iam,
+    identities,
+    topics,
+    sessions,
+    executionRole,
+    stopping: parts.stopping,
+    cutting: parts.cutting,
+    clock,
+  });
+  return { services, sessions };
+}

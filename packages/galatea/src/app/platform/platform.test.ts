@@ -1,0 +1,146 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
+import { request as ask, type ClientRequest, type IncomingMessage } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { ByteBudget, silentLogger } from "@galatea/base";
+import { dataDirectories } from "../directories.ts";
+import { platformServerLimits, type PlatformServerLimits } from "./platform-server.ts";
+import { openPlatform, type Platform } from "./platform.ts";
+import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+
+const stallTimeoutMs = 1500;
+let root: string;
+let platform: Platform;
+
+before(async () => {
+  root = await mkdtemp(join(tmpdir(), "gal-platform-"));
+  platform = await open(0, { ...platformServerLimits, stallTimeoutMs });
+  assert.equal((await finish(begin("PUT", "/bkt", {}))).status, 200);
+});
+
+after(async () => {
+  await platform[Symbol.asyncDispose]();
+  await rm(root, { recursive: true, force: true });
+});
+
+function open(port: number, serverLimits: PlatformServerLimits): Promise<Platform> {
+  return openPlatform({
+    host: "127.0.0.1",
+    port,
+    allowedHosts: [],
+    directories: dataDirectories(root, {}),
+    keys: null,
+    proxySecret: "proxy-secret",
+    log: silentLogger,
+    environment: {},
+    workerArguments: [],
+    serverLimits,
+    requestMemory: new ByteBudget(2 ** 30),
+  });
+}
+
+interface Sending {
+  readonly request: ClientRequest;
+  /** Rejects where the connection ended instead. */
+  readonly answered: Promise<IncomingMessage>;
+}
+
+function begin(method: string, path: string, headers: Readonly<Record<string, string | number>>): Sending {
+  const request = ask(`${platform.url}${path}`, { method, headers, agent: false });
+  const answered = new Promise<IncomingMessage>((resolve, reject) => {
+    request.once("response", resolve).once("error", reject);
+  });
+  return { request, answered };
+}
+
+async function finish({ request, answered }: Sending): Promise<{ status: number; body: string }> {
+  request.end();
+  const answer = await answered;
+  let body = "";
+  for await (const chunk of answer.setEncoding("latin1")) body += chunk;
+  return { status: answer.statusCode ?? 0, body };
+}
+
+const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** The files below the store's folder. */
+async function stored(): Promise<string[]> {
+  const entries = await readdir(join(root, "objects"), { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+}
+
+test("a connection on which no byte of a body arrives any more is ended, and nothing is left of its object", async () => {
+  const sagemaker = { "content-type": "application/x-amz-json-1.1", "x-amz-target": "SageMaker.ListModels" };
+  const untouched = await stored();
+  const stalled = [
+    ["PUT", "/bkt/stalled", {}],
+    ["POST", "/", sagemaker],
+  ] as const;
+  await Promise.all(
+    stalled.map(async ([method, path, headers]) => {
+      const startedMs = performance.now();
+      const sending = begin(method, path, { ...headers, "content-length": 1000 });
+      sending.request.write("{".padEnd(500));
+      await assert.rejects(sending.answered, { code: "ECONNRESET" }, path);
+      const tookMs = performance.now() - startedMs;
+      assert.ok(tookMs >= stallTimeoutMs * 0.9, `${path} ended after ${tookMs} ms`);
+    }),
+  );
+  assert.equal((await finish(begin("GET", "/bkt/stalled", {}))).status, 404);
+  const signal = AbortSignal.timeout(hangMs);
+  while ((await stored()).length > untouched.length) {
+    signal.throwIfAborted();
+    await wait(10);
+  }
+  assert.deepEqual(await stored(), untouched);
+});
+
+test("a client that is slow but steady is not ended, however long its body takes", async () => {
+  const sending = begin("PUT", "/bkt/slow", { "content-length": 8 });
+  for (let sent = 0; sent < 8; sent++) {
+    sending.request.write("x");
+    await wait(stallTimeoutMs / 6);
+  }
+  assert.equal((await finish(sending)).status, 200);
+  assert.deepEqual(await finish(begin("GET", "/bkt/slow", {})), { status: 200, body: "x".repeat(8) });
+});
+
+test("requests that arrive while a platform takes up what the last one left wait until it is ready", async () => {
+  const port = Number(new URL(platform.url).port);
+  await platform[Symbol.asyncDispose]();
+  // Trees of instances that ended without tidying up: removing them is part of the start, and takes it a moment.
+  for (let index = 0; index < 500; index++)
+    await mkdir(join(root, "instances", `i-${index}`, "model", "1"), { recursive: true });
+  let ready = false;
+  const opening = open(port, platformServerLimits).then((opened) => {
+    ready = true;
+    return opened;
+  });
+  const connecting = async (): Promise<Sending> => {
+    for (;;) {
+      const sending = begin("PUT", "/bkt/early", { "content-length": 5 });
+      const connected = new Promise((resolve) =>
+        sending.request.once("socket", (socket) => socket.once("connect", () => resolve(false))),
+      );
+      sending.request.write("early");
+      const refused = sending.answered.then(
+        () => false,
+        (error: NodeJS.ErrnoException) => error.code === "ECONNREFUSED",
+      );
+      if (!(await Promise.race([connected, refused]))) return sending;
+    }
+  };
+  try {
+    const sending = await connecting();
+    assert.equal(ready, false, "the platform was ready before the request could be sent");
+    assert.equal((await finish(sending)).status, 200);
+  } finally {
+    platform = await opening;
+  }
+  assert.deepEqual(await finish(begin("GET", "/bkt/early", {})), { status: 200, body: "early" });
+});

@@ -1,0 +1,402 @@
+import { randomBytes } from "node:crypto";
+import { rm } from "node:fs/promises";
+import type { IncomingMessage, Server } from "node:http";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { availableParallelism, totalmem } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import {
+  answerHttpsHosts,
+  createGateway,
+  isLoopbackName,
+  isOpenAiUrl,
+  refusedRequest,
+  stsHosts,
+  type DoorRules,
+} from "@galatea/aws";
+import { systemClock, TaskGroup, type ByteBudget, type Clock, type Logger } from "@galatea/base";
+import { ArchiveUnpacker, archiveLimits, unpackerDefaults, type BucketStore } from "@galatea/hosting/objects";
+import {
+  createDirectoryLogStreams,
+  keepPruned,
+  Hosting,
+  hostingLimits,
+  usableMemoryBytes,
+  instanceLimits,
+  invocationLimits,
+  type FleetOptions,
+  type HostingOptions,
+  type LogStreams,
+  type Owner,
+} from "@galatea/hosting";
+import { printSeries, type MinuteSeries } from "@galatea/base/metrics";
+import { watchGpus } from "../gpus.ts";
+import { ProcessHost, type ContainerCommand, type ContainerStart } from "@galatea/hosting/process-host";
+import type { CredentialLookup } from "@galatea/aws/signing";
+import { clientCertificate } from "../client-certificate.ts";
+import { AcceptedKeys } from "./accepted-keys.ts";
+import type { RootKey } from "./credentials.ts";
+import type { DataDirectories } from "../directories.ts";
+import type { ServedContainerKind } from "../container-environment.ts";
+import { platformContainerEnvironment } from "../passed-environment.ts";
+import { createInstanceCredentials, type InstanceCredentials } from "./instance-credentials.ts";
+import { createLogLinks, type LogLinks } from "./log-links.ts";
+import { countedSeries, EndpointCounters } from "./endpoint-counters.ts";
+import { createPlatformMetrics } from "./platform-metrics.ts";
+import { bringsKey } from "./basic-authentication.ts";
+import { publicPages } from "./public-pages.ts";
+import { topicActions } from "./alarm-messages.ts";
+import { confinementGaps, confinementMeans, warnOfGaps } from "./tenant-confinement.ts";
+import { openTopics, resultOutbox } from "./platform-topics.ts";
+import { createPlatformServer, holdRequests, listen, type PlatformServerLimits } from "./platform-server.ts";
+import { containerRequestBytes } from "../request-memory.ts";
+import { openAlarms } from "./platform-scaling.ts";
+import { openStorage } from "./platform-storage.ts";
+import { platformServices } from "./platform-services.ts";
+import { makeSocketsDirectory } from "./sockets-directory.ts";
+
+export const ownerDefault: Owner = { accountId: "000000000000", region: "us-east-1" };
+
+const endpointObjectsBytesDefault = 10 * 2 ** 30;
+
+const tunnelsMax = 100;
+/** Of /metrics: some 10 MB of text. */
+const toldSeriesMax = 20_000;
+const countedEndpointsMax = 10_000;
+const logLimits = { streamBytesMax: 64 * 2 ** 20, streamsMax: 10_000, groupsMax: 10_000 };
+
+export interface PlatformOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Names in lower case that clients reach the platform by beside `host`. */
+  readonly allowedHosts: readonly string[];
+  /** Of web pages that may use OpenAI's API here, such as `https://chat.example`; none unless given. */
+  readonly allowedOrigins?: readonly string[];
+  readonly directories: DataDirectories;
+  /** Keys that may do everything, besides those of instances and sessions; null: open, everybody may do everything. */
+  readonly keys: readonly RootKey[] | null;
+  /** The secret key that `galatea env --proxy` has, which says who is passed on to other hosts. */
+  readonly proxySecret: string;
+  readonly log: Logger;
+  /** The account whose everything here is, and the region where nobody names another; `ownerDefault` unless given. */
+  readonly owner?: Owner;
+  /** The environment that containers get their own variables on top of. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Flags of the containers that say how they keep models apart. */
+  readonly workerArguments: readonly string[];
+  readonly serverLimits: PlatformServerLimits;
+  /** What requests and answers in flight take in this process. */
+  readonly requestMemory: ByteBudget;
+  /** How long the instance of a serverless variant is kept without requests; the limit of instances unless given. */
+  readonly serverlessIdleMs?: number;
+  /** Days of which a snapshot of the records is kept; none is made unless given. */
+  readonly snapshotDays?: number;
+  /** What the code of one endpoint may keep in the object store; `endpointObjectsBytesDefault` unless given. */
+  readonly endpointObjectsBytes?: number;
+  /** Endpoints that the code of every model may invoke; `*` for all. None unless given. */
+  readonly invokableEndpoints?: readonly string[];
+  /** Whether messages of topics go to programs of this machine; they do not unless said. */
+  readonly topicsToThisMachine?: boolean;
+  /** Whether messages of topics are sent to link-local and private addresses of other machines; false unless given. */
+  readonly topicsToPrivateNetworks?: boolean;
+  /** What callers, alarms, policies and recorded values go by, the machine's unless given; instances go by the machine's. */
+  readonly clock?: Clock;
+}
+
+export interface Platform extends AsyncDisposable {
+  readonly url: string;
+  /**
+   * Accepts these keys and no others of the owner from now on. Sessions that a key opened which is not among them end, and so do addresses
+   * of logs and of the proxy that the former first key signed. Requests that have been verified go on.
+   */
+  replaceKeys(keys: readonly [RootKey, ...RootKey[]]): void;
+}
+
+/** The hosting platform on one port. What is opened here is closed in the reverse order. */
+export async function openPlatform(options: PlatformOptions): Promise<Platform> {
+  const { directories, log, owner = ownerDefault, clock = systemClock, snapshotDays = 0 } = options;
+  const keys = new AcceptedKeys(options.keys, options.proxySecret);
+  await using opening = new AsyncDisposableStack();
+  const { documents, series, store } = await openStorage(opening, directories, { log, clock, snapshotDays });
+  const { server, close, cutting } = createPlatformServer(options.serverLimits);
+  const tunnels = await openTunnels(server, options, keys);
+  const host = await openHost(opening, store, { ...options, url: () => url });
+  // Whoever calls while the endpoints are being brought back waits for that.
+  const openTo = holdRequests(server);
+  const url = await listen(server, options);
+  const closeWithin = (graceMs: number) => {
+    tunnels[Symbol.dispose]();
+    return close(graceMs);
+  };
+  opening.defer(() => closeWithin(0));
+  const logs = openLogs(opening, directories, log);
+  const links = createLogLinks({ url: callableUrl(url), secret: () => keys.secret, clock });
+  const instances = instanceCredentials(options, { url, hosting: () => hosting });
+  const parts = { documents, series, clock, logger: log };
+  const { topics, pages: topicPages } = await openTopics(opening, {
+    ...parts,
+    directory: directories.clients,
+    url: callableUrl(url),
+    toThisMachine: options.topicsToThisMachine ?? false,
+    toPrivateNetworks: options.topicsToPrivateNetworks ?? false,
+    openLog: logs.writer.bind(logs),
+  });
+  const counters = new EndpointCounters({ exists: (name) => hosting.hasEndpoint(name), rowsMax: countedEndpointsMax });
+  const { alarms, openScaling } = await openAlarms(opening, { ...parts, otherActions: topicActions(topics) });
+  const hosting: Hosting = opening.use(
+    await Hosting.open({
+      documents,
+      limits: { ...hostingLimits, memoryBytesMax: usableMemoryBytes({ memoryBytes: totalmem() }) },
+      random: Math.random,
+      alarmState: (name) => alarms.get(name)?.status.state ?? null,
+      outbox: resultOutbox(topics),
+      seriesClock: clock,
+      fleet: fleetOptions(options, { host, store, series, counters, logs, links, instances }),
+    }),
+  );
+  const scaled = await openScaling(hosting, owner);
+  await hosting.resume();
+  const stopping = new AbortController();
+  const aws = await platformServices(opening, {
+    ...parts,
+    hosting,
+    store,
+    logs,
+    scaled,
+    topics,
+    ...callersOf(options, instances),
+    stopping: stopping.signal,
+    cutting,
+  });
+  const door = openDoor(options, { ...aws, instances, keys });
+  const pages = { ...ownersPages(options, { keys, series, counters }), ...hostingsPages(hosting, log) };
+  openTo(publicPages({ ...door, ...pages, links, logs, topics: topicPages, logger: log, open: options.keys === null }));
+  // First of all: the requests under way are answered while everything is still there.
+  opening.defer(() => {
+    hosting.watch.stop();
+    stopping.abort();
+    return closeWithin(options.serverLimits.stopGraceMs);
+  });
+  const replaceKeys = (next: readonly [RootKey, ...RootKey[]]) => aws.sessions.endThoseOf(keys.replace(next));
+  return Object.assign(opening.move(), { url, replaceKeys });
+}
+
+/** The SageMaker SDK insists on the managed service's own STS hosts: it is sent here as to a proxy. */
+async function openTunnels(
+  server: Server,
+  { directories, log }: PlatformOptions,
+  keys: AcceptedKeys,
+): Promise<Disposable> {
+  const certificate = await clientCertificate(directories.clients, log);
+  return answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax, secret: () => keys.secret });
+}
+
+/** Keys of instances; hosting is asked about objects when one is used. */
+function instanceCredentials(
+  { invokableEndpoints = [] }: PlatformOptions,
+  { url, hosting }: { readonly url: string; readonly hosting: () => Hosting },
+): InstanceCredentials {
+  return createInstanceCredentials({
+    url: callableUrl(url),
+    randomBytes,
+    hosting: () => ({
+      isModelData: (object) => hosting().isModelData(object),
+      outputPlace: (object) => hosting().outputPlace(object),
+    }),
+    invokableEndpoints,
+  });
+}
+
+/** What the instances of all endpoints share. */
+function fleetOptions(
+  options: PlatformOptions,
+  parts: Pick<FleetOptions, "host" | "store"> & {
+    readonly series: MinuteSeries;
+    readonly counters: EndpointCounters;
+    readonly logs: LogStreams;
+    readonly links: LogLinks;
+    readonly instances: InstanceCredentials;
+  },
+): HostingOptions["fleet"] {
+  const { host, store, series, counters, logs, links, instances } = parts;
+  return {
+    host,
+    store,
+    openSeries: countedSeries(counters, (key, resolutionMs) => series.recorder(key, resolutionMs)),
+    openLog: (group, stream) => logs.writer(group, stream),
+    logsLink: (group) => links.linkTo(group),
+    issue: instances.issue,
+    requestMemory: options.requestMemory,
+    instanceLimits: { ...instanceLimits, idleMsMax: options.serverlessIdleMs ?? instanceLimits.idleMsMax },
+    invocationLimits,
+    clock: systemClock,
+    logger: options.log,
+  };
+}
+
+interface PageSources {
+  readonly keys: AcceptedKeys;
+  readonly series: MinuteSeries;
+  readonly counters: EndpointCounters;
+}
+
+function ownersPages({ clock = systemClock }: PlatformOptions, { keys, series, counters }: PageSources) {
+  const limits = { seriesMax: toldSeriesMax, turn: nextTurn };
+  return {
+    series: async () => counters.print() + (await printSeries(series, { ...limits, nowMs: clock.epochMs() })),
+    isOwner: (request: IncomingMessage) => bringsKey(request, keys.all),
+  };
+}
+
+function hostingsPages(hosting: Hosting, log: Logger) {
+  const gaps = confinementGaps(confinementMeans());
+  warnOfGaps(gaps, log);
+  // A container knows more than the platform: what its operator's flags leave out, too.
+  const unconfined = () => ({ ...gaps, ...hosting.figures().unconfined });
+  return { metrics: createPlatformMetrics(hosting, { startedMs: systemClock.epochMs(), unconfined }), unconfined };
+}
+
+/** Often enough for metrics of a minute. */
+const gpuIntervalMs = 5000;
+
+/** Where instances run: child processes of this one. */
+async function openHost(
+  opening: AsyncDisposableStack,
+  store: BucketStore,
+  options: PlatformOptions & { readonly url: () => string },
+): Promise<ProcessHost> {
+  const { directories, log } = options;
+  const unpacker = opening.use(
+    new ArchiveUnpacker({
+      ...unpackerDefaults,
+      contentDirectory: join(directories.instances, "content"),
+      limits: archiveLimits,
+    }),
+  );
+  const gpus = watchGpus(gpuIntervalMs, log);
+  if (gpus !== null) opening.use(gpus);
+  const sockets = await makeSocketsDirectory(directories.records);
+  opening.defer(() => rm(sockets, { recursive: true, force: true }));
+  return opening.use(
+    new ProcessHost({
+      commandFor: (start) => containerCommand(start, { ...options, url: options.url() }),
+      socketsDirectory: sockets,
+      instancesDirectory: directories.instances,
+      store,
+      unpacker,
+      machine: { vcpuCount: availableParallelism(), memoryBytes: totalmem() },
+      gpus: () => gpus?.readings() ?? [],
+      clock: systemClock,
+      logger: log,
+    }),
+  );
+}
+
+/** What containers print. */
+function openLogs(opening: AsyncDisposableStack, directories: DataDirectories, log: Logger): LogStreams {
+  const logs = opening.use(
+    createDirectoryLogStreams({ directory: directories.logs, clock: systemClock, logger: log, ...logLimits }),
+  );
+  const upkeep = opening.use(new TaskGroup((error) => log.error("upkeep failed", { error: String(error) })));
+  upkeep.run((closing) => keepPruned(logs, { clock: systemClock, logger: log }, closing));
+  return logs;
+}
+
+/** Who is let in, and to what. */
+/** What services ask about whoever calls them. */
+const callersOf = ({ owner = ownerDefault, ...options }: PlatformOptions, instances: InstanceCredentials) => ({
+  accountId: owner.accountId,
+  allowedOrigins: new Set(options.allowedOrigins),
+  writerOf: (accessKeyId: string) => instances.writerOf(accessKeyId),
+  lists: instances.lists,
+  writerBytesMax: options.endpointObjectsBytes ?? endpointObjectsBytesDefault,
+});
+
+function openDoor(
+  options: PlatformOptions,
+  parts: Awaited<ReturnType<typeof platformServices>> & {
+    readonly instances: InstanceCredentials;
+    readonly keys: AcceptedKeys;
+  },
+) {
+  const { services, sessions, instances, keys } = parts;
+  const { accountId, region } = options.owner ?? ownerDefault;
+  const rules = doorRules(options);
+  const refuses = ({ url = "/", headers }: IncomingMessage) => refusedRequest({ url, headers }, rules);
+  const lent: CredentialLookup = (id) => instances.credential(id) ?? sessions.credential(id);
+  const gateway = createGateway({
+    services,
+    credentials: keys.verifies ? credentialLookup(keys, accountId, lent) : null,
+    permits: instances.permits,
+    regionDefault: region,
+    accountIdDefault: accountId,
+    refuses,
+    requestMemory: options.requestMemory,
+    ...(options.clock && { clock: options.clock }),
+    logger: options.log,
+  });
+  return { refuses, gateway };
+}
+
+/** The keys of the platform's owner, then those that were lent. */
+function credentialLookup(keys: AcceptedKeys, accountId: string, lent: CredentialLookup): CredentialLookup {
+  return (accessKeyId) => {
+    const own = keys.find(accessKeyId);
+    return own === undefined ? lent(accessKeyId) : { ...own, sessionToken: null, accountId, expiresMs: null };
+  };
+}
+
+/** Returns the URL with this machine's own address in place of one that stands for all of its addresses, which no client can call. */
+export function callableUrl(url: string): string {
+  return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
+}
+
+/** Behind CONNECT the hosts of STS are this platform's own. */
+function doorRules({ host, allowedHosts, allowedOrigins, keys }: PlatformOptions): DoorRules {
+  const origins = new Set(allowedOrigins);
+  const name = host.toLowerCase().replace(/\.$/, "");
+  return {
+    hosts: new Set([name, ...allowedHosts, ...stsHosts()]),
+    anyAddress: !isLoopbackName(name),
+    allowsPage: (origin, url) => origins.has(origin) && isOpenAiUrl(url),
+    verified: keys !== null,
+  };
+}
+
+/**
+ * How much a container's collector lets lie before it looks, in half of what it would take on a large machine: beyond this it is
+ * hardly faster, and the memory is better used for models.
+ */
+const containerSemiSpaceMebibytes = 16;
+
+/** An instance is our own server in container mode, with the platform's Python environment. */
+function containerCommand(
+  { spec, mlRoot, socketPath }: ContainerStart,
+  options: PlatformOptions & { readonly url: string },
+): ContainerCommand {
+  // With keys of their own, which may do what models do; without keys the port would take anything from anybody.
+  const own = options.keys === null ? [] : [`--worker-connect=${new URL(options.url).port || 80}`];
+
+  return {
+    command: process.execPath,
+    args: [
+      ...process.execArgv,
+      `--max-semi-space-size=${containerSemiSpaceMebibytes}`,
+      fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "../../main.ts" : "../../main.js", import.meta.url)),
+      "serve",
+      // What clients of the container never see, and `ps` shows.
+      `--id=${spec.title}`,
+      `--parent-pid=${process.pid}`,
+      `--sagemaker-socket=${socketPath}`,
+      `--ml-root=${mlRoot}`,
+      `--container-kind=${spec.runtime satisfies ServedContainerKind}`,
+      `--memory-budget-bytes=${spec.modelMemoryBytes}`,
+      `--python-instances-on-demand=${spec.concurrencyMax ?? 0}`,
+      `--request-memory-bytes=${containerRequestBytes(spec.modelMemoryBytes, options.requestMemory.bytesMax)}`,
+      `--data=${options.directories.root}`,
+      ...options.workerArguments,
+      ...own,
+    ],
+    env: platformContainerEnvironment(options.environment, spec.environment),
+  };
+}

@@ -1,0 +1,202 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { request as ask } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import {
+  CloudWatchLogsClient,
+  CreateLogGroupCommand,
+  CreateLogStreamCommand,
+  PutLogEventsCommand,
+} from "@aws-sdk/client-cloudwatch-logs";
+import { CloudWatchClient, PutMetricDataCommand } from "@aws-sdk/client-cloudwatch";
+import { GetRoleCommand, IAMClient } from "@aws-sdk/client-iam";
+import { GetObjectCommand, S3Client } from "@aws-sdk/client-s3";
+import { GetCallerIdentityCommand, STSClient } from "@aws-sdk/client-sts";
+import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
+import { dataDirectories } from "../directories.ts";
+import { createLogLinks } from "./log-links.ts";
+import { platformServerLimits } from "./platform-server.ts";
+import { openPlatform, type Platform } from "./platform.ts";
+
+const key = { accessKeyId: "OWNER", secretAccessKey: "owner-secret" };
+const secret = "link-secret";
+const group = "/aws/sagemaker/Endpoints/mine";
+let root: string;
+let platform: Platform;
+
+function open(data: string, owner: { accountId: string; region: string }): Promise<Platform> {
+  return openPlatform({
+    host: "127.0.0.1",
+    port: 0,
+    allowedHosts: [],
+    directories: dataDirectories(join(root, data), {}),
+    keys: [key],
+    proxySecret: secret,
+    owner,
+    log: silentLogger,
+    environment: {},
+    workerArguments: [],
+    serverLimits: platformServerLimits,
+    requestMemory: new ByteBudget(2 ** 30),
+  });
+}
+
+const client = (of: Platform) => ({ endpoint: of.url, region: "us-east-1", credentials: key, maxAttempts: 1 });
+
+before(async () => {
+  root = await mkdtemp(join(tmpdir(), "gal-pages-"));
+  platform = await open("data", { accountId: "111122223333", region: "eu-west-1" });
+  const logs = new CloudWatchLogsClient(client(platform));
+  await logs.send(new CreateLogGroupCommand({ logGroupName: group }));
+  for (const logStreamName of ["a/1", "a/2"]) {
+    await logs.send(new CreateLogStreamCommand({ logGroupName: group, logStreamName }));
+    const logEvents = [1, 2].map((count) => ({
+      timestamp: Date.now() + count,
+      message: `${logStreamName} <b>${count}`,
+    }));
+    await logs.send(new PutLogEventsCommand({ logGroupName: group, logStreamName, logEvents }));
+  }
+});
+
+after(async () => {
+  await platform[Symbol.asyncDispose]();
+  await rm(root, { recursive: true, force: true });
+});
+
+function get(path: string, headers: Readonly<Record<string, string>> = {}, method = "GET") {
+  return new Promise<{ status: number; type: string; body: string }>((resolve, reject) => {
+    const asked = ask(`${platform.url}${path}`, { method, headers, agent: false }, (response) => {
+      let body = "";
+      response
+        .setEncoding("utf8")
+        .on("data", (chunk: string) => (body += chunk))
+        .on("end", () =>
+          resolve({ status: response.statusCode ?? 0, type: String(response.headers["content-type"]), body }),
+        );
+    });
+    asked.once("error", reject).end();
+  });
+}
+
+test("probes are answered without a signature, by GET and HEAD", async () => {
+  assert.deepEqual(await get("/ping"), { status: 200, type: "text/plain; charset=utf-8", body: "" });
+  assert.deepEqual(await get("/health"), {
+    status: 200,
+    type: "application/json",
+    body: '{"status":"ok","unconfined":{}}\n',
+  });
+  assert.equal((await get("/health", {}, "HEAD")).body, "");
+});
+
+test("Prometheus reads numbers of the platform, without names or secrets", async () => {
+  const { status, type, body } = await get("/metrics");
+  assert.equal(status, 200);
+  assert.equal(type, "text/plain; version=0.0.4; charset=utf-8");
+  for (const line of [
+    /^galatea_endpoints\{status="InService"\} 0$/m,
+    /^galatea_endpoints\{status="OutOfService"\} 0$/m,
+    /^galatea_endpoints\{status="UpdateRollbackFailed"\} 0$/m,
+    /^galatea_instances_in_service 0$/m,
+    /^galatea_requests_total\{status="2xx"\} [1-9]/m,
+    /^process_resident_memory_bytes [1-9]/m,
+  ])
+    assert.match(body, line);
+  for (const line of body.trimEnd().split("\n"))
+    assert.match(line, /^(?:# (?:HELP|TYPE) |\w+(?:\{(?:status|reason|what)="[\w-]+"\})? [\d.e+]+$)/);
+  assert.doesNotMatch(body, /secret|OWNER|mine/);
+});
+
+test("whoever brings the owner's key as name and password reads the series of endpoints too, and nobody else", async () => {
+  const cloudwatch = new CloudWatchClient(client(platform));
+  const minuteMs = Math.floor(Date.now() / 60_000) * 60_000;
+  // Whichever minute is the last whole one when it is asked for.
+  const MetricData = [minuteMs - 30_000, minuteMs].map((timeMs) => ({
+    MetricName: "Latency",
+    Value: 7,
+    Timestamp: new Date(timeMs),
+    Dimensions: [{ Name: "EndpointName", Value: 'mine"}\n' }],
+  }));
+  await cloudwatch.send(new PutMetricDataCommand({ Namespace: "Mine", MetricData }));
+  cloudwatch.destroy();
+  const basic = (name: string, password: string) => ({
+    authorization: `Basic ${Buffer.from(`${name}:${password}`).toString("base64")}`,
+  });
+  const { status, type, body } = await get("/metrics", basic(key.accessKeyId, key.secretAccessKey));
+  assert.deepEqual([status, type], [200, "text/plain; version=0.0.4; charset=utf-8"]);
+  assert.match(body, /^mine_latency_sum\{endpoint_name="mine\\"\}\\n"\} 7$/m);
+  assert.match(body, /^galatea_instances_in_service 0$/m);
+  for (const headers of [{}, basic(key.accessKeyId, "wrong"), basic("", ""), { authorization: "Basic ////" }]) {
+    const other = await get("/metrics", headers);
+    assert.equal(other.status, 200);
+    assert.ok(!other.body.includes("mine_latency"));
+  }
+});
+
+test("what is signed is S3's, whatever the bucket is called", async () => {
+  const asked = new S3Client({ ...client(platform), forcePathStyle: true }).send(
+    new GetObjectCommand({ Bucket: "metrics", Key: "x" }),
+  );
+  await assert.rejects(asked, { name: "NoSuchBucket" });
+  assert.equal((await get("/metrics/x")).status, 403);
+  assert.equal((await get("/ping", {}, "PUT")).status, 403);
+});
+
+test("pages of other sites and unknown Hosts get none of them", async () => {
+  for (const path of ["/ping", "/health", "/metrics"]) {
+    assert.equal((await get(path, { host: "evil.example" })).status, 403);
+    assert.equal((await get(path, { "sec-fetch-site": "cross-site" })).status, 403);
+  }
+});
+
+test("the link of an error shows its endpoint's last lines, and nothing else to anybody else", async () => {
+  const links = createLogLinks({ url: platform.url, secret: () => secret, clock: systemClock });
+  const { pathname, search, hash } = new URL(links.linkTo(group));
+  assert.equal(hash, `#logEventViewer:group=${group}`);
+  const { status, type, body } = await get(pathname + search);
+  assert.equal(status, 200);
+  assert.equal(type, "text/plain; charset=utf-8");
+  const lines = body.split("\n").slice(2, -1);
+  assert.deepEqual(lines.map((line) => line.replace(/^\S+ /, "")).toSorted(), [
+    "a/1 a/1 <b>1",
+    "a/1 a/1 <b>2",
+    "a/2 a/2 <b>1",
+    "a/2 a/2 <b>2",
+  ]);
+  assert.deepEqual(
+    lines,
+    lines.toSorted((a, b) => (a.slice(0, 24) < b.slice(0, 24) ? -1 : 1)),
+  );
+  for (const other of [
+    pathname.replace("mine", "yours") + search,
+    pathname + search.replace(/until=\d/, "until=9"),
+    `${pathname}${search.slice(0, -1)}${search.endsWith("0") ? "1" : "0"}`,
+    `${pathname}?until=99999999999999&token=`,
+  ])
+    assert.equal((await get(other)).status, 403, other);
+  const absent = new URL(links.linkTo("/aws/sagemaker/Endpoints/absent"));
+  assert.equal((await get(absent.pathname + absent.search)).status, 404);
+});
+
+test("a link ends after a day", () => {
+  let nowMs = Date.UTC(2026, 0, 1, 12, 30);
+  const clock = { ...systemClock, epochMs: () => nowMs };
+  const links = createLogLinks({ url: "http://h", secret: () => secret, clock });
+  const { pathname, search } = new URL(links.linkTo("/group with/#signs"));
+  assert.equal(links.groupOf(pathname + search), "/group with/#signs");
+  nowMs += 24 * 3600 * 1000;
+  assert.equal(links.groupOf(pathname + search), "/group with/#signs");
+  nowMs += 3600 * 1000;
+  assert.equal(links.groupOf(pathname + search), null);
+});
+
+test("account and region are the platform's settings, and its own role follows the account", async () => {
+  for (const accountId of ["444455556666", "777788889999"]) {
+    await using other = await open("moved", { accountId, region: "eu-west-1" });
+    assert.equal((await new STSClient(client(other)).send(new GetCallerIdentityCommand({}))).Account, accountId);
+    const asked = new GetRoleCommand({ RoleName: "AmazonSageMaker-DefaultRole" });
+    const { Role } = await new IAMClient(client(other)).send(asked);
+    assert.equal(Role?.Arn, `arn:aws:iam::${accountId}:role/AmazonSageMaker-DefaultRole`);
+  }
+});

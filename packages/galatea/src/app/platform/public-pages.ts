@@ -1,0 +1,144 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Gateway } from "@galatea/aws";
+import { AwsError, type Logger } from "@galatea/base";
+import type { LogEvent, LogStream, LogStreams } from "@galatea/hosting";
+import { credentialScope, pathOf } from "@galatea/aws/signing";
+import type { LogLinks } from "./log-links.ts";
+import type { TopicPages } from "@galatea/aws/topic-delivery";
+import type { PlatformMetrics } from "./platform-metrics.ts";
+
+export interface PublicPagesOptions {
+  readonly gateway: Gateway;
+  /** The sentence with which a request is refused, as the gateway has it. */
+  readonly refuses: (request: IncomingMessage) => string | null;
+  readonly metrics: PlatformMetrics;
+  /** CloudWatch's series as Prometheus text, for the owner alone: they name endpoints. */
+  readonly series: () => Promise<string>;
+  /** Whether a request brings an owner's key as name and password of HTTP's basic authentication. */
+  readonly isOwner: (request: IncomingMessage) => boolean;
+  readonly links: LogLinks;
+  readonly logs: LogStreams;
+  readonly logger: Logger;
+  /** Whether who does not sign may have everything anyway. */
+  readonly open: boolean;
+  /** What this machine does not allow of what keeps models apart, and why; for programs of this machine. */
+  readonly unconfined: () => Readonly<Record<string, string>>;
+  readonly topics: TopicPages;
+}
+
+interface Page {
+  readonly status: number;
+  readonly type: string;
+  readonly text: string;
+}
+
+const plain = "text/plain; charset=utf-8";
+const prometheus = "text/plain; version=0.0.4; charset=utf-8";
+const loopback = /^(?:127\.|::1$|::ffff:127\.)/;
+/** Streams of a group that its page looks at, the last to be written first, and lines that it shows. */
+const streamsMax = 10;
+const linesMax = 500;
+
+/**
+ * The pages that nobody signs for: /ping and /health for probes, /metrics for Prometheus on this machine and,
+ * with the series of endpoints, for the platform's owner, and the logs that errors
+ * link to. Everything else, and everything that is signed (a bucket may be called metrics), is the gateway's.
+ */
+export function publicPages(options: PublicPagesOptions): Gateway {
+  const { gateway, metrics } = options;
+  const handle = (request: IncomingMessage, response: ServerResponse): void => {
+    response.once("close", () => metrics.answered(response.headersSent ? response.statusCode : 0));
+    const page = pageOf(options, request);
+    if (page === null) return gateway.handle(request, response);
+    request.resume();
+    void page
+      .catch((error: unknown): Page => {
+        if (error instanceof AwsError) return { status: 404, type: plain, text: `${error.message}\n` };
+        options.logger.error("a page was not answered", { error: String(error) });
+        return { status: 500, type: plain, text: "The platform's log has the details.\n" };
+      })
+      .then((answer) => send(request, response, answer));
+  };
+  return {
+    handle,
+    attach(server) {
+      server.on("request", handle).on("checkContinue", handle);
+    },
+  };
+}
+
+/** Null for what is not one of these pages. */
+function pageOf(options: PublicPagesOptions, request: IncomingMessage): Promise<Page> | null {
+  const { method, url = "/", headers } = request;
+  // The first letter tells nearly every request apart: invocations are not looked at any closer.
+  if (method !== "GET" && method !== "HEAD") return null;
+  const path = pathOf(url);
+  const isLogs = path.startsWith("/logs/") && url.includes("token=");
+  const isOfTopics = path.startsWith("/SimpleNotificationService-") || url.startsWith("/?Action=");
+  if (!isLogs && !isOfTopics && path !== "/ping" && path !== "/health" && path !== "/metrics") return null;
+  if (credentialScope({ method, url, headers }) !== null) return null;
+  const refusal = options.refuses(request);
+  if (refusal !== null) return page(403, `${refusal}\n`);
+  if (isLogs) return logPage(options, url);
+  if (isOfTopics) return topicPage(options, url);
+  if (path === "/ping") return page(200, "");
+  if (path === "/metrics" && (options.open || options.isOwner(request))) return ownersMetrics(options);
+  const isTrusted = options.open || loopback.test(request.socket.remoteAddress ?? "");
+  if (path === "/health") return page(200, healthText(isTrusted ? options.unconfined() : null), "application/json");
+  if (!isTrusted) {
+    return page(403, "Metrics are told to programs of this machine.\n");
+  }
+  return page(200, options.metrics.text(), prometheus);
+}
+
+/** Null for the requests of SNS that are signed by nobody and are none of its links: the gateway says what is wrong with them. */
+function topicPage({ topics }: PublicPagesOptions, url: string): Promise<Page> | null {
+  return topics(url)?.then(({ type, text }) => page(200, text, type)) ?? null;
+}
+
+async function ownersMetrics({ metrics, series }: PublicPagesOptions): Promise<Page> {
+  return { status: 200, type: prometheus, text: metrics.text() + (await series()) };
+}
+
+function healthText(unconfined: Readonly<Record<string, string>> | null): string {
+  return `${JSON.stringify({ status: "ok", ...(unconfined === null ? {} : { unconfined }) })}\n`;
+}
+
+const page = (status: number, text: string, type: string = plain): Promise<Page> =>
+  Promise.resolve({ status, text, type });
+
+function send({ method }: IncomingMessage, response: ServerResponse, { status, type, text }: Page): void {
+  const body = Buffer.from(text);
+  response.writeHead(status, {
+    "Content-Type": type,
+    "Content-Length": body.byteLength,
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+  });
+  response.end(method === "HEAD" ? undefined : body);
+}
+
+/** The last lines of all of a group's streams together, in the order of their times. */
+async function logPage({ links, logs }: PublicPagesOptions, url: string): Promise<Page> {
+  const group = links.groupOf(url);
+  if (group === null)
+    return page(403, "This link is not known or has expired; the logs API still has what it showed.\n");
+  const all: LogStream[] = [];
+  for (const name of await logs.streamNames(group, "")) {
+    const stream = await logs.stream(group, name);
+    if (stream !== null) all.push(stream);
+  }
+  const streams = all.toSorted((a, b) => (b.lastEventMs ?? 0) - (a.lastEventMs ?? 0)).slice(0, streamsMax);
+  const read = { startTimeMs: null, endTimeMs: null, startFromHead: false, eventsMax: linesMax, token: null };
+  const lines: { readonly stream: string; readonly event: LogEvent }[] = [];
+  for (const { name } of streams) {
+    const { events } = await logs.read(group, name, read);
+    for (const event of events) lines.push({ stream: name, event });
+  }
+  lines.sort((a, b) => a.event.timestampMs - b.event.timestampMs);
+  const text = lines
+    .slice(-linesMax)
+    .map(({ stream, event }) => `${new Date(event.timestampMs).toISOString()} ${stream} ${event.message}\n`);
+  return page(200, `${group}, the last ${text.length} lines\n\n${text.join("")}`);
+}

@@ -1,0 +1,43 @@
+import { AwsError } from "@galatea/base";
+import type { Hosting, Owner } from "@galatea/hosting";
+import type { ScalableResources } from "@galatea/hosting/scaling";
+
+/** Longer than any copy takes to come up. */
+const settledMsMax = 3_600_000;
+
+/** Inference components, as Application Auto Scaling names them: by their numbers of copies. Null for names of something else. */
+export function scalableComponents({ components }: Hosting, owner: Owner): ScalableResources {
+  return {
+    async capacity({ resourceId }) {
+      const name = componentOf(resourceId);
+      if (name === null) return null;
+      try {
+        const { state, copyCount } = await components.find(name, owner);
+        if (state.at === "Deleting" || state.at === "Failed") return null;
+        const isMoving = state.at !== "InService";
+        return { desired: copyCount, running: components.inServiceCount(name), isMoving };
+      } catch (error) {
+        if (error instanceof AwsError) return null;
+        throw error;
+      }
+    },
+    async scale({ resourceId }, to, signal) {
+      const name = componentOf(resourceId);
+      if (name === null) throw new Error(`there is no ${resourceId}`);
+      await components.update({ name, owner, spec: null, copyCount: to, rolling: null });
+      return { done: reached(name, to, signal) };
+    },
+  };
+
+  async function reached(name: string, to: number, signal: AbortSignal): Promise<void> {
+    await components.settled(name, { waitMsMax: settledMsMax, signal });
+    const { state, copyCount } = await components.find(name, owner);
+    if (state.at === "InService" && copyCount === to) return;
+    const reason = state.at === "InService" ? state.lastFailure : null;
+    throw new Error(reason ?? `the inference component is ${state.at}`);
+  }
+}
+
+export function componentOf(resourceId: string): string | null {
+  return /^inference-component\/([^/]+)$/.exec(resourceId)?.[1] ?? null;
+}

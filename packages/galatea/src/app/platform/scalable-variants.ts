@@ -1,0 +1,70 @@
+import { AwsError } from "@galatea/base";
+import { failureReason, groupKey, type EndpointDescription, type Hosting, type Owner } from "@galatea/hosting";
+import type { ScalableResources } from "@galatea/hosting/scaling";
+
+/** Longer than any endpoint takes to come up; who waits is told when the platform stops. */
+const settledMsMax = 3_600_000;
+
+/** The dimension by which serverless variants are scaled: how many requests at once find their instance kept. */
+const provisioned = "sagemaker:variant:DesiredProvisionedConcurrency";
+
+/**
+ * The variants of endpoints, as Application Auto Scaling names them: by their numbers of instances, or where they are serverless by their
+ * provisioned concurrency.
+ */
+export function scalableVariants(hosting: Hosting, owner: Owner): ScalableResources {
+  const described = async (endpoint: string): Promise<EndpointDescription | null> => {
+    try {
+      return await hosting.endpoints.describe(endpoint, owner);
+    } catch (error) {
+      if (error instanceof AwsError) return null;
+      throw error;
+    }
+  };
+  return {
+    async capacity({ resourceId, dimension }) {
+      const named = nameOf(resourceId);
+      const found = named === null ? null : await described(named.endpoint);
+      if (named === null || found === null || found.record.state.at === "Deleting") return null;
+      const [generation] = found.record.generations;
+      const group = generation.variants.find(({ plan }) => plan.variant.VariantName === named.variant);
+      if (group === undefined) return null;
+      const { concurrency, instanceCount } = group.settled;
+      const isMoving = found.record.state.at !== "InService";
+      // One that was updated to the other kind has nothing of this dimension any more.
+      if ((dimension === provisioned) !== (concurrency !== undefined)) return null;
+      if (concurrency !== undefined) {
+        return { desired: concurrency.provisioned, running: group.observed.concurrency?.provisioned ?? 0, isMoving };
+      }
+      return {
+        desired: instanceCount,
+        running: found.inServiceCounts.get(groupKey(generation.number, named.variant)) ?? 0,
+        isMoving,
+        // What waits in a queue waits for an instance, too.
+        least: generation.asyncInference === undefined ? 1 : 0,
+      };
+    },
+    async scale({ resourceId, dimension }, to, signal) {
+      const named = nameOf(resourceId);
+      if (named === null) throw new Error(`there is no ${resourceId}`);
+      const { endpoint, variant } = named;
+      const size = dimension === provisioned ? { concurrency: { provisioned: to } } : { instanceCount: to };
+      await hosting.endpoints.resize(endpoint, [{ variantName: variant, ...size }], owner);
+      return { done: reached(endpoint, variant, to, signal) };
+    },
+  };
+
+  async function reached(endpoint: string, variant: string, to: number, signal: AbortSignal): Promise<void> {
+    await hosting.settled(endpoint, { waitMsMax: settledMsMax, signal });
+    const { record } = await hosting.endpoints.describe(endpoint, owner);
+    const group = record.generations[0].variants.find(({ plan }) => plan.variant.VariantName === variant);
+    const { concurrency, instanceCount } = group?.settled ?? {};
+    if ((concurrency?.provisioned ?? instanceCount) === to) return;
+    throw new Error(failureReason(record.state) ?? `the endpoint is ${record.state.at}`);
+  }
+}
+
+function nameOf(resourceId: string): { readonly endpoint: string; readonly variant: string } | null {
+  const [, endpoint, variant] = /^endpoint\/([^/]+)\/variant\/([^/]+)$/.exec(resourceId) ?? [];
+  return endpoint === undefined || variant === undefined ? null : { endpoint, variant };
+}

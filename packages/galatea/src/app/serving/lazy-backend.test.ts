@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Backend } from "@galatea/server/backends";
+import { lazyBackend } from "./lazy-backend.ts";
+
+function lazy(mayWarmUp?: () => Promise<boolean>) {
+  const told: string[] = [];
+  const unasked = () => Promise.reject(new Error("nobody asked for a model"));
+  const real: Backend = {
+    name: "echo",
+    complete: unasked,
+    estimateBytes: unasked,
+    load: unasked,
+    warmUp: () => Promise.resolve(void told.push("warm")),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+  const open = () => {
+    told.push("opened");
+    return Promise.resolve(real);
+  };
+  return { backend: lazyBackend("echo", open, mayWarmUp), told };
+}
+
+test("a backend is opened to be warmed up only where nothing has to be made for it", async () => {
+  for (const [mayWarmUp, expected] of [
+    [undefined, []],
+    [() => Promise.resolve(false), []],
+    [() => Promise.resolve(true), ["opened", "warm"]],
+  ] as const) {
+    const { backend, told } = lazy(mayWarmUp);
+    await backend.warmUp();
+    assert.deepEqual(told, expected);
+    await backend[Symbol.asyncDispose]();
+  }
+});
+
+test("a backend that was closed while that was found out is not opened any more", async () => {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const { backend, told } = lazy(() => promise);
+  const warming = backend.warmUp();
+  await backend[Symbol.asyncDispose]();
+  resolve(true);
+  await warming;
+  assert.deepEqual(told, []);
+});

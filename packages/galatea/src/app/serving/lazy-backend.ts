@@ -1,0 +1,34 @@
+import { InferenceError } from "@galatea/base";
+import type { Backend } from "@galatea/server/backends";
+
+/** A backend whose code is imported when a model first needs it: a server without Python models never pays for Python. */
+export function lazyBackend(
+  name: string,
+  open: (signal: AbortSignal) => Promise<Backend>,
+  mayWarmUp: () => Promise<boolean> = () => Promise.resolve(false),
+  runs: (backend: string) => Promise<boolean> = () => Promise.resolve(false),
+): Backend {
+  let opened: Promise<Backend> | null = null;
+  const closing = new AbortController();
+  const backend = () => {
+    closing.signal.throwIfAborted();
+    return (opened ??= open(closing.signal));
+  };
+  return {
+    name,
+    runs,
+    complete: async (source, config, context) => (await backend()).complete(source, config, context),
+    estimateBytes: async (source, config) => (await backend()).estimateBytes(source, config),
+    heldBytes: async (source, config) => (await (await backend()).heldBytes?.(source, config)) ?? 0,
+    load: async (source, config, context) => (await backend()).load(source, config, context),
+    warmUp: async () => {
+      if ((await mayWarmUp()) && !closing.signal.aborted) await (await backend()).warmUp();
+    },
+    async [Symbol.asyncDispose]() {
+      closing.abort(new InferenceError("UNAVAILABLE", "Server exiting"));
+      // One that could not be opened has nothing to close, and whoever needed it was told.
+      const backendOrNull = await opened?.catch(() => null);
+      await backendOrNull?.[Symbol.asyncDispose]();
+    },
+  };
+}

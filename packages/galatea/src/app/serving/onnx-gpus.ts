@@ -1,0 +1,95 @@
+import { readdir } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+import { InferenceError, type Logger } from "@galatea/base";
+import type { OnnxGpus } from "@galatea/server/backends/onnxruntime";
+import type { DataDirectories } from "../directories.ts";
+import { withGpuOrder } from "../gpus.ts";
+
+/** The framework that carries ONNX Runtime for GPUs. */
+const frameworkName = "onnxruntime-gpu";
+const command = "galatea model add onnxruntime-gpu";
+
+/** Backends that need another build of their library for GPUs, and what it is called. */
+const gpuFrameworks = [
+  ["onnxruntime", frameworkName],
+  ["tensorflow", "tensorflow-gpu"],
+] as const;
+
+type Found = Awaited<ReturnType<OnnxGpus["findLibrary"]>>;
+
+interface Looked {
+  readonly directories: Pick<DataDirectories, "frameworks">;
+  /** What the processes have besides. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** A framework where it is set up; null where it is not. */
+async function environmentOf(
+  { directories }: Pick<Looked, "directories">,
+  name: string = frameworkName,
+): Promise<string | null> {
+  const { frameworkNamed, madeFramework } = await import("@galatea/server/backends/python");
+  const framework = frameworkNamed(name);
+  if (framework === null) return null;
+  return (await madeFramework(directories.frameworks, framework))?.directory ?? null;
+}
+
+/**
+ * The library in the environment that `galatea model add` made, and the environment of processes that open it: CUDA's libraries are
+ * packages beside it, which the loader finds by LD_LIBRARY_PATH. Throws UNAVAILABLE with the command that sets it up.
+ */
+export async function findOnnxGpuLibrary(looked: Looked): Promise<Found> {
+  const environment = await environmentOf(looked);
+  if (environment === null) {
+    const { notSetUpText } = await import("@galatea/server/backends/python");
+    const missing = notSetUpText(looked.directories.frameworks, { name: frameworkName });
+    throw new InferenceError("UNAVAILABLE", `ONNX Runtime for GPUs is ${missing}`);
+  }
+  const packages = await sitePackages(environment);
+  const capi = join(packages, "onnxruntime", "capi");
+  const library = (await entriesOf(capi)).find((name) => /^libonnxruntime\.so(\.\d+)*$/.test(name));
+  if (library === undefined)
+    throw new InferenceError("UNAVAILABLE", `'${capi}' holds no libonnxruntime.so: remove it and do: ${command}`);
+  const ofCuda = (await entriesOf(join(packages, "nvidia"))).map((name) => join(packages, "nvidia", name, "lib"));
+  const inherited = looked.env["LD_LIBRARY_PATH"];
+  const searched = [capi, ...ofCuda.toSorted(), ...(inherited === undefined ? [] : [inherited])];
+  const processEnv = { ...withGpuOrder(looked.env, 1), LD_LIBRARY_PATH: searched.join(delimiter) };
+  return { libraryPath: join(capi, library), processEnv };
+}
+
+/**
+ * Backends that have nothing to run on this machine's GPUs with: what leaves the choice to the server runs on the CPU. Says so once,
+ * with what to do.
+ */
+export function backendsWithoutGpus(
+  directories: Pick<DataDirectories, "frameworks">,
+  log: Logger,
+): () => Promise<ReadonlySet<string>> {
+  const said = new Set<string>();
+  return async () => {
+    const without = new Set<string>();
+    for (const [backend, framework] of gpuFrameworks) {
+      if ((await environmentOf({ directories }, framework)) !== null) continue;
+      without.add(backend);
+      if (said.has(backend)) continue;
+      said.add(backend);
+      const add = `galatea model add ${framework}`;
+      log.warning(`models of backend '${backend}' without KIND_GPU run on the CPU, and on the GPUs after: ${add}`);
+    }
+    return without;
+  };
+}
+
+async function sitePackages(environment: string): Promise<string> {
+  const libraries = join(environment, "lib");
+  const python = (await entriesOf(libraries)).find((name) => /^python3\.\d+$/.test(name)) ?? "python3";
+  return join(libraries, python, "site-packages");
+}
+
+/** None of what is not there. */
+async function entriesOf(directory: string): Promise<readonly string[]> {
+  return await readdir(directory).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
+}

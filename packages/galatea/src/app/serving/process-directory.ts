@@ -1,0 +1,25 @@
+import { readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { readProcessStart } from "@galatea/base/processes";
+
+/**
+ * A directory of this process alone below `parent`, to be made. A server that was killed could not remove its own: that of each
+ * process that is no more is removed here.
+ */
+export function processDirectory(parent: string): string {
+  for (const name of entries(parent)) {
+    const [pid, startTicks] = name.split("-").map(Number);
+    if (pid === undefined || startTicks === undefined || readProcessStart(pid) !== startTicks)
+      rmSync(join(parent, name), { recursive: true, force: true });
+  }
+  return join(parent, `${process.pid}-${readProcessStart(process.pid)}`);
+}
+
+function entries(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}

@@ -1,0 +1,151 @@
+import { createHash } from "node:crypto";
+import { totalmem } from "node:os";
+import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { asDiskError, systemClock, type Logger } from "@galatea/base";
+import type { Backend, DeviceBytes } from "@galatea/server/backends";
+import type { ConfinementRow, FindPythonRunner, TenantOptions } from "@galatea/server/backends/python";
+import type { DataDirectories } from "../directories.ts";
+import { modelOutput } from "./model-output.ts";
+import { withGpuOrder } from "../gpus.ts";
+import { modelEnvironment, installerEnvironment } from "../passed-environment.ts";
+import { memoryShare } from "../request-memory.ts";
+import { withThreads } from "../thread-environment.ts";
+
+/** The Python of the product: what workers run. */
+export const workerDirectory = fileURLToPath(new URL("../../../../server/python", import.meta.url));
+/** What models find without bringing an environment of their own. */
+const ownPackages = ["numpy", "tokenizers"];
+export const knownPythons = ["python3", "python3.13", "python3.12", "python3.11", "python3.10", "python3.9"];
+
+export interface PythonParts {
+  /** `--python`; null makes an environment of our own when it is first needed. */
+  readonly python: string | null;
+  readonly log: Logger;
+  readonly directories: DataDirectories;
+}
+
+/** The interpreter that models run with: the one given, or the product's own environment, made once. */
+export async function findPython(parts: PythonParts, signal = new AbortController().signal): Promise<string> {
+  if (parts.python !== null) return parts.python;
+  return await prepare(parts, { packages: ownPackages, pythons: knownPythons, wheelsOnly: false }, signal);
+}
+
+/**
+ * The directory of an environment with these packages beside ours, made once for each list of them and held as long as this process lives; null
+ * for none.
+ */
+async function packagesDirectory(parts: PythonBackendParts, signal: AbortSignal): Promise<string | null> {
+  const { packages, python, log, directories, environmentBytesMax: bytesMax } = parts;
+  if (packages.length === 0) return null;
+  const { KeptDirectories, makePythonEnvironment } = await import("@galatea/server/backends/python");
+  const directory = join(directories.root, "python-packages");
+  const kept = new KeptDirectories({ directory, bytesMax, clock: systemClock });
+  const wanted = {
+    // What was asked for comes first: it is what errors should be about.
+    packages: [...packages, ...ownPackages],
+    pythons: python === null ? knownPythons : [python],
+    wheelsOnly: true,
+  };
+  const name = createHash("sha256").update(JSON.stringify(wanted)).digest("hex").slice(0, 32);
+  const make = async (files: string) => {
+    await makePythonEnvironment(files, { ...wanted, ...installing(log), signal });
+    return null;
+  };
+  try {
+    return (await kept.hold(name, make, signal)).directory;
+  } catch (error) {
+    signal.throwIfAborted();
+    throw asDiskError(error, `'${kept.filesOf(name)}'`);
+  }
+}
+
+/** What installers run with. */
+function installing(log: Logger) {
+  return {
+    env: { ...installerEnvironment(), PIP_QUIET: "1" },
+    clock: systemClock,
+    onProgress: (line: string) => log.info(`python environment: ${line}`),
+  };
+}
+
+interface Wanted {
+  readonly packages: readonly string[];
+  readonly pythons: readonly string[];
+  readonly wheelsOnly: boolean;
+}
+
+async function prepare({ log, directories }: PythonParts, wanted: Wanted, signal: AbortSignal): Promise<string> {
+  const { preparePythonEnvironment } = await import("@galatea/server/backends/python");
+  return await preparePythonEnvironment({
+    ...wanted,
+    dataDirectory: directories.root,
+    ...installing(log),
+    signal,
+  });
+}
+
+/** The interpreter of the product's own environment where it has been made; null where it has not. */
+export async function madePython({ root }: DataDirectories): Promise<string | null> {
+  const { madePythonEnvironment } = await import("@galatea/server/backends/python");
+  const own = { packages: ownPackages, pythons: knownPythons, wheelsOnly: false };
+  return madePythonEnvironment({ ...own, dataDirectory: root });
+}
+
+/** Whether `findPython` has nothing to make. */
+export async function isPythonThere({ python, directories }: PythonParts): Promise<boolean> {
+  return python !== null || (await madePython(directories)) !== null;
+}
+
+export interface PythonBackendParts extends PythonParts {
+  /** `--python-packages`. */
+  readonly packages: readonly string[];
+  /** `--python-threads`. */
+  readonly threads: number | null;
+  /** `--python-preimport`. */
+  readonly preImports: readonly string[];
+  /** `--backend-directory`. */
+  readonly findRunner: FindPythonRunner;
+  /** How many GPUs models may be placed on. */
+  readonly gpuCount: number;
+  /** What processes hold of them. */
+  readonly gpuBytesOf: (pids: readonly number[]) => Promise<DeviceBytes>;
+  /** Null where models are kept from each other's processes and no more. */
+  readonly tenants: TenantOptions | null;
+  readonly onConfinement: (rows: readonly ConfinementRow[]) => void;
+  /** See KeptDirectories: of unpacked environments together, and of those that packages were asked for in. */
+  readonly environmentBytesMax: number;
+  /** How long an execution may take before its worker ends; null: as long as its request says. */
+  readonly callMsMax: number | null;
+  /** `--python-instances-on-demand`. */
+  readonly instancesOnDemandMax: number;
+}
+
+export async function openPythonBackend(parts: PythonBackendParts, signal: AbortSignal): Promise<Backend> {
+  const { createPythonBackend, environmentDefaults, pythonBackendDefaults } =
+    await import("@galatea/server/backends/python");
+  return createPythonBackend({
+    ...pythonBackendDefaults,
+    ...environmentDefaults,
+    tenants: parts.tenants,
+    environmentBytesMax: parts.environmentBytesMax,
+    ignoresVariables: parts.tenants !== null,
+    hangKillMs: parts.callMsMax,
+    instancesOnDemandMax: parts.instancesOnDemandMax,
+    onConfinement: parts.onConfinement,
+    python: await findPython(parts, signal),
+    packagesDirectory: await packagesDirectory(parts, signal),
+    gpuCount: parts.gpuCount,
+    gpuBytesOf: parts.gpuBytesOf,
+    pythonEnv: withThreads(withGpuOrder(modelEnvironment(), parts.gpuCount), parts.threads),
+    preImports: parts.preImports,
+    findRunner: parts.findRunner,
+    sharedFileBytesMax: memoryShare({ machineBytes: totalmem(), cgroupBytes: process.constrainedMemory() }),
+    environmentsDirectory: join(parts.directories.cache, "python-environments"),
+    workerDirectory,
+    clock: systemClock,
+    logger: parts.log,
+    print: modelOutput(process.stdout),
+    random: Math.random,
+  });
+}

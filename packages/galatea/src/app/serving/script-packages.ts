@@ -1,0 +1,41 @@
+import { join } from "node:path";
+import type { KeptDirectories } from "@galatea/server/backends/python";
+import { assert, systemClock, type Logger } from "@galatea/base";
+import type { PackageKeeper } from "@galatea/runtimes/container-runtimes";
+import type { DataDirectories } from "../directories.ts";
+import { installerEnvironment } from "../passed-environment.ts";
+
+/** An index that does not answer is given up then. */
+const installMsMax = 15 * 60_000;
+
+/** Where packages that scripts ask for are installed; models of containers may read it. */
+export function scriptPackagesDirectory({ root }: DataDirectories): string {
+  return join(root, "script-packages");
+}
+
+/** What installs the packages of scripts' requirements, each list once for all containers over a data directory. */
+export function scriptPackages(parts: {
+  readonly directories: DataDirectories;
+  readonly log: Logger;
+  /** See KeptDirectories. */
+  readonly bytesMax: number;
+}): PackageKeeper {
+  const { directories, log, bytesMax } = parts;
+  let kept: KeptDirectories | null = null;
+  return async (name, packages) => {
+    const { addPackages, frameworkNamed, KeptDirectories } = await import("@galatea/server/backends/python");
+    kept ??= new KeptDirectories({ directory: scriptPackagesDirectory(directories), bytesMax, clock: systemClock });
+    const framework = frameworkNamed(name);
+    assert(framework !== null, `a kind of container names the framework ${name}`);
+    return await addPackages({
+      framework,
+      environments: directories.frameworks,
+      kept,
+      packages,
+      env: installerEnvironment(),
+      clock: systemClock,
+      onProgress: (line) => log.info(`requirements: ${line}`),
+      signal: AbortSignal.timeout(installMsMax),
+    });
+  };
+}

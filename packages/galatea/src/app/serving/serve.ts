@@ -1,0 +1,215 @@
+import type { ConfinementRow } from "@galatea/server/backends/python";
+import { asDiskError, InferenceError, systemClock, type ByteBudget, type Logger } from "@galatea/base";
+import type { EngineCore } from "@galatea/server/engine";
+import type { Listener } from "@galatea/server/protocols";
+import { refusedRepository } from "@galatea/server/repository";
+import { ContainerRefusal } from "@galatea/runtimes/container-runtimes";
+import {
+  containerFrontEnd,
+  containerPlan,
+  type ContainerFrontEnd,
+  type ContainerPlan,
+} from "../container-environment.ts";
+import { dataDirectories } from "../directories.ts";
+import { openGpus, type GpuMachineParts } from "../gpus.ts";
+import { onHangUp } from "../hang-up-signal.ts";
+import { endWithNpx, endWithParent } from "../npx-parent.ts";
+import type { ServeOptions } from "../options.ts";
+import { createServerMetrics, type ServerMetrics } from "./server-metrics.ts";
+import { requestMemory } from "../request-memory.ts";
+import { openListeners } from "./serve-listeners.ts";
+import { createServingEngine } from "./serving-engine.ts";
+import { stopSignal } from "../stop-signal.ts";
+import { createTritonLog, type TritonLog } from "./triton-log.ts";
+import { serverVersion } from "../version.ts";
+
+/** The umask of the platform's containers. The data directory around their files is closed to other users of the machine. */
+const containerUmask = 0o022;
+
+/**
+ * `galatea serve`, from options to exit code: 0 after a signal, 1 when it could not start or could not stop in time.
+ * As in Triton, the listeners open when the initial load has ended, and announce themselves in these words.
+ */
+export async function serve(options: ServeOptions): Promise<number> {
+  const startedMs = performance.now();
+  if (options.parentPid !== null) joinPlatform(options.parentPid);
+  let plan: ContainerPlan | null = null;
+  let frontEnd: ContainerFrontEnd | null = null;
+  try {
+    plan = planOf(options);
+    frontEnd = options.container === null ? null : (plan ?? containerFrontEnd(process.env));
+  } catch (error) {
+    if (!(error instanceof ContainerRefusal)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    return 1;
+  }
+  const log = openLog(options);
+  if (log === null) return 1;
+  for (const note of plan?.notes ?? []) log.info(note);
+  for (const warning of options.warnings) log.warning(warning);
+  using stop = stopSignal();
+  await endWithNpx(process.env, process.ppid, systemClock);
+  const stopping = new AbortController();
+  void stop.stopped.then((reason) => {
+    log.info(`stopping: ${reason}`);
+    stopping.abort(new InferenceError("UNAVAILABLE", "Server exiting"));
+  });
+  const budget = requestMemory(options.requestMemoryBytes);
+  await using gpus = await openGpus(process.env, options.metrics?.intervalMs ?? 0, log);
+  const metrics = metricsOf(options, budget, gpus);
+  let unconfined: Readonly<Record<string, string>> | null = null;
+  const engine = createServingEngine({
+    onConfinement: (rows) => (unconfined = missingOf(rows)),
+    options,
+    budget,
+    plan,
+    log,
+    metrics,
+    gpus,
+    directories: dataDirectories(options.dataDirectory, process.env),
+  });
+  const listeners: Listener[] = [];
+  const opened = Promise.withResolvers<Awaited<ReturnType<typeof openListeners>>>();
+  using _hangUp = onHangUp(async () => await reload(await opened.promise, log));
+  try {
+    const refusal = await refusalOf(options.repositories);
+    if (refusal !== null) log.error(`creating server: ${refusal}`);
+    if (refusal !== null && !options.exitOnError) engine.fail();
+    else if (refusal !== null || !(await loadAtStart(engine, options, plan, log, stopping.signal))) {
+      await shutDown(listeners, engine, options.exitTimeoutSecs, log);
+      return 1;
+    }
+    // Whoever asked for packages is to hear at the start, and not from the first tenant, that they cannot be had.
+    if (options.pythonPackages.length > 0) await engine.warmUp();
+    const parts = { engine, budget, options, frontEnd, log, metrics, unconfined: () => unconfined };
+    opened.resolve(await openListeners(parts, listeners));
+  } catch (error) {
+    if (!stopping.signal.aborted) log.error(InferenceError.from(error).message);
+    const code = await shutDown(listeners, engine, options.exitTimeoutSecs, log);
+    return stopping.signal.aborted ? code : 1;
+  }
+  log.info(`ready in ${(performance.now() - startedMs).toFixed(0)} ms`, { version: serverVersion });
+  // The first tenant comes in a moment; what all of them share need not wait for it.
+  if (plan?.multiModel === true)
+    engine.warmUp().catch((error: unknown) => log.verbose(`nothing is warm yet: ${(error as Error).message}`));
+  await stop.stopped;
+  // Awaited here: until it is over another signal must not end the process by default.
+  const code = await shutDown(listeners, engine, options.exitTimeoutSecs, log);
+  // A reader that takes nothing any more must not keep the process.
+  if (!(await log.written(lastLinesMsMax))) process.exit(code);
+  return code;
+}
+
+/** Prepares this process to be a container of the platform with this process id. */
+function joinPlatform(pid: number): void {
+  endWithParent(pid);
+  // The platform's umask would deny tenants' users the packages that are installed for them.
+  process.umask(containerUmask);
+}
+
+/** Handles SIGHUP. The log file needs nothing: it is opened for each write, and made anew where it was moved away. */
+async function reload(certificates: (() => Promise<void>) | null, log: Logger): Promise<void> {
+  if (certificates === null) {
+    log.info("SIGHUP: there are no certificates to read again; a log file is opened for each write");
+    return;
+  }
+  try {
+    await certificates();
+    log.info("SIGHUP: certificates were read again; new connections get them");
+  } catch (error) {
+    log.error(`SIGHUP: the certificates in use stay: ${(error as Error).message}`);
+  }
+}
+
+function metricsOf({ metrics }: ServeOptions, budget: ByteBudget, gpus: GpuMachineParts): ServerMetrics {
+  const { hostGauges = false, gpuGauges = false, intervalMs = 0 } = metrics ?? {};
+  return createServerMetrics({
+    hostGauges,
+    intervalMs,
+    clock: systemClock,
+    budget,
+    gpus: gpuGauges ? gpus.watch : null,
+  });
+}
+
+function planOf({ container }: ServeOptions): ContainerPlan | null {
+  return container?.fromEnvironment === true ? containerPlan(container.kind, process.env, container.mlRoot) : null;
+}
+
+function missingOf(rows: readonly ConfinementRow[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(rows.flatMap(({ what, missing }) => (missing === null ? [] : [[what, missing]])));
+}
+
+/** Null where its file cannot be written, which is said on standard error. */
+function openLog(options: ServeOptions): TritonLog | null {
+  try {
+    return createTritonLog({ ...options.log, pid: process.pid, infoTo: "stdout" });
+  } catch (error) {
+    const { message } = asDiskError(error, `'${options.log.file}'`) as Error;
+    process.stderr.write(`--log-file cannot be written: ${message}\n`);
+    return null;
+  }
+}
+
+/** How long the last lines of the log are waited for. */
+const lastLinesMsMax = 1000;
+
+/** Returns why the first repository that cannot be served is refused; null when all can be served. */
+async function refusalOf(repositories: readonly string[]): Promise<string | null> {
+  for (const each of repositories) {
+    const refusal = await refusedRepository(each);
+    if (refusal !== null) return refusal;
+  }
+  return null;
+}
+
+async function loadAtStart(
+  engine: EngineCore,
+  options: ServeOptions,
+  plan: ContainerPlan | null,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const explicit = options.control === "explicit" || plan !== null;
+  const wanted = [...(plan?.loadModels ?? []), ...options.loadModels];
+  const failed = await engine.loadAtStart(!explicit || wanted.includes("*") ? "all" : wanted, signal);
+  signal.throwIfAborted();
+  if (failed.length === 0) return true;
+  log.error(`failed to load: ${failed.join(", ")}`);
+  if (!options.exitOnError) return true;
+  log.error("creating server: Internal - failed to load all models");
+  return false;
+}
+
+/** What Node's timers can count, less what is added to it: some 24 days. */
+const timerMsMax = 2 ** 31 - 1 - 1000;
+
+/** In this order: no new requests, the running ones end (bounded), models go, processes end. */
+async function shutDown(
+  listeners: readonly Listener[],
+  engine: EngineCore,
+  exitTimeoutSecs: number,
+  log: Logger,
+): Promise<number> {
+  const exitTimeoutMs = Math.min(exitTimeoutSecs * 1000, timerMsMax);
+  const deadline = new AbortController();
+  const late = Promise.withResolvers<"late">();
+  let isExpired = false;
+  const clock = systemClock;
+  using _expired = clock.timer(exitTimeoutMs, () => {
+    isExpired = true;
+    log.error("Exit timeout expired. Exiting immediately.");
+    engine.abandon(`the server exits, and its exit timeout of ${exitTimeoutSecs} s is over`);
+  });
+  // Who waited for what was ended is told so before the connections are cut.
+  using _cut = clock.timer(exitTimeoutMs + 500, () => deadline.abort());
+  using _late = clock.timer(exitTimeoutMs + 1000, () => late.resolve("late"));
+  const ended = await Promise.race([closeAll(listeners, engine, deadline.signal), late.promise]);
+  if (ended === "late") process.exit(1);
+  return isExpired ? 1 : 0;
+}
+
+async function closeAll(listeners: readonly Listener[], engine: EngineCore, deadline: AbortSignal): Promise<void> {
+  await Promise.all(listeners.map((listener) => listener.close(deadline)));
+  await engine[Symbol.asyncDispose]();
+}

@@ -1,0 +1,98 @@
+import { setImmediate } from "node:timers/promises";
+import type { ByteBudget, Clock } from "@galatea/base";
+import type { EngineMetrics } from "@galatea/server/engine";
+import type { GpuWatch } from "@galatea/server/gpus";
+import {
+  createGpuMetrics,
+  createHostMetrics,
+  createInferenceMetrics,
+  createPinnedMemoryMetrics,
+  type FamilyLimits,
+  MetricRegistry,
+  ModelFamilies,
+  type TakeCells,
+} from "@galatea/base/metrics";
+import type { BlockSource } from "@galatea/server/tensor";
+
+export interface ServerMetrics {
+  readonly engine: EngineMetrics;
+  /** What a scrape is answered with: the server's own families, and those of models behind them. */
+  readonly text: () => Promise<string>;
+}
+
+/** For the operator's own models together, and for those of one tenant. */
+const ownLimits: FamilyLimits = {
+  linesMax: 100_000,
+  textLengthMax: 2 ** 24,
+  holdersMax: 100_000,
+  bytesMax: 2 ** 26,
+  boundsMax: 1000,
+};
+const tenantLimits: FamilyLimits = {
+  linesMax: 5000,
+  textLengthMax: 2 ** 20,
+  holdersMax: 10_000,
+  bytesMax: 2 ** 22,
+  boundsMax: 1000,
+};
+
+/** What is printed before requests have their turn. */
+const textInTurn = 2 ** 16;
+
+/** The instruments of one server: the families of inference, those of its models, and the machine's gauges when asked for. */
+export function createServerMetrics(options: {
+  readonly hostGauges: boolean;
+  readonly intervalMs: number;
+  readonly clock: Clock;
+  readonly budget: ByteBudget;
+  /** null: none are shown. */
+  readonly gpus: GpuWatch | null;
+}): ServerMetrics {
+  const registry = new MetricRegistry({ rowsMax: 200_000 });
+  const inference = createInferenceMetrics(registry, { histogramLatencies: false });
+  createPinnedMemoryMetrics(registry);
+  const { budget } = options;
+  registry
+    .gauge("galatea_request_memory_used_bytes", "Memory that requests and answers in flight take, in bytes")
+    .readFrom({}, () => budget.usedBytes);
+  registry
+    .gauge("galatea_request_memory_total_bytes", "Memory that requests and answers in flight may take, in bytes")
+    .readFrom({}, () => budget.bytesMax);
+  if (options.hostGauges) createHostMetrics(registry, options);
+  const { gpus } = options;
+  const refreshGpus =
+    gpus === null
+      ? () => {}
+      : createGpuMetrics(registry, () =>
+          gpus.readings().map((reading) => ({ ...reading, energyJoules: gpus.energySinceStart(reading) })),
+        );
+  const families = new ModelFamilies((name) => name.startsWith("galatea_") || registry.has(name));
+  return {
+    engine: {
+      open: (source) => inference.open(source),
+      ofModels: (namespace, arena) =>
+        families.open(namespace, namespace === "" ? ownLimits : tenantLimits, cellsIn(arena)),
+    },
+    async text() {
+      refreshGpus();
+      let text = registry.print();
+      let inTurn = 0;
+      for (const piece of families.print()) {
+        text += piece;
+        inTurn += piece.length;
+        if (inTurn < textInTurn) continue;
+        inTurn = 0;
+        await setImmediate();
+      }
+      return text;
+    },
+  };
+}
+
+function cellsIn(arena: BlockSource): TakeCells {
+  return (count) => {
+    const block = arena.allocate(count * Float64Array.BYTES_PER_ELEMENT);
+    const cells = new Float64Array(block.bytes.buffer, block.bytes.byteOffset, count).fill(0);
+    return { cells, byteOffset: block.byteOffset, [Symbol.dispose]: () => block.release() };
+  };
+}

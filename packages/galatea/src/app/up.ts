@@ -1,0 +1,174 @@
+import { resolve } from "node:path";
+import { asDiskError, DiskError, systemClock, type Clock, type Logger } from "@galatea/base";
+import { isLoopbackName } from "@galatea/aws";
+import { isInvokableEndpoint } from "@galatea/hosting";
+import { keySource, rootKeys, type KeySource } from "./platform/credentials.ts";
+import { announcePlatform } from "./running-platforms.ts";
+import { credentialsPath, dataDirectories, machineFrameworks, type DataDirectories } from "./directories.ts";
+import { onHangUp } from "./hang-up-signal.ts";
+import type { UpOptions } from "./options.ts";
+import { endWithNpx } from "./npx-parent.ts";
+import { passedEnvironment } from "./passed-environment.ts";
+import { checkDataLayout } from "./platform/data-layout.ts";
+import { platformServerLimits } from "./platform/platform-server.ts";
+import { callableUrl, openPlatform, type Platform } from "./platform/platform.ts";
+import { platformUmask } from "./platform/private-data.ts";
+import { requestMemory } from "./request-memory.ts";
+import { endBySignal, stopSignal } from "./stop-signal.ts";
+import { createTritonLog } from "./serving/triton-log.ts";
+
+/** How long the last lines of the log are waited for. */
+const lastLinesMsMax = 1000;
+const graceSecs = platformServerLimits.stopGraceMs / 1000;
+
+/** What a platform is told as the command line says it. */
+function asGiven(options: UpOptions) {
+  const { host, port, allowedHosts, allowedOrigins, owner } = options;
+  const { workerArguments, endpointObjectsBytes, snapshotDays, invokableEndpoints } = options;
+  const { topicsToThisMachine, topicsToPrivateNetworks } = options;
+  const reach = { invokableEndpoints, topicsToThisMachine, topicsToPrivateNetworks };
+  const address = { host, port, allowedHosts, allowedOrigins };
+  return { ...address, ...reach, owner, workerArguments, endpointObjectsBytes, snapshotDays };
+}
+
+/**
+ * `galatea up`: one line with the URL when it is ready, then nothing on stdout; logs go to stderr. 0 after a signal, and death by
+ * the signal where it came before the platform was open or a second one came while it stopped: kill -9 is safe for all data.
+ * `clock`: that of the platform's services.
+ */
+export async function up(options: UpOptions, clock: Clock = systemClock): Promise<number> {
+  process.umask(platformUmask);
+  using stop = stopSignal();
+  await endWithNpx(process.env, process.ppid, systemClock);
+  const startedNs = systemClock.monotonicNs();
+  const log = createTritonLog({
+    verbose: false,
+    info: true,
+    warning: true,
+    error: true,
+    format: "default",
+    file: "",
+    pid: process.pid,
+    infoTo: "stderr",
+  });
+  const refusal = refusedExposure(options) ?? refusedEndpoint(options);
+  if (refusal !== null) {
+    process.stderr.write(`galatea up: ${refusal}\n`);
+    return 1;
+  }
+  const directories = dataDirectories(options.dataDirectory, process.env);
+  const opened = Promise.withResolvers<Platform>();
+  let platform: Platform | null = null;
+  using _hangUp = onHangUp(
+    async () => await reloadKeys(await opened.promise, () => sourceOf(options, directories), log),
+  );
+  void stop.stopped.then((name) => {
+    if (platform !== null) return;
+    log.info(`stopping: ${name}, before the platform was open`);
+    log.writeNow();
+    endBySignal(stop, name);
+  });
+  try {
+    const keys = await startingKeys(options, directories, log);
+    platform = await openPlatform({
+      ...asGiven(options),
+      directories,
+      keys: options.open ? null : keys,
+      proxySecret: keys[0].secretAccessKey,
+      log,
+      // Containers look for frameworks where this process does, whatever the variables of their models.
+      environment: { ...passedEnvironment(), GALATEA_FRAMEWORKS: machineFrameworks(process.env) },
+      serverLimits: platformServerLimits,
+      requestMemory: requestMemory(options.requestMemoryBytes),
+      serverlessIdleMs: options.serverlessIdleSecs * 1000,
+      clock,
+    });
+    opened.resolve(platform);
+  } catch (error) {
+    const told = asDiskError(error, `'${directories.root}'`) as NodeJS.ErrnoException;
+    process.stderr.write(`galatea up: ${told.message}${hintFor(told)}\n`);
+    return 1;
+  }
+  using _announced = await announced(options, { directories, url: platform.url, log });
+  const tookMs = (systemClock.monotonicNs() - startedNs) / 1e6;
+  process.stdout.write(`Galatea is up at ${platform.url} (${tookMs.toFixed(0)} ms)\n`);
+  if (options.open) log.warning("open: every program that reaches this address may do everything, model code too");
+  log.info(
+    `stopping: ${await stop.stopped}; requests under way have ${graceSecs} s, a second signal ends them at once`,
+  );
+  void stop.insisted.then((name) => {
+    log.info(`stopping at once: ${name}`);
+    log.writeNow();
+    endBySignal(stop, name);
+  });
+  await platform[Symbol.asyncDispose]();
+  // A reader that takes nothing any more must not keep the process.
+  if (!(await log.written(lastLinesMsMax))) process.exit(0);
+  return 0;
+}
+
+function sourceOf({ credentials }: UpOptions, directories: DataDirectories): KeySource {
+  return keySource(credentials, process.env, credentialsPath(directories));
+}
+
+/** Returns the keys to start with. Checks the data directory first, which may hold the file of keys. */
+async function startingKeys(options: UpOptions, directories: DataDirectories, log: Logger) {
+  await checkDataLayout(directories);
+  return await rootKeys(sourceOf(options, directories), log);
+}
+
+/** Handles SIGHUP: keys that are no longer in the file are refused from then on. A file that cannot be used changes nothing. */
+async function reloadKeys(platform: Platform, source: () => KeySource, log: Logger): Promise<void> {
+  try {
+    const from = source();
+    if (from.from === "environment") {
+      log.warning(
+        "SIGHUP: the keys come from environment variables and stay the same: restart the platform to change them",
+      );
+      return;
+    }
+    const keys = await rootKeys(from, log);
+    platform.replaceKeys(keys);
+    log.info("SIGHUP: keys were read again; others are refused from now on", { path: from.path, keys: keys.length });
+  } catch (error) {
+    log.error(`SIGHUP: the keys in use stay: ${(error as Error).message}`);
+  }
+}
+
+/** Announces the platform to the commands that call it. */
+async function announced(
+  options: UpOptions,
+  { directories, url, log }: { readonly directories: DataDirectories; readonly url: string; readonly log: Logger },
+): Promise<Disposable> {
+  const { hostname, port } = new URL(callableUrl(url));
+  const source = sourceOf(options, directories);
+  const described = {
+    dataDirectory: directories.root,
+    host: hostname.replace(/^\[(.*)\]$/, "$1"),
+    port: Number(port || 80),
+    region: options.owner.region,
+    credentialsPath: source.from === "environment" ? null : resolve(source.path),
+  };
+  return await announcePlatform(described, { env: process.env, log });
+}
+
+function hintFor(error: NodeJS.ErrnoException): string {
+  if (error.code === "EADDRINUSE") return "; choose another with --port, or 0 for any free one";
+  return error instanceof DiskError ? "; choose another directory with --data" : "";
+}
+
+/** Returns why an `--invokable-endpoint` is invalid. The flag table cannot check it: a server that parses its flags loads no hosting code. */
+function refusedEndpoint({ invokableEndpoints }: UpOptions): string | null {
+  const invalid = invokableEndpoints.find((each) => !isInvokableEndpoint(each));
+  if (invalid === undefined) return null;
+  return `--invokable-endpoint has to be an endpoint's name, or * for all (found '${invalid}')`;
+}
+
+/** Returns why an open platform does not start at this address, or null: each program that reaches it runs code on this machine. */
+function refusedExposure({ host, open, insecure }: UpOptions): string | null {
+  if (!open || insecure || isLoopbackName(host)) return null;
+  return (
+    `without credentials everybody who reaches ${host} could run code on this machine: ` +
+    "leave out --open, or say --insecure instead if that is what you want"
+  );
+}

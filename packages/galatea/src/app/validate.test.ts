@@ -1,0 +1,228 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { fileURLToPath } from "node:url";
+import { encodeOnnx } from "@galatea/server/onnx-file";
+
+const main = fileURLToPath(new URL("../main.ts", import.meta.url));
+const io = 'input { name: "I" data_type: TYPE_FP32 dims: 1 } output { name: "O" data_type: TYPE_FP32 dims: 1 }';
+const program =
+  "import nobody_has_this\n\nclass TritonPythonModel:\n    def execute(self, requests):\n        return []\n";
+
+async function validate(
+  t: TestContext,
+  files: Readonly<Record<string, string | Uint8Array>>,
+  flags: readonly string[] = [],
+) {
+  const root = await mkdtemp(join(tmpdir(), "validate-"));
+  t.after(() => rm(root, { recursive: true }));
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(path.endsWith("/") ? join(root, path) : dirname(join(root, path)), { recursive: true });
+    if (!path.endsWith("/")) await writeFile(join(root, path), text);
+  }
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, "validate", root, ...flags], {
+    encoding: "utf8",
+  });
+  return { status, stderr, root, lines: stdout.replaceAll(root, "").trimEnd().split("\n") };
+}
+
+/** What `serve` says of the same directory, as long as it exists. */
+function servingErrors(root: string): string {
+  const ports = ["http", "grpc", "metrics"].map((each) => `--${each}-port=0`);
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [main, "serve", `--model-repository=${root}`, ...ports],
+    { encoding: "utf8", timeout: 60_000 },
+  );
+  assert.equal(status, 1, stdout + stderr);
+  return stdout + stderr;
+}
+
+/** y = Identity(x) of FP32 with an open batch dimension. */
+const batchable = encodeOnnx({
+  graphName: "identity",
+  opsets: { "": 17 },
+  operators: [{ operator: "Identity", domain: "", inputs: ["x"], outputs: ["y"], attributes: {} }],
+  constants: [],
+  inputs: [{ name: "x", type: "FLOAT", dims: ["batch", 4] }],
+  outputs: [{ name: "y", type: "FLOAT", dims: ["batch", 4] }],
+});
+
+test("a good repository is told how many models were checked, and none of them is run", async (t) => {
+  const { status, lines } = await validate(t, {
+    "a/config.pbtxt": `backend: "python" ${io}`,
+    "a/1/model.py": program,
+    "b/config.pbtxt": `backend: "python" ${io}`,
+    "b/1/model.py": program,
+  });
+  assert.deepEqual({ status, lines }, { status: 0, lines: ["2 models checked: 0 errors, 0 warnings"] });
+});
+
+test("a repository without a model is an error", async (t) => {
+  const { status, lines } = await validate(t, { "readme.txt": "" });
+  assert.equal(status, 1);
+  assert.match(lines[0]!, /error: this model repository holds no model directory$/);
+  assert.equal(lines.at(-1), "0 models checked: 1 errors, 0 warnings");
+});
+
+test("what only a backend can tell is told: programs, ONNX files, environments, backends", async (t) => {
+  const packed =
+    'parameters { key: "EXECUTION_ENV_PATH" value { string_value: "$$TRITON_MODEL_DIRECTORY/env.tar.gz" } }';
+  const trees = ["model_type", "is_classifier"]
+    .map((key, at) => `parameters { key: "${key}" value { string_value: "${["xgboost_json", "false"][at]}" } }`)
+    .join(" ");
+  const { status, lines, stderr } = await validate(t, {
+    "environment/config.pbtxt": `backend: "python" ${io} ${packed}`,
+    "environment/1/model.py": program,
+    "onnx/config.pbtxt": 'backend: "onnxruntime"',
+    "onnx/1/model.onnx": "no model",
+    "plan/config.pbtxt": `platform: "tensorrt_plan" ${io}`,
+    "plan/1/model.plan": "",
+    "trees/config.pbtxt": `backend: "fil" max_batch_size: 8 ${io.replace('"I"', '"input__0"').replace('"O"', '"output__0"')} ${trees}`,
+    "trees/1/xgboost.json": "[]",
+    "syntax/config.pbtxt": `backend: "python" ${io}`,
+    "syntax/1/model.py": "x = 1\ndef broken(\n",
+  });
+  assert.equal(status, 1, stderr);
+  const expected = [
+    /^\/environment\/config.pbtxt:\d+:\d+: error: EXECUTION_ENV_PATH '.*env.tar.gz' does not exist: /,
+    /^\/onnx\/config.pbtxt:1:1: error: onnx runtime error 7: Load model from /,
+    /^\/plan\/config.pbtxt:\d+:\d+: error: unable to find backend library for backend 'tensorrt'/,
+    /^\/syntax\/config.pbtxt:1:1: error: \/syntax\/1\/model.py:2: SyntaxError: /,
+    /^\/trees\/config.pbtxt:\d+:\d+: error: unable to read '.*xgboost.json' as xgboost_json: the document is no object$/,
+    /^5 models checked: 5 errors, 0 warnings$/,
+  ];
+  assert.equal(lines.length, expected.length, lines.join("\n"));
+  expected.forEach((pattern, at) => assert.match(lines[at]!, pattern));
+});
+
+test("a python-based backend is known where its directory is given", async (t) => {
+  const backends = await mkdtemp(join(tmpdir(), "backends-"));
+  t.after(() => rm(backends, { recursive: true }));
+  await mkdir(join(backends, "mine"));
+  await writeFile(join(backends, "mine", "model.py"), program);
+  const files = { "a/config.pbtxt": `backend: "mine" ${io}`, "a/1/weights": "" };
+  const known = await validate(t, files, ["--backend-directory", backends]);
+  assert.deepEqual([known.status, known.lines], [0, ["1 models checked: 0 errors, 0 warnings"]]);
+  const unknown = await validate(t, files);
+  assert.match(unknown.lines[0]!, /unable to find backend library for backend 'mine'/);
+});
+
+test("what a configuration names that is refused is not opened: libraries of operators run code", async (t) => {
+  const named = 'backend: "onnxruntime" model_operations { op_library_filename: "absent.so" }';
+  const { status, lines } = await validate(t, { "a/config.pbtxt": named, "a/1/model.onnx": "no model" });
+  assert.equal(status, 1);
+  // Opened, it would be told that there is no such library, or no such model.
+  assert.equal(lines.length, 2, lines.join("\n"));
+  assert.match(lines[0]!, /error: 'model_operations.op_library_filename' is not supported by this server yet/);
+});
+
+test("a warm-up sample whose file is absent, too small or outside is told, and one that can be read is not", async (t) => {
+  const sample = (file: string) =>
+    `model_warmup { name: "s" batch_size: 1 inputs { key: "I" value { data_type: TYPE_FP32 dims: 1 input_data_file: "${file}" } } }`;
+  const files: Record<string, string> = { "small/warmup/data": "123", "good/warmup/data": "1234" };
+  for (const [name, file] of [
+    ["absent", "data"],
+    ["good", "data"],
+    ["outside", "../config.pbtxt"],
+    ["small", "data"],
+  ] as const) {
+    files[`${name}/config.pbtxt`] = `backend: "python" ${io} ${sample(file)}`;
+    files[`${name}/1/model.py`] = program;
+  }
+  const { status, lines, stderr } = await validate(t, files);
+  assert.equal(status, 1, stderr);
+  const expected = [
+    /^\/absent\/config.pbtxt:\d+:\d+: error: failed to open text file for read \/absent\/warmup\/data: No such file or directory$/,
+    /^\/outside\/config.pbtxt:\d+:\d+: error: failed to open text file .*must lie in the model's warmup folder/,
+    /^\/small\/config.pbtxt:\d+:\d+: error: .*warmup setting expects 4 bytes, but the data provided from dataonly has 3 bytes$/,
+    /^4 models checked: 3 errors, 0 warnings$/,
+  ];
+  assert.equal(lines.length, expected.length, lines.join("\n"));
+  expected.forEach((pattern, at) => assert.match(lines[at]!, pattern));
+});
+
+test("what serve refuses of programs, warm-up samples and instance groups is an error in the same words", async (t) => {
+  const warmUp = (input: string, batch: number) =>
+    `model_warmup { name: "s" batch_size: ${batch} inputs { key: "${input}" value { data_type: TYPE_FP32 dims: 1 zero_data: true } } }`;
+  const configs = {
+    batches: `backend: "python" ${io} ${warmUp("I", 9)}`,
+    class: `backend: "python" ${io}`,
+    group: `backend: "python" ${io} instance_group { kind: KIND_GPU gpus: [ -1 ] }`,
+    input: `backend: "python" ${io} ${warmUp("X", 1)}`,
+    method: `backend: "python" ${io}`,
+  };
+  const programs: Readonly<Record<string, string>> = {
+    class: "class Model:\n    def execute(self, requests):\n        return []\n",
+    method: "class TritonPythonModel:\n    def run(self, requests):\n        return []\n",
+  };
+  const served = "class TritonPythonModel:\n    def execute(self, requests):\n        return []\n";
+  const files = Object.entries(configs).flatMap(([name, config]) => [
+    [`${name}/config.pbtxt`, config],
+    [`${name}/1/model.py`, programs[name] ?? served],
+  ]);
+  const { status, lines, root } = await validate(t, Object.fromEntries(files) as Record<string, string>);
+  assert.equal(status, 1);
+  assert.equal(lines.at(-1), "5 models checked: 5 errors, 0 warnings", lines.join("\n"));
+  const serving = servingErrors(root).replaceAll(root, "");
+  for (const line of lines.slice(0, -1)) {
+    const [, message = ""] = /: error: (.*)$/.exec(line) ?? [];
+    assert.ok(serving.includes(JSON.stringify(message).slice(1, -1)), `${message}\n${serving}`);
+  }
+});
+
+test("an ensemble is compared with its steps as a load completes them, and what serve refuses is an error in the same words", async (t) => {
+  const tensors = (input: string, output: string) =>
+    `input { name: "${input}" data_type: TYPE_FP32 dims: 4 } output { name: "${output}" data_type: TYPE_FP32 dims: 4 }`;
+  const over = (step: string, version: number, batch: number) =>
+    `platform: "ensemble" max_batch_size: ${batch} ${tensors("A", "B")} ensemble_scheduling { step { model_name: "${step}" model_version: ${version} ` +
+    'input_map { key: "x" value: "A" } output_map { key: "y" value: "B" } } }';
+  const { status, lines, root } = await validate(t, {
+    "auto/config.pbtxt": 'backend: "onnxruntime"',
+    "auto/1/model.onnx": batchable,
+    "batch/config.pbtxt": over("auto", -1, 8),
+    "batch/1/": "",
+    "fits/config.pbtxt": over("auto", 1, 4),
+    "fits/1/": "",
+    "version/config.pbtxt": over("auto", 3, 4),
+    "version/1/": "",
+    "described/config.pbtxt": `backend: "onnxruntime" max_batch_size: 4 ${tensors("other", "y")}`,
+    "described/1/model.onnx": batchable,
+  });
+  const refusals = [
+    "ensemble batch allows maximum batch size 8, but it contains model auto which only allows maximum batch size to be 4",
+    "ensemble 'version' depends on 'auto' whose required version 3 is not loaded.",
+    "unexpected inference input 'other', allowed inputs are: x",
+  ];
+  assert.equal(status, 1);
+  assert.equal(lines.at(-1), "5 models checked: 3 errors, 0 warnings", lines.join("\n"));
+  const served = servingErrors(root);
+  for (const refusal of refusals) {
+    assert.ok(
+      lines.some((line) => line.includes(`error: ${refusal}`)),
+      `${refusal}\n${lines.join("\n")}`,
+    );
+    assert.ok(served.includes(refusal), `${refusal}\n${served}`);
+  }
+});
+
+test("an ensemble over a program that completes its own configuration is told to be compared by a load only", async (t) => {
+  const { status, lines } = await validate(t, {
+    "completes/config.pbtxt": 'backend: "python"',
+    "completes/1/model.py":
+      "class TritonPythonModel:\n    @staticmethod\n    def auto_complete_config(config):\n        return config\n" +
+      "    def execute(self, requests):\n        return []\n",
+    "e/config.pbtxt":
+      'platform: "ensemble" max_batch_size: 8 input { name: "A" data_type: TYPE_FP32 dims: 4 } output { name: "B" data_type: TYPE_FP32 dims: 4 } ' +
+      'ensemble_scheduling { step { model_name: "completes" model_version: -1 input_map { key: "x" value: "A" } output_map { key: "y" value: "B" } } }',
+    "e/1/": "",
+  });
+  assert.equal(status, 0);
+  assert.deepEqual(lines, [
+    "/e/config.pbtxt:1:180: warning: step 'completes' is completed by its own program when it is loaded: only a load can check that it fits",
+    "2 models checked: 0 errors, 1 warnings",
+  ]);
+});

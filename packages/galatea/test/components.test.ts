@@ -1,0 +1,256 @@
+/** Inference components over real processes: placed on shared instances, scaled to zero and back, updated under load, killed. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { AwsError } from "@galatea/base";
+import {
+  componentSettled,
+  createComponent,
+  deployShared,
+  spec,
+  updateComponent,
+} from "../../hosting/test/components-fixture.ts";
+import { owner } from "../../hosting/test/hosting-fixture.ts";
+import { scalableHosting } from "../src/app/platform/platform-scaling.ts";
+import { TrafficBench, until } from "../../hosting/test/traffic-fixture.ts";
+
+const signal = new AbortController().signal;
+
+const settled = componentSettled;
+
+async function create(...asked: Parameters<typeof createComponent>): Promise<void> {
+  await createComponent(...asked);
+  await settled(asked[0], asked[2]);
+}
+
+async function update(...asked: Parameters<typeof updateComponent>): Promise<void> {
+  await updateComponent(...asked);
+  await settled(asked[0], asked[1]);
+}
+
+async function stateOf(bench: TrafficBench, name: string) {
+  const { state, copies } = await bench.hosting.components.find(name, owner);
+  const reason = state.at === "Failed" ? state.reason : state.at === "InService" ? state.lastFailure : null;
+  return { at: state.at, reason, copyCount: copies.length, inService: bench.hosting.components.inServiceCount(name) };
+}
+
+async function refused(asked: Promise<unknown>): Promise<AwsError> {
+  const error = await asked.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof AwsError, String(error));
+  return error;
+}
+
+test("components share instances, each asked by its name, with copies, logs and metrics of its own", async () => {
+  await using bench = await TrafficBench.open();
+  await deployShared(bench, "both");
+  await create(bench, "both", "one", spec("one"), 2);
+  await create(bench, "both", "two", spec("two"));
+  assert.deepEqual(await stateOf(bench, "one"), { at: "InService", reason: null, copyCount: 2, inService: 2 });
+  assert.deepEqual([...bench.running()].toSorted(), ["one", "one", "two"]);
+  const pids = new Set<number>();
+  for (let count = 0; count < 40; count += 1) {
+    const { container, pid } = await bench.ask("both", "x", null, "one");
+    assert.equal(container, "one");
+    pids.add(pid);
+  }
+  assert.equal(pids.size, 2);
+  assert.equal((await bench.ask("both", "x", null, "TWO")).container, "two");
+  assert.equal(bench.sums.get("one Invocations"), 40);
+  assert.equal(bench.sums.get("one InvocationsPerCopy"), 20);
+  assert.equal(bench.sums.get("both v two Invocations"), 1);
+  assert.match((await refused(bench.ask("both", "x"))).message, /requires an inference component name header/);
+  const unknown = await refused(bench.ask("both", "x", null, "three"));
+  assert.equal(unknown.message, "Inference Component three of endpoint both not found.");
+  assert.match(
+    (await refused(bench.hosting.endpoints.delete("both", owner))).message,
+    /have to be deleted first: "one", "two"/,
+  );
+  await bench.hosting.components.delete("one", owner);
+  await settled(bench, "one");
+  await until("its copies have ended", () => bench.running().join() === "two");
+  await bench.hosting.components.delete("two", owner);
+  await settled(bench, "two");
+  await bench.hosting.endpoints.delete("both", owner);
+  await bench.settled("both");
+  assert.deepEqual(bench.running(), []);
+});
+
+test("what has no room fails with what is missing, and what can never have any is refused", async () => {
+  await using bench = await TrafficBench.open();
+  await deployShared(bench, "full");
+  await create(bench, "full", "large", spec("large", 5));
+  await create(bench, "full", "second", spec("second", 5));
+  const { at, reason } = await stateOf(bench, "second");
+  assert.equal(at, "Failed");
+  assert.match(
+    reason ?? "",
+    /^There are not enough hardware resources on the instances.*takes 0.5 CPU cores, 5120 MiB of memory/,
+  );
+  const error = await refused(create(bench, "full", "third", spec("third", 50)));
+  assert.match(error.message, /more than an instance of ml.m5.large has here/);
+  await update(bench, "large", { copyCount: 2 });
+  const scaled = await stateOf(bench, "large");
+  assert.deepEqual([scaled.at, scaled.copyCount, scaled.inService], ["InService", 1, 1]);
+  assert.match(scaled.reason ?? "", /not enough hardware resources/);
+  await bench.hosting.endpoints.resize("full", [{ variantName: "v", instanceCount: 2 }], owner);
+  await bench.settled("full");
+  await update(bench, "large", { copyCount: 2 });
+  assert.deepEqual(await stateOf(bench, "large"), { at: "InService", reason: null, copyCount: 2, inService: 2 });
+  const shrink = bench.hosting.endpoints.resize("full", [{ variantName: "v", instanceCount: 1 }], owner);
+  assert.match((await refused(shrink)).message, /copies of inference components are on 2 of them/);
+});
+
+test("ManagedInstanceScaling gives copies the instances they need, and gives back those that nobody is on", async () => {
+  await using bench = await TrafficBench.open();
+  const scaling = { Status: "ENABLED", MinInstanceCount: 0, MaxInstanceCount: 3 };
+  await deployShared(bench, "grows", { ManagedInstanceScaling: scaling, InitialInstanceCount: 1 });
+  const instances = async () =>
+    (await bench.hosting.endpoints.find("grows", owner)).generations[0].variants[0]?.settled.instanceCount;
+  await create(bench, "grows", "large", spec("large", 5), 3);
+  assert.deepEqual(await stateOf(bench, "large"), { at: "InService", reason: null, copyCount: 3, inService: 3 });
+  assert.equal(await instances(), 3);
+  await update(bench, "large", { copyCount: 4 });
+  assert.match((await stateOf(bench, "large")).reason ?? "", /not enough hardware resources/);
+  await update(bench, "large", { copyCount: 0 });
+  await until("its instances are given back", async () => (await instances()) === 0);
+  const asleep = await refused(bench.ask("grows", "x", null, "large"));
+  assert.equal(asleep.code, "ValidationError");
+  assert.match(asleep.message, /^Inference Component has no capacity to process this request/);
+  assert.equal(bench.sums.get("large NoCapacityInvocationFailures"), 1);
+  await update(bench, "large", { copyCount: 1 });
+  assert.equal((await bench.ask("grows", "x", null, "large")).container, "large");
+});
+
+test("a rolling update under load fails no request, one that breaks is rolled back, and the death of a copy costs nothing later", async () => {
+  await using bench = await TrafficBench.open();
+  await deployShared(bench, "moving");
+  await create(bench, "moving", "model", spec("old"), 2);
+  const clients = bench.clients("moving", 4, "model");
+  const batch = { Type: "INSTANCE_COUNT", Value: 1 } as const;
+  const rolling = { batch, rollbackBatch: null, waitMs: 50, limitMs: null };
+  await update(bench, "model", { spec: spec("broken"), rolling });
+  const back = await stateOf(bench, "model");
+  assert.deepEqual([back.at, back.copyCount, back.inService], ["InService", 2, 2]);
+  assert.match(back.reason ?? "", /did not pass the ping health check.*the model breaks/s);
+  await update(bench, "model", { spec: spec("new"), rolling });
+  assert.deepEqual(await stateOf(bench, "model"), { at: "InService", reason: null, copyCount: 2, inService: 2 });
+  await until("the old copies have ended", () => bench.running().every((name) => name === "new"));
+  const { failures } = await clients.end();
+  assert.deepEqual(Object.fromEntries(failures), {});
+  const { pid } = await bench.ask("moving", "x", null, "model");
+  process.kill(pid, "SIGKILL");
+  for (let count = 0; count < 10; count += 1)
+    assert.equal((await bench.ask("moving", "x", null, "model")).container, "new");
+});
+
+test("Application Auto Scaling has as many copies as it asks for, down to none, and hears why there are not", async () => {
+  await using bench = await TrafficBench.open();
+  await deployShared(bench, "scaled");
+  await create(bench, "scaled", "model", spec("model", 2), 0);
+  const scalable = scalableHosting(bench.hosting, owner);
+  const dimension = "sagemaker:inference-component:DesiredCopyCount";
+  const id = { resourceId: "inference-component/model", dimension };
+  assert.deepEqual(await scalable.capacity(id), { desired: 0, running: 0, isMoving: false });
+  for (const copyCount of [2, 0, 1]) {
+    await (
+      await scalable.scale(id, copyCount, signal)
+    ).done;
+    assert.deepEqual(await scalable.capacity(id), { desired: copyCount, running: copyCount, isMoving: false });
+  }
+  const { done } = await scalable.scale(id, 5, signal);
+  await assert.rejects(done, /not enough hardware resources/);
+  assert.deepEqual(await scalable.capacity(id), { desired: 1, running: 1, isMoving: false });
+  assert.equal(await scalable.capacity({ ...id, resourceId: "inference-component/nobody" }), null);
+});
+
+/** An endpoint whose component `a` has two copies of 1,152 MiB, each of which holds a request, on a machine for three and a half. */
+async function openHeld() {
+  const bench = await TrafficBench.open(undefined, null, { hosting: { memoryBytesMax: 3.5 * 1152 * 2 ** 20 } });
+  await deployShared(bench, "shared");
+  await create(bench, "shared", "a", spec("old"), 2);
+  const held = [0, 1].map((index) => bench.ask("shared", `hold ${index}`, null, "a"));
+  await until("each copy holds one", () => bench.heldCount() === 2);
+  return { bench, held };
+}
+
+test("a copy that answers what it holds takes its memory until it is gone: what has no room beside it is told what leaves, and until when", async () => {
+  const { bench, held } = await openHeld();
+  await using _closing = bench;
+  await update(bench, "a", { copyCount: 1 });
+  const second = await refused(createComponent(bench, "shared", "b", spec("b"), 2));
+  assert.equal(second.code, "ResourceLimitExceeded");
+  assert.match(
+    second.message,
+    /current utilization of 2304 MiB and a request delta of 2304 MiB.* 576 MiB are missing.* 1152 MiB of the utilization leave when the requests that they hold are answered \(inference component "a"\), at the latest at 2\S+Z: trying again then is enough\.$/,
+  );
+  const third = await refused(createComponent(bench, "shared", "c", spec("c"), 3));
+  assert.match(third.message, /\(inference component "a"\), at the latest at 2\S+Z\.$/);
+  const larger = await refused(updateComponent(bench, "a", { spec: spec("new", 3) }));
+  assert.match(larger.message, /current utilization of 2304 MiB and a request delta of 2048 MiB/);
+  bench.signal("SIGUSR2");
+  await Promise.all(held);
+  await until("it is gone", () => bench.running().length === 1);
+  await until("there is room", () =>
+    createComponent(bench, "shared", "b", spec("b"), 2).then(
+      () => true,
+      () => false,
+    ),
+  );
+});
+
+test("a rolling update of a component waits for copies that answer what they hold where the machine has no room beside them", async () => {
+  const { bench, held } = await openHeld();
+  await using _closing = bench;
+  let most = 0;
+  const looking = setInterval(() => (most = Math.max(most, bench.running().length)), 2);
+  using _looking = { [Symbol.dispose]: () => clearInterval(looking) };
+  const batch = { Type: "INSTANCE_COUNT", Value: 1 } as const;
+  const rolling = { batch, rollbackBatch: null, waitMs: 0, limitMs: null };
+  await updateComponent(bench, "a", { spec: spec("new"), rolling });
+  const copiesOf = async (number: number) => {
+    const { copies } = await bench.hosting.components.find("a", owner);
+    return copies.filter((copy) => copy.spec === number).length;
+  };
+  await until("an old copy leaves for a new one", async () => (await copiesOf(1)) === 1 && (await copiesOf(2)) === 1);
+  for (let count = 0; count < 100; count += 1) await bench.ask("shared", `${count}`, null, "a");
+  assert.deepEqual([await copiesOf(1), bench.running().toSorted()], [1, ["new", "old", "old"]]);
+  bench.signal("SIGUSR2");
+  await Promise.all(held);
+  await settled(bench, "a");
+  assert.deepEqual(await stateOf(bench, "a"), { at: "InService", reason: null, copyCount: 2, inService: 2 });
+  await until("the old copies have ended", () => bench.running().every((name) => name === "new"));
+  assert.equal(most, 3);
+});
+
+test("an update of a component whose next copy is beyond an account's limit is rolled back with that limit", async () => {
+  await using bench = await TrafficBench.open(undefined, null, { hosting: { containersMax: 1 } });
+  await deployShared(bench, "shared");
+  await create(bench, "shared", "a", spec("old"), 1);
+  await update(bench, "a", { spec: spec("new") });
+  const kept = await stateOf(bench, "a");
+  assert.deepEqual([kept.at, kept.copyCount, kept.inService], ["InService", 1, 1]);
+  assert.match(kept.reason ?? "", /service limit .* is 1 Containers, with current utilization of 1 Containers/);
+});
+
+test("an update of a component has no copies beside the old ones that the machine has no memory for: old ones make room, and the last one does not", async () => {
+  await using bench = await TrafficBench.open(undefined, null, { hosting: { memoryBytesMax: 2.5 * 1152 * 2 ** 20 } });
+  await deployShared(bench, "shared");
+  await create(bench, "shared", "a", spec("old"), 2);
+  let most = 0;
+  const looking = setInterval(() => (most = Math.max(most, bench.running().length)), 2);
+  using _looking = { [Symbol.dispose]: () => clearInterval(looking) };
+  const clients = bench.clients("shared", 2, "a");
+  await update(bench, "a", { spec: spec("new") });
+  assert.deepEqual(await stateOf(bench, "a"), { at: "InService", reason: null, copyCount: 2, inService: 2 });
+  await until("the old copies have ended", () => bench.running().every((name) => name === "new"));
+  assert.equal(most, 2);
+  await update(bench, "a", { copyCount: 1 });
+  await create(bench, "shared", "b", spec("b"), 1);
+  await update(bench, "a", { spec: spec("newer") });
+  const kept = await stateOf(bench, "a");
+  assert.deepEqual([kept.at, kept.copyCount, kept.inService], ["InService", 1, 1]);
+  assert.match(kept.reason ?? "", /This machine has no memory for the next of 1 more copies, which takes 1024 MiB/);
+  assert.deepEqual(Object.fromEntries((await clients.end()).failures), {});
+});

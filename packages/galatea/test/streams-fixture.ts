@@ -1,0 +1,250 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  InvokeEndpointCommand,
+  InvokeEndpointWithResponseStreamCommand,
+  SageMakerRuntimeClient,
+  type InvokeEndpointCommandOutput,
+  type InvokeEndpointWithResponseStreamCommandOutput,
+} from "@aws-sdk/client-sagemaker-runtime";
+import { createGateway } from "@galatea/aws";
+import { runtimeService } from "@galatea/aws/services/sagemaker-runtime";
+import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
+import { openDirectoryStore } from "@galatea/hosting/objects";
+import type { Hosting, InvocationLimits } from "@galatea/hosting";
+import { DocumentMemory } from "@galatea/hosting/records/contracts";
+import { imaged, openHosting, owner, type HostingFixture } from "../../hosting/test/hosting-fixture.ts";
+import {
+  createPlatformServer,
+  listen,
+  platformServerLimits,
+  type PlatformServer,
+} from "../src/app/platform/platform-server.ts";
+
+/**
+ * A container that answers in parts as its request says: `status` at once; `parts`, each in its chunk; then it `holds` until its process
+ * gets SIGUSR2; then `more` parts; then it ends, or does what `ends` says. It prints how each answer ended. `tiny` and `endless` are
+ * answers of a million chunks of one byte, and of one without an end.
+ */
+const program = `
+import { createServer } from "node:http";
+const [name, socketPath] = process.argv.slice(2);
+process.on("SIGTERM", () => process.exit(0));
+const held = new Set();
+process.on("SIGUSR2", () => { for (const go of held) go(); held.clear(); });
+const drained = (response) => new Promise((resolve) => response.once("drain", resolve).once("close", resolve));
+const server = createServer(async (request, response) => {
+  if (request.url === "/ping") return response.end();
+  let body = "";
+  for await (const piece of request) body += piece;
+  const { status = 200, parts = [], holds, more = [], ends, tiny, endless, opens, closes } = JSON.parse(body);
+  let sent = 0;
+  response.on("close", () => console.log((response.writableFinished ? "whole " : "cut ") + sent));
+  response.writeHead(status, {
+    "content-type": "text/x-" + name,
+    "x-amzn-sagemaker-custom-attributes": String(process.pid),
+    ...(opens ? { "x-amzn-sagemaker-new-session-id": opens } : {}),
+    ...(closes ? { "x-amzn-sagemaker-closed-session-id": closes } : {}),
+  });
+  response.flushHeaders();
+  const go = async (each) => { for (const part of each) response.write(part), sent += part.length; };
+  if (tiny) {
+    const chunks = Buffer.from("1\\r\\nx\\r\\n".repeat(1000));
+    for (let left = 1000; left > 0; left -= 1) if (!response.socket.write(chunks)) await drained(response.socket);
+    return response.end();
+  }
+  if (endless) {
+    const piece = Buffer.alloc(65536, "e");
+    while (!response.destroyed) {
+      sent += piece.length;
+      if (response.write(piece)) continue;
+      const waits = setTimeout(() => console.log("held up"), 500);
+      await drained(response);
+      clearTimeout(waits);
+    }
+    return;
+  }
+  await go(parts);
+  console.log("holds");
+  if (holds) await new Promise((resolve) => held.add(resolve));
+  await go(more);
+  if (ends === "dies") return setTimeout(() => process.kill(process.pid, "SIGKILL"), 20);
+  if (ends === "breaks") return setTimeout(() => response.destroy(), 20);
+  response.end();
+});
+server.listen(socketPath);
+`;
+
+export interface AskedStream {
+  readonly status?: number;
+  readonly parts?: readonly string[];
+  readonly holds?: boolean;
+  readonly more?: readonly string[];
+  readonly ends?: "dies" | "breaks";
+  readonly tiny?: boolean;
+  readonly endless?: boolean;
+  /** What it says of stateful sessions. */
+  readonly opens?: string;
+  readonly closes?: string;
+}
+
+/** The platform's port over containers that answer in parts, and the JavaScript SDK as its client. */
+export class StreamBench implements AsyncDisposable {
+  readonly hosting: Hosting;
+  readonly platform: PlatformServer;
+  readonly url: string;
+  readonly client: SageMakerRuntimeClient;
+  /** Of each metric, its values. */
+  readonly samples: ReadonlyMap<string, readonly number[]>;
+  readonly #logs: ReadonlyMap<string, string>;
+  readonly #closing: AsyncDisposableStack;
+
+  private constructor(
+    parts: Pick<StreamBench, "hosting" | "platform" | "url" | "client" | "samples">,
+    logs: ReadonlyMap<string, string>,
+    closing: AsyncDisposableStack,
+  ) {
+    this.hosting = parts.hosting;
+    this.platform = parts.platform;
+    this.url = parts.url;
+    this.client = parts.client;
+    this.samples = parts.samples;
+    this.#logs = logs;
+    this.#closing = closing;
+  }
+
+  static async open(limits: Partial<InvocationLimits> = {}, stallTimeoutMs = 120_000): Promise<StreamBench> {
+    await using opening = new AsyncDisposableStack();
+    const directory = await mkdtemp(join(tmpdir(), "gal-streams-"));
+    opening.defer(() => rm(directory, { recursive: true, force: true }));
+    const path = join(directory, "container.mjs");
+    await writeFile(path, program);
+    const store = opening.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
+    const samples = new Map<string, number[]>();
+    const logs = new Map<string, string>();
+    const { hosting }: HostingFixture = opening.use(
+      await openHosting({
+        directory,
+        store,
+        documents: new DocumentMemory(),
+        argumentsFor: ({ NAME = "" }, socketPath) => [path, NAME, socketPath],
+        onSample: () => {},
+        openSeries: ({ metricName, dimensions }) => ({
+          record: (value) => {
+            if (dimensions.length === 2) samples.set(metricName, [...(samples.get(metricName) ?? []), value]);
+          },
+        }),
+        logs,
+        limits,
+      }),
+    );
+    const requestMemory = new ByteBudget(64 * 2 ** 20);
+    const platform = createPlatformServer({ ...platformServerLimits, stallTimeoutMs });
+    const gateway = createGateway({
+      services: [
+        runtimeService({ hosting, requestBytesMax: 6_291_456, cutting: platform.cutting, clock: systemClock }),
+      ],
+      credentials: null,
+      regionDefault: owner.region,
+      accountIdDefault: owner.accountId,
+      requestMemory,
+      logger: silentLogger,
+    });
+    gateway.attach(platform.server);
+    const url = await listen(platform.server, { host: "127.0.0.1", port: 0 });
+    opening.defer(() => platform.close(0));
+    const credentials = { accessKeyId: "k", secretAccessKey: "s" };
+    const client = new SageMakerRuntimeClient({ endpoint: url, region: owner.region, credentials, maxAttempts: 1 });
+    opening.defer(() => client.destroy());
+    return new StreamBench({ hosting, platform, url, client, samples }, logs, opening.move());
+  }
+
+  /** An endpoint whose containers have these names; resolves when it is in service. */
+  async deploy(name: string, ...containers: readonly string[]): Promise<void> {
+    await this.deployMany(name, 1, ...containers);
+  }
+
+  /** The same with so many instances. */
+  async deployMany(name: string, instanceCount: number, ...containers: readonly string[]): Promise<void> {
+    await this.configure(name, instanceCount, ...containers);
+    await this.hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
+    await this.hosting.settled(name, { waitMsMax: 60_000, signal: new AbortController().signal });
+  }
+
+  async configure(name: string, instanceCount: number, ...containers: readonly string[]): Promise<void> {
+    const shared = { name, owner, request: {}, tags: [] };
+    const named = containers.map((NAME) => ({ Environment: { NAME } }));
+    await this.hosting.catalogue.createModel({ ...shared, containers: imaged(named), executionMode: "Serial" });
+    const variant = {
+      VariantName: "all",
+      ModelName: name,
+      InitialInstanceCount: instanceCount,
+      InstanceType: "ml.m5.large",
+      InitialVariantWeight: 1,
+    };
+    await this.hosting.catalogue.createConfig({ ...shared, variants: [variant] });
+  }
+
+  /** Rejects with what an error before the first part is told by. */
+  async ask(name: string, asked: AskedStream, more: object = {}): Promise<OpenStream> {
+    const command = new InvokeEndpointWithResponseStreamCommand({
+      EndpointName: name,
+      Body: Buffer.from(JSON.stringify(asked)),
+      ...more,
+    });
+    const left = new AbortController();
+    return new OpenStream(await this.client.send(command, { abortSignal: left.signal }), () => left.abort());
+  }
+
+  /** InvokeEndpoint: the answer of a container whole. */
+  async invoke(name: string, asked: AskedStream, more: object = {}): Promise<InvokeEndpointCommandOutput> {
+    const Body = Buffer.from(JSON.stringify(asked));
+    return await this.client.send(new InvokeEndpointCommand({ EndpointName: name, Body, ...more }));
+  }
+
+  get printed(): string {
+    return [...this.#logs.values()].join("");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#closing.disposeAsync();
+  }
+}
+
+/** An event stream as its client reads it. */
+export class OpenStream {
+  readonly output: InvokeEndpointWithResponseStreamCommandOutput;
+  readonly leave: () => void;
+  readonly #events;
+
+  constructor(output: InvokeEndpointWithResponseStreamCommandOutput, leave: () => void) {
+    this.output = output;
+    this.leave = leave;
+    this.#events = output.Body?.[Symbol.asyncIterator]();
+  }
+
+  /** Of the container that answers. */
+  get pid(): number {
+    return Number(this.output.CustomAttributes);
+  }
+
+  /** Lets a container go on that holds. */
+  release(): void {
+    process.kill(this.pid, "SIGUSR2");
+  }
+
+  /** The next part; null at the end. Rejects with the exception that is among the events. */
+  async next(): Promise<string | null> {
+    const next = await this.#events?.next();
+    if (next === undefined || next.done === true) return null;
+    return Buffer.from(next.value.PayloadPart?.Bytes ?? []).toString();
+  }
+
+  /** What is still to come. */
+  async rest(): Promise<readonly string[]> {
+    const parts: string[] = [];
+    for (let part = await this.next(); part !== null; part = await this.next()) parts.push(part);
+    return parts;
+  }
+}

@@ -1,0 +1,145 @@
+/** Answers in parts through the platform's port: real containers, and the JavaScript SDK's reader of event streams. */
+import assert from "node:assert/strict";
+import { request } from "node:http";
+import { test } from "node:test";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
+import { StreamBench } from "./streams-fixture.ts";
+
+test("the first part leaves before the last is made, with what the container says of its answer", async () => {
+  await using bench = await StreamBench.open();
+  await bench.deploy("e", "one");
+  const stream = await bench.ask("e", { parts: ["first"], holds: true, more: ["second"] }, { Accept: "text/y" });
+  assert.equal(await stream.next(), "first");
+  assert.equal(stream.output.ContentType, "text/x-one");
+  assert.equal(stream.output.InvokedProductionVariant, "all");
+  assert.deepEqual(bench.samples.get("Invocations"), undefined);
+  stream.release();
+  assert.deepEqual(await stream.rest(), ["second"]);
+  await eventually(() => bench.samples.get("Invocations")?.length === 1);
+  assert.deepEqual(bench.samples.get("MidStreamErrors"), [0]);
+  assert.deepEqual(bench.samples.get("InvocationModelErrors"), [0]);
+  const [[first], [model], [overhead]] = [
+    bench.samples.get("FirstChunkLatency") ?? [],
+    bench.samples.get("FirstChunkModelLatency") ?? [],
+    bench.samples.get("FirstChunkOverheadLatency") ?? [],
+  ] as [number[], number[], number[]];
+  assert.ok(first !== undefined && model !== undefined && overhead !== undefined);
+  assert.ok(model > 0 && Math.abs(model + overhead - first) < 1, `${model} + ${overhead} = ${first}`);
+});
+
+test("what fails before the first part is an error as of any invocation", async () => {
+  await using bench = await StreamBench.open();
+  await bench.deploy("e", "one");
+  const refused = bench.ask("e", { status: 400, parts: ["no"] });
+  await assert.rejects(refused, { name: "ModelError", OriginalStatusCode: 400, OriginalMessage: "no" });
+  await assert.rejects(bench.ask("e", { ends: "breaks" }), { name: "ModelError", OriginalStatusCode: 503 });
+  const unknown = bench.ask("e", { parts: ["x"] }, { TargetVariant: "b" });
+  await assert.rejects(unknown, { name: "ValidationError", message: /Variant b not found/ });
+  assert.equal(bench.samples.get("MidStreamErrors"), undefined);
+});
+
+test("a container that dies amidst its answer is a ModelStreamError behind the parts that came", async () => {
+  await using bench = await StreamBench.open();
+  await bench.deploy("e", "one");
+  const stream = await bench.ask("e", { parts: ["first"], ends: "dies" });
+  assert.equal(await stream.next(), "first");
+  await assert.rejects(stream.next(), { name: "ModelStreamError", ErrorCode: "StreamBroken", message: /primary/ });
+  await eventually(() => bench.samples.get("MidStreamErrors")?.length === 1);
+  assert.deepEqual(bench.samples.get("MidStreamErrors"), [1]);
+  assert.deepEqual(bench.samples.get("InvocationModelErrors"), [1]);
+});
+
+test("a silent stream outlives the time of connections without progress and ends with its own limit", async () => {
+  await using bench = await StreamBench.open({ streamMsMax: 1500 }, 100);
+  await bench.deploy("e", "one");
+  const stream = await bench.ask("e", { parts: ["first"], holds: true });
+  assert.equal(await stream.next(), "first");
+  await assert.rejects(stream.next(), { name: "ModelStreamError", ErrorCode: "ModelInvocationTimeExceeded" });
+  await eventually(() => bench.printed.includes("cut 5"));
+});
+
+test("a client that leaves ends the container's work, which is nobody's error", async () => {
+  await using bench = await StreamBench.open();
+  await bench.deploy("e", "one");
+  const stream = await bench.ask("e", { parts: ["first"], holds: true });
+  assert.equal(await stream.next(), "first");
+  stream.leave();
+  await eventually(() => bench.printed.includes("cut 5"));
+  await eventually(() => bench.samples.get("MidStreamErrors")?.length === 1);
+  assert.deepEqual(bench.samples.get("MidStreamErrors"), [0]);
+  assert.deepEqual(bench.samples.get("InvocationModelErrors"), [0]);
+});
+
+test("a client that does not read holds the container up, and one that is reset lets it go", async () => {
+  await using bench = await StreamBench.open();
+  await bench.deploy("e", "one");
+  const asked = request(`${bench.url}/endpoints/e/invocations-response-stream`, { method: "POST" });
+  asked.on("error", () => {});
+  const answered = new Promise<void>((resolve) => asked.once("response", (response) => resolve(void response.pause())));
+  asked.end(JSON.stringify({ endless: true }));
+  await answered;
+  await eventually(() => bench.printed.includes("held up"));
+  asked.socket?.resetAndDestroy();
+  await eventually(() => /cut \d/.test(bench.printed));
+  const sentBytes = Number(/cut (\d+)/.exec(bench.printed)?.[1]);
+  assert.ok(sentBytes < 16 * 2 ** 20, `${sentBytes} were sent to nobody`);
+});
+
+test("a million chunks of one byte are all there, in few events", async () => {
+  await using bench = await StreamBench.open();
+  await bench.deploy("e", "one");
+  const stream = await bench.ask("e", { tiny: true });
+  const parts = await stream.rest();
+  assert.equal(
+    parts.reduce((sum, part) => sum + part.length, 0),
+    1_000_000,
+  );
+  assert.ok(parts.length < 20_000, `${parts.length} events`);
+});
+
+test("the last container of a pipeline streams", async () => {
+  await using bench = await StreamBench.open();
+  await bench.deploy("e", "one", "two");
+  const second = JSON.stringify({ parts: ["first"], holds: true, more: ["second"] });
+  const stream = await bench.ask("e", { parts: [second] });
+  assert.equal(await stream.next(), "first");
+  assert.equal(stream.output.ContentType, "text/x-two");
+  stream.release();
+  assert.deepEqual(await stream.rest(), ["second"]);
+});
+
+test("an instance that an update takes away ends its streams before it goes", async () => {
+  await using bench = await StreamBench.open();
+  await bench.deploy("e", "one");
+  await bench.configure("next", 1, "two");
+  const stream = await bench.ask("e", { parts: ["first"], holds: true, more: ["second"] });
+  assert.equal(await stream.next(), "first");
+  const retained = new Set<never>();
+  const update = { name: "e", configName: "next", owner: { accountId: "000000000000", region: "us-east-1" } };
+  await bench.hosting.endpoints.update({ ...update, deploymentConfig: null, retainsDeployment: false, retained });
+  await eventually(async () => {
+    const asked = await bench.ask("e", { parts: ["x"] });
+    await asked.rest();
+    return asked.output.ContentType === "text/x-two";
+  });
+  stream.release();
+  assert.deepEqual(await stream.rest(), ["second"]);
+});
+
+test("a platform that stops waits for its streams, and cuts them off when its time is over", async () => {
+  await using bench = await StreamBench.open();
+  // A signal lets all streams of a container go on.
+  await bench.deploy("e", "one");
+  await bench.deploy("f", "one");
+  const [ends, stays] = await Promise.all([
+    bench.ask("e", { parts: ["a"], holds: true, more: ["b"] }),
+    bench.ask("f", { parts: ["a"], holds: true }),
+  ]);
+  assert.deepEqual([await ends.next(), await stays.next()], ["a", "a"]);
+  const closed = bench.platform.close(1000);
+  ends.release();
+  assert.deepEqual(await ends.rest(), ["b"]);
+  // A stream that ended as whole ones do would be taken for one.
+  await assert.rejects(stays.next(), { name: "InternalStreamFailure", message: /The platform stops/ });
+  await closed;
+});

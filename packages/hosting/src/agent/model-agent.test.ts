@@ -1,0 +1,483 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { ArchiveError } from "../objects/index.ts";
+import { silentLogger, systemClock } from "@galatea/base";
+import { modelTreesContract } from "../contracts/index.ts";
+import { MemoryDisk, MemoryTrees } from "./memory-trees-fixture.ts";
+import { agentLimits, type AgentLimits } from "./agent-limits.ts";
+import { MachineMemory } from "./machine-memory.ts";
+import { ModelAgent } from "./model-agent.ts";
+import {
+  ContainerLostError,
+  ModelLoadError,
+  ModelMissingError,
+  ModelNotReadyError,
+  type LoadReply,
+} from "./model-container.ts";
+import { containerModelId } from "./model-version.ts";
+
+const never = new AbortController().signal;
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+const mebi = 2 ** 20;
+
+const unbounded = new MachineMemory({ bytesMax: Infinity, reservedBytes: () => 0 });
+
+interface StoredModel {
+  etag: string;
+  bytes: number;
+  /** What the container answers instead of loading. */
+  refusal?: LoadReply;
+  /** How many of its loads the container does not survive. */
+  deaths?: number;
+}
+
+/** A container with a memory of its own and a store with objects, both of which take real turns of the event loop. */
+class World {
+  readonly objects = new Map<string, StoredModel>();
+  readonly loaded = new Map<string, { target: string; bytes: number }>();
+  readonly busy = new Map<string, number>();
+  readonly events: string[] = [];
+  readonly agent: ModelAgent;
+  readonly trees: MemoryTrees;
+  memoryBytes = 0;
+  containerBytesMax = Infinity;
+  hold: Promise<void> = Promise.resolve();
+  loadedCount = 0;
+  readonly outdated: string[] = [];
+  /** So many unloads fail from now on: the container goes on holding the model. */
+  unloadFailures = 0;
+
+  constructor(
+    limits: Partial<AgentLimits>,
+    disk = new MemoryDisk(),
+    {
+      machine = unbounded,
+      promisedBytes = 0,
+    }: { readonly machine?: MachineMemory; readonly promisedBytes?: number } = {},
+  ) {
+    this.trees = new MemoryTrees(disk, {
+      find: (target) => this.objects.get(target),
+      unpacked: (target) => this.events.push(`unpack ${target}`),
+    });
+    this.agent = new ModelAgent({
+      limits: { ...agentLimits, diskBytesMax: 1000 * mebi, memoryBytesMax: 1000 * mebi, ...limits },
+      source: {
+        find: async (target) => {
+          await turn();
+          const object = this.objects.get(target);
+          return object === undefined ? null : { etag: object.etag, byteLength: object.bytes };
+        },
+      },
+      trees: this.trees,
+      joinMemory: (agent) => machine.join(agent, promisedBytes),
+      container: async () => ({
+        load: async ({ id, target }) => await this.#load(id, target),
+        unload: async ({ id }) => {
+          assert.equal(this.busy.get(id) ?? 0, 0, "a busy model is never unloaded");
+          assert(this.loaded.has(id), "only loaded models are unloaded");
+          this.events.push(`unload ${this.loaded.get(id)?.target}`);
+          await turn();
+          if (this.unloadFailures > 0) {
+            this.unloadFailures--;
+            throw new Error("the unload did not end in time");
+          }
+          this.memoryBytes -= this.loaded.get(id)?.bytes ?? 0;
+          this.loaded.delete(id);
+        },
+      }),
+      observer: {
+        downloaded: () => {},
+        loaded: () => {},
+        unloaded: () => {},
+        outdated: (target) => this.outdated.push(target),
+        loadedCountChanged: (loadedCount) => {
+          this.loadedCount = loadedCount;
+        },
+      },
+      clock: systemClock,
+      logger: silentLogger,
+    });
+  }
+
+  async #load(id: string, target: string): Promise<LoadReply> {
+    const object = this.objects.get(target);
+    assert(object !== undefined && !this.loaded.has(id), "one load for many waiters");
+    assert(this.trees.disk.kept.has(id), "a model is loaded from its files");
+    this.events.push(`load ${target}`);
+    this.loaded.set(id, { target, bytes: object.bytes });
+    await turn();
+    await this.hold;
+    if ((object.deaths ?? 0) > 0) {
+      object.deaths = (object.deaths ?? 0) - 1;
+      this.loaded.delete(id);
+      this.agent.containerLost();
+      throw new ContainerLostError(new Error("other side closed"));
+    }
+    const fits = this.memoryBytes + object.bytes <= this.containerBytesMax;
+    if (object.refusal !== undefined || !fits) {
+      this.loaded.delete(id);
+      return object.refusal ?? { outcome: "out-of-memory", message: "Out of memory" };
+    }
+    this.memoryBytes += object.bytes;
+    return { outcome: "loaded", memoryBytes: object.bytes };
+  }
+
+  put(target: string, bytes = mebi, etag = "1"): void {
+    this.objects.set(target, { bytes, etag });
+  }
+
+  async invoke(target: string, signal = never, turns = 1): Promise<boolean> {
+    const lease = await this.agent.acquire(target, signal);
+    assert(this.loaded.has(lease.id), "a lease is of a loaded model");
+    this.busy.set(lease.id, (this.busy.get(lease.id) ?? 0) + 1);
+    for (let index = 0; index < turns; index += 1) await turn();
+    assert(this.loaded.has(lease.id), "a leased model stays loaded");
+    this.busy.set(lease.id, (this.busy.get(lease.id) ?? 1) - 1);
+    lease[Symbol.dispose]();
+    return lease.cacheHit;
+  }
+
+  targets(): string[] {
+    return this.agent.loadedModels().map(({ target }) => target);
+  }
+}
+
+modelTreesContract("trees in memory", async () => {
+  const objects = new Map<string, StoredModel>();
+  const disk = new MemoryDisk();
+  const open = () => new MemoryTrees(disk, { find: (target) => objects.get(target), unpacked: () => {} });
+  return {
+    trees: open(),
+    async put(target, bytes) {
+      const etag = String(bytes);
+      objects.set(target, { etag, bytes });
+      return { id: containerModelId(target, etag), target, etag, archiveBytes: bytes };
+    },
+    holds: async (id) => disk.kept.has(id),
+    damage: async (id) => void disk.damaged.add(id),
+    reopen: async () => open(),
+    async [Symbol.asyncDispose]() {},
+  };
+});
+
+test("any mixture of requests is answered, within the budgets, never unloading a busy model", async () => {
+  const request = fc.record({ target: fc.nat(9), turns: fc.nat(6), gap: fc.nat(3) });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(request, { maxLength: 60 }),
+      fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 10, maxLength: 10 }),
+      fc.integer({ min: 3, max: 8 }),
+      fc.integer({ min: 1, max: 3 }),
+      async (requests, sizes, budget, loadsMax) => {
+        const world = new World({ memoryBytesMax: budget * mebi, diskBytesMax: (budget + 14) * mebi, loadsMax });
+        sizes.forEach((size, index) => world.put(`t${index}`, size * mebi));
+        const running: Promise<unknown>[] = [];
+        for (const { target, turns, gap } of requests) {
+          running.push(world.invoke(`t${target}`, never, turns));
+          for (let index = 0; index < gap; index += 1) await turn();
+          assert(world.agent.memoryUsedBytes <= budget * mebi, "never above the memory budget");
+          assert(world.memoryBytes <= budget * mebi, "nor is the container");
+          assert(world.agent.diskUsedBytes <= (budget + 14) * mebi, "never above the disk budget");
+        }
+        await Promise.all(running);
+        assert.equal(world.loadedCount, world.agent.loadedModels().length);
+        await world.agent[Symbol.asyncDispose]();
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+test("the least recently used idle model goes first", async () => {
+  const world = new World({ memoryBytesMax: 3 * mebi });
+  for (const target of ["a", "b", "c", "d", "e"]) world.put(target);
+  for (const target of ["a", "b", "c"]) await world.invoke(target);
+  assert.equal(await world.invoke("a"), true);
+  const busy = await world.agent.acquire("b", never);
+  await world.invoke("d");
+  assert.deepEqual(world.targets(), ["a", "b", "d"]);
+  await world.invoke("e");
+  assert.deepEqual(world.targets(), ["b", "d", "e"]);
+  busy[Symbol.dispose]();
+  assert.equal(world.events.filter((event) => event.startsWith("unload")).join(), "unload c,unload a");
+});
+
+test("a 507 makes room, and is final when nothing else is loaded", async () => {
+  const world = new World({});
+  world.containerBytesMax = 2 * mebi;
+  for (const target of ["a", "b", "c"]) world.put(target);
+  world.put("huge", 3 * mebi);
+  for (const target of ["a", "b", "c"]) await world.invoke(target);
+  assert.deepEqual(world.targets(), ["b", "c"]);
+  const error = await world.invoke("huge").catch((thrown: unknown) => thrown);
+  assert(error instanceof ModelLoadError && error.status === 507);
+  assert.deepEqual(world.targets(), []);
+  assert.equal(await world.invoke("a"), false);
+});
+
+test("a load waits for a busy model to become idle, and its waiter for no longer than its limit", async () => {
+  const world = new World({ memoryBytesMax: mebi, waitMsMax: 40 });
+  world.put("a");
+  world.put("b");
+  const busy = await world.agent.acquire("a", never);
+  const error = await world.agent.acquire("b", never).catch((thrown: unknown) => thrown);
+  assert(
+    error instanceof ModelNotReadyError && /is being loaded: it waits for memory/.test(error.message),
+    String(error),
+  );
+  busy[Symbol.dispose]();
+  while (!world.targets().includes("b")) await turn();
+  assert.equal(await world.invoke("b"), true, "the load went on without its waiter");
+});
+
+test("a caller who leaves gets its reason; the load goes on for the others", async () => {
+  const world = new World({});
+  world.put("a");
+  const held = Promise.withResolvers<void>();
+  world.hold = held.promise;
+  const controller = new AbortController();
+  const leaver = world.agent.acquire("a", controller.signal);
+  const stayer = world.invoke("a");
+  await turn();
+  controller.abort(new Error("client gone"));
+  await assert.rejects(leaver, /client gone/);
+  held.resolve();
+  assert.equal(await stayer, false);
+  assert.equal(world.events.filter((event) => event === "load a").length, 1);
+});
+
+test("failures are told to those who wait and not remembered", async () => {
+  const world = new World({});
+  world.put("a");
+  const object = world.objects.get("a") as StoredModel;
+  object.refusal = { outcome: "refused", status: 400, message: "initialize raised" };
+  const failures = await Promise.allSettled([world.invoke("a"), world.invoke("a")]);
+  assert(failures.every(({ status }) => status === "rejected"));
+  assert.equal(world.events.filter((event) => event === "load a").length, 1);
+  delete object.refusal;
+  assert.equal(await world.invoke("a"), false);
+});
+
+test("a replaced object is reloaded at once, beside requests that still use the old one", async () => {
+  const world = new World({});
+  world.put("a/b c.tar.gz");
+  const old = await world.agent.acquire("a/b c.tar.gz", never);
+  world.put("a/b c.tar.gz", mebi, "2");
+  const fresh = await world.agent.acquire("a/b c.tar.gz", never);
+  assert.notEqual(old.id, fresh.id);
+  assert.match(fresh.id, /^[0-9A-Za-z._]+$/);
+  assert(world.loaded.has(old.id), "in use");
+  old[Symbol.dispose]();
+  while (world.loaded.has(old.id) || world.trees.disk.kept.has(old.id)) await turn();
+  fresh[Symbol.dispose]();
+  assert.equal(await world.invoke("a/b c.tar.gz"), true);
+});
+
+test("an object that is replaced while its load waits for its turn is loaded anew for who waits", async () => {
+  const world = new World({ loadsMax: 1 });
+  for (const target of ["first", "waits"]) world.put(target);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  world.hold = promise;
+  const first = world.invoke("first");
+  while (world.loaded.size === 0) await turn();
+  const waiting = world.agent.acquire("waits", never);
+  for (let index = 0; index < 5; index++) await turn();
+  world.put("waits", 2 * mebi, "2");
+  resolve();
+  const lease = await waiting;
+  assert.equal(world.loaded.get(lease.id)?.bytes, 2 * mebi);
+  lease[Symbol.dispose]();
+  await first;
+});
+
+test("a deleted object is dropped, and comes back when it is put again", async () => {
+  const world = new World({});
+  world.put("a");
+  await world.invoke("a");
+  world.objects.delete("a");
+  await assert.rejects(world.invoke("a"), ModelMissingError);
+  while (world.loaded.size > 0 || world.trees.disk.kept.size > 0) await turn();
+  assert.equal(world.agent.diskUsedBytes, 0);
+  world.put("a");
+  assert.equal(await world.invoke("a"), false);
+});
+
+test("the memory of a model that does not unload is not given to another until it is gone", async () => {
+  const world = new World({ memoryBytesMax: 2 * mebi, unloadRetryMs: 1 });
+  for (const target of ["a", "b", "c"]) world.put(target);
+  await world.invoke("a");
+  await world.invoke("b");
+  world.unloadFailures = 3;
+  const waiting = world.invoke("c");
+  while (world.unloadFailures > 0) {
+    assert.equal(world.agent.memoryUsedBytes, 2 * mebi);
+    assert.ok(!world.events.includes("load c"), "it waits for memory");
+    await turn();
+  }
+  await waiting;
+  assert.deepEqual(world.events.slice(-5), ["unload a", "unload a", "unload a", "unload a", "load c"]);
+  assert.equal(world.memoryBytes, 2 * mebi);
+  await world.agent[Symbol.asyncDispose]();
+});
+
+test("unloaded models stay on disk until its bytes run out; a model that fits on no disk says so", async () => {
+  const world = new World({ memoryBytesMax: mebi, diskBytesMax: 2.5 * mebi });
+  for (const target of ["a", "b", "c"]) world.put(target);
+  world.put("huge", 3 * mebi);
+  await world.invoke("a");
+  await world.invoke("b");
+  await world.invoke("a");
+  assert.equal(world.events.filter((event) => event === "unpack a").length, 1);
+  await world.invoke("c");
+  await world.invoke("b");
+  assert.equal(world.events.filter((event) => event === "unpack b").length, 2);
+  const error = await world.invoke("huge").catch((thrown: unknown) => thrown);
+  assert(error instanceof ModelLoadError && error.cause instanceof ArchiveError);
+  assert.match(error.message, /No space left on device/);
+  assert(world.agent.diskUsedBytes <= 2.5 * mebi);
+});
+
+test("a container that died holds nothing: the next request loads again", async () => {
+  const world = new World({});
+  world.put("a");
+  await world.invoke("a");
+  world.loaded.clear();
+  world.memoryBytes = 0;
+  world.agent.containerLost();
+  assert.equal(world.agent.memoryUsedBytes, 0);
+  assert.equal(await world.invoke("a"), false);
+  assert.equal(world.events.filter((event) => event === "unpack a").length, 1);
+});
+
+test("who waits for a model of an agent that ends is told so with 503", async () => {
+  const world = new World({ loadsMax: 1 });
+  world.put("first");
+  world.put("second");
+  const { promise, resolve } = Promise.withResolvers<void>();
+  world.hold = promise;
+  const first = world.agent.acquire("first", never);
+  const second = world.agent.acquire("second", never);
+  while (world.loaded.size === 0) await turn();
+  const closed = world.agent[Symbol.asyncDispose]();
+  await assert.rejects(second, (error) => error instanceof ModelLoadError && error.status === 503);
+  resolve();
+  await first;
+  await closed;
+});
+
+test("a load that meets the end of the container is made again by its successor, and fails when that ends in it too", async () => {
+  const world = new World({});
+  world.objects.set("once", { etag: "1", bytes: mebi, deaths: 1 });
+  using lease = await world.agent.acquire("once", never);
+  assert.equal(world.loaded.get(lease.id)?.target, "once");
+  world.objects.set("always", { etag: "1", bytes: mebi, deaths: 9 });
+  await assert.rejects(
+    world.agent.acquire("always", never),
+    (error) =>
+      error instanceof ModelLoadError &&
+      error.status === 503 &&
+      error.message.startsWith("the container ended while it loaded the model"),
+  );
+  assert.equal(world.objects.get("always")?.deaths, 7);
+  // The deaths took the other model too.
+  assert.equal(world.agent.loadedCount, 0);
+  assert.equal(world.agent.memoryUsedBytes, 0);
+});
+
+test("an agent takes over what an earlier one unpacked, within its own disk bytes, and unpacks only what was replaced", async () => {
+  const names = ["a", "b", "c"];
+  const before = new World({});
+  for (const name of names) {
+    before.objects.set(name, { etag: `"${name}"`, bytes: 10 * mebi });
+    using _lease = await before.agent.acquire(name, never);
+  }
+  await before.agent[Symbol.asyncDispose]();
+
+  const after = new World({ diskBytesMax: 25 * mebi }, before.trees.disk);
+  for (const [name, object] of before.objects) after.objects.set(name, object);
+  after.objects.set("c", { etag: '"new"', bytes: 10 * mebi });
+  await after.agent.adopt();
+  assert.equal(after.trees.disk.kept.size, 2, "the one unpacked first did not fit");
+  assert(after.agent.diskUsedBytes <= 25 * mebi);
+  for (const name of ["b", "c"]) {
+    using _lease = await after.agent.acquire(name, never);
+  }
+  assert.deepEqual(
+    after.events.filter((event) => event.startsWith("unpack")),
+    ["unpack c"],
+  );
+  await after.agent[Symbol.asyncDispose]();
+});
+
+test("an agent that keeps no models gives up what an earlier one left, and each model with its last request", async () => {
+  const before = new World({});
+  before.objects.set("a", { etag: '"a"', bytes: 10 * mebi });
+  using _lease = await before.agent.acquire("a", never);
+  await before.agent[Symbol.asyncDispose]();
+  const after = new World({ keepsModels: false }, before.trees.disk);
+  after.objects.set("b", { etag: '"b"', bytes: 10 * mebi });
+  await after.agent.adopt();
+  const first = await after.agent.acquire("b", never);
+  {
+    using _second = await after.agent.acquire("b", never);
+  }
+  assert.equal(after.agent.copyOf("b"), "loaded");
+  first[Symbol.dispose]();
+  while (after.trees.disk.kept.size > 0) await turn();
+  assert.deepEqual([after.agent.copyOf("b"), after.agent.memoryUsedBytes, after.agent.diskUsedBytes], ["absent", 0, 0]);
+  await after.agent[Symbol.asyncDispose]();
+});
+
+test("what a model is beside others: there, on its way, or among those that are asked for most; and whether another one has room without one that was used", async () => {
+  const world = new World({ memoryBytesMax: 100 * mebi });
+  for (const name of ["a", "b"]) world.objects.set(name, { etag: "1", bytes: 40 * mebi });
+  const { agent } = world;
+  const asked = agent.acquire("a", never);
+  assert.deepEqual([agent.copyOf("a"), agent.copyOf("b")], ["coming", "absent"]);
+  using _a = await asked;
+  const usedNs = systemClock.monotonicNs();
+  assert.deepEqual([agent.copyOf("a"), agent.memoryBytesOf("a"), agent.memoryBytesOf("b")], ["loaded", 40 * mebi, 0]);
+  assert.deepEqual([agent.isBusyWith("a"), agent.isBusyWith("b")], [true, false]);
+  const [one, two] = [await agent.acquire("b", never), await agent.acquire("b", never)];
+  assert.deepEqual([agent.isBusyWith("a"), agent.isBusyWith("b")], [false, true]);
+  assert.deepEqual([agent.hasRoomFor(20 * mebi, usedNs), agent.hasRoomFor(21 * mebi, Infinity)], [true, false]);
+  for (const lease of [one, two]) lease[Symbol.dispose]();
+  // It alone is idle, and has been used since.
+  assert.deepEqual([agent.hasRoomFor(60 * mebi, usedNs), agent.hasRoomFor(60 * mebi, Infinity)], [false, true]);
+  assert.equal(agent.hasRoomFor(61 * mebi, Infinity), false);
+  await agent[Symbol.asyncDispose]();
+});
+
+test("agents of one machine hold no more than it has together: others give up what is beyond their promise, and what cannot fit is told", async () => {
+  const machine = new MachineMemory({ bytesMax: 100 * mebi, reservedBytes: () => 30 * mebi });
+  const plain = new World({}, new MemoryDisk(), { machine });
+  const promised = new World({}, new MemoryDisk(), { machine, promisedBytes: 30 * mebi });
+  for (const world of [plain, promised]) {
+    for (const name of ["a", "b", "c", "d"]) world.objects.set(name, { etag: "1", bytes: 20 * mebi });
+    world.objects.set("huge", { etag: "1", bytes: 80 * mebi });
+  }
+  const held = () => [plain.agent.loadedCount, promised.agent.loadedCount];
+  for (const name of ["a", "b", "c", "d"]) {
+    using _lease = await plain.agent.acquire(name, never);
+  }
+  // Without the 30 that are promised to the other one.
+  assert.deepEqual(held(), [3, 0]);
+  const leases = [];
+  for (const name of ["a", "b", "c", "d"]) leases.push(await promised.agent.acquire(name, never));
+  assert.deepEqual(held(), [1, 4]);
+  assert.ok(plain.agent.memoryUsedBytes + promised.agent.memoryUsedBytes <= 100 * mebi);
+  // The other one is busy: it is waited for.
+  using _last = await plain.agent.acquire("d", never);
+  const waiting = plain.agent.acquire("a", never);
+  await turn();
+  for (const lease of leases) lease[Symbol.dispose]();
+  using _next = await waiting;
+  assert.deepEqual(held(), [2, 3]);
+  await assert.rejects(plain.agent.acquire("huge", never), (error: ModelLoadError) => {
+    assert.equal(error.status, 507);
+    assert.match(error.message, /^The model takes about 80 MiB, and 10 MiB of them are missing on this machine/);
+    return true;
+  });
+  await Promise.all([plain.agent[Symbol.asyncDispose](), promised.agent[Symbol.asyncDispose]()]);
+});

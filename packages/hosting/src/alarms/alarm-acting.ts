@@ -1,0 +1,105 @@
+import { openDeadline, Semaphore, type Clock, type Logger, type TaskGroup } from "@galatea/base";
+import type { AlarmAct, AlarmActions, AlarmEvent, AlarmRecord, HistoryItem, OwedAction } from "./alarm.ts";
+
+export interface AlarmActingOptions {
+  readonly actions: AlarmActions;
+  readonly limits: { readonly actionMs: number; readonly actionsMax: number };
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly tasks: TaskGroup;
+  /** Writes to an alarm's history, and that the action of that state is done. */
+  readonly done: (event: AlarmEvent, arn: string, item: HistoryItem) => Promise<void>;
+}
+
+const repeatMs = 60_000;
+/** Actions that wait for a place. Beyond it they are left out, which is logged; what repeats comes again, and what does not is still owed. */
+const waitingMax = 1000;
+
+/** Runs what alarms say is to be done, away from those who look at them. */
+export class AlarmActing {
+  readonly #options: AlarmActingOptions;
+  readonly #places: Semaphore;
+  /** When each alarm's repeating actions have last run. */
+  readonly #lastMs = new Map<string, number>();
+
+  constructor(options: AlarmActingOptions) {
+    this.#options = options;
+    this.#places = new Semaphore(options.limits.actionsMax);
+  }
+
+  begins(event: AlarmEvent): void {
+    this.#lastMs.set(event.definition.name, event.atMs);
+    this.#run(event, false);
+  }
+
+  /** An alarm was found in the state it had. */
+  stays({ definition, status }: AlarmRecord, atMs: number): void {
+    const lastMs = this.#lastMs.get(definition.name) ?? status.transitionedMs;
+    // By either sign: a clock that was set back by a day does not keep actions for a day.
+    if (Math.abs(atMs - lastMs) < repeatMs) return;
+    this.#lastMs.set(definition.name, atMs);
+    this.#run({ definition, status, before: status.state, atMs }, true);
+  }
+
+  /** What is to be done once for a state that has begun. */
+  owedFor({ definition, status, before, atMs }: AlarmEvent): readonly OwedAction[] {
+    if (!definition.actionsEnabled) return [];
+    const arns = definition.actions[status.state].filter((arn) => this.#options.actions(arn)?.repeats === false);
+    return arns.map((arn) => ({ arn, status, before, atMs }));
+  }
+
+  /** What an earlier life of the platform had to do, and is not known to have done. */
+  goOn({ definition, owed }: AlarmRecord): void {
+    for (const { arn, status, before, atMs } of owed) {
+      const act = this.#options.actions(arn);
+      if (act !== null) this.#begin(arn, act, { definition, status, before, atMs });
+    }
+  }
+
+  forget(name: string): void {
+    this.#lastMs.delete(name);
+  }
+
+  #run(event: AlarmEvent, isRepeated: boolean): void {
+    const { definition, status } = event;
+    if (!definition.actionsEnabled) return;
+    for (const arn of definition.actions[status.state]) {
+      const act = this.#options.actions(arn);
+      if (act === null || (isRepeated && !act.repeats)) continue;
+      this.#begin(arn, act, event);
+    }
+  }
+
+  #begin(arn: string, act: AlarmAct, event: AlarmEvent): void {
+    if (this.#places.waitingCount >= waitingMax) {
+      const alarm = event.definition.name;
+      this.#options.logger.error("an alarm's action is left out: too many wait", { alarm, action: arn });
+      return;
+    }
+    this.#options.tasks.run(async (closing) => {
+      using _place = await this.#places.acquire(closing);
+      await this.#act(arn, act, event, closing);
+    });
+  }
+
+  async #act(arn: string, act: AlarmAct, event: AlarmEvent, closing: AbortSignal): Promise<void> {
+    const { clock, limits, done } = this.#options;
+    using deadline = openDeadline({ clock, afterMs: limits.actionMs, signal: closing });
+    const failure = await act.run(event, deadline.signal).then(
+      () => null,
+      (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    );
+    closing.throwIfAborted();
+    const summary =
+      failure === null
+        ? `Successfully executed action ${arn}`
+        : `Failed to execute action ${arn}. Received error: "${failure}"`;
+    const data = JSON.stringify({
+      actionState: failure === null ? "Succeeded" : "Failed",
+      stateUpdateTimestamp: event.status.updatedMs,
+      notificationResource: arn,
+      error: failure,
+    });
+    await done(event, arn, { atMs: clock.epochMs(), kind: "Action", summary, data });
+  }
+}

@@ -1,0 +1,118 @@
+import type { Logger } from "@galatea/base";
+import { allJson, readJson, type DocumentChange, type Documents } from "../records/index.ts";
+import type { AlarmDefinition, AlarmRecord, HistoryItem } from "./alarm.ts";
+
+const kind = "alarm";
+const historyKind = "alarm-history";
+/** Histories of alarms that are deleted. */
+const goneKind = "alarm-gone";
+
+/** An alarm that is deleted, whose history is still kept. */
+export interface GoneAlarm {
+  readonly name: string;
+  readonly kind: AlarmDefinition["kind"];
+  readonly deletedMs: number;
+}
+
+interface GoneRecord extends GoneAlarm {
+  readonly items: readonly HistoryItem[];
+}
+
+export interface AlarmStoreOptions {
+  readonly documents: Documents;
+  readonly limits: { readonly historyMax: number };
+  readonly logger: Logger;
+}
+
+/** Alarms and their histories as documents, by name. Who writes one alarm twice at once loses one item of its history. */
+export class AlarmStore {
+  readonly #options: AlarmStoreOptions;
+
+  constructor(options: AlarmStoreOptions) {
+    this.#options = options;
+  }
+
+  async all(): Promise<readonly AlarmRecord[]> {
+    const all: AlarmRecord[] = [];
+    // What earlier versions have recorded owes nothing.
+    for await (const record of this.#listed<Omit<AlarmRecord, "owed"> & Partial<AlarmRecord>>(kind)) {
+      all.push({ owed: [], ...record });
+    }
+    return all;
+  }
+
+  async gone(): Promise<readonly GoneAlarm[]> {
+    const all: GoneAlarm[] = [];
+    for await (const { name, kind: of, deletedMs } of this.#listed<GoneRecord>(goneKind)) {
+      all.push({ name, kind: of, deletedMs });
+    }
+    return all;
+  }
+
+  /** Oldest first; of a name that another alarm has had before, that one's too. */
+  async history(name: string): Promise<readonly HistoryItem[]> {
+    const gone = await this.#goneItems(name);
+    return [...gone, ...(await this.#items(name))].slice(-this.#options.limits.historyMax);
+  }
+
+  async put(record: AlarmRecord, items: readonly HistoryItem[]): Promise<void> {
+    const { name } = record.definition;
+    const { definition, status, owed } = record;
+    const body = JSON.stringify({ definition, status, owed });
+    const change: DocumentChange = { do: "put", kind, key: name, body, expects: "any" };
+    await this.#options.documents.write([change, ...(await this.#told(name, items))]);
+  }
+
+  /** The alarms go, what is told of them stays until it is forgotten. */
+  async delete(records: readonly AlarmRecord[], deletedMs: number): Promise<void> {
+    const { historyMax } = this.#options.limits;
+    const changes: DocumentChange[] = [];
+    for (const { definition } of records) {
+      const { name: key, kind: of } = definition;
+      const item: HistoryItem = {
+        atMs: deletedMs,
+        kind: "ConfigurationUpdate",
+        summary: `Alarm "${key}" deleted`,
+        data: JSON.stringify({ version: "1.0", type: "Delete" }),
+      };
+      const items = [...(await this.history(key)), item].slice(-historyMax);
+      const gone: GoneRecord = { name: key, kind: of, deletedMs, items };
+      changes.push(
+        { do: "delete", kind, key, expects: "any" },
+        { do: "delete", kind: historyKind, key, expects: "any" },
+        { do: "put", kind: goneKind, key, body: JSON.stringify(gone), expects: "any" },
+      );
+    }
+    await this.#options.documents.write(changes);
+  }
+
+  async forget(names: readonly string[]): Promise<void> {
+    const changes = names.map((key): DocumentChange => ({ do: "delete", kind: goneKind, key, expects: "any" }));
+    await this.#options.documents.write(changes);
+  }
+
+  async #told(name: string, items: readonly HistoryItem[]): Promise<readonly DocumentChange[]> {
+    if (items.length === 0) return [];
+    const all = [...(await this.#items(name)), ...items].slice(-this.#options.limits.historyMax);
+    return [{ do: "put", kind: historyKind, key: name, body: JSON.stringify(all), expects: "any" }];
+  }
+
+  async #items(name: string): Promise<readonly HistoryItem[]> {
+    return ((await this.#found(historyKind, name)) as readonly HistoryItem[] | null) ?? [];
+  }
+
+  async #goneItems(name: string): Promise<readonly HistoryItem[]> {
+    return ((await this.#found(goneKind, name)) as GoneRecord | null)?.items ?? [];
+  }
+
+  async #found(of: string, name: string): Promise<unknown> {
+    const { documents, logger } = this.#options;
+    const found = await documents.get(of, name);
+    return found === null ? null : readJson(found, logger);
+  }
+
+  async *#listed<Value>(of: string): AsyncGenerator<Value, void, void> {
+    const { documents, logger } = this.#options;
+    for await (const { value } of allJson<Value>(documents, of, { logger })) yield value;
+  }
+}

@@ -1,0 +1,139 @@
+/** The book of alarms while others write, look and fail at the same time. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { MovedClock } from "@galatea/base/core/moved-clock-fixture.ts";
+import { Gate, silentLogger } from "@galatea/base";
+import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
+import type { DocumentChange } from "../records/index.ts";
+import { alarmLimits, Alarms } from "./alarms.ts";
+import type { AlarmActions, CompositeAlarm } from "./alarm.ts";
+import { alarmFacts, sumAlarm } from "./sum-alarm-fixture.ts";
+
+const minuteMs = 60_000;
+const never = new AbortController().signal;
+const policy = "arn:aws:autoscaling:r:1:scalingPolicy:x:resource/sagemaker/endpoint/e:policyName/p";
+
+const actions = { OK: [], ALARM: [policy], INSUFFICIENT_DATA: [] };
+const errors = sumAlarm("errors", { actions });
+const composite = (name: string, rule: string): CompositeAlarm => ({
+  ...alarmFacts,
+  actions,
+  kind: "composite",
+  name,
+  rule,
+});
+
+/** What the alarm measures in each minute, and how writes go: `beforeWrite` is waited for, and may reject. */
+class Bench implements AsyncDisposable {
+  readonly clock = new MovedClock();
+  readonly memory = new DocumentMemory();
+  value = 100;
+  beforeWrite: (changes: readonly DocumentChange[]) => Promise<void> = () => Promise.resolve();
+  readonly ran: string[] = [];
+  alarms!: Alarms;
+
+  static async open(): Promise<Bench> {
+    const bench = new Bench();
+    const documents = new (class extends MemoryDocuments {
+      override async write(changes: readonly DocumentChange[]): Promise<number> {
+        await bench.beforeWrite(changes);
+        return super.write(changes);
+      }
+    })(bench.memory);
+    const actions: AlarmActions = (arn) => ({
+      repeats: true,
+      run: ({ status }) => Promise.resolve(void bench.ran.push(`${arn === policy ? "policy" : arn} ${status.state}`)),
+    });
+    bench.alarms = await Alarms.open({
+      documents,
+      readValues: (_, range) => Promise.resolve(new Map([[range.endMs - minuteMs, bench.value]])),
+      actions,
+      limits: alarmLimits,
+      clock: bench.clock,
+      logger: silentLogger,
+    });
+    return bench;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.alarms[Symbol.asyncDispose]();
+  }
+}
+
+test("an alarm that is deleted while its history is written stays deleted", async () => {
+  await using bench = await Bench.open();
+  const held = new Gate();
+  const writing = new Gate();
+  const writingOpened = writing.opened();
+  const heldOpened = held.opened();
+  // What the action of its first state came to is written slowly.
+  bench.beforeWrite = (changes) => {
+    const isAction = changes.some((change) => change.do === "put" && change.body.includes("Successfully executed"));
+    if (!isAction) return Promise.resolve();
+    writing.open();
+    return heldOpened;
+  };
+  await bench.alarms.put(errors);
+  await writingOpened;
+  const deleted = bench.alarms.delete(["errors"]);
+  for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  held.open();
+  await deleted;
+  await bench.alarms.acted();
+  assert.equal(bench.alarms.get("errors"), null);
+  assert.deepEqual(
+    [...bench.memory.held.values()].map(({ kind }) => kind),
+    ["alarm-gone"],
+  );
+});
+
+test("what a disk does not take is no error of an evaluation, and changes no state", async () => {
+  await using bench = await Bench.open();
+  await bench.alarms.put(errors);
+  assert.equal(bench.alarms.get("errors")?.status.state, "ALARM");
+  bench.value = 1;
+  let isRefused = true;
+  // There is room again when the next write comes.
+  bench.beforeWrite = () => {
+    if (!isRefused) return Promise.resolve();
+    isRefused = false;
+    return Promise.reject(new Error("the disk is full"));
+  };
+  bench.clock.move(minuteMs);
+  for (let look = 0; look < 2; look += 1) await bench.alarms.look(never);
+  assert.equal(bench.alarms.get("errors")?.status.state, "OK");
+  const told = await bench.alarms.history("errors");
+  assert.deepEqual(
+    told.filter(({ kind }) => kind === "StateUpdate").map(({ summary }) => summary),
+    ["Alarm updated from INSUFFICIENT_DATA to ALARM", "Alarm updated from ALARM to OK"],
+  );
+});
+
+test("actions that repeat go on when the clock is set back", async () => {
+  await using bench = await Bench.open();
+  await bench.alarms.put(errors);
+  await bench.alarms.acted();
+  assert.deepEqual(bench.ran, ["policy ALARM"]);
+  bench.clock.move(-86_400_000);
+  await bench.alarms.look(never);
+  bench.clock.move(minuteMs);
+  await bench.alarms.look(never);
+  await bench.alarms.acted();
+  assert.equal(bench.ran.length, 3);
+});
+
+test("rules that read each other in many ways are checked in a moment", async () => {
+  await using bench = await Bench.open();
+  await bench.alarms.put(errors);
+  const width = 20;
+  let below = ["errors"];
+  for (let depth = 0; depth < 7; depth += 1) {
+    const names = Array.from({ length: width }, (_, place) => `${depth}-${place}`);
+    const rule = below.map((name) => `ALARM("${name}")`).join(" OR ");
+    for (const name of names) await bench.alarms.put(composite(name, rule));
+    below = names;
+  }
+  const rule = below.map((name) => `ALARM("${name}")`).join(" OR ");
+  await bench.alarms.put(composite("top", rule));
+  assert.equal(bench.alarms.get("top")?.status.state, "ALARM");
+});

@@ -1,0 +1,487 @@
+import { AwsError, delay, KeyedLock, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import type { Documents } from "../records/index.ts";
+import type {
+  AlarmActions,
+  AlarmDefinition,
+  AlarmEvent,
+  AlarmRecord,
+  AlarmState,
+  AlarmStatus,
+  CompositeAlarm,
+  HistoryItem,
+  MetricAlarm,
+  ReadValues,
+} from "./alarm.ts";
+import { AlarmActing } from "./alarm-acting.ts";
+import { AlarmStore, type GoneAlarm } from "./alarm-store.ts";
+import { alarmsOfRule, parseRule, ruleHolds, type AlarmRule } from "./composite-rule.ts";
+import { evaluateWindow, samplesNeeded, windowPeriods, type EvaluationRule } from "./evaluation.ts";
+import { nextSuppression, suppressedReason } from "./suppression.ts";
+import { reasonDataOf, reasonOf, reasonOfNew, type LookedAt } from "./reasons.ts";
+
+export interface AlarmLimits {
+  /** Alarms that there may be. */
+  readonly alarmsMax: number;
+  /** What an alarm's history keeps, the newest. */
+  readonly historyMax: number;
+  /** How often alarms are looked at. */
+  readonly tickMs: number;
+  readonly actionMs: number;
+  /** Actions that run at once. */
+  readonly actionsMax: number;
+  /** How long, and of how many, the history of a deleted alarm is kept. */
+  readonly goneMs: number;
+  readonly goneMax: number;
+}
+
+export const alarmLimits: AlarmLimits = {
+  alarmsMax: 5000,
+  historyMax: 100,
+  tickMs: 10_000,
+  actionMs: 60_000,
+  actionsMax: 16,
+  goneMs: 14 * 86_400_000,
+  goneMax: 1000,
+};
+
+export interface AlarmsOptions {
+  readonly documents: Documents;
+  readonly readValues: ReadValues;
+  readonly actions: AlarmActions;
+  readonly limits: AlarmLimits;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+interface Entry extends AlarmRecord {
+  /** Of a composite alarm. */
+  readonly rule: AlarmRule | null;
+  /** The alarms that it names. */
+  readonly named: ReadonlySet<string>;
+  /** Of a composite alarm: those of its rule, and its suppressor. */
+  readonly reads: ReadonlySet<string>;
+}
+
+/** Metrics of the minute that ends are recorded before they are looked at. */
+const afterTickMs = 500;
+const rulesDeep = 10;
+/** Actions of one alarm that are under way: further ones push the oldest out of what its next life would do. */
+const owedMax = 50;
+
+/** The alarms there are. Everything is on disk before it is answered or acted on. */
+export class Alarms implements AsyncDisposable {
+  readonly #options: AlarmsOptions;
+  readonly #store: AlarmStore;
+  readonly #entries = new Map<string, Entry>();
+  /** Deleted alarms, the one deleted longest ago first. */
+  readonly #gone = new Map<string, GoneAlarm>();
+  readonly #locks = new KeyedLock();
+  readonly #tasks: TaskGroup;
+  readonly #actions: TaskGroup;
+  readonly #acting: AlarmActing;
+
+  private constructor(options: AlarmsOptions) {
+    this.#options = options;
+    this.#store = new AlarmStore(options);
+    const { logger } = options;
+    this.#tasks = new TaskGroup((error) => logger.error("alarms are no longer looked at", { error: String(error) }));
+    this.#actions = new TaskGroup((error) => logger.error("an alarm's action is not told", { error: String(error) }));
+    this.#acting = new AlarmActing({ ...options, tasks: this.#actions, done: (...of) => this.#done(...of) });
+  }
+
+  static async open(options: AlarmsOptions): Promise<Alarms> {
+    const alarms = new Alarms(options);
+    for (const record of await alarms.#store.all()) {
+      const { definition } = record;
+      const rule = definition.kind === "composite" ? parseRule(definition.rule) : null;
+      alarms.#entries.set(definition.name, entryOf(record, rule));
+    }
+    const gone = await alarms.#store.gone();
+    for (const each of gone.toSorted((a, b) => a.deletedMs - b.deletedMs)) alarms.#gone.set(each.name, each);
+    alarms.#tasks.run((closing) => alarms.#watch(closing));
+    return alarms;
+  }
+
+  /** Does what an earlier life has left undone; to be called when there is whatever actions act on. */
+  goOn(): void {
+    for (const entry of this.#entries.values()) this.#acting.goOn(entry);
+  }
+
+  get(name: string): AlarmRecord | null {
+    return this.#entries.get(name) ?? null;
+  }
+
+  /** By name. */
+  list(): readonly AlarmRecord[] {
+    return [...this.#entries.values()].toSorted((a, b) => (a.definition.name < b.definition.name ? -1 : 1));
+  }
+
+  /** The composite alarms whose rules name one. */
+  parentsOf(name: string): readonly string[] {
+    const parents = [...this.#entries.values()].filter(({ named }) => named.has(name));
+    return parents.map(({ definition }) => definition.name);
+  }
+
+  /** Those there are, and those deleted whose history is kept. */
+  remembered(): readonly Pick<AlarmDefinition, "name" | "kind">[] {
+    const gone = [...this.#gone.values()].filter(({ name }) => !this.#entries.has(name));
+    return [...this.list().map(({ definition }) => definition), ...gone];
+  }
+
+  history(name: string): Promise<readonly HistoryItem[]> {
+    return this.#store.history(name);
+  }
+
+  /** Makes an alarm, or configures one anew, which keeps its state until it is looked at. Throws AwsError. */
+  async put(definition: AlarmDefinition): Promise<void> {
+    const rule = definition.kind === "composite" ? parseRule(definition.rule) : null;
+    await this.#locks.run(definition.name, async () => {
+      const known = this.#entries.get(definition.name);
+      if (known !== undefined && known.definition.kind !== definition.kind) {
+        const is = known.definition.kind === "metric" ? "metric" : "composite";
+        throw new AwsError("ValidationError", `The alarm ${definition.name} is a ${is} alarm and stays one.`);
+      }
+      if (known === undefined && this.#entries.size >= this.#options.limits.alarmsMax) {
+        throw new AwsError(
+          "LimitExceeded",
+          `There are ${this.#options.limits.alarmsMax} alarms, and no more are possible.`,
+        );
+      }
+      if (rule !== null) this.#checkRule(definition.name, rule);
+      if (definition.kind === "composite") this.#checkSuppressor(definition);
+      const atMs = this.#options.clock.epochMs();
+      const fresh: AlarmStatus = {
+        state: "INSUFFICIENT_DATA",
+        reason: reasonOfNew,
+        reasonData: null,
+        updatedMs: atMs,
+        transitionedMs: atMs,
+      };
+      const { suppression: _suppression, ...status } = known?.status ?? fresh;
+      // What suppressed the actions of the alarm as it was is of no account for it as it is now.
+      const record = { definition, status, owed: known?.owed ?? [] };
+      const did = known === undefined ? "created" : "updated";
+      const data = JSON.stringify({ version: "1.0", type: known === undefined ? "Create" : "Update" });
+      const item: HistoryItem = {
+        atMs,
+        kind: "ConfigurationUpdate",
+        summary: `Alarm "${definition.name}" ${did}`,
+        data,
+      };
+      await this.#store.put(record, [item]);
+      this.#entries.set(definition.name, entryOf(record, rule));
+    });
+    await this.#evaluate(definition.name);
+  }
+
+  /** Changes what an alarm says of itself and keeps its state. */
+  async amend(name: string, change: (definition: AlarmDefinition) => AlarmDefinition): Promise<void> {
+    await this.#locks.run(name, async () => {
+      const entry = this.#entries.get(name);
+      if (entry === undefined) return;
+      const amended = { ...entry, definition: change(entry.definition) };
+      await this.#store.put(amended, []);
+      this.#entries.set(name, amended);
+    });
+  }
+
+  /** All of them or none. Throws AwsError for one that is not there, or that a composite alarm outside reads. */
+  async delete(names: readonly string[]): Promise<void> {
+    const going = [...new Set(names)].toSorted();
+    // Whoever is writing one of them ends first: what it writes must not come behind the deletion.
+    await this.#locked(going, () => this.#delete(going));
+    await this.#forgetGone();
+  }
+
+  async #delete(names: readonly string[]): Promise<void> {
+    const absent = names.filter((name) => !this.#entries.has(name));
+    if (absent.length > 0) throw absentAlarm(absent);
+    for (const entry of this.#entries.values()) {
+      const isGoing = names.includes(entry.definition.name);
+      const held = isGoing ? undefined : names.find((name) => entry.reads.has(name));
+      if (held === undefined) continue;
+      const text = `${held} cannot be deleted: the composite alarm ${entry.definition.name} reads it.`;
+      throw new AwsError("ValidationError", text);
+    }
+    const records = names.flatMap((name) => this.#entries.get(name) ?? []);
+    const deletedMs = this.#options.clock.epochMs();
+    await this.#store.delete(records, deletedMs);
+    for (const { definition } of records) {
+      const { name, kind } = definition;
+      this.#entries.delete(name);
+      this.#acting.forget(name);
+      // Behind those that went before.
+      this.#gone.delete(name);
+      this.#gone.set(name, { name, kind, deletedMs });
+    }
+  }
+
+  /** The locks are taken in the order of the names, which must be the same for everybody who takes several. */
+  #locked<T>([first, ...others]: readonly string[], work: () => Promise<T>): Promise<T> {
+    return first === undefined ? work() : this.#locks.run(first, () => this.#locked(others, work));
+  }
+
+  /** Lasts until the alarm is looked at the next time. */
+  async setState(name: string, state: AlarmState, reason: string, reasonData: string | null): Promise<void> {
+    const entry = this.#entries.get(name);
+    if (entry === undefined) throw absentAlarm([name]);
+    await this.#move(entry.definition, { state, reason, reasonData });
+  }
+
+  /** Looks at all of them now. Rejects with the signal's reason. */
+  async look(signal: AbortSignal): Promise<void> {
+    await this.#forgetGone().catch((error: unknown) => {
+      this.#options.logger.error("histories of deleted alarms were not forgotten", { error: String(error) });
+    });
+    for (const name of this.#entries.keys()) {
+      signal.throwIfAborted();
+      // One that cannot be written now, on a full disk, is looked at again at the next tick; the others are looked at all the same.
+      await this.#evaluate(name).catch((error: unknown) => {
+        this.#options.logger.error("an alarm was not looked at", { alarm: name, error: String(error) });
+      });
+    }
+  }
+
+  /** Resolves when no action is under way. */
+  async acted(): Promise<void> {
+    await this.#actions.settled();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#actions[Symbol.asyncDispose]();
+    await this.#tasks[Symbol.asyncDispose]();
+  }
+
+  /** Looks at every metric alarm at each tick of the clock. */
+  async #watch(closing: AbortSignal): Promise<void> {
+    const { clock, limits } = this.#options;
+    for (;;) {
+      const sinceTickMs = (clock.epochMs() - afterTickMs) % limits.tickMs;
+      await delay(clock, limits.tickMs - sinceTickMs, closing);
+      await this.look(closing);
+    }
+  }
+
+  async #evaluate(name: string): Promise<void> {
+    const entry = this.#entries.get(name);
+    if (entry === undefined) return;
+    if (entry.rule !== null) return this.#evaluateRule(entry, entry.rule);
+    const definition = entry.definition as MetricAlarm;
+    const looked = await this.#lookAt(definition).catch((error: unknown) => ({ error }));
+    // A disk that takes no state is no error of the evaluation: that is told outside, and the alarm is looked at again.
+    if (!("error" in looked)) return this.#evaluateMetric(definition, looked);
+    // What cannot be computed is told where people look for it: in the alarm's reason.
+    const reason = `Evaluation error: ${looked.error instanceof Error ? looked.error.message : String(looked.error)}`;
+    if (entry.status.reason !== reason) {
+      await this.#move(definition, { state: "INSUFFICIENT_DATA", reason, reasonData: null });
+    }
+  }
+
+  async #lookAt(definition: MetricAlarm): Promise<LookedAt> {
+    const { clock, readValues } = this.#options;
+    const { periodMs } = definition.watched;
+    const queriedMs = clock.epochMs();
+    // Periods end where minutes do, or every ten seconds for short ones.
+    const stepMs = Math.min(periodMs, 60_000);
+    const length = windowPeriods(definition);
+    const endMs = Math.floor(queriedMs / stepMs) * stepMs;
+    const startMs = endMs - length * periodMs;
+    const found = await readValues(definition.watched, { startMs, endMs });
+    const values = Array.from({ length }, (_, place) => found.get(startMs + place * periodMs) ?? null);
+    return { values, startMs, queriedMs };
+  }
+
+  async #evaluateMetric(definition: MetricAlarm, looked: LookedAt): Promise<void> {
+    const { values, startMs, queriedMs } = looked;
+    const { periodMs } = definition.watched;
+    const rule: EvaluationRule = { ...definition, missing: definition.missing ?? "missing" };
+    const now = this.#entries.get(definition.name);
+    // It was configured anew meanwhile, and is looked at anew.
+    if (now?.definition !== definition) return;
+    const evaluation = evaluateWindow(values, rule, now.status.state);
+    const decidedMs = evaluation.decided.map((place) => startMs + place * periodMs);
+    if (await this.#hasFewSamples(definition, decidedMs)) return this.#acting.stays(now, queriedMs);
+    if (evaluation.state === now.status.state && now.status.reason !== reasonOfNew) {
+      return this.#acting.stays(now, queriedMs);
+    }
+    const reason = reasonOf(definition, evaluation, looked, now.status.state);
+    await this.#move(definition, {
+      state: evaluation.state,
+      reason,
+      reasonData: reasonDataOf(definition, evaluation, looked),
+    });
+  }
+
+  /** Whether one of the datapoints that decide was made of too few samples for the alarm's percentile. */
+  async #hasFewSamples({ watched, ignoresFewSamples }: MetricAlarm, decidedMs: readonly number[]): Promise<boolean> {
+    const [firstMs, lastMs] = [decidedMs[0], decidedMs.at(-1)];
+    if (ignoresFewSamples !== true || watched.kind !== "metric" || firstMs === undefined || lastMs === undefined)
+      return false;
+    const needed = samplesNeeded(Number(watched.statistic.slice(1)));
+    const range = { startMs: firstMs, endMs: lastMs + watched.periodMs };
+    const counts = await this.#options.readValues({ ...watched, statistic: "SampleCount" }, range);
+    return decidedMs.some((atMs) => (counts.get(atMs) ?? 0) < needed);
+  }
+
+  async #evaluateRule(entry: Entry, rule: AlarmRule): Promise<void> {
+    const state = ruleHolds(rule, (name) => this.#entries.get(name)?.status.state ?? "INSUFFICIENT_DATA")
+      ? "ALARM"
+      : "OK";
+    if (state === entry.status.state) return this.#suppress(entry.definition as CompositeAlarm);
+    const reason = `The alarm rule is ${state === "ALARM" ? "true" : "false"} for the states of its alarms.`;
+    const states = alarmsOfRule(rule).map((name) => {
+      const of = this.#entries.get(name);
+      return of === undefined ? { name } : { arn: of.definition.arn, state: { value: of.status.state } };
+    });
+    await this.#move(entry.definition, { state, reason, reasonData: JSON.stringify({ triggeringAlarms: states }) });
+  }
+
+  /** A state as it is now found: on disk, then in the book, then acted on, then read by the composite alarms above. */
+  async #move(definition: AlarmDefinition, found: Pick<AlarmStatus, "state" | "reason" | "reasonData">): Promise<void> {
+    const { name } = definition;
+    const moved = await this.#locks.run(name, async () => {
+      const entry = this.#entries.get(name);
+      // It was configured anew meanwhile, or is gone.
+      if (entry?.definition !== definition) return null;
+      const atMs = this.#options.clock.epochMs();
+      const before = entry.status.state;
+      const isNew = found.state !== before;
+      const transitionedMs = isNew ? atMs : entry.status.transitionedMs;
+      const { suppression, acts } = this.#suppressionOf(definition, entry.status, found.state);
+      const status: AlarmStatus = {
+        ...found,
+        updatedMs: atMs,
+        transitionedMs,
+        ...(suppression === null ? {} : { suppression }),
+      };
+      const event = { definition, status, before, atMs };
+      const owed = [...entry.owed, ...(acts ? this.#acting.owedFor(event) : [])].slice(-owedMax);
+      const record = { definition, status, owed };
+      await this.#store.put(record, isNew ? [stateUpdate(record, entry.status), ...suppressed(status)] : []);
+      this.#entries.set(name, { ...entry, status, owed });
+      return isNew ? { event, acts } : null;
+    });
+    if (moved === null) return;
+    if (moved.acts) this.#acting.begins(moved.event);
+    for (const above of this.#entries.values()) {
+      if (above.reads.has(name)) await this.#evaluate(above.definition.name);
+    }
+  }
+
+  /** A composite alarm stays in its state: its suppressor may have changed, or a period be over. */
+  async #suppress(definition: CompositeAlarm): Promise<void> {
+    const { name } = definition;
+    if (definition.suppressor === undefined) return;
+    const event = await this.#locks.run(name, async () => {
+      const entry = this.#entries.get(name);
+      if (entry?.definition !== definition) return null;
+      const { suppression: held, ...status } = entry.status;
+      const { suppression, acts } = this.#suppressionOf(definition, entry.status, status.state);
+      if (suppression?.by === held?.by && !acts) return null;
+      const next: AlarmStatus = suppression === null ? status : { ...status, suppression };
+      const before = held?.actedState ?? status.state;
+      const acting = { definition, status: next, before, atMs: this.#options.clock.epochMs() };
+      const owed = [...entry.owed, ...(acts ? this.#acting.owedFor(acting) : [])].slice(-owedMax);
+      await this.#store.put({ definition, status: next, owed }, []);
+      this.#entries.set(name, { ...entry, status: next, owed });
+      return acts ? acting : null;
+    });
+    if (event !== null) this.#acting.begins(event);
+  }
+
+  #suppressionOf(definition: AlarmDefinition, { state: before, suppression }: AlarmStatus, state: AlarmState) {
+    const suppressor = definition.kind === "composite" ? definition.suppressor : undefined;
+    if (suppressor === undefined) return { suppression: null, acts: state !== before };
+    const isSuppressing = this.#entries.get(suppressor.alarm)?.status.state === "ALARM";
+    const nowMs = this.#options.clock.epochMs();
+    return nextSuppression(suppression ?? null, { suppressor, isSuppressing, state, before, nowMs });
+  }
+
+  /** Those that have been kept for long enough, and the oldest where there are too many. */
+  async #forgetGone(): Promise<void> {
+    const { clock, limits } = this.#options;
+    const sinceMs = clock.epochMs() - limits.goneMs;
+    let left = this.#gone.size;
+    const names: string[] = [];
+    for (const { name, deletedMs } of this.#gone.values()) {
+      if (left <= limits.goneMax && deletedMs >= sinceMs) break;
+      names.push(name);
+      left -= 1;
+    }
+    if (names.length === 0) return;
+    await this.#store.forget(names);
+    for (const name of names) this.#gone.delete(name);
+  }
+
+  #checkRule(name: string, rule: AlarmRule): void {
+    const absent = alarmsOfRule(rule).filter((each) => each !== name && !this.#entries.has(each));
+    if (absent.length > 0) {
+      throw new AwsError("ValidationError", `AlarmRule names alarms that are not there: ${absent.join(", ")}.`);
+    }
+    // An alarm that is met again is visited again only where it is met deeper: otherwise many ways lead to each, and time grows with the ways.
+    const deepest = new Map<string, number>();
+    const visit = (each: AlarmRule, depth: number): void => {
+      if (depth > rulesDeep)
+        throw new AwsError("ValidationError", `Composite alarms read each other ${rulesDeep} deep at most.`);
+      for (const read of alarmsOfRule(each)) {
+        if (read === name)
+          throw new AwsError("ValidationError", `AlarmRule reads ${name} itself, by way of the alarms it names.`);
+        const next = this.#entries.get(read)?.rule ?? null;
+        if (next === null || depth <= (deepest.get(read) ?? -1)) continue;
+        deepest.set(read, depth);
+        visit(next, depth + 1);
+      }
+    };
+    visit(rule, 0);
+  }
+
+  #checkSuppressor({ name, suppressor }: CompositeAlarm): void {
+    if (suppressor === undefined) return;
+    if (suppressor.alarm === name) throw new AwsError("ValidationError", "An alarm does not suppress its own actions.");
+    if (this.#entries.has(suppressor.alarm)) return;
+    throw new AwsError("ValidationError", `ActionsSuppressor names an alarm that is not there: ${suppressor.alarm}.`);
+  }
+
+  async #done({ definition: { name }, atMs }: AlarmEvent, arn: string, item: HistoryItem): Promise<void> {
+    await this.#locks.run(name, async () => {
+      const entry = this.#entries.get(name);
+      if (entry === undefined) return;
+      const owed = entry.owed.filter((each) => each.arn !== arn || each.atMs !== atMs);
+      await this.#store.put({ ...entry, owed }, [item]);
+      this.#entries.set(name, { ...entry, owed });
+    });
+  }
+}
+
+function suppressed({ suppression, updatedMs }: AlarmStatus): readonly HistoryItem[] {
+  if (suppression === undefined) return [];
+  const summary = suppressedReason(suppression.by);
+  const data = JSON.stringify({ actionState: "Suppressed", stateUpdateTimestamp: updatedMs });
+  return [{ atMs: updatedMs, kind: "Action", summary, data }];
+}
+
+/** What a rule names is found once: every composite alarm is asked for it each time that any alarm moves. */
+function entryOf(record: AlarmRecord, rule: AlarmRule | null): Entry {
+  const { definition } = record;
+  const named = new Set(rule === null ? [] : alarmsOfRule(rule));
+  const suppressor = definition.kind === "composite" ? definition.suppressor : undefined;
+  return { ...record, rule, named, reads: suppressor === undefined ? named : new Set([...named, suppressor.alarm]) };
+}
+
+function stateUpdate({ status }: AlarmRecord, before: AlarmStatus): HistoryItem {
+  const told = ({ state, reason, reasonData }: AlarmStatus) => ({
+    stateValue: state,
+    stateReason: reason,
+    ...(reasonData === null ? {} : { stateReasonData: JSON.parse(reasonData) as unknown }),
+  });
+  return {
+    atMs: status.updatedMs,
+    kind: "StateUpdate",
+    summary: `Alarm updated from ${before.state} to ${status.state}`,
+    data: JSON.stringify({ version: "1.0", oldState: told(before), newState: told(status) }),
+  };
+}
+
+function absentAlarm(names: readonly string[]): AwsError {
+  return new AwsError("ResourceNotFound", `There is no alarm ${names.join(", ")}.`);
+}

@@ -1,0 +1,34 @@
+import type { MetricAlarm, Watched } from "./alarm.ts";
+
+export const watchedSum: Extract<Watched, { readonly kind: "metric" }> = {
+  kind: "metric",
+  metric: { namespace: "n", metricName: "m", dimensions: [] },
+  statistic: "Sum",
+  unit: null,
+  periodMs: 60_000,
+};
+
+/** An alarm of a test, which goes off where the sum of one minute is above ten, unless `more` says something else. */
+export const sumAlarm = (name: string, more: Partial<MetricAlarm> = {}): MetricAlarm => ({
+  kind: "metric",
+  name,
+  arn: `arn:aws:cloudwatch:r:1:alarm:${name}`,
+  description: null,
+  actionsEnabled: true,
+  actions: { OK: [], ALARM: [], INSUFFICIENT_DATA: [] },
+  configuredMs: 0,
+  tags: [],
+  watched: watchedSum,
+  threshold: 10,
+  comparison: "GreaterThanThreshold",
+  evaluationPeriods: 1,
+  datapointsToAlarm: 1,
+  hasDatapointsToAlarm: false,
+  missing: null,
+  ...more,
+});
+
+const { arn, description, actionsEnabled, actions, configuredMs, tags } = sumAlarm("a");
+
+/** What every alarm has, a composite one, too. */
+export const alarmFacts = { arn, description, actionsEnabled, actions, configuredMs, tags };

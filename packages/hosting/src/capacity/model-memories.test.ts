@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
+import { AwsError, silentLogger, systemClock } from "@galatea/base";
+import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
+import type { ContainerDefinition, ModelRecord } from "../definitions/index.ts";
+import { grown, ModelMemories, type ModelMemoriesOptions } from "./model-memories.ts";
+import { HostingStore } from "../store/index.ts";
+
+const mebi = 2 ** 20;
+const owner = { accountId: "000000000000", region: "us-east-1" };
+
+/** A bucket of objects by their lengths; a listing has two to a page. */
+function objectsOf(lengths: Readonly<Record<string, number>>): ModelMemoriesOptions["objects"] {
+  return {
+    head: (_bucket: string, key: string) => {
+      const byteLength = lengths[key];
+      if (byteLength === undefined) return Promise.reject(new AwsError("NoSuchKey", "none"));
+      return Promise.resolve({ byteLength });
+    },
+    list: (_bucket: string, { prefix, startAfter }: { readonly prefix: string; readonly startAfter: string }) => {
+      const keys = Object.keys(lengths).filter((key) => key.startsWith(prefix) && key > startAfter);
+      const objects = keys.slice(0, 2).map((key) => ({ key, byteLength: lengths[key] }));
+      return Promise.resolve({ objects, nextStartAfter: keys.length > 2 ? keys[1] : null });
+    },
+  } as unknown as ModelMemoriesOptions["objects"];
+}
+
+async function opened(lengths: Readonly<Record<string, number>>) {
+  const store = await HostingStore.open(new MemoryDocuments(new DocumentMemory()), {
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  return { store, memories: new ModelMemories({ store, objects: objectsOf(lengths), logger: silentLogger }) };
+}
+
+function modelOf(containers: readonly ContainerDefinition[], createdMs = 1): ModelRecord {
+  const more = { arn: "arn", owner, executionMode: "Serial", request: {} } as const;
+  return { name: "Model", createdMs, containers, ...more };
+}
+
+test("a model that never ran is expected to take what its data weigh, whatever they are; many models nothing", async () => {
+  const { store, memories } = await opened({ "a.tar.gz": 7, "w/1": 1, "w/2": 2, "w/3": 4, "w/4": 8, "w/5": 16 });
+  await using _store = store;
+  await using _memories = memories;
+  const source = (CompressionType: "None" | "Gzip", S3DataType: "S3Prefix" | "S3Object", S3Uri: string) =>
+    ({ ModelDataSource: { S3DataSource: { CompressionType, S3DataType, S3Uri } } }) as const;
+  const model = modelOf([
+    { ModelDataUrl: "s3://b/a.tar.gz" },
+    source("None", "S3Prefix", "s3://b/w/"),
+    source("None", "S3Object", "s3://b/w/3"),
+    source("Gzip", "S3Object", "s3://b/a.tar.gz"),
+    { ModelDataUrl: "s3://b/not-there" },
+    { ModelDataUrl: "s3://b/w/", Mode: "MultiModel" },
+    {},
+  ]);
+  assert.deepEqual(await memories.expectedBytes(model), [7, 31, 4, 7, 0, 0, 0]);
+});
+
+test("what a container was seen to take is remembered, also by the next life; another model of the name begins anew", async () => {
+  const { store, memories } = await opened({ "a.tar.gz": 7 });
+  await using _store = store;
+  await using _memories = memories;
+  const model = modelOf([{ ModelDataUrl: "s3://b/a.tar.gz" }, { Mode: "MultiModel", ModelDataUrl: "s3://b/" }]);
+  const { models, modelMemories } = store.kinds;
+  await store.write([models.put("model", model, "absent")]);
+  const known = async () => (await memories.expectedBytes(model)).map((bytes) => bytes / mebi);
+  memories.seen(model, [500 * mebi, 0]);
+  await eventually(async () => (await known())[0] === 372);
+  // Less, or a little more, is no reason to write.
+  const before = await modelMemories.find("model");
+  memories.seen(model, [400 * mebi, 0]);
+  await eventually(async () => {
+    memories.seen(model, [510 * mebi, 0]);
+    await new Promise((resolve) => setImmediate(resolve));
+    return true;
+  });
+  memories.seen(model, [900 * mebi, 0]);
+  await eventually(async () => {
+    memories.seen(model, [900 * mebi, 0]);
+    return (await known())[0] === 772;
+  });
+  const after = await modelMemories.find("model");
+  assert(before.at === "found" && after.at === "found");
+  assert.equal(after.version, before.version + 1);
+  const next = new ModelMemories({ store, objects: objectsOf({}), logger: silentLogger });
+  await using _next = next;
+  assert.deepEqual(await next.expectedBytes(model), [772 * mebi, 0]);
+  assert.deepEqual(await memories.expectedBytes({ ...model, createdMs: 2 }), [7, 0]);
+});
+
+test("what is known to be written is not looked up again, and what could not be written is tried again", async () => {
+  const { store, memories } = await opened({});
+  await using _store = store;
+  await using _memories = memories;
+  const model = modelOf([{}]);
+  const { models, modelMemories } = store.kinds;
+  await store.write([models.put("model", model, "absent")]);
+  let [readCount, isFull] = [0, true];
+  const find = models.find.bind(models);
+  models.find = (key) => {
+    readCount += 1;
+    return isFull ? Promise.reject(new Error("database or disk is full")) : find(key);
+  };
+  const written = async () => (await modelMemories.find("model")).at === "found";
+  memories.seen(model, [100 * mebi]);
+  await eventually(() => readCount === 1);
+  isFull = false;
+  await eventually(async () => {
+    memories.seen(model, [100 * mebi]);
+    return await written();
+  });
+  const before = readCount;
+  for (let again = 0; again < 100; again += 1) memories.seen(model, [101 * mebi]);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(readCount, before);
+});
+
+test("nothing is written of a model that is gone meanwhile", async () => {
+  const { store, memories } = await opened({});
+  await using _store = store;
+  memories.seen(modelOf([{}]), [mebi]);
+  await memories[Symbol.asyncDispose]();
+  assert.equal((await store.kinds.modelMemories.find("model")).at, "absent");
+});
+
+test("only what is a good part more than before is worth a write", () => {
+  assert.deepEqual(grown([], [5]), [5]);
+  assert.equal(grown([], [0]), null);
+  assert.equal(grown([100 * mebi], [107 * mebi]), null);
+  assert.deepEqual(grown([100 * mebi, 300], [109 * mebi, 200]), [109 * mebi, 300]);
+  assert.equal(grown([1000 * mebi], [1060 * mebi]), null);
+  assert.deepEqual(grown([1000 * mebi], [1063 * mebi]), [1063 * mebi]);
+});

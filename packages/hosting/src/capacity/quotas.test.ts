@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { AwsError, silentLogger, systemClock } from "@galatea/base";
+import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
+import type { VariantPlan } from "../definitions/index.ts";
+import { newEndpoint, newGeneration, plannedFootprint, settledGeneration } from "../endpoints/index.ts";
+import { hostingLimits, Quotas } from "./quotas.ts";
+import { HostingStore } from "../store/index.ts";
+
+const mebi = 2 ** 20;
+const owner = { accountId: "000000000000", region: "us-east-1" };
+const limitMebi = 4096;
+
+interface Asked {
+  readonly instanceCount: number;
+  readonly expectedMebi: number;
+  readonly isServerless: boolean;
+  readonly hasShadow: boolean;
+}
+
+/** An endpoint of one variant, with a shadow of the same size or without. */
+function endpointOf(name: string, { instanceCount, expectedMebi, isServerless, hasShadow }: Asked) {
+  const more = { arn: "", createdMs: 0, owner, request: {}, executionMode: "Serial" } as const;
+  const model = { name: "m", containers: [{ ModelDataUrl: "s3://b/m" }] as const, ...more };
+  const variant = { VariantName: "v", ModelName: "m", InstanceType: "ml.m5.large", InitialVariantWeight: 1 };
+  const serverless = { MemorySizeInMB: 1024, MaxConcurrency: 1, ProvisionedConcurrency: 1 };
+  const plan: VariantPlan = {
+    variant: {
+      ...variant,
+      InitialInstanceCount: isServerless ? 1 : instanceCount,
+      ...(isServerless ? { ServerlessConfig: serverless } : {}),
+    },
+    model,
+    expectedBytes: [expectedMebi * mebi],
+  };
+  const plans = hasShadow && !isServerless ? [plan, { ...plan, isShadow: true as const }] : [plan];
+  const generation = settledGeneration(newGeneration(1, { configName: "c", plans }));
+  return newEndpoint({ name, arn: "", owner, deploymentConfig: null }, generation, 0);
+}
+
+/** As a person would add it up. */
+const mebiOf = ({ instanceCount, expectedMebi, isServerless, hasShadow }: Asked) =>
+  isServerless ? 128 + 1024 : (hasShadow ? 2 : 1) * instanceCount * (128 + expectedMebi);
+
+const asked = fc.record({
+  instanceCount: fc.integer({ min: 1, max: 4 }),
+  expectedMebi: fc.nat(600),
+  isServerless: fc.boolean(),
+  hasShadow: fc.boolean(),
+});
+const step = fc.oneof(
+  // Written at once, or while the next ones are asked for.
+  fc.record({ do: fc.constant("create" as const), asked, isHeld: fc.boolean() }),
+  fc.record({ do: fc.constant("delete" as const), which: fc.nat(9) }),
+  fc.record({ do: fc.constant("take" as const), beyondMebi: fc.nat(500) }),
+);
+
+test("property: whatever is created, held, deleted or taken beyond, an endpoint is accepted exactly where all of it fits in the machine's memory, and else told what is missing", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+      const options = { clock: systemClock, logger: silentLogger };
+      await using store = await HostingStore.open(new MemoryDocuments(new DocumentMemory()), options);
+      const limits = { ...hostingLimits, instancesMax: Infinity, containersMax: Infinity };
+      const quotas = new Quotas(store, { ...limits, memoryBytesMax: limitMebi * mebi });
+      using held = new DisposableStack();
+      const there = new Map<string, number>();
+      let beyondMebi = 0;
+      using _beyond = quotas.countBeyond(() => beyondMebi * mebi);
+      const { endpoints } = store.kinds;
+      for (const [index, each] of steps.entries()) {
+        const usedMebi = [...there.values()].reduce((sum, one) => sum + one, beyondMebi);
+        if (each.do === "take") beyondMebi = each.beyondMebi;
+        else if (each.do === "delete") {
+          const name = [...there.keys()][each.which] ?? "";
+          if (store.view.endpointState(name) === null) continue;
+          await store.write([endpoints.delete(name, "any")]);
+          there.delete(name);
+        } else {
+          const name = `e${index}`;
+          const record = endpointOf(name, each.asked);
+          const wantedMebi = mebiOf(each.asked);
+          const missingMebi = usedMebi + wantedMebi - limitMebi;
+          const reserve = () => quotas.reserveEndpoint(name, plannedFootprint(record), "ml.m5.large");
+          if (missingMebi > 0) {
+            const isTold = (error: unknown) =>
+              error instanceof AwsError && error.message.includes(` ${missingMebi} MiB are missing`);
+            assert.throws(reserve, isTold);
+            continue;
+          }
+          const reserved = reserve();
+          there.set(name, wantedMebi);
+          if (each.isHeld) held.use(reserved);
+          else {
+            await store.write([endpoints.put(name, record, "absent")]);
+            reserved[Symbol.dispose]();
+          }
+        }
+      }
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test("what needs nothing more is not refused while more is taken than there is; what leaves is told with the time at which it is gone at the latest", async () => {
+  const options = { clock: systemClock, logger: silentLogger };
+  await using store = await HostingStore.open(new MemoryDocuments(new DocumentMemory()), options);
+  const quotas = new Quotas(store, { ...hostingLimits, memoryBytesMax: 1024 * mebi });
+  const leaves = (name: string, leavingMebi: number, isEnding: boolean) =>
+    quotas.countLeaving(() => ({ of: `endpoint "${name}"`, bytes: leavingMebi * mebi, sinceMs: 0, isEnding }));
+  using leaving = new DisposableStack();
+  leaving.use(leaves("a", 512, false));
+  leaving.use(leaves("b", 700, true));
+  leaving.use(leaves("none", 0, false));
+  const reserve = (containerCount: number) =>
+    quotas.reserveEndpoint("e", { instanceCount: containerCount, containerCount }, "ml.m5.large");
+  reserve(0)[Symbol.dispose]();
+  const isTold = (missingMebi: number, text: string) => (error: unknown) =>
+    error instanceof AwsError &&
+    error.message.includes(` ${missingMebi} MiB are missing`) &&
+    error.message.endsWith(text);
+  const both =
+    '1212 MiB of the utilization leave when the requests that they hold are answered (endpoint "a", endpoint "b"), at the latest at';
+  assert.throws(() => reserve(1), isTold(316, `${both} 1970-01-01T01:01:00.000Z: trying again then is enough.`));
+  assert.throws(() => reserve(9), isTold(1340, `${both} 1970-01-01T01:01:00.000Z.`));
+  leaving.dispose();
+  reserve(8)[Symbol.dispose]();
+  using _last = leaves("b", 700, true);
+  assert.throws(
+    () => reserve(8),
+    isTold(700, '(endpoint "b"), at the latest at 1970-01-01T00:02:00.000Z: trying again then is enough.'),
+  );
+});

@@ -1,0 +1,190 @@
+import { AwsError } from "@galatea/base";
+import type { ProductionVariant } from "../definitions/index.ts";
+import { Fleet, LeavingFleets, placementKeyOf, type FleetParts } from "../endpoints/index.ts";
+import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
+import {
+  componentFootprint,
+  type ComponentCopy,
+  type ComponentRecord,
+  type ComponentSpec,
+} from "./component-record.ts";
+
+/** What runs for a component: a fleet for each of its specs, whose instances are the copies. */
+export class ComponentCopies implements AsyncDisposable {
+  readonly #parts: FleetParts;
+  readonly #variant: ProductionVariant;
+  readonly #configName: string;
+  #record: ComponentRecord;
+  readonly #fleets = new Map<number, Fleet>();
+  readonly #leaving: LeavingFleets;
+
+  constructor(
+    record: ComponentRecord,
+    of: { readonly variant: ProductionVariant; readonly configName: string },
+    parts: FleetParts,
+  ) {
+    this.#record = record;
+    this.#parts = parts;
+    this.#variant = of.variant;
+    this.#configName = of.configName;
+    const fleets = () => this.#fleets.values();
+    this.#leaving = new LeavingFleets({ of: `inference component "${record.name}"`, fleets, parts });
+    this.countBy(record);
+  }
+
+  get endpointName(): string {
+    return this.#record.endpointName;
+  }
+
+  get inServiceCount(): number {
+    return [...this.#fleets.values()].reduce((sum, { inServiceCount }) => sum + inServiceCount, 0);
+  }
+
+  get fleets(): Iterable<Fleet> {
+    return this.#fleets.values();
+  }
+
+  /** For what was in service before the platform ended: tried until it is again. */
+  resume(record: ComponentRecord): void {
+    for (const [number, copyCount] of countsOf(record.copies)) this.#fleetOf(record, number).resume(copyCount);
+  }
+
+  /** What of its copies runs is reserved by the record: what leaves beside that is counted with what is taken of the machine. */
+  countBy(record: ComponentRecord): void {
+    const { at } = record.state;
+    this.#leaving.recorded(componentFootprint(record), at === "Creating" || at === "Updating");
+  }
+
+  /** Resolves when the machine has room for what the record says: what leaves of the component itself is waited for. */
+  room(signal: AbortSignal): Promise<void> {
+    return this.#leaving.room(signal);
+  }
+
+  /** Of copies that leave, when less may be taken of the machine than now; null where none leave. */
+  freed(): Promise<void> | null {
+    return this.#leaving.isLeaving ? this.#parts.memory.freed() : null;
+  }
+
+  /** Resolves when all copies that are recorded are in service; rejects where one does not start. */
+  async bringUp(record: ComponentRecord, signal: AbortSignal): Promise<void> {
+    await Promise.all(
+      [...countsOf(record.copies)].map(async ([number, copyCount]) => {
+        const fleet = this.#fleetOf(record, number);
+        await fleet.growTo(copyCount, signal);
+        await fleet.inService(signal);
+      }),
+    );
+  }
+
+  /** Those that are in service, of the copies that are recorded. */
+  inService({ copies }: ComponentRecord): readonly ComponentCopy[] {
+    const left = new Map([...this.#fleets].map(([number, { instanceCount }]) => [number, instanceCount]));
+    return copies.filter(({ spec }) => {
+      const count = left.get(spec) ?? 0;
+      left.set(spec, count - 1);
+      return count > 0;
+    });
+  }
+
+  /** Nobody has more than the record says. Resolves when what has less has answered what it holds, or the signal aborts. */
+  async follow(record: ComponentRecord, signal: AbortSignal): Promise<void> {
+    this.#record = record;
+    this.countBy(record);
+    const counts = countsOf(record.copies);
+    const wanted = new Set(record.specs.map(({ number }) => number));
+    await Promise.all(
+      [...this.#fleets].map(async ([number, fleet]) => {
+        const copyCount = counts.get(number) ?? 0;
+        if (copyCount > 0 || wanted.has(number)) return await this.#leaving.shrink(fleet, copyCount, signal);
+        this.#fleets.delete(number);
+        return await this.#leaving.retire(fleet, () => fleet.retire(signal));
+      }),
+    );
+  }
+
+  /** Throws AwsError with the codes and sentences of SageMaker's runtime. */
+  async invoke(request: InvocationRequest): Promise<InvocationReply> {
+    const { session } = request;
+    const own =
+      session === undefined ? undefined : [...this.#fleets.values()].find((each) => each.holdsSession(session));
+    if (own !== undefined) return await own.invoke(request, this.inServiceCount);
+    const serving = [...this.#fleets.values()].filter((fleet) => fleet.instanceCount > 0);
+    const copyCount = serving.reduce((sum, { instanceCount }) => sum + instanceCount, 0);
+    if (copyCount === 0) throw this.#noCapacity();
+    // Each fleet gets its part of the requests; one without a copy in service is passed over where another has one.
+    const ready = serving.filter((fleet) => fleet.canServe);
+    const candidates = ready.length === 0 ? serving : ready;
+    let at = this.#parts.random() * candidates.reduce((sum, { instanceCount }) => sum + instanceCount, 0);
+    const chosen = candidates.find((fleet) => (at -= fleet.instanceCount) < 0) ?? candidates[0];
+    if (chosen === undefined) throw this.#noCapacity();
+    return await chosen.invoke(request, this.inServiceCount);
+  }
+
+  /** For one that is deleted or has failed, as its record says. */
+  async retire(record: ComponentRecord, signal: AbortSignal): Promise<void> {
+    this.countBy(record);
+    this.#leaving.ends();
+    await Promise.all([...this.#fleets.values()].map((fleet) => fleet.retire(signal)));
+    this.#fleets.clear();
+    this.#leaving[Symbol.dispose]();
+  }
+
+  /** For the platform's end: everything stops, and records stay. */
+  async leave(): Promise<void> {
+    this.#leaving[Symbol.dispose]();
+    await Promise.all([...this.#fleets.values()].map((fleet) => fleet.leave()));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#leaving[Symbol.dispose]();
+    await Promise.all([...this.#fleets.values()].map((fleet) => fleet[Symbol.asyncDispose]()));
+    this.#fleets.clear();
+  }
+
+  /** SageMaker's words, by which autoscaling from zero is found. */
+  #noCapacity(): AwsError {
+    const [spec] = this.#record.specs;
+    this.#fleetOf(this.#record, spec.number).metrics.recordNoCapacity();
+    const text =
+      "Inference Component has no capacity to process this request. ApplicationAutoScaling may be in-progress (if configured) or try to " +
+      "increase the capacity by invoking UpdateInferenceComponentRuntimeConfig API.";
+    return new AwsError("ValidationError", text);
+  }
+
+  #fleetOf(record: ComponentRecord, number: number): Fleet {
+    const found = this.#fleets.get(number);
+    if (found !== undefined) return found;
+    const spec = record.specs.find((each) => each.number === number);
+    if (spec === undefined) throw new Error(`bug: component ${record.name} has no spec ${number}`);
+    const { claim, memoryBytesMax } = spec;
+    const names = {
+      endpointName: record.endpointName,
+      configName: this.#configName,
+      ...record.owner,
+      placementKey: placementKeyOf(`${record.arn} ${record.createdMs}`),
+      component: {
+        name: record.name,
+        budget: { vcpuCount: Math.ceil(claim.cpuCores), memoryBytes: memoryBytesMax ?? claim.memoryBytes },
+        claimBytes: claim.memoryBytes,
+      },
+    };
+    const fleet = new Fleet({ variant: this.#variantFor(spec), model: spec.model }, names, this.#parts);
+    this.#fleets.set(number, fleet);
+    return fleet;
+  }
+
+  #variantFor({ model, startSeconds, downloadSeconds }: ComponentSpec): ProductionVariant {
+    return {
+      ...this.#variant,
+      ModelName: model.name,
+      ...(startSeconds === null ? {} : { ContainerStartupHealthCheckTimeoutInSeconds: startSeconds }),
+      ...(downloadSeconds === null ? {} : { ModelDataDownloadTimeoutInSeconds: downloadSeconds }),
+    };
+  }
+}
+
+function countsOf(copies: readonly ComponentCopy[]): ReadonlyMap<number, number> {
+  const counts = new Map<number, number>();
+  for (const { spec } of copies) counts.set(spec, (counts.get(spec) ?? 0) + 1);
+  return counts;
+}

@@ -1,0 +1,180 @@
+import { assert, unreachable } from "@galatea/base";
+import type { CapacitySize } from "../definitions/index.ts";
+import type {
+  ComponentCopy,
+  ComponentDeployment,
+  ComponentGoal,
+  ComponentRecord,
+  ComponentSpec,
+} from "./component-record.ts";
+import { placeCopies, surplusCopies, type SharedInstance } from "./placement.ts";
+
+/** Every move of a component. */
+export type ComponentEvent =
+  /** Copies come or go. */
+  | { readonly kind: "placed"; readonly copies: readonly ComponentCopy[]; readonly nowMs: number }
+  /** It has come to its goal. */
+  | { readonly kind: "settled" }
+  /** `copies`: those that are in service all the same. */
+  | { readonly kind: "failed"; readonly reason: string; readonly copies: readonly ComponentCopy[] }
+  /** `spec`: null where only the number of copies is another. */
+  | {
+      readonly kind: "update";
+      readonly spec: ComponentSpec | null;
+      readonly goal: ComponentGoal;
+      /** The request's DeploymentConfig, where it had one. */
+      readonly deployment?: ComponentDeployment;
+    }
+  | { readonly kind: "delete" };
+
+/** FailureReason's length in SageMaker's model. */
+const reasonLengthMax = 1024;
+
+/** Every move there is. An event that a state does not know is a bug of the caller, which checks what users ask. */
+export function moveComponent(record: ComponentRecord, event: ComponentEvent): ComponentRecord {
+  const { state, specs } = record;
+  switch (event.kind) {
+    case "placed": {
+      assert(state.at === "Creating" || state.at === "Updating", `placed while ${state.at}`);
+      const isFewer = event.copies.length < record.copies.length;
+      if (state.at === "Creating" || !isFewer) return { ...record, copies: event.copies };
+      const bakesUntilMs = state.goal.waitMs === 0 ? null : event.nowMs + state.goal.waitMs;
+      return { ...record, copies: event.copies, state: { ...state, bakesUntilMs } };
+    }
+    case "settled": {
+      assert(state.at === "Creating" || state.at === "Updating", `settled while ${state.at}`);
+      const { goal } = state;
+      const spec = specs.find(({ number }) => number === goal.spec);
+      assert(spec !== undefined, "a goal is one of the specs");
+      const lastFailure = state.at === "Updating" ? state.undoing : null;
+      return { ...record, specs: [spec], copyCount: goal.copyCount, state: { at: "InService", lastFailure } };
+    }
+    case "failed":
+      return failed(record, event.reason.slice(0, reasonLengthMax), event.copies);
+    case "update": {
+      assert(state.at === "InService", `update while ${state.at}`);
+      const { goal, spec, deployment } = event;
+      const next = spec === null ? specs : ([...specs, spec] as const);
+      const told = deployment === undefined ? {} : { lastDeployment: deployment };
+      return { ...record, ...told, specs: next, state: { at: "Updating", goal, bakesUntilMs: null, undoing: null } };
+    }
+    case "delete":
+      return { ...record, state: { at: "Deleting" } };
+    default:
+      return unreachable(event);
+  }
+}
+
+function failed(record: ComponentRecord, reason: string, copies: readonly ComponentCopy[]): ComponentRecord {
+  const { state, specs, copyCount } = record;
+  switch (state.at) {
+    case "Creating":
+      return { ...record, copies: [], state: { at: "Failed", reason } };
+    case "Updating": {
+      const [{ number: spec }] = specs;
+      if (state.undoing !== null) {
+        const lastFailure = `${state.undoing} The roll-back failed: ${reason}`.slice(0, reasonLengthMax);
+        const kept = copies.filter((copy) => copy.spec === spec);
+        return { ...record, specs: [specs[0]], copies: kept, state: { at: "InService", lastFailure } };
+      }
+      const batch = state.goal.rollbackBatch;
+      const goal = { spec, copyCount, batch, rollbackBatch: null, waitMs: 0, deadlineMs: null };
+      return { ...record, copies, state: { at: "Updating", goal, bakesUntilMs: null, undoing: reason } };
+    }
+    case "InService":
+    case "Failed":
+    case "Deleting":
+      throw new Error(`bug: failed while ${state.at}`);
+    default:
+      return unreachable(state);
+  }
+}
+
+/** What is to be done for a component next, when all its copies that are recorded are in service. */
+export type ComponentAction =
+  /** Records the copies, more or fewer. */
+  | { readonly do: "place"; readonly copies: readonly ComponentCopy[] }
+  | { readonly do: "bake"; readonly untilMs: number }
+  | { readonly do: "settle" }
+  /** So many more copies have no place. */
+  | { readonly do: "no-room"; readonly missingCount: number }
+  /** The machine has no memory for any of so many more. */
+  | { readonly do: "no-memory"; readonly missingCount: number }
+  | { readonly do: "tear-down" }
+  | { readonly do: "nothing" };
+
+/** Where copies may come. */
+export interface CopyRoom {
+  /** Of the component's variant, with what the component itself takes of them. */
+  readonly instances: readonly SharedInstance[];
+  /** How many more copies the machine has memory for, wherever they come. */
+  readonly moreCount: number;
+  /** Whether copies of the component leave, which make room for others when they are gone. */
+  readonly isMade: boolean;
+}
+
+/** Of the record, and of the room that there is. */
+export function nextComponentAction(record: ComponentRecord, room: CopyRoom, nowMs: number): ComponentAction {
+  const { state } = record;
+  switch (state.at) {
+    case "Creating":
+      return towards(record, state.goal, room);
+    case "Updating":
+      if (state.bakesUntilMs !== null && nowMs < state.bakesUntilMs) return { do: "bake", untilMs: state.bakesUntilMs };
+      return towards(record, state.goal, room);
+    case "Deleting":
+      return { do: "tear-down" };
+    case "InService":
+    case "Failed":
+      return { do: "nothing" };
+    default:
+      return unreachable(state);
+  }
+}
+
+/** Before an old copy ends there is a new one for it where there is room, and one that answers in any case. */
+function towards(
+  { copies, specs }: ComponentRecord,
+  goal: ComponentGoal,
+  { instances, moreCount, isMade }: CopyRoom,
+): ComponentAction {
+  const spec = specs.find(({ number }) => number === goal.spec);
+  assert(spec !== undefined, "a goal is one of the specs");
+  const own = copies.filter((copy) => copy.spec === goal.spec);
+  const old = copies.filter((copy) => copy.spec !== goal.spec);
+  const batch = batchOf(goal.batch, goal.copyCount);
+  if (own.length > goal.copyCount)
+    return { do: "place", copies: [...old, ...without(own, own.length - goal.copyCount)] };
+  const oldWanted = goal.copyCount - own.length;
+  const isReplaced = own.length > 0 || goal.copyCount === 0;
+  if (isReplaced && old.length > oldWanted) {
+    return { do: "place", copies: [...without(old, Math.min(batch, old.length - oldWanted)), ...own] };
+  }
+  const missingCount = goal.copyCount - own.length;
+  if (missingCount === 0) return { do: "settle" };
+  const { claim, strategy } = spec;
+  const wanted = { claim, copyCount: Math.min(batch, missingCount, moreCount), strategy };
+  const places = placeCopies(instances, wanted);
+  if (places.length > 0) {
+    const added = places.map((instance) => ({ spec: goal.spec, instance }));
+    return { do: "place", copies: [...copies, ...added] };
+  }
+  if (moreCount === 0 && isMade) return { do: "no-memory", missingCount };
+  // Without room for a new one beside them an old one makes it, as long as another copy answers.
+  if (old.length > (own.length > 0 ? 0 : 1)) return { do: "place", copies: [...without(old, 1), ...own] };
+  return { do: moreCount === 0 ? "no-memory" : "no-room", missingCount };
+}
+
+function without(copies: readonly ComponentCopy[], surplusCount: number): readonly ComponentCopy[] {
+  const surplus = surplusCopies(
+    copies.map(({ instance }) => instance),
+    surplusCount,
+  );
+  return copies.filter((_, position) => !surplus.has(position));
+}
+
+function batchOf(size: CapacitySize | null, copyCount: number): number {
+  if (size === null) return Infinity;
+  if (size.Type === "CAPACITY_PERCENT") return Math.max(1, Math.floor((size.Value * copyCount) / 100));
+  return size.Value;
+}

@@ -1,0 +1,80 @@
+import { AwsError } from "@galatea/base";
+
+/** Sentences that SDKs match on by their parts: "Could not find", "Cannot create already existing". */
+export type HostingNoun = "model" | "endpoint configuration" | "endpoint" | "transform job" | "inference component";
+
+export function notFound(noun: HostingNoun, arn: string): AwsError {
+  return new AwsError("ValidationException", `Could not find ${noun} "${arn}".`);
+}
+
+export function alreadyExists(noun: HostingNoun, arn: string): AwsError {
+  return new AwsError("ValidationException", `Cannot create already existing ${noun} "${arn}".`);
+}
+
+export function jobNotFound(name: string): AwsError {
+  return new AwsError("ValidationException", `Could not find requested job with name: ${name}`);
+}
+
+export function jobExists(arn: string): AwsError {
+  const text =
+    "Transform job names must be unique within an AWS account and region, and a transform job with this name already exists " +
+    `(${arn})`;
+  return new AwsError("ResourceInUse", text);
+}
+
+export function inProgress({ arn }: { readonly arn: string }): AwsError {
+  return invalid(`Cannot update in-progress endpoint "${arn}".`);
+}
+
+export function invalid(text: string): AwsError {
+  return new AwsError("ValidationException", text);
+}
+
+/** SageMaker's sentence for every quota of an account; `what` is the quota's name, `unit` what it counts. */
+export function limitExceeded(
+  { what, unit }: { readonly what: string; readonly unit: string },
+  { limit, used, wanted }: { readonly limit: number; readonly used: number; readonly wanted: number },
+): AwsError {
+  const text =
+    `The account-level service limit '${what}' is ${limit} ${unit}, with current utilization of ${used} ${unit} ` +
+    `and a request delta of ${wanted} ${unit}. Please use fewer, or delete what is no longer needed.`;
+  return new AwsError("ResourceLimitExceeded", text);
+}
+
+/** Memory of what leaves: it is there until what it answers has ended, and at the latest at a time. */
+export interface LeavingMemory {
+  /** As a sentence names it. */
+  readonly of: string;
+  readonly bytes: number;
+  readonly untilMs: number;
+}
+
+const mebi = 2 ** 20;
+const namesMax = 3;
+
+/** The same for the machine's own memory, with how much is missing, what a person can do about it, and what of it goes by itself. */
+export function memoryMissing(
+  bytes: { readonly limit: number; readonly used: number; readonly wanted: number },
+  leaving: readonly LeavingMemory[],
+): AwsError {
+  const limit = Math.floor(bytes.limit / mebi);
+  const [used, wanted] = [Math.ceil(bytes.used / mebi), Math.ceil(bytes.wanted / mebi)];
+  const { code, message } = limitExceeded({ what: "Memory of this machine", unit: "MiB" }, { limit, used, wanted });
+  const text =
+    `${message} A model counts with what it took before, or else with the size of its data. ` +
+    `${used + wanted - limit} MiB are missing: fewer instances, a lower GALATEA_MODEL_MEMORY_BYTES in the ` +
+    "Environment of the model's containers, or the end of other endpoints and transform jobs would make room.";
+  return new AwsError(code, text + leavingText(leaving, bytes.used + bytes.wanted - bytes.limit));
+}
+
+function leavingText(leaving: readonly LeavingMemory[], missingBytes: number): string {
+  if (leaving.length === 0) return "";
+  const bytes = leaving.reduce((sum, each) => sum + each.bytes, 0);
+  const names = leaving.slice(0, namesMax).map(({ of }) => of);
+  if (leaving.length > namesMax) names.push(`${leaving.length - namesMax} more`);
+  const until = new Date(Math.max(...leaving.map(({ untilMs }) => untilMs))).toISOString();
+  return (
+    ` ${Math.ceil(bytes / mebi)} MiB of the utilization leave when the requests that they hold are answered (${names.join(", ")}), ` +
+    `at the latest at ${until}${bytes >= missingBytes ? ": trying again then is enough." : "."}`
+  );
+}

@@ -1,0 +1,44 @@
+/** The vocabulary of what is asked for: names, ARNs, images, instance types, variables, and the records that say it. No IO. */
+export { hostingArn, nameKey, parseHostingArn, type HostingResource, type Owner } from "./arns.ts";
+export { resolveImage, unsupportedImageText, type BuiltInRuntime } from "./image-names.ts";
+export {
+  instanceBudget,
+  instanceType,
+  usableMemoryBytes,
+  type InstanceBudget,
+  type Machine,
+} from "./instance-types.ts";
+export { weightRefusal } from "./variant-weights.ts";
+export { serverlessModelRefusal, serverlessRefusal, serverlessType, variantBudget } from "./serverless.ts";
+export type {
+  AsyncInferenceConfig,
+  CapacitySize,
+  Concurrency,
+  ContainerDefinition,
+  Containers,
+  DataCaptureConfig,
+  DeploymentConfig,
+  EndpointConfigRecord,
+  ModelRecord,
+  ProductionVariant,
+  ServerlessConfig,
+  TrafficRouting,
+  VariantPlan,
+} from "./records-of-hosting.ts";
+export { refusedVariable } from "./refused-variables.ts";
+export { isShared, noModel } from "./shared-instances.ts";
+export { shadowedModelRefusal } from "./shadow-variants.ts";
+export { invokableEndpoints, isInvokableEndpoint, objectPrefixes } from "./granted-reach.ts";
+export { folderOf, isFolderMark, parseS3Uri } from "./s3-uri.ts";
+export {
+  alreadyExists,
+  invalid,
+  notFound,
+  type HostingNoun,
+  inProgress,
+  limitExceeded,
+  memoryMissing,
+  type LeavingMemory,
+  jobExists,
+  jobNotFound,
+} from "./hosting-errors.ts";

@@ -1,0 +1,195 @@
+import { unreachable } from "@galatea/base";
+import type { CapacitySize, DeploymentConfig, TrafficRouting } from "../definitions/index.ts";
+import {
+  isProduction,
+  type ChangeStep,
+  type EndpointRecord,
+  type Generation,
+  type GroupSize,
+  type StepGeneration,
+} from "./endpoint-record.ts";
+
+const settledSizes = ({ variants }: Generation) => variants.map(({ settled }) => settled);
+const observedSizes = ({ variants }: Generation) => variants.map(({ observed }) => observed);
+/** The instances that requests are shared out over: what a shadow variant has is none of them. */
+const countOf = ({ variants }: Generation, sizes: readonly GroupSize[]) =>
+  variants.reduce((sum, group, index) => sum + (isProduction(group) ? (sizes[index]?.instanceCount ?? 0) : 0), 0);
+
+/** The steps of an update of an endpoint, whatever it has come to. */
+export function stepsTo(
+  { generations, state, deploymentConfig }: Pick<EndpointRecord, "generations" | "state" | "deploymentConfig">,
+  next: Generation,
+  config: DeploymentConfig | null,
+): readonly ChangeStep[] {
+  const steps = updateSteps(generations[0], next, config);
+  if (state.at === "InService") return steps;
+  if (state.at === "UpdateRollbackFailed") return [replacingStep(generations, next, steps.at(-1)?.bakeMs ?? 0)];
+  // What an earlier update has done is undone first.
+  return [...restoringSteps([...generations, next], deploymentConfig), ...steps];
+}
+
+/** What a roll-back that failed has left answers until the next generation is there: the one that could not be gone back to is not needed. */
+function replacingStep(generations: EndpointRecord["generations"], next: Generation, bakeMs: number): ChangeStep {
+  const left = generations.map((each) => ({ number: each.number, trafficShare: 0, sizes: observedSizes(each) }));
+  return { generations: [...left, { number: next.number, trafficShare: 1, sizes: settledSizes(next) }], bakeMs };
+}
+
+/** The steps from a generation that has all it is to have to the next one. */
+export function updateSteps(
+  from: Generation,
+  next: Generation,
+  config: DeploymentConfig | null,
+): readonly ChangeStep[] {
+  const { RollingUpdatePolicy: rolling, BlueGreenUpdatePolicy: blueGreen } = config ?? {};
+  if (rolling !== undefined) {
+    return rollingSteps(from, next, { batch: rolling.MaximumBatchSize, bakeMs: rolling.WaitIntervalInSeconds * 1000 });
+  }
+  const routing = blueGreen?.TrafficRoutingConfiguration ?? { Type: "ALL_AT_ONCE", WaitIntervalInSeconds: 0 };
+  const shares = sharesOf(routing, countOf(next, settledSizes(next)));
+  const waitMs = routing.WaitIntervalInSeconds * 1000;
+  const lastWaitMs = (blueGreen?.TerminationWaitInSeconds ?? 0) * 1000;
+  return shares.map((share, index) => ({
+    generations: [
+      { number: from.number, trafficShare: 1 - share, sizes: settledSizes(from) },
+      { number: next.number, trafficShare: share, sizes: settledSizes(next) },
+    ],
+    bakeMs: waitMs + (index === shares.length - 1 ? lastWaitMs : 0),
+  }));
+}
+
+/** What part of the requests goes to the new fleet, step by step. */
+function sharesOf(routing: TrafficRouting, instanceCount: number): readonly number[] {
+  switch (routing.Type) {
+    case "ALL_AT_ONCE":
+      return [1];
+    case "CANARY":
+      return [Math.min(1, shareOf(routing.CanarySize, instanceCount)), 1].filter((share, at) => at === 1 || share < 1);
+    case "LINEAR": {
+      const step = shareOf(routing.LinearStepSize, instanceCount);
+      const stepCount = Math.max(1, Math.ceil(1 / step - 1e-9));
+      return Array.from({ length: stepCount }, (_, index) => (index === stepCount - 1 ? 1 : (index + 1) * step));
+    }
+    default:
+      return unreachable(routing.Type);
+  }
+}
+
+/** Of so many instances; all of them where no size is said. */
+export function shareOf(size: CapacitySize | undefined, instanceCount: number): number {
+  if (size === undefined) return 1;
+  return size.Type === "CAPACITY_PERCENT" ? size.Value / 100 : size.Value / Math.max(1, instanceCount);
+}
+
+/** Instances at once, of a variant that has so many. */
+function batchOf(size: CapacitySize, instanceCount: number): number {
+  if (size.Type === "INSTANCE_COUNT") return size.Value;
+  return Math.max(1, Math.floor((size.Value * instanceCount) / 100));
+}
+
+/** Each step brings a batch of new instances up and gives them their part of the requests; the next begins with the end of as many old ones. */
+function rollingSteps(
+  from: Generation,
+  next: Generation,
+  { batch, bakeMs }: { readonly batch: CapacitySize; readonly bakeMs: number },
+): readonly ChangeStep[] {
+  const [old, wanted] = [settledSizes(from), settledSizes(next)];
+  const stepsOf = ({ instanceCount }: GroupSize) => Math.ceil(instanceCount / batchOf(batch, instanceCount));
+  const stepCount = Math.max(1, ...[...old, ...wanted].map(stepsOf));
+  const whole = Math.max(1, countOf(next, wanted));
+  return Array.from({ length: stepCount }, (_, index) => {
+    const isLast = index === stepCount - 1;
+    const up = wanted.map((size) => {
+      const instanceCount = Math.min(size.instanceCount, (index + 1) * batchOf(batch, size.instanceCount));
+      return { ...size, instanceCount: isLast ? size.instanceCount : instanceCount };
+    });
+    // One stays of each variant for what names it, and for its part of the old fleet's requests.
+    const left = old.map((size) => {
+      const instanceCount = Math.max(1, size.instanceCount - index * batchOf(batch, size.instanceCount));
+      return { ...size, instanceCount: Math.min(size.instanceCount, instanceCount) };
+    });
+    const share = isLast ? 1 : countOf(next, up) / whole;
+    return {
+      generations: [
+        { number: from.number, trafficShare: 1 - share, sizes: left },
+        { number: next.number, trafficShare: share, sizes: up },
+      ],
+      bakeMs,
+    };
+  });
+}
+
+/**
+ * Back to all that the first generation is to have. At once, where the deployment says nothing of it: the others end behind the only step. Or in
+ * batches, and then a step begins with the end of as many of the others as there are more than the requests need beside the first.
+ */
+export function restoringSteps(
+  [first, ...others]: EndpointRecord["generations"],
+  config: DeploymentConfig | null,
+): readonly ChangeStep[] {
+  const [now, wanted] = [observedSizes(first), settledSizes(first)];
+  const batch = config?.RollingUpdatePolicy?.RollbackMaximumBatchSize;
+  const whole = { number: first.number, trafficShare: 1, sizes: wanted };
+  const kept = others.map((each) => ({ number: each.number, trafficShare: 0, sizes: observedSizes(each) }));
+  if (batch === undefined) return [{ generations: [whole, ...kept], bakeMs: 0 }];
+  const batches = wanted.map(({ instanceCount }) => batchOf(batch, instanceCount));
+  const missing = wanted.map((size, index) => Math.max(0, size.instanceCount - (now[index]?.instanceCount ?? 0)));
+  const stepCount = Math.max(1, ...missing.map((count, index) => Math.ceil(count / (batches[index] ?? 1))));
+  const wholeCount = Math.max(1, countOf(first, wanted));
+  const partOf = (sizes: readonly GroupSize[]) => Math.min(1, countOf(first, sizes) / wholeCount);
+  const leastShare = others.every(({ trafficShare }) => trafficShare === 0) ? 1 : first.trafficShare;
+  const steps: ChangeStep[] = [];
+  const add = (sizes: readonly GroupSize[], part: number, left: readonly (readonly GroupSize[])[]) => {
+    const share = Math.max(leastShare, part);
+    const beside = others.map((each, index): StepGeneration => ({
+      number: each.number,
+      trafficShare: share === 1 ? 0 : (each.trafficShare * (1 - share)) / (1 - first.trafficShare),
+      sizes: left[index] ?? [],
+    }));
+    steps.push({ generations: [{ number: first.number, trafficShare: share, sizes }, ...beside], bakeMs: 0 });
+  };
+  let before = now;
+  for (let index = 0; index < stepCount; index += 1) {
+    const isLast = index === stepCount - 1;
+    const sizes = wanted.map((size, which) => {
+      const instanceCount = (now[which]?.instanceCount ?? 0) + (index + 1) * (batches[which] ?? 1);
+      return { ...size, instanceCount: isLast ? size.instanceCount : Math.min(size.instanceCount, instanceCount) };
+    });
+    const left = others.map((each) => neededBeside(each, first, before));
+    // Whoever is about to have fewer instances has its part of the requests taken off first.
+    if (index === 0 && left.some((each, which) => hasFewer(each, kept[which]?.sizes ?? []))) {
+      add(
+        now,
+        partOf(now),
+        kept.map(({ sizes: all }) => all),
+      );
+    }
+    add(sizes, isLast ? 1 : partOf(sizes), left);
+    before = sizes;
+  }
+  return steps;
+}
+
+/** What of a generation is needed beside another one that has so many instances: of each variant as large a part as that one lacks of it. */
+function neededBeside({ variants }: Generation, other: Generation, sizes: readonly GroupSize[]): readonly GroupSize[] {
+  const wholeCount = Math.max(1, countOf(other, settledSizes(other)));
+  const lacks = new Map(
+    other.variants.map(({ plan, settled }, index) => {
+      const part = (sizes[index]?.instanceCount ?? 0) / Math.max(1, settled.instanceCount);
+      return [plan.variant.VariantName, 1 - Math.min(1, part)];
+    }),
+  );
+  return variants.map(({ plan, settled, observed }) => {
+    const lacking = lacks.get(plan.variant.VariantName) ?? 1 - Math.min(1, countOf(other, sizes) / wholeCount);
+    // One stays of each variant, as in the steps forward.
+    const instanceCount = Math.max(1, Math.ceil(settled.instanceCount * lacking - 1e-9));
+    return { ...observed, instanceCount: Math.min(observed.instanceCount, instanceCount) };
+  });
+}
+
+const hasFewer = (sizes: readonly GroupSize[], than: readonly GroupSize[]) =>
+  sizes.some(({ instanceCount }, index) => instanceCount < (than[index]?.instanceCount ?? 0));
+
+/** The one step to other sizes of the generation there is. */
+export function resizingSteps(generation: Generation, sizes: readonly GroupSize[]): readonly ChangeStep[] {
+  return [{ generations: [{ number: generation.number, trafficShare: 1, sizes }], bakeMs: 0 }];
+}

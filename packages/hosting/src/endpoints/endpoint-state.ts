@@ -1,0 +1,217 @@
+import { assert, unreachable } from "@galatea/base";
+import type { DeploymentConfig } from "../definitions/index.ts";
+import {
+  beginChange,
+  settledGeneration,
+  type Change,
+  type ChangeStep,
+  type EndpointRecord,
+  type Generation,
+  type GroupSize,
+} from "./endpoint-record.ts";
+import { restoringSteps } from "./change-steps.ts";
+
+/** Every move of an endpoint. */
+export type EndpointEvent =
+  /** What was created, or started again, is in service. */
+  | { readonly kind: "ready" }
+  | { readonly kind: "failed"; readonly reason: string }
+  /** To another generation, of which the steps are; whatever else is under way is superseded. */
+  | {
+      readonly kind: "update";
+      readonly next: Generation;
+      readonly change: Change;
+      readonly deploymentConfig: DeploymentConfig | null;
+    }
+  /** To other sizes of the generation there is. */
+  | { readonly kind: "resize"; readonly change: Change }
+  /** What the step wants is in service. */
+  | { readonly kind: "reached"; readonly nowMs: number }
+  /** The step has baked: the next one begins, or the change is over. */
+  | { readonly kind: "advanced" }
+  | { readonly kind: "stop" }
+  | { readonly kind: "start" }
+  | { readonly kind: "delete" };
+
+/** FailureReason's length in SageMaker's model. */
+const reasonLengthMax = 1024;
+
+/** Every move an endpoint makes. An event that a state does not know is a bug of the caller, which checks what users ask. */
+export function moveEndpoint(record: EndpointRecord, event: EndpointEvent): EndpointRecord {
+  const { state, generations } = record;
+  switch (event.kind) {
+    case "delete":
+      return { ...record, state: { at: "Deleting" } };
+    case "ready":
+      assert(state.at === "Creating", `ready while ${state.at}`);
+      return {
+        ...record,
+        generations: [settledGeneration(generations[0])],
+        state: { at: "InService", lastFailure: null },
+      };
+    case "failed":
+      return failed(record, event.reason.slice(0, reasonLengthMax));
+    case "update": {
+      assert(mayUpdate(state), `update while ${state.at}`);
+      const { next, change, deploymentConfig } = event;
+      return {
+        ...record,
+        deploymentConfig,
+        generations: [...generations, next],
+        state: { at: "Updating", change },
+      };
+    }
+    case "resize":
+      assert(state.at === "InService", `resize while ${state.at}`);
+      return { ...record, state: { at: "Updating", change: event.change } };
+    case "reached":
+      return reached(record, event.nowMs);
+    case "advanced":
+      return advanced(record);
+    case "stop":
+      assert(mayStop(state), `stop while ${state.at}`);
+      return { ...record, generations: [empty(generations[0])], state: { at: "OutOfService" } };
+    case "start":
+      assert(state.at === "OutOfService", `start while ${state.at}`);
+      return { ...record, state: { at: "Creating" } };
+    default:
+      return unreachable(event);
+  }
+}
+
+/** An update supersedes what is under way, but there has to be something to go back to. */
+export function mayUpdate({ at }: EndpointRecord["state"]): boolean {
+  return at === "InService" || at === "Updating" || at === "RollingBack" || at === "UpdateRollbackFailed";
+}
+
+export function mayStop({ at }: EndpointRecord["state"]): boolean {
+  return at === "InService" || at === "UpdateRollbackFailed";
+}
+
+/** The step that an endpoint is at; null while it does not move in steps. */
+export function stepOf({ state }: Pick<EndpointRecord, "state">): ChangeStep | null {
+  if (state.at !== "Updating" && state.at !== "RollingBack") return null;
+  const step = state.change.steps[state.change.stepIndex];
+  assert(step !== undefined, "a change is at one of its steps");
+  return step;
+}
+
+function failed(record: EndpointRecord, reason: string): EndpointRecord {
+  const { state } = record;
+  switch (state.at) {
+    case "Creating":
+      return { ...record, state: { at: "Failed", reason } };
+    case "Updating": {
+      const steps = restoringSteps(record.generations, record.deploymentConfig);
+      const change = beginChange(state.change.startedMs, steps);
+      return { ...record, state: { at: "RollingBack", reason, change } };
+    }
+    case "RollingBack": {
+      const text = `${state.reason} The roll-back failed: ${reason}`.slice(0, reasonLengthMax);
+      return { ...record, state: { at: "UpdateRollbackFailed", reason: text } };
+    }
+    case "InService":
+    case "UpdateRollbackFailed":
+    case "OutOfService":
+    case "Deleting":
+    case "Failed":
+      throw new Error(`bug: failed while ${state.at}`);
+    default:
+      return unreachable(state);
+  }
+}
+
+function reached(record: EndpointRecord, nowMs: number): EndpointRecord {
+  const { state } = record;
+  const step = stepOf(record);
+  assert(step !== null && (state.at === "Updating" || state.at === "RollingBack"), `a step while ${state.at}`);
+  const generations = followed(record.generations, step, (_, size) => size, "shares of the step");
+  const bakesUntilMs = nowMs + step.bakeMs;
+  return { ...record, generations, state: { ...state, change: { ...state.change, bakesUntilMs } } };
+}
+
+function advanced(record: EndpointRecord): EndpointRecord {
+  const { state } = record;
+  assert(state.at === "Updating" || state.at === "RollingBack", `a step while ${state.at}`);
+  const { change } = state;
+  const stepIndex = change.stepIndex + 1;
+  const next = change.steps[stepIndex];
+  if (next === undefined) return settled(record);
+  // What ends with the step is not wanted again after a restart in the middle of it.
+  const fewer = (observed: GroupSize, { instanceCount }: GroupSize) =>
+    instanceCount < observed.instanceCount ? { ...observed, instanceCount } : observed;
+  const generations = followed(record.generations, next, fewer, "shares there are");
+  return { ...record, generations, state: { ...state, change: { ...change, stepIndex, bakesUntilMs: null } } };
+}
+
+/** The generation that gets all requests is the endpoint's own from now on. */
+function settled(record: EndpointRecord): EndpointRecord {
+  const { state, generations } = record;
+  const serving = generations.find(({ trafficShare }) => trafficShare === 1);
+  assert(serving !== undefined, "a change ends with all requests going to one generation");
+  const variants = serving.variants.map((group) => ({ ...group, settled: group.observed }));
+  const lastFailure = state.at === "RollingBack" ? state.reason : null;
+  return { ...record, generations: [{ ...serving, variants }], state: { at: "InService", lastFailure } };
+}
+
+function followed(
+  generations: EndpointRecord["generations"],
+  step: ChangeStep,
+  observe: (observed: GroupSize, wanted: GroupSize) => GroupSize,
+  shares: "shares of the step" | "shares there are",
+): EndpointRecord["generations"] {
+  const [first, ...others] = generations;
+  const follow = (generation: Generation): Generation | null => {
+    const wanted = step.generations.find(({ number }) => number === generation.number);
+    if (wanted === undefined) return null;
+    const variants = generation.variants.map((group, index) => {
+      const size = wanted.sizes[index];
+      return size === undefined ? group : { ...group, observed: observe(group.observed, size) };
+    });
+    const trafficShare = shares === "shares of the step" ? wanted.trafficShare : generation.trafficShare;
+    return { ...generation, trafficShare, variants };
+  };
+  // The first one is what a roll-back goes back to: it stays, also with nothing.
+  return [follow(first) ?? empty(first), ...others.flatMap((each) => follow(each) ?? [])];
+}
+
+function empty(generation: Generation): Generation {
+  const variants = generation.variants.map((group) => ({
+    ...group,
+    observed: { ...group.observed, instanceCount: 0 },
+  }));
+  return { ...generation, trafficShare: 0, variants };
+}
+
+/** What is to be done for an endpoint next. */
+export type EndpointAction =
+  /** Bring what is wanted into service. */
+  | { readonly do: "bring-up" }
+  | { readonly do: "bake"; readonly untilMs: number }
+  /** See that what is there is in service, and go on. */
+  | { readonly do: "advance" }
+  | { readonly do: "tear-down" }
+  | { readonly do: "nothing" };
+
+/** Of a record alone: so what one life of the platform was doing the next one goes on with. */
+export function nextAction({ state }: EndpointRecord, nowMs: number): EndpointAction {
+  switch (state.at) {
+    case "Creating":
+      return { do: "bring-up" };
+    case "Updating":
+    case "RollingBack": {
+      const { bakesUntilMs } = state.change;
+      if (bakesUntilMs === null) return { do: "bring-up" };
+      return nowMs < bakesUntilMs ? { do: "bake", untilMs: bakesUntilMs } : { do: "advance" };
+    }
+    case "Deleting":
+      return { do: "tear-down" };
+    case "InService":
+    case "UpdateRollbackFailed":
+    case "OutOfService":
+    case "Failed":
+      return { do: "nothing" };
+    default:
+      return unreachable(state);
+  }
+}

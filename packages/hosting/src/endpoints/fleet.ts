@@ -1,0 +1,454 @@
+import { AwsError, Gate, TaskGroup, assert, delay, openDeadline, orAborted } from "@galatea/base";
+import { variantBudget, type InstanceBudget, type ModelRecord, type VariantPlan } from "../definitions/index.ts";
+import type { Unconfined } from "../instances/index.ts";
+import {
+  ContainerGone,
+  NotBegun,
+  type InvocationPlace,
+  type InvocationReply,
+  type InvocationRequest,
+} from "../invocations/index.ts";
+import { VariantMetrics, type ContainerUseMetric } from "../series/index.ts";
+import type { Footprint } from "./endpoint-record.ts";
+import { FleetMember } from "./fleet-member.ts";
+import type { FleetOptions } from "./fleet-options.ts";
+import { ConcurrencySampler } from "./concurrency-sampler.ts";
+import { InstanceSampler } from "./instance-sampler.ts";
+import { MeasuredMemory, reservedBytesOf } from "./measured-memory.ts";
+import {
+  containerOwnBytes,
+  plannedContainers,
+  promisedMemoryBytes,
+  type PlannedContainer,
+} from "./planned-containers.ts";
+import { checkTargets } from "./request-targets.ts";
+import { SessionTable, sessionsMax, type Answered } from "./session-table.ts";
+import { ModelPlaces } from "./model-places.ts";
+import type { PlacementKey } from "./model-rank.ts";
+import { anyOf, leastBusy } from "./routing.ts";
+
+const sampleIntervalMs = 20_000;
+
+export interface FleetNames {
+  readonly endpointName: string;
+  readonly configName: string;
+  readonly region: string;
+  readonly accountId: string;
+  /** By which models are placed on instances. */
+  readonly placementKey: PlacementKey;
+  /** Where the fleet is the copies of an inference component: what each of them may use of the instance that it shares, and what of it is its own. */
+  readonly component?: { readonly name: string; readonly budget: InstanceBudget; readonly claimBytes: number };
+}
+
+/** What the fleets of an endpoint have of it. */
+export interface FleetParts {
+  readonly fleet: FleetOptions;
+  /** In [0, 1). */
+  readonly random: () => number;
+  readonly newId: () => string;
+  /** Room on the machine for what runs though no record says so; throws AwsError where there is none. To be disposed when it has ended. */
+  readonly claim: (what: () => Footprint, instanceType: string) => Disposable;
+  readonly memory: FleetMemory;
+}
+
+/** What answers what it holds, and then ends. */
+export interface Leaving {
+  /** As a sentence names it. */
+  readonly of: string;
+  readonly bytes: number;
+  /** When the last of it began to leave. */
+  readonly sinceMs: number;
+  /** Whether all of it ends: then it has less time than what leaves while others stay. */
+  readonly isEnding: boolean;
+}
+
+/** Who is told what instances take of the machine's memory. */
+export interface FleetMemory {
+  /** What they take beyond what is reserved for them, as it is at each time. To be disposed when they have ended. */
+  readonly countBeyond: (bytes: () => number) => Disposable;
+  /** What is still there of what leaves, beyond what a record reserves, as it is at each time. To be disposed when nothing is left. */
+  readonly countLeaving: (look: () => Leaving) => Disposable;
+  /** What was counted as leaving has gone. */
+  readonly gone: () => void;
+  /** Whether all that is reserved and taken is there. */
+  readonly fits: () => boolean;
+  /** What of the machine nothing has reserved or taken; less than zero where that is more than there is. */
+  readonly freeBytes: () => number;
+  /** Resolves when less may be taken than before. */
+  readonly freed: () => Promise<void>;
+  /** The most that each container of an instance of a model was seen to take, in their order; zero for what was not looked at. */
+  readonly seen: (model: ModelRecord, mostBytes: readonly number[]) => void;
+}
+
+/** The instances of one variant that were made of one configuration: where a request goes among them, and their metrics. */
+export class Fleet implements AsyncDisposable {
+  readonly #options: FleetOptions;
+  readonly #plan: VariantPlan;
+  /** Those that get requests. */
+  readonly #members: FleetMember[] = [];
+  /** Those that end when they have answered what they hold. */
+  readonly #leaving = new Set<FleetMember>();
+  /** Of these, those whose models are still being loaded on others. */
+  readonly #parting = new Set<FleetMember>();
+  readonly #metrics: VariantMetrics;
+  readonly #tasks: TaskGroup;
+  readonly #names: FleetNames;
+  readonly #endpointName: string;
+  readonly #parts: FleetParts;
+  readonly #sessions: SessionTable<FleetMember>;
+  readonly #openMember: (seat: number) => FleetMember;
+  readonly #places: ModelPlaces;
+  readonly #modelContainers: readonly string[];
+  readonly #containers: readonly PlannedContainer[];
+  readonly #memory: MeasuredMemory;
+  readonly #counted: Disposable;
+  readonly #quiet = new Gate();
+  /** Of requests that have not been answered, those among them that wait for an instance. */
+  #callCount = 0;
+  #isSampled = false;
+  readonly #concurrency: ConcurrencySampler;
+
+  constructor(plan: VariantPlan, names: FleetNames, parts: FleetParts) {
+    const options = parts.fleet;
+    this.#options = options;
+    this.#parts = parts;
+    this.#plan = plan;
+    this.#names = names;
+    this.#endpointName = names.endpointName;
+    this.#sessions = new SessionTable({
+      endpointName: names.endpointName,
+      sessionsMax,
+      clock: options.clock,
+      isServing: (member) => this.#members.includes(member),
+    });
+    const budget = this.#budget;
+    const containers = plannedContainers(plan, budget);
+    this.#containers = containers;
+    const isServerless = plan.variant.ServerlessConfig !== undefined;
+    const claimBytes = names.component?.claimBytes ?? (isServerless ? budget.memoryBytes : null);
+    this.#memory = new MeasuredMemory(reservedBytesOf(plan, budget, claimBytes));
+    this.#counted = parts.memory.countBeyond(() => this.#memory.beyondBytes);
+    const withModels = containers.filter(({ definition }) => definition.Mode === "MultiModel");
+    this.#modelContainers = withModels.map(({ name }) => name);
+    this.#metrics = new VariantMetrics(options.openSeries, {
+      endpoint: names.endpointName,
+      variant: plan.variant.VariantName,
+      config: names.configName,
+      component: names.component?.name ?? null,
+      serverless: plan.variant.ServerlessConfig !== undefined,
+      multiModel: this.#modelContainers.length > 0,
+      containers: containers.filter(({ isOnly }) => !isOnly).map(({ name }) => name),
+    });
+    const { endpointName, region, accountId } = names;
+    const place: Omit<InvocationPlace, "containerName" | "logStreamArn"> = {
+      logGroup:
+        names.component === undefined
+          ? `/aws/sagemaker/Endpoints/${endpointName}`
+          : `/aws/sagemaker/InferenceComponents/${names.component.name}`,
+      region,
+      accountId,
+      logsLink: options.logsLink,
+    };
+    const shared = { plan, budget, containers, fleet: options, metrics: this.#metrics, place, ownerName: endpointName };
+    const modelOutdated = (name: string, target: string) => {
+      for (const member of [...this.#members, ...this.#leaving]) member.agentOf(name)?.recheck(target);
+    };
+    this.#openMember = (seat) => {
+      const id = parts.newId();
+      return new FleetMember({ id, seat, logStream: `${plan.variant.VariantName}/${id}`, modelOutdated, ...shared });
+    };
+    this.#tasks = new TaskGroup((error) => {
+      options.logger.error("instances are no longer looked after", { error: String(error) });
+    });
+    const { clock, logger, invocationLimits } = options;
+    this.#concurrency = new ConcurrencySampler({
+      count: () => this.#callCount / Math.max(1, this.inServiceCount),
+      record: (count) => this.#metrics.recordConcurrency(count),
+      tasks: this.#tasks,
+      clock,
+    });
+    this.#places = new ModelPlaces({
+      tasks: this.#tasks,
+      key: names.placementKey,
+      coldMs: invocationLimits.modelCopyColdMs,
+      clock,
+      logger,
+    });
+  }
+
+  get variantName(): string {
+    return this.#plan.variant.VariantName;
+  }
+
+  /** What is reserved for all its instances, those that leave among them. */
+  get reservedBytes(): number {
+    return this.#members.length * this.#instanceBytes + this.leavingBytes;
+  }
+
+  /** What is reserved for those that leave. */
+  get leavingBytes(): number {
+    return this.#leaving.size * this.#instanceBytes;
+  }
+
+  get #instanceBytes(): number {
+    const modelBytes = this.#names.component?.claimBytes ?? promisedMemoryBytes(this.#plan);
+    return this.#containers.length * containerOwnBytes + modelBytes;
+  }
+
+  get #budget(): InstanceBudget {
+    return (
+      this.#names.component?.budget ?? variantBudget(this.#plan.variant, (type) => this.#options.host.budgetOf(type))
+    );
+  }
+
+  get metrics(): VariantMetrics {
+    return this.#metrics;
+  }
+
+  /** Whether a request need not wait for an instance. */
+  get canServe(): boolean {
+    return this.inServiceCount > 0;
+  }
+
+  get members(): readonly FleetMember[] {
+    return this.#members;
+  }
+
+  get plan(): VariantPlan {
+    return this.#plan;
+  }
+
+  get inServiceCount(): number {
+    return this.#members.filter((member) => member.isInService).length;
+  }
+
+  get unconfined(): Unconfined {
+    return Object.assign({}, ...this.#members.map((member) => member.unconfined)) as Unconfined;
+  }
+
+  get instanceCount(): number {
+    return this.#members.length;
+  }
+
+  /**
+   * Resolves when there are so many instances, and the new ones are in service; rejects when one of them does not start, and then none of
+   * them is left. There may be more already. Gives how many are new.
+   */
+  async growTo(instanceCount: number, signal: AbortSignal): Promise<number> {
+    const presentCount = this.#members.length;
+    const missingCount = Math.max(0, instanceCount - presentCount);
+    const added = Array.from({ length: missingCount }, (_, index) => this.#openMember(presentCount + index));
+    const started = await Promise.allSettled(added.map((member) => member.start(signal)));
+    const failed = started.find((outcome) => outcome.status === "rejected");
+    if (failed === undefined) {
+      this.#add(added);
+      return added.length;
+    }
+    await Promise.all(added.map((member) => member[Symbol.asyncDispose]()));
+    throw failed.reason;
+  }
+
+  /** For what was in service before the platform ended: tried until it is again. */
+  resume(instanceCount: number): void {
+    const added = Array.from({ length: instanceCount }, (_, seat) => this.#openMember(seat));
+    for (const member of added) member.resume();
+    this.#add(added);
+  }
+
+  /** The first ones are measured at once, so that a metric is there as soon as an endpoint is in service. */
+  #add(added: readonly FleetMember[]): void {
+    this.#members.push(...added);
+    if (this.#isSampled || added.length === 0) return;
+    this.#isSampled = true;
+    this.#tasks.run((closing) => this.#sample(closing));
+    if (this.#modelContainers.length === 0) return;
+    this.#tasks.run((closing) => this.#places.dropCold(this.#members, this.#modelContainers, closing));
+  }
+
+  /** Resolves when every instance is in service; rejects where the starts of one keep failing. */
+  async inService(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#members.map((member) => member.ready(null, signal)));
+  }
+
+  /** Of many models, loads what another fleet of the variant has in use: requests for it are about to come here. */
+  async warmFrom({ members }: Fleet, signal: AbortSignal): Promise<void> {
+    await this.#warm(members, this.#members, signal);
+  }
+
+  async #warm(from: readonly FleetMember[], to: readonly FleetMember[], signal: AbortSignal): Promise<void> {
+    const containers = this.#modelContainers;
+    if (containers.length === 0) return;
+    const serving = to.filter((member) => member.isInService);
+    await this.#places.warm(from, serving, { containers, signal });
+  }
+
+  /**
+   * The last ones get no more requests from now on, but for models that they alone have, until those in use are loaded on others. Resolves
+   * when they have answered what they hold, or the signal aborts, and are gone.
+   */
+  async shrinkTo(instanceCount: number, signal: AbortSignal): Promise<void> {
+    const leaving = this.#members.splice(instanceCount);
+    for (const member of leaving) this.#leaving.add(member);
+    this.#sessions.drop(new Set(leaving));
+    if (leaving.length > 0 && this.#modelContainers.length > 0) {
+      for (const member of leaving) this.#parting.add(member);
+      await this.#warm(leaving, this.#members, signal);
+      for (const member of leaving) this.#parting.delete(member);
+    }
+    await Promise.all(
+      leaving.map(async (member) => {
+        await member.invocations.idle(signal).catch(() => {});
+        await member[Symbol.asyncDispose]();
+        this.#leaving.delete(member);
+      }),
+    );
+  }
+
+  /** For one that gets no more requests: those that wait for an instance get one. Resolves when nothing is left of it. */
+  async retire(signal: AbortSignal): Promise<void> {
+    while (this.#callCount > 0 && !signal.aborted) await orAborted(this.#quiet.opened(), signal).catch(() => {});
+    await this.shrinkTo(0, signal);
+    await this[Symbol.asyncDispose]();
+  }
+
+  /** Whether one of its instances has the session. */
+  holdsSession(id: string): boolean {
+    return this.#sessions.holderOf(id) !== null;
+  }
+
+  /** `peerCount`: instances of the variant in service, in other fleets, too. */
+  async invoke(request: InvocationRequest, peerCount: number): Promise<InvocationReply> {
+    checkTargets(request, this.#plan.model, this.#endpointName);
+    this.#callCount += 1;
+    this.#concurrency.touch();
+    try {
+      if (request.session === undefined) return (await this.#ask(request, peerCount, null)).reply;
+      return await this.#sessions.serve(request, (holder) => this.#ask(request, peerCount, holder));
+    } finally {
+      this.#callCount -= 1;
+      if (this.#callCount === 0) this.#quiet.open();
+    }
+  }
+
+  /** `chosen`: the only one that may be asked, or null. */
+  async #ask(
+    request: InvocationRequest,
+    peerCount: number,
+    chosen: FleetMember | null,
+  ): Promise<Answered<FleetMember>> {
+    let candidates = chosen === null ? this.#candidatesFor(request) : [chosen];
+    if (candidates.length === 0) {
+      await this.#waitForOne(request);
+      candidates = this.#candidatesFor(request);
+    }
+    if (candidates.length === 0) throw this.#unavailable(request);
+    if (request.bounds === undefined) {
+      this.#metrics.record("InvocationsPerInstance", 1 / Math.max(peerCount, candidates.length));
+    }
+    const first = this.#choose(candidates, request);
+    if (candidates.length === 1) {
+      return { reply: await first.invocations.invoke(request, { mayGoElsewhere: false }), holder: first };
+    }
+    const body = request.body.bind(request);
+    let taken: ReturnType<typeof body> | null = null;
+    const again = { ...request, body: () => (taken ??= body()) };
+    try {
+      return { reply: await first.invocations.invoke(again, { mayGoElsewhere: true }), holder: first };
+    } catch (error) {
+      if (!(error instanceof NotBegun)) throw error;
+    }
+    // Once only: a request that ends each container it comes to is not taken through all of them.
+    const others = this.#candidatesFor(request).filter((member) => member !== first);
+    const second = others.length === 0 ? first : this.#choose(others, request);
+    return { reply: await second.invocations.invoke(again, { mayGoElsewhere: false }), holder: second };
+  }
+
+  #unavailable(request: InvocationRequest): Error {
+    const [member] = this.#members;
+    if (member !== undefined) return member.invocations.unavailable(request);
+    const text = `Variant ${this.variantName} of endpoint ${this.#endpointName} has no instance in service.`;
+    return new AwsError("ServiceUnavailable", text, { statusFallback: 503, cause: new ContainerGone(text) });
+  }
+
+  /** Those that serve it, without those that may be about to end where there are others. */
+  #candidatesFor({ targetModel, targetContainer }: InvocationRequest): readonly FleetMember[] {
+    if (targetModel !== null && this.#parting.size > 0) {
+      const has = (member: FleetMember) =>
+        member.serves(targetContainer) && member.agentOf(targetContainer)?.copyOf(targetModel) === "loaded";
+      const parting = this.#members.some(has) ? [] : [...this.#parting].filter(has);
+      if (parting.length > 0) return parting;
+    }
+    const serving = this.#members.filter((member) => member.serves(targetContainer));
+    if (serving.length < 2 || serving.every((member) => member.isTrusted)) return serving;
+    const trusted = serving.filter((member) => member.isTrusted);
+    return trusted.length === 0 ? serving : trusted;
+  }
+
+  #choose(candidates: readonly FleetMember[], { targetModel, targetContainer }: InvocationRequest): FleetMember {
+    const [only, ...others] = candidates;
+    assert(only !== undefined, "there is an instance to choose");
+    if (others.length === 0) return only;
+    if (targetModel !== null) return this.#places.choose([only, ...others], { targetModel, targetContainer });
+    const chance = this.#parts.random();
+    const isRandom = this.#plan.variant.RoutingConfig?.RoutingStrategy === "RANDOM";
+    return (isRandom ? anyOf : leastBusy)(candidates, chance) ?? only;
+  }
+
+  /** For the platform's end: everything stops, and unpacked models stay for its next life. */
+  async leave(): Promise<void> {
+    this.#counted[Symbol.dispose]();
+    await this.#tasks[Symbol.asyncDispose]();
+    await Promise.all([...this.#members, ...this.#leaving].map((member) => member.leave()));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#counted[Symbol.dispose]();
+    await this.#tasks[Symbol.asyncDispose]();
+    await Promise.all([...this.#members, ...this.#leaving].map((member) => member[Symbol.asyncDispose]()));
+  }
+
+  /** Every container is being started again: a short while of that is better waited for than reported. */
+  async #waitForOne({ signal, targetContainer }: InvocationRequest): Promise<void> {
+    const { invocationLimits, clock } = this.#options;
+    using limit = openDeadline({ clock, afterMs: invocationLimits.restartWaitMsMax, signal });
+    await Promise.any(this.#members.map((member) => member.ready(targetContainer, limit.signal))).catch(
+      (error: unknown) => {
+        if (signal.aborted) throw signal.reason;
+        this.#options.logger.warning("no instance came back in time", { error: String(error) });
+      },
+    );
+  }
+
+  async #sample(closing: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#options;
+    const metrics = this.#metrics;
+    const sampler = new InstanceSampler(clock, this.#budget);
+    const to = {
+      instance: metrics.recordInstance.bind(metrics),
+      container: (name: string) => (metric: ContainerUseMetric, value: number) =>
+        metrics.recordUse(name, metric, value),
+    };
+    while (!closing.aborted) {
+      for (const member of this.#members) {
+        try {
+          this.#memory.seen(member.id, await sampler.sample(member, to));
+        } catch (error) {
+          logger.warning("an instance could not be sampled", { instance: member.id, error: String(error) });
+        }
+        if (this.#modelContainers.length > 0 && member.isInService)
+          metrics.recordInstance("LoadedModelCount", member.loadedCount);
+      }
+      const ids = new Set([...this.#members, ...this.#leaving].map(({ id }) => id));
+      this.#memory.keep(ids);
+      sampler.keep(ids);
+      const { mostBytes } = this.#memory;
+      if (mostBytes.size > 0) {
+        this.#parts.memory.seen(
+          this.#plan.model,
+          this.#containers.map(({ name }) => mostBytes.get(name) ?? 0),
+        );
+      }
+      await delay(clock, sampleIntervalMs, closing).catch(() => {});
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { systemClock } from "@galatea/base";
+import type { InstanceUsage } from "../instances/index.ts";
+import type { InstanceBudget } from "../definitions/index.ts";
+import type { FleetMember } from "./fleet-member.ts";
+import { InstanceSampler } from "./instance-sampler.ts";
+
+const used: InstanceUsage = { cpuNs: 1, memoryBytes: 50, diskShare: 0.25, gpus: null };
+
+async function sampled(usages: readonly (readonly [string, InstanceUsage | null])[]): Promise<string[]> {
+  const told: string[] = [];
+  const sampler = new InstanceSampler(systemClock, { memoryBytes: 100 } as InstanceBudget);
+  const member = { id: "i", usages: () => Promise.resolve(usages) } as unknown as FleetMember;
+  await sampler.sample(member, {
+    instance: (metric, value) => told.push(`${metric} ${value}`),
+    container: (name) => (metric, value) => told.push(`${name} ${metric} ${value}`),
+  });
+  return told.filter((each) => each.includes("GPU"));
+}
+
+test("GPUs are told of where there are some, 100 for each whole one; containers share a GPU's time and add up its memory", async () => {
+  assert.deepEqual(await sampled([["a", used]]), []);
+  assert.deepEqual(await sampled([["a", { ...used, gpus: { busy: 1.5, memory: 0.25 } }]]), [
+    "GPUUtilization 150",
+    "GPUMemoryUtilization 25",
+  ]);
+  const both = await sampled([
+    ["a", { ...used, gpus: { busy: 0.5, memory: 0.25 } }],
+    ["b", { ...used, gpus: { busy: 0.25, memory: 0.5 } }],
+    ["c", used],
+  ]);
+  assert.deepEqual(both, [
+    "a GPUUtilization 50",
+    "a GPUMemoryUtilization 25",
+    "b GPUUtilization 25",
+    "b GPUMemoryUtilization 50",
+    "GPUUtilization 50",
+    "GPUMemoryUtilization 75",
+  ]);
+});
+
+test("what is known of instances that are gone is forgotten", async () => {
+  const sampler = new InstanceSampler(systemClock, { memoryBytes: 100 } as InstanceBudget);
+  const told: string[] = [];
+  const to = {
+    instance: (metric: string) => told.push(metric),
+    container: (name: string) => (metric: string) => told.push(`${name} ${metric}`),
+  };
+  const usages = () => Promise.resolve([["a", used] as const, ["b", used] as const]);
+  const sample = async () => {
+    told.length = 0;
+    await sampler.sample({ id: "i", usages } as unknown as FleetMember, to);
+    return told.filter((each) => each.includes("CPU"));
+  };
+  const all = ["a CPUUtilization", "b CPUUtilization", "CPUUtilization"];
+  assert.deepEqual(await sample(), []);
+  sampler.keep(new Set(["i", "j"]));
+  assert.deepEqual(await sample(), all);
+  // How much time it has used since the last look is known of one that was looked at before.
+  sampler.keep(new Set(["j"]));
+  assert.deepEqual(await sample(), []);
+});

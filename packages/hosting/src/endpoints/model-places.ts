@@ -1,0 +1,210 @@
+import { assert, delay, openDeadline, type Clock, type Logger, type TaskGroup } from "@galatea/base";
+import type { HeldModel, ModelAgent } from "../agent/index.ts";
+import { firstInRank, placeModel, placementLimits, type PlacementCandidate } from "./model-placement.ts";
+import type { PlacementKey } from "./model-rank.ts";
+import { warmingsOf } from "./model-warming.ts";
+
+/** An instance with many models; in Direct mode each of its containers may have models of its own. */
+export interface ModelSeat extends PlacementCandidate {
+  readonly id: string;
+  /** Of the container that is named, or of the only one with many models where none is. */
+  agentOf(containerName: string | null): ModelAgent | null;
+}
+
+export interface ModelPlacesOptions {
+  /** Of the fleet, which closes it. */
+  readonly tasks: TaskGroup;
+  /** Of the endpoint: by which its models are placed. */
+  readonly key: PlacementKey;
+  /** A copy that nobody has used for so long goes, and one that was used since keeps its room. */
+  readonly coldMs: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export interface AskedModel {
+  readonly targetModel: string;
+  readonly targetContainer: string | null;
+}
+
+/** Copies that may be on their way to one instance at a time: requests that wait for models load there, too. */
+const bringsMax = 2;
+/** Copies that did not come, which are not tried again at once; beyond this the oldest are forgotten. */
+const failuresMax = 1000;
+
+/** What requests are about to go elsewhere for is loaded there first, for so long at most. */
+const warmMsMax = 60_000;
+
+/** Where the models of a fleet's instances are: which instance serves a request, and which copies come and go. */
+export class ModelPlaces {
+  readonly #options: ModelPlacesOptions;
+  readonly #bringCounts = new Map<string, number>();
+  /** By instance and model, when it may be tried again. */
+  readonly #failedUntilNs = new Map<string, number>();
+
+  constructor(options: ModelPlacesOptions) {
+    this.#options = options;
+  }
+
+  /** The instance for a request, among those that can serve it. A further copy that the model is to have is begun, and not waited for. */
+  choose<Place extends ModelSeat>(places: readonly [Place, ...Place[]], asked: AskedModel): Place {
+    const { targetModel: target, targetContainer: name } = asked;
+    const model = {
+      target,
+      key: this.#options.key,
+      copyOn: (place: Place) => place.agentOf(name)?.copyOf(target) ?? "absent",
+      isBusyWith: (place: Place) => place.agentOf(name)?.isBusyWith(target) ?? true,
+      hasRoomOn: (place: Place) => this.#mayCome(target, { to: place.agentOf(name), place, places, name }),
+    };
+    const { serve, bring } = placeModel(places, model, placementLimits);
+    const agent = bring?.agentOf(name) ?? null;
+    if (bring !== null && agent !== null) this.#bring(bring, agent, target);
+    return serve;
+  }
+
+  /**
+   * Loads what some instances have in use on others that requests are about to go to, so that none of them has to wait. Resolves when that
+   * is done, has taken too long, or the signal aborts; what does not come, or would push out what is in use there, is left to requests.
+   */
+  async warm(
+    from: readonly ModelSeat[],
+    to: readonly ModelSeat[],
+    { containers, signal }: { readonly containers: readonly string[]; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const { clock, coldMs, key } = this.#options;
+    using limit = openDeadline({ clock, afterMs: warmMsMax, signal });
+    const sinceNs = clock.monotonicNs() - coldMs * 1e6;
+    const warmings = containers.flatMap((name) => {
+      const sources = from.flatMap((place) => {
+        const agent = place.agentOf(name);
+        if (agent === null) return [];
+        const weighed = (model: HeldModel) => ({ ...model, wholeBytes: agent.memoryBytesOf(model.target) });
+        return [{ models: agent.loadedModels().map(weighed) }];
+      });
+      const places = to.flatMap((place) => {
+        const agent = place.agentOf(name);
+        if (agent === null || !agent.keepsModels) return [];
+        const { id, seat } = place;
+        return [{ id, seat, agent, has: (target: string) => agent.copyOf(target) !== "absent" }];
+      });
+      return warmingsOf(sources, places, { sinceNs, key });
+    });
+    const left = warmings.values();
+    const work = async () => {
+      for (const { target, to: place, bytes } of left) {
+        if (limit.signal.aborted) return;
+        if (place.agent.hasRoomFor(bytes, sinceNs)) await this.#acquire(place, target, limit.signal);
+      }
+    };
+    await Promise.all(Array.from({ length: bringsMax * to.length }, work));
+  }
+
+  /** Every so often, until it rejects with the signal's reason: unloads what has not been used of models with several copies. */
+  async dropCold(places: readonly ModelSeat[], containers: readonly string[], closing: AbortSignal): Promise<never> {
+    const { clock, coldMs, key } = this.#options;
+    for (;;) {
+      await delay(clock, coldMs / 4, closing);
+      const sinceNs = clock.monotonicNs() - coldMs * 1e6;
+      for (const name of containers) {
+        const held = places.flatMap((place) => {
+          const agent = place.agentOf(name);
+          return agent === null ? [] : [{ seat: place.seat, agent, models: agent.loadedModels() }];
+        });
+        for (const { agent, id } of coldCopies(held, { sinceNs, key })) agent.release(id);
+      }
+    }
+  }
+
+  #mayCome(
+    target: string,
+    on: {
+      readonly place: ModelSeat;
+      readonly to: ModelAgent | null;
+      readonly places: readonly ModelSeat[];
+      readonly name: string | null;
+    },
+  ): boolean {
+    const { clock, coldMs } = this.#options;
+    const { place, to, places, name } = on;
+    if (to === null || !to.keepsModels || (this.#bringCounts.get(place.id) ?? 0) >= bringsMax) return false;
+    const nowNs = clock.monotonicNs();
+    if ((this.#failedUntilNs.get(keyOf(place, target)) ?? 0) > nowNs) return false;
+    let bytes = 0;
+    for (const each of places) bytes = Math.max(bytes, each.agentOf(name)?.memoryBytesOf(target) ?? 0);
+    return to.hasRoomFor(bytes, nowNs - coldMs * 1e6);
+  }
+
+  /** Whether a copy for which no request waits has come. */
+  async #acquire(
+    to: { readonly id: string; readonly agent: ModelAgent },
+    target: string,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    try {
+      (await to.agent.acquire(target, signal))[Symbol.dispose]();
+      return true;
+    } catch (error) {
+      if (signal.aborted) return false;
+      this.#options.logger.info("a further copy of a model did not come", {
+        instance: to.id,
+        target,
+        error: String(error),
+      });
+      return false;
+    }
+  }
+
+  #bring(place: ModelSeat, agent: ModelAgent, target: string): void {
+    const { tasks, clock, coldMs } = this.#options;
+    this.#bringCounts.set(place.id, (this.#bringCounts.get(place.id) ?? 0) + 1);
+    tasks.run(async (closing) => {
+      try {
+        const hasCome = await this.#acquire({ id: place.id, agent }, target, closing);
+        if (hasCome || closing.aborted) return;
+        this.#failedUntilNs.delete(keyOf(place, target));
+        this.#failedUntilNs.set(keyOf(place, target), clock.monotonicNs() + coldMs * 1e6);
+        const [oldest] = this.#failedUntilNs.keys();
+        if (this.#failedUntilNs.size > failuresMax && oldest !== undefined) this.#failedUntilNs.delete(oldest);
+      } finally {
+        const left = (this.#bringCounts.get(place.id) ?? 1) - 1;
+        if (left > 0) this.#bringCounts.set(place.id, left);
+        else this.#bringCounts.delete(place.id);
+      }
+    });
+  }
+}
+
+const keyOf = ({ id }: ModelSeat, target: string) => `${id} ${target}`;
+
+export interface HeldModels<Agent> {
+  readonly seat: number;
+  readonly agent: Agent;
+  readonly models: readonly Pick<HeldModel, "id" | "target" | "pinCount" | "usedNs">[];
+}
+
+/** The copies that go: of a model that several instances have, all but the first in rank that no request holds or has used since. */
+export function coldCopies<Agent>(
+  held: readonly HeldModels<Agent>[],
+  { sinceNs, key }: { readonly sinceNs: number; readonly key: PlacementKey },
+): readonly { readonly agent: Agent; readonly id: string }[] {
+  const byTarget = new Map<
+    string,
+    { readonly from: HeldModels<Agent>; readonly model: HeldModels<Agent>["models"][number] }[]
+  >();
+  for (const from of held) {
+    for (const model of from.models) {
+      const copies = byTarget.get(model.target);
+      if (copies === undefined) byTarget.set(model.target, [{ from, model }]);
+      else copies.push({ from, model });
+    }
+  }
+  return [...byTarget].flatMap(([target, copies]) => {
+    const [first, ...more] = copies.map(({ from }) => from);
+    assert(first !== undefined, "a model that is loaded is loaded somewhere");
+    if (more.length === 0) return [];
+    const stays = firstInRank([first, ...more], { key, target });
+    return copies.flatMap(({ from, model: { id, pinCount, usedNs } }) =>
+      from === stays || pinCount > 0 || usedNs > sinceNs ? [] : [{ agent: from.agent, id }],
+    );
+  });
+}

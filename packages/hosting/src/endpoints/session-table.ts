@@ -1,0 +1,100 @@
+import { AwsError, type Clock } from "@galatea/base";
+import type { InvocationReply, InvocationRequest, OpenedSession } from "../invocations/index.ts";
+import { newSession, sessionNotFound } from "../invocations/index.ts";
+
+/** Of one variant. */
+export const sessionsMax = 10_000;
+
+/** An answer, and who gave it. */
+export interface Answered<Holder> {
+  readonly reply: InvocationReply;
+  readonly holder: Holder;
+}
+
+export interface SessionTableOptions<Holder> {
+  readonly endpointName: string;
+  readonly sessionsMax: number;
+  readonly clock: Clock;
+  /** Whether it still gets requests. */
+  readonly isServing: (holder: Holder) => boolean;
+}
+
+interface OpenSession<Holder> {
+  readonly holder: Holder;
+  readonly expiresMs: number;
+}
+
+/** Which instance each stateful session of a variant is on. The model gives a session its id and its time, and keeps its state. */
+export class SessionTable<Holder> {
+  readonly #options: SessionTableOptions<Holder>;
+  readonly #open = new Map<string, OpenSession<Holder>>();
+  #openingCount = 0;
+
+  constructor(options: SessionTableOptions<Holder>) {
+    this.#options = options;
+  }
+
+  /** Null for one that is not open, or not any more. */
+  holderOf(id: string): Holder | null {
+    const session = this.#open.get(id);
+    if (session === undefined) return null;
+    if (session.expiresMs > this.#options.clock.epochMs()) return session.holder;
+    this.#open.delete(id);
+    return null;
+  }
+
+  /** For holders that get no more requests. */
+  drop(holders: ReadonlySet<Holder>): void {
+    for (const [id, { holder }] of this.#open) if (holders.has(holder)) this.#open.delete(id);
+  }
+
+  /**
+   * Has a request answered by whoever holds its session, or by any for a new one, and heeds what the answer says of it. Throws AwsError:
+   * for a session that is not open, and where no more can be.
+   */
+  async serve(
+    request: InvocationRequest,
+    ask: (holder: Holder | null) => Promise<Answered<Holder>>,
+  ): Promise<InvocationReply> {
+    const { session: id = newSession } = request;
+    if (id === newSession) return await this.#opened(ask);
+    const holder = this.holderOf(id);
+    if (holder === null) throw sessionNotFound(id, this.#options.endpointName);
+    const { reply } = await ask(holder);
+    const isClosed = reply.closedSession === id;
+    if (isClosed) this.#open.delete(id);
+    return { ...reply, openedSession: null, closedSession: isClosed ? id : null };
+  }
+
+  async #opened(ask: (holder: null) => Promise<Answered<Holder>>): Promise<InvocationReply> {
+    this.#makeRoom();
+    this.#openingCount += 1;
+    try {
+      const { reply, holder } = await ask(null);
+      if (reply.openedSession !== null) this.#add(reply, reply.openedSession, holder);
+      return { ...reply, closedSession: null };
+    } finally {
+      this.#openingCount -= 1;
+    }
+  }
+
+  #add(reply: InvocationReply, { id, expiresMs }: OpenedSession, holder: Holder): void {
+    if (this.holderOf(id) !== null) {
+      if (!Buffer.isBuffer(reply.body)) reply.body.destroy();
+      reply.done();
+      const text = `The model opened a session with the id ${id}, which another session has.`;
+      throw new AwsError("ModelError", text, { statusFallback: 424 });
+    }
+    if (this.#options.isServing(holder)) this.#open.set(id, { holder, expiresMs });
+  }
+
+  #makeRoom(): void {
+    const { sessionsMax: max, clock } = this.#options;
+    if (this.#open.size + this.#openingCount < max) return;
+    const nowMs = clock.epochMs();
+    for (const [id, { expiresMs }] of this.#open) if (expiresMs <= nowMs) this.#open.delete(id);
+    if (this.#open.size + this.#openingCount < max) return;
+    const text = `${max} sessions are open on this variant; there is no place for another one`;
+    throw new AwsError("ServiceUnavailable", text, { statusFallback: 503 });
+  }
+}

@@ -1,0 +1,76 @@
+import { AwsError } from "@galatea/base";
+import type { VariantPlan } from "../definitions/index.ts";
+import type { Unconfined } from "../instances/index.ts";
+import type { InvocationReply } from "../invocations/index.ts";
+
+/**
+ * The instances of a variant that inference components share. Each of them is a claim of the machine's capacity and nothing that runs: what runs is
+ * each copy of a component, in a container of its own. So they are in service at once, and there is nothing to bring back.
+ */
+export class SharedInstances implements AsyncDisposable {
+  readonly #plan: VariantPlan;
+  readonly #endpointName: string;
+  #instanceCount = 0;
+
+  constructor(plan: VariantPlan, { endpointName }: { readonly endpointName: string }) {
+    this.#plan = plan;
+    this.#endpointName = endpointName;
+  }
+
+  get variantName(): string {
+    return this.#plan.variant.VariantName;
+  }
+
+  get inServiceCount(): number {
+    return this.#instanceCount;
+  }
+
+  get canServe(): boolean {
+    return false;
+  }
+
+  get unconfined(): Unconfined {
+    return {};
+  }
+
+  /** Sessions are on copies of components. */
+  holdsSession(): boolean {
+    return false;
+  }
+
+  growTo(instanceCount: number): Promise<void> {
+    this.#instanceCount = Math.max(this.#instanceCount, instanceCount);
+    return Promise.resolve();
+  }
+
+  resume(instanceCount: number): void {
+    this.#instanceCount = instanceCount;
+  }
+
+  shrinkTo(instanceCount: number): Promise<void> {
+    this.#instanceCount = Math.min(this.#instanceCount, instanceCount);
+    return Promise.resolve();
+  }
+
+  inService(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  retire(): Promise<void> {
+    this.#instanceCount = 0;
+    return Promise.resolve();
+  }
+
+  leave(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  invoke(): Promise<InvocationReply> {
+    const text = `Endpoint ${this.#endpointName} has inference components, and requires an inference component name header.`;
+    return Promise.reject(new AwsError("ValidationError", text));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return Promise.resolve();
+  }
+}

@@ -1,0 +1,233 @@
+import { randomUUID } from "node:crypto";
+import { AwsError, LoopTurns, type Clock } from "@galatea/base";
+import type { Components } from "./operations/index.ts";
+import { openComponents } from "./operations/index.ts";
+import type { Documents } from "./records/index.ts";
+import { asyncLimits, type AsyncLimits, type ResultOutbox } from "./async-inference/index.ts";
+import { AsyncInferences } from "./operations/index.ts";
+import { MachineMemory } from "./agent/index.ts";
+import { Catalogue } from "./operations/index.ts";
+import { nameKey } from "./definitions/index.ts";
+import { EndpointReconciler, type LookAtAlarm } from "./reconcilers/index.ts";
+import { EndpointWatch } from "./operations/index.ts";
+import type { Wait } from "./waits/index.ts";
+import { Endpoints } from "./operations/index.ts";
+import type { EndpointState, FleetOptions, FleetParts } from "./endpoints/index.ts";
+import type { Unconfined } from "./instances/index.ts";
+import { ModelMemories } from "./capacity/index.ts";
+import { Mirrors, type MirrorFigures, type MirroringLimits } from "./mirrors/index.ts";
+import {
+  endpointNotFound,
+  endpointStopped,
+  type InvocationReply,
+  type InvocationRequest,
+} from "./invocations/index.ts";
+import { Retirements } from "./capacity/index.ts";
+import { Quotas, type HostingLimits } from "./capacity/index.ts";
+import { JobMemory } from "./transforms/index.ts";
+import { TransformReconciler } from "./reconcilers/index.ts";
+import { Transforms } from "./operations/index.ts";
+import { HostingStore, type FoundPlace } from "./store/index.ts";
+import { newInstanceId } from "./operations/index.ts";
+
+export interface HostingOptions {
+  /** Of a database with `hostingMigrations`. */
+  readonly documents: Documents;
+  readonly fleet: Omit<FleetOptions, "machineMemory">;
+  readonly limits: HostingLimits;
+  /** In [0, 1): which instance a request goes to. */
+  readonly random: () => number;
+  readonly alarmState: LookAtAlarm;
+  /** Where asynchronous inference tells its results; nothing is told unless given. */
+  readonly outbox?: ResultOutbox;
+  readonly asyncLimits?: AsyncLimits;
+  /** That of recorded values, which queues are measured by; that of instances unless given. */
+  readonly seriesClock?: Clock;
+  readonly mirroring?: MirroringLimits;
+}
+
+export interface HostingFigures {
+  readonly endpoints: ReadonlyMap<EndpointState["at"], number>;
+  readonly instancesInServiceCount: number;
+  /** What of their tenants' confinement the instances in service cannot have on this machine, and why. */
+  readonly unconfined: Unconfined;
+}
+
+/** Models, endpoint configurations and endpoints: their records, their moves, and what runs for them. */
+export class Hosting implements AsyncDisposable {
+  readonly catalogue: Catalogue;
+  readonly endpoints: Endpoints;
+  readonly components: Components;
+  readonly transforms: Transforms;
+  readonly asyncInferences: AsyncInferences;
+  readonly watch: EndpointWatch;
+  readonly #store: HostingStore;
+  readonly #quotas: Quotas;
+  readonly #moves: EndpointReconciler;
+  readonly #mirrors: Mirrors;
+  readonly #memories: ModelMemories;
+
+  private constructor(options: HostingOptions, store: HostingStore) {
+    const { limits, random, alarmState } = options;
+    const machineMemory = new MachineMemory({
+      bytesMax: limits.memoryBytesMax,
+      reservedBytes: () => this.#quotas.reservedBytes,
+    });
+    const fleet: FleetOptions = { ...options.fleet, machineMemory };
+    this.#store = store;
+    this.watch = new EndpointWatch(store, fleet.clock);
+    this.#quotas = new Quotas(store, limits);
+    const { store: objects, clock, logger } = fleet;
+    this.#memories = new ModelMemories({ store, objects, logger });
+    this.catalogue = new Catalogue({ store, quotas: this.#quotas, memories: this.#memories, clock });
+    this.#mirrors = new Mirrors({
+      ...fleet,
+      requestBytesMax: fleet.requestMemory.bytesMax,
+      random,
+      newId: randomUUID,
+      limits: options.mirroring ?? {},
+    });
+    const claim: FleetParts["claim"] = (what, instanceType) => this.#quotas.claim(what, instanceType);
+    const memory: FleetParts["memory"] = {
+      countBeyond: (bytes) => this.#quotas.countBeyond(bytes),
+      countLeaving: (look) => this.#quotas.countLeaving(look),
+      gone: () => this.#quotas.gone(),
+      fits: () => this.#quotas.fits,
+      freeBytes: () => this.#quotas.freeBytes,
+      freed: () => this.#quotas.freed(),
+      seen: (model, mostBytes) => this.#memories.seen(model, mostBytes),
+    };
+    this.#moves = new EndpointReconciler({
+      store,
+      fleet,
+      mirrors: this.#mirrors,
+      random,
+      newInstanceId,
+      alarmState,
+      claim,
+      memory,
+      retirements: new Retirements(clock, limits),
+    });
+    this.asyncInferences = new AsyncInferences({
+      store,
+      fleet,
+      limits: options.asyncLimits ?? asyncLimits,
+      seriesClock: options.seriesClock ?? clock,
+      running: (name) => this.#moves.running(name),
+      allRunning: () => this.#moves.allRunning(),
+      newId: randomUUID,
+      outbox: options.outbox ?? null,
+    });
+    const records = { store, quotas: this.#quotas, catalogue: this.catalogue };
+    const { components, variants } = openComponents({
+      ...records,
+      parts: { fleet, random, newId: newInstanceId, claim, memory },
+      retirements: new Retirements(clock, limits),
+      alarmState,
+      watch: this.watch,
+      settled: (name, wait) => this.settled(name, wait),
+      resize: (name, size, owner) => this.endpoints.resize(name, [size], owner),
+    });
+    this.components = components;
+    const { host, requestMemory } = fleet;
+    const moves = this.#moves;
+    this.endpoints = new Endpoints({ ...records, moves, components, variants, host, clock, alarmState, logger });
+    const jobMemory = new JobMemory(requestMemory);
+    const jobMoves = new TransformReconciler({
+      store,
+      fleet,
+      newInstanceId,
+      memory: jobMemory,
+      turns: new LoopTurns(),
+    });
+    this.transforms = new Transforms({ ...records, moves: jobMoves, fleet, watch: this.watch });
+  }
+
+  /** Resolves when the records are known; nothing runs before `resume`. */
+  static async open(options: HostingOptions): Promise<Hosting> {
+    return new Hosting(options, await HostingStore.open(options.documents, options.fleet));
+  }
+
+  /** Takes up what an earlier life was doing: endpoints in service come back, moves begin again. */
+  async resume(): Promise<void> {
+    await this.endpoints.resume();
+    await this.asyncInferences.resume();
+    await this.components.resume();
+    await this.transforms.resume();
+  }
+
+  /** Whether an object is data of a model: of any there is, or of one that an endpoint still runs. */
+  isModelData(object: { readonly bucket: string; readonly key: string }): boolean {
+    return this.#store.view.isModelData(object);
+  }
+
+  /** Returns the owner of an output object: a capture, an asynchronous output or a transform result. Null for other objects. */
+  outputPlace(object: { readonly bucket: string; readonly key: string }): FoundPlace | null {
+    return this.#store.view.outputPlace(object);
+  }
+
+  /** Copies for shadow variants and data capture. */
+  get mirrorFigures(): MirrorFigures {
+    return this.#mirrors.figures;
+  }
+
+  figures(): HostingFigures {
+    const endpoints = new Map<EndpointState["at"], number>();
+    for (const at of this.#store.view.endpointStates()) endpoints.set(at, (endpoints.get(at) ?? 0) + 1);
+    let instancesInServiceCount = 0;
+    const unconfined: Record<string, string> = {};
+    for (const { fleets } of this.#moves.allRunning()) {
+      for (const fleet of fleets) {
+        instancesInServiceCount += fleet.inServiceCount;
+        Object.assign(unconfined, fleet.unconfined);
+      }
+    }
+    return { endpoints, instancesInServiceCount, unconfined };
+  }
+
+  /** Resolves when the endpoint is in a state that stays, is gone, or the wait is over; whichever comes first. */
+  settled(name: string, wait: Wait): Promise<void> {
+    return this.watch.settled(name, wait);
+  }
+
+  /** Whether there is an endpoint of that name, in whatever state. */
+  hasEndpoint(name: string): boolean {
+    return this.#store.view.endpointState(nameKey(name)) !== null;
+  }
+
+  /** Whether requests for an endpoint of that name are taken. */
+  isRunning(name: string): boolean {
+    return this.#moves.running(name) !== undefined;
+  }
+
+  /** Throws AwsError with the runtime's codes and sentences. */
+  async invoke(name: string, accountId: string, request: InvocationRequest): Promise<InvocationReply> {
+    const running = this.#moves.running(name);
+    if (running === undefined) throw this.#notServing(name, accountId);
+    if (running.asyncInference !== null) {
+      const text = `Endpoint ${name} of account ${accountId} is an asynchronous endpoint: use InvokeEndpointAsync.`;
+      throw new AwsError("ValidationError", text);
+    }
+    const { inferenceComponent = null } = request;
+    if (inferenceComponent !== null) return await this.components.invoke(name, inferenceComponent, request);
+    return await running.invoke(request);
+  }
+
+  /** Stops every instance; records stay, and `resume` of a later life brings the endpoints back. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.asyncInferences[Symbol.asyncDispose]();
+    await Promise.all([
+      this.#moves[Symbol.asyncDispose](),
+      this.components[Symbol.asyncDispose](),
+      this.transforms[Symbol.asyncDispose](),
+    ]);
+    await this.#memories[Symbol.asyncDispose]();
+    await this.#mirrors[Symbol.asyncDispose]();
+    await this.#store[Symbol.asyncDispose]();
+  }
+
+  #notServing(name: string, accountId: string): AwsError {
+    const isStopped = this.#store.view.endpointState(nameKey(name)) === "OutOfService";
+    return isStopped ? endpointStopped(name, accountId) : endpointNotFound(name, accountId);
+  }
+}

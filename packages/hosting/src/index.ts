@@ -1,0 +1,125 @@
+/**
+ * Hosting: models, endpoint configurations, endpoints, and what runs for them. `Hosting` is the deep door, with a member for each noun: it keeps the records,
+ * makes every move of an endpoint (recorded before it is told, taken up again after a restart), starts instances through the
+ * `ModelHost` it is given, and answers invocations. Multi-model endpoints have one agent per instance. Errors are AwsError with
+ * the services' own codes and sentences. Nothing here reads the environment or knows HTTP servers.
+ */
+export {
+  asyncLimits,
+  type AsyncEvent,
+  type AsyncLimits,
+  type AsyncRequest,
+  type AsyncTicket,
+  type ResultOutbox,
+} from "./async-inference/index.ts";
+export { absentAsNull, containerModelId, type KeptTree, type ModelArchive, type ModelTrees } from "./agent/index.ts";
+export {
+  hostingArn,
+  instanceBudget,
+  isFolderMark,
+  isInvokableEndpoint,
+  parseS3Uri,
+  refusedVariable,
+  resolveImage,
+  unsupportedImageText,
+  usableMemoryBytes,
+  type AsyncInferenceConfig,
+  type BuiltInRuntime,
+  type ContainerDefinition,
+  type Containers,
+  type DataCaptureConfig,
+  type DeploymentConfig,
+  type EndpointConfigRecord,
+  type HostingResource,
+  type InstanceBudget,
+  type Machine,
+  type ModelRecord,
+  type Owner,
+  serverlessRefusal,
+  weightRefusal,
+  serverlessType,
+  type ProductionVariant,
+  type ServerlessConfig,
+} from "./definitions/index.ts";
+export {
+  failureReason,
+  groupKey,
+  isProduction,
+  stepOf,
+  type StateChange,
+  type EndpointEvent,
+  type EndpointRecord,
+  type EndpointState,
+  type FleetOptions,
+  type Generation,
+  type GroupSize,
+  type VariantGroup,
+} from "./endpoints/index.ts";
+export type { ComponentSpecAsked, ComponentUpdate } from "./operations/index.ts";
+export type { ComponentEvent, ComponentRecord, ComponentSpec } from "./components/index.ts";
+export type { LookAtAlarm } from "./reconcilers/index.ts";
+export type { EndpointUpdate, RetainedProperty, VariantSize } from "./operations/index.ts";
+export type { EndpointDescription } from "./operations/index.ts";
+export { Hosting, type HostingFigures, type HostingOptions } from "./hosting.ts";
+export type { TransformEvent, TransformJobRecord, TransformRequest } from "./transforms/index.ts";
+export { mirrorLosses, type MirroringLimits } from "./mirrors/index.ts";
+export { hostingLimits, type HostingLimits } from "./capacity/index.ts";
+export { invalid } from "./definitions/index.ts";
+export {
+  instanceLimits,
+  ModelDataError,
+  type ContainerEnd,
+  type ContainerPlace,
+  type ContainerSpec,
+  type HostedContainer,
+  type HostedInstance,
+  type InstanceAddress,
+  type InstanceIdentity,
+  type ModelDataReach,
+  type InstanceLimits,
+  type ContainerModels,
+  type InstanceOwner,
+  type InstanceSpec,
+  type GpuUse,
+  type InstanceUsage,
+  type IssueCredentials,
+  type IssuedCredentials,
+  type ModelHost,
+} from "./instances/index.ts";
+export {
+  answerParts,
+  heldBytesMax,
+  invocationLimits,
+  tooLong,
+  type InvocationLimits,
+  type InvocationReply,
+  type InvocationRequest,
+} from "./invocations/index.ts";
+export {
+  createDirectoryLogStreams,
+  keepPruned,
+  type DirectoryLogStreamsOptions,
+  type LogEvent,
+  type LogGroup,
+  type LogPage,
+  type LogReadOptions,
+  type LogStream,
+  type LogStreams,
+} from "./logs/index.ts";
+export {
+  metricMigrations,
+  MetricRecords,
+  metricRecordsLimits,
+  type MetricRecordsLimits,
+  type MetricRecordsOptions,
+} from "./series/index.ts";
+export {
+  hostingMigrations,
+  type ListAnswer,
+  type ListedPlace,
+  type ListQuestion,
+  type NumberedStateChange,
+  type Tag,
+  type TimeRange,
+} from "./store/index.ts";
+export type { Wait } from "./waits/index.ts";

@@ -1,0 +1,291 @@
+import { Pool, type Dispatcher } from "undici";
+import { openDeadline, unreachable, type Clock } from "@galatea/base";
+import { ContainerLostError, type LoadReply, type ModelContainer } from "../agent/index.ts";
+import { WholeReplyHandler, type WholeReply, type WholeReplyOptions } from "./whole-reply.ts";
+import type { InstanceAddress } from "./model-host.ts";
+
+export interface ContainerClientLimits {
+  readonly connectionsMax: number;
+  /** Streams have connections of their own, so that long ones keep no other request waiting. */
+  readonly streamConnectionsMax: number;
+  readonly connectMsMax: number;
+  readonly pingMsMax: number;
+  /** Without progress; the whole time of an answer is the caller's signal. */
+  readonly stalledMsMax: number;
+  readonly keepAliveMs: number;
+  /** A load or unload may take this long (the service gives 360 s). */
+  readonly loadMsMax: number;
+}
+
+export const containerLimits: ContainerClientLimits = {
+  connectionsMax: 256,
+  streamConnectionsMax: 512,
+  connectMsMax: 2000,
+  pingMsMax: 2000,
+  stalledMsMax: 60_000,
+  keepAliveMs: 75_000,
+  loadMsMax: 360_000,
+};
+
+export interface ContainerRequest {
+  /** `/invocations` or `/models/{id}/invoke`. */
+  readonly path: string;
+  readonly headers: Record<string, string>;
+  readonly body: Uint8Array | Dispatcher.DispatchOptions["body"];
+  /** Whether the answer may be silent for as long as its signal lets it. */
+  readonly isStreamed: boolean;
+  readonly signal: AbortSignal;
+}
+
+export interface ContainerReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Must be consumed or destroyed. */
+  readonly body: Dispatcher.ResponseData["body"];
+}
+
+/** A request whose answer is held whole. */
+export interface WholeRequest extends WholeReplyOptions {
+  readonly path: string;
+  readonly headers: Record<string, string>;
+  readonly body: Buffer;
+}
+
+/** What `admit` refuses an answer with: no fault of the connection. */
+export class NotAdmitted extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "NotAdmitted";
+  }
+}
+
+/** Of a container's error answer, what is told to the client. */
+export const errorTextBytesMax = 64 * 1024;
+
+/** What a load added to memory, as our server reports it. */
+const memoryHeader = "x-galatea-model-bytes";
+
+/** Beside the answer to a ping: what of its tenants' confinement the container cannot have, as our server reports it. */
+const unconfinedHeader = "x-galatea-unconfined";
+/** Any container may send the header: no more of it is believed than a table of this size. */
+const unconfinedRowsMax = 16;
+const unconfinedCharsMax = 500;
+
+/** No connection was there, or none any more, when a request was to be sent. */
+const neverSent = new Set(["ECONNREFUSED", "ENOENT", "EPIPE"]);
+
+/** What the body of an answer fails with that its reader destroys. */
+const droppedCode = "UND_ERR_ABORTED";
+
+/** By what is missing, why it is. */
+export type Unconfined = Readonly<Record<string, string>>;
+
+/** The container contract spoken over kept connections. */
+export class ContainerClient implements ModelContainer, AsyncDisposable {
+  readonly #pool: Pool;
+  readonly #streams: Pool;
+  /** Pings have a connection of their own: those for requests may all be taken. */
+  readonly #pings: Pool;
+  readonly #limits: ContainerClientLimits;
+  readonly #clock: Clock;
+  readonly #isSocket: boolean;
+  /** A connection broke and nothing has been answered since: the container may be dying. */
+  #isSuspect = false;
+  #answerCount = 0;
+  #unconfined: Unconfined | null = null;
+
+  constructor(address: InstanceAddress, limits: ContainerClientLimits, clock: Clock) {
+    this.#limits = limits;
+    this.#clock = clock;
+    this.#isSocket = address.kind === "socket";
+    const { origin, ...place } = connectionOf(address);
+    const connect = { ...place, timeout: limits.connectMsMax };
+    this.#pings = new Pool(origin, { connect, connections: 1, pipelining: 1 });
+    const poolOptions = {
+      connect,
+      pipelining: 1,
+      keepAliveTimeout: limits.keepAliveMs,
+      keepAliveMaxTimeout: limits.keepAliveMs,
+      headersTimeout: limits.stalledMsMax,
+      bodyTimeout: limits.stalledMsMax,
+      maxHeaderSize: 64 * 1024,
+    };
+    this.#pool = new Pool(origin, { ...poolOptions, connections: limits.connectionsMax });
+    const silent = { headersTimeout: 0, bodyTimeout: 0 };
+    this.#streams = new Pool(origin, { ...poolOptions, ...silent, connections: limits.streamConnectionsMax });
+  }
+
+  /** Answers so far, pings among them. */
+  get answerCount(): number {
+    return this.#answerCount;
+  }
+
+  get isSuspect(): boolean {
+    return this.#isSuspect;
+  }
+
+  /**
+   * Whether a request that failed with this had not come whole to the container, so that nobody has acted on it. A Unix socket is reset
+   * where its process ended with something unread in it, and each connection has one request at a time; one over TCP is reset for
+   * other reasons, too.
+   */
+  hadNotBegun(error: unknown): boolean {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    return neverSent.has(code) || (this.#isSocket && code === "ECONNRESET");
+  }
+
+  /** What it said last; null where it says nothing of it. */
+  get unconfined(): Unconfined | null {
+    return this.#unconfined;
+  }
+
+  /** Whether it says 200 in time. A connection refused is not an error here: it is not up yet. */
+  async ping(signal: AbortSignal): Promise<boolean> {
+    try {
+      const { pingMsMax } = this.#limits;
+      using limit = openDeadline({ clock: this.#clock, afterMs: pingMsMax, signal });
+      const reply = await this.#pings.request({ method: "GET", path: "/ping", signal: limit.signal });
+      await reply.body.dump();
+      const told = reply.headers[unconfinedHeader];
+      if (typeof told === "string") this.#unconfined = readUnconfined(told);
+      this.#answerCount += 1;
+      this.#isSuspect = false;
+      return reply.statusCode === 200;
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (error instanceof Error) return false;
+      throw error;
+    }
+  }
+
+  /** What the container says of how a batch is to be sent to it, as it said it; null where it says nothing. */
+  async executionParameters(signal: AbortSignal): Promise<string | null> {
+    using limit = openDeadline({ clock: this.#clock, afterMs: this.#limits.stalledMsMax, signal });
+    const reply = await this.#pool.request({ method: "GET", path: "/execution-parameters", signal: limit.signal });
+    const text = await errorText(reply.body);
+    return reply.statusCode === 200 ? text : null;
+  }
+
+  /** Rejects when there is no answer: the connection failed, or the signal's reason. */
+  async invoke(request: ContainerRequest): Promise<ContainerReply> {
+    const { path, headers, body, isStreamed, signal } = request;
+    const pool = isStreamed ? this.#streams : this.#pool;
+    let reply;
+    try {
+      reply = await pool.request({ method: "POST", path, headers, body: body ?? null, signal });
+    } catch (error) {
+      if (!signal.aborted) this.#isSuspect = true;
+      throw error;
+    }
+    this.#answerCount += 1;
+    // Also heard where nobody reads: a body that is dropped whole has an error to tell, which would end the process.
+    reply.body.on("error", (error: NodeJS.ErrnoException) => {
+      if (!signal.aborted && error.code !== droppedCode) this.#isSuspect = true;
+    });
+    return { status: reply.statusCode, headers: reply.headers, body: reply.body };
+  }
+
+  /** As `invoke`, for an answer that is wanted whole; `admit` is asked as it grows. */
+  async invokeWhole({ path, headers, body, ...options }: WholeRequest): Promise<WholeReply> {
+    const handler = new WholeReplyHandler(options);
+    try {
+      this.#pool.dispatch({ method: "POST", path, headers, body }, handler);
+      const reply = await handler.reply;
+      this.#answerCount += 1;
+      return reply;
+    } catch (error) {
+      if (!options.signal.aborted && !(error instanceof NotAdmitted)) this.#isSuspect = true;
+      throw error;
+    }
+  }
+
+  /** Rejects with ContainerLostError when the connection breaks. */
+  async load(model: { readonly id: string; readonly target: string }, signal: AbortSignal): Promise<LoadReply> {
+    let reply;
+    let message;
+    try {
+      reply = await this.#pool.request({
+        method: "POST",
+        path: "/models",
+        headers: { "content-type": "application/json", "x-amzn-sagemaker-target-model": headerText(model.target) },
+        body: JSON.stringify({ model_name: model.id, url: `/opt/ml/models/${model.id}/model` }),
+        headersTimeout: this.#limits.loadMsMax,
+        signal,
+      });
+      message = await errorText(reply.body);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      this.#isSuspect = true;
+      throw new ContainerLostError(error);
+    }
+    // 409: it holds the model already (a load whose answer was lost).
+    if (reply.statusCode === 200 || reply.statusCode === 409) {
+      const stated = Number(reply.headers[memoryHeader] ?? Number.NaN);
+      return { outcome: "loaded", memoryBytes: Number.isFinite(stated) ? stated : null };
+    }
+    if (reply.statusCode === 507) return { outcome: "out-of-memory", message };
+    return { outcome: "refused", status: reply.statusCode, message };
+  }
+
+  async unload(model: { readonly id: string; readonly target: string }, signal: AbortSignal): Promise<void> {
+    const reply = await this.#pool.request({
+      method: "DELETE",
+      path: `/models/${model.id}`,
+      headers: { "x-amzn-sagemaker-target-model": headerText(model.target) },
+      headersTimeout: this.#limits.loadMsMax,
+      signal,
+    });
+    const message = await errorText(reply.body);
+    if (reply.statusCode !== 200 && reply.statusCode !== 404) {
+      throw new Error(`the container answered ${reply.statusCode} to an unload: ${message}`);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([this.#pool.destroy(), this.#streams.destroy(), this.#pings.destroy()]);
+  }
+}
+
+/** What undici connects to. An IPv6 address stands in brackets in an origin. */
+function connectionOf(address: InstanceAddress): { readonly origin: string; readonly socketPath?: string } {
+  switch (address.kind) {
+    case "socket":
+      return { origin: "http://container", socketPath: address.path };
+    case "tcp": {
+      const host = address.host.includes(":") ? `[${address.host}]` : address.host;
+      return { origin: `http://${host}:${address.port}` };
+    }
+    default:
+      return unreachable(address);
+  }
+}
+
+/** Header values are Latin-1 on the wire; a key beyond it travels as its UTF-8 bytes. */
+function headerText(text: string): string {
+  return Buffer.from(text, "utf8").toString("latin1");
+}
+
+/** The beginning of an error's body; the rest is thrown away. */
+export async function errorText(body: ContainerReply["body"]): Promise<string> {
+  const parts: Buffer[] = [];
+  let byteLength = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    parts.push(chunk);
+    byteLength += chunk.length;
+    if (byteLength >= errorTextBytesMax) break;
+  }
+  return Buffer.concat(parts).subarray(0, errorTextBytesMax).toString("utf8");
+}
+
+function readUnconfined(text: string): Unconfined | null {
+  let told: unknown;
+  try {
+    told = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (typeof told !== "object" || told === null) return null;
+  const rows = Object.entries(told).slice(0, unconfinedRowsMax);
+  const cut = (word: unknown) => String(word).slice(0, unconfinedCharsMax);
+  return Object.fromEntries(rows.map(([what, why]) => [cut(what), cut(why)]));
+}

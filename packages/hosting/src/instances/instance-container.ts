@@ -1,0 +1,310 @@
+import { type Clock, delay, Gate, type Logger, orAborted, TaskGroup } from "@galatea/base";
+import { ContainerClient, containerLimits, type ContainerClientLimits } from "./container-client.ts";
+import { beginHealth, judgeHealth, type HealthLook } from "./health.ts";
+import type { ContainerEnd, ContainerPlace, HostedContainer, InstanceUsage } from "./model-host.ts";
+
+export interface InstanceLimits {
+  /** From the start of the container to its first 200 on /ping. */
+  readonly startMsMax: number;
+  readonly pingIntervalMs: number;
+  /** Pings in a row that a container in service may miss while it does nothing, before it is restarted. */
+  readonly missedPingsMax: number;
+  /** How long a container that works may answer nothing at all. */
+  readonly busyMsMax: number;
+  readonly restartDelayMsMin: number;
+  readonly restartDelayMsMax: number;
+  /** In service for this long, a container's next failure is its first again. */
+  readonly settledMs: number;
+  readonly stopGraceMs: number;
+  /** How long the instance of a serverless variant is kept without requests. */
+  readonly idleMsMax: number;
+  readonly container: ContainerClientLimits;
+}
+
+export const instanceLimits: InstanceLimits = {
+  startMsMax: 480_000,
+  pingIntervalMs: 10_000,
+  missedPingsMax: 3,
+  busyMsMax: 600_000,
+  restartDelayMsMin: 200,
+  restartDelayMsMax: 30_000,
+  settledMs: 60_000,
+  stopGraceMs: 30_000,
+  idleMsMax: 300_000,
+  container: containerLimits,
+};
+
+/** While the container comes up it is asked often: a small model is in service within milliseconds of being so. */
+const firstPingsIntervalMs = 10;
+const laterPingsIntervalMs = 100;
+
+/** A ping that ends so much later than its limit waited for the platform's own event loop. */
+const lateMsMin = 500;
+
+/** Between looks at a container whose connection broke. */
+const suspectPingIntervalMs = 20;
+
+/** After so many starts in a row that failed, requests are no longer kept waiting for the next. */
+const failedStartsMax = 3;
+
+export type ContainerState =
+  | { readonly at: "starting" }
+  | { readonly at: "in-service"; readonly container: HostedContainer; readonly client: ContainerClient }
+  | { readonly at: "waiting"; readonly failure: string }
+  | { readonly at: "stopped" };
+
+/** A container that did not come up: what ended it, and what it printed last. */
+export class InstanceFailure extends Error {
+  readonly containerName: string;
+  readonly lastLines: readonly string[];
+
+  constructor(message: string, of: { readonly containerName: string; readonly lastLines: readonly string[] }) {
+    super(message);
+    this.name = "InstanceFailure";
+    this.containerName = of.containerName;
+    this.lastLines = of.lastLines;
+  }
+}
+
+export interface InstanceContainerOptions {
+  /** Of its instance. */
+  readonly id: string;
+  /** In the sentences of errors. */
+  readonly name: string;
+  /** Stays its opener's; left alone once this is disposed. */
+  readonly hosted: Pick<ContainerPlace, "start">;
+  readonly limits: InstanceLimits;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Puts in place what the container needs; before its first start, and again until it succeeds. Leaves nothing when it rejects. */
+  readonly prepare: (signal: AbortSignal) => Promise<void>;
+  /** The container is gone; another will come. */
+  readonly onLost: () => void;
+}
+
+/**
+ * Keeps one container in service: starts it, waits for its health, watches it, starts it again with growing delays. Owns the
+ * container and the connections to it.
+ */
+export class InstanceContainer implements AsyncDisposable {
+  readonly #options: InstanceContainerOptions;
+  readonly #tasks: TaskGroup;
+  readonly #changed = new Gate();
+  #state: ContainerState = { at: "starting" };
+  #failureCount = 0;
+  #failedStartCount = 0;
+  #lastFailure = "it has not been started yet";
+  #isPrepared = false;
+
+  constructor(options: InstanceContainerOptions) {
+    this.#options = options;
+    this.#tasks = new TaskGroup((error) => {
+      options.logger.error("a container is no longer kept in service", { ...this.#who, error: String(error) });
+    });
+  }
+
+  get name(): string {
+    return this.#options.name;
+  }
+
+  get #who(): { readonly instance: string; readonly container: string } {
+    return { instance: this.#options.id, container: this.#options.name };
+  }
+
+  get state(): ContainerState {
+    return this.#state;
+  }
+
+  get lastFailure(): string {
+    return this.#lastFailure;
+  }
+
+  /** Null unless in service. */
+  get client(): ContainerClient | null {
+    return this.#state.at === "in-service" ? this.#state.client : null;
+  }
+
+  /**
+   * Resolves when the container is in service for the first time; rejects with InstanceFailure when its first start fails,
+   * and then nothing of it is left. Afterwards it is kept in service until disposal.
+   */
+  async start(signal: AbortSignal): Promise<void> {
+    const started = await this.#startOnce(AbortSignal.any([signal, this.#tasks.signal]));
+    this.#tasks.run((closing) => this.#keep(started, closing));
+  }
+
+  /** As `start`, but a failed start is tried again like any later one: for what was in service before. */
+  resume(): void {
+    this.#tasks.run((closing) => this.#keep(null, closing));
+  }
+
+  /** Resolves with the connections once the container is in service; rejects with InstanceFailure while its starts keep failing. */
+  async ready(signal: AbortSignal): Promise<ContainerClient> {
+    for (;;) {
+      if (this.#state.at === "in-service") return this.#state.client;
+      if (this.#state.at === "stopped") throw this.#failure("the instance is stopped");
+      if (this.#failedStartCount >= failedStartsMax) throw this.#failure(this.#lastFailure);
+      await orAborted(this.#changed.opened(), signal);
+    }
+  }
+
+  /** Resolves once connections other than these are there: for a caller whom the container's socket refused. */
+  async successor(client: ContainerClient, signal: AbortSignal): Promise<ContainerClient> {
+    while (this.client === client) await orAborted(this.#changed.opened(), signal);
+    return await this.ready(signal);
+  }
+
+  /**
+   * The container's connections; after one broke, only when it answers a ping: a container that is dying still has its socket, and
+   * a request queued there would be lost with it.
+   */
+  async trustedClient(signal: AbortSignal): Promise<ContainerClient> {
+    for (;;) {
+      const client = await this.ready(signal);
+      if (client.isSuspect) await client.ping(signal);
+      if (!client.isSuspect) return client;
+      await delay(this.#options.clock, suspectPingIntervalMs, signal);
+    }
+  }
+
+  async usage(): Promise<InstanceUsage | null> {
+    return this.#state.at === "in-service" ? await this.#state.container.usage() : null;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#tasks[Symbol.asyncDispose]();
+    this.#move({ at: "stopped" });
+  }
+
+  async #keep(running: Started | null, closing: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#options;
+    let started = running;
+    while (!closing.aborted) {
+      try {
+        started ??= await this.#startOnce(closing);
+        const sinceMs = clock.epochMs();
+        const reason = await this.#watch(started, closing);
+        started = null;
+        if (clock.epochMs() - sinceMs >= this.#options.limits.settledMs) this.#failureCount = 0;
+        if (closing.aborted) break;
+        logger.warning("a container ended and is started again", { ...this.#who, reason });
+        this.#move({ at: "waiting", failure: reason });
+      } catch (error) {
+        if (closing.aborted) break;
+        this.#failedStartCount += 1;
+        logger.warning("a container did not start", { ...this.#who, error: String(error) });
+        this.#move({ at: "waiting", failure: error instanceof Error ? error.message : String(error) });
+      }
+      started = null;
+      this.#failureCount += 1;
+      await delay(clock, this.#restartDelayMs(), closing).catch(() => {});
+    }
+    if (started !== null) await this.#stop(started);
+  }
+
+  #restartDelayMs(): number {
+    const { restartDelayMsMin, restartDelayMsMax } = this.#options.limits;
+    return Math.min(restartDelayMsMax, restartDelayMsMin * 2 ** Math.min(this.#failureCount - 1, 20));
+  }
+
+  async #startOnce(signal: AbortSignal): Promise<Started> {
+    const { hosted, limits, clock } = this.#options;
+    this.#move({ at: "starting" });
+    if (!this.#isPrepared) await this.#options.prepare(signal);
+    this.#isPrepared = true;
+    const container = await hosted.start(signal);
+    const client = new ContainerClient(container.address, limits.container, clock);
+    const started: Started = { container, client };
+    try {
+      let end: ContainerEnd | null = null;
+      void container.ended.then((ended) => (end = ended));
+      const sinceMs = clock.epochMs();
+      while (!(await client.ping(signal))) {
+        const waitedMs = clock.epochMs() - sinceMs;
+        if (end !== null) throw this.#failure(`the container ${endText(end)}`, (end as ContainerEnd).lastLines);
+        if (waitedMs > limits.startMsMax) {
+          const text =
+            `no healthy /ping within ${limits.startMsMax / 1000} s; where its model takes longer to load, ` +
+            "raise the variant's ContainerStartupHealthCheckTimeoutInSeconds";
+          throw this.#failure(text, container.lastLines());
+        }
+        await delay(clock, waitedMs < 3000 ? firstPingsIntervalMs : laterPingsIntervalMs, signal);
+      }
+    } catch (error) {
+      await this.#stop(started);
+      throw error;
+    }
+    this.#failedStartCount = 0;
+    this.#move({ at: "in-service", container, client });
+    return started;
+  }
+
+  /** Resolves with the reason when the container ended or stopped answering; the container is gone then. */
+  async #watch(started: Started, closing: AbortSignal): Promise<string> {
+    const { limits, clock } = this.#options;
+    const ended = started.container.ended.then(endText);
+    let health = beginHealth(clock.epochMs());
+    let answerCount = started.client.answerCount;
+    try {
+      for (;;) {
+        const tick = delay(clock, limits.pingIntervalMs, closing).then(() => null);
+        const reason = await Promise.race([ended, tick]);
+        if (reason !== null) {
+          await this.#stop(started);
+          return reason;
+        }
+        const look = await this.#look(started, answerCount, closing);
+        answerCount = started.client.answerCount;
+        const judged = judgeHealth(health, look, limits);
+        if (typeof judged === "string") {
+          // It would not notice a request to end.
+          await this.#stop(started, 0);
+          return judged;
+        }
+        health = judged;
+      }
+    } catch (error) {
+      if (!closing.aborted) throw error;
+      await this.#stop(started);
+      return "stopped";
+    }
+  }
+
+  async #look({ client, container }: Started, answerCount: number, closing: AbortSignal): Promise<HealthLook> {
+    const { limits, clock } = this.#options;
+    const askedNs = clock.monotonicNs();
+    const isHealthy = await client.ping(closing);
+    const isLate = (clock.monotonicNs() - askedNs) / 1e6 > limits.container.pingMsMax + lateMsMin;
+    const isAnswered = isHealthy || client.answerCount > answerCount;
+    return { atMs: clock.epochMs(), isAnswered, isLate, workedNs: await container.workedNs() };
+  }
+
+  async #stop(started: Started, graceMs = this.#options.limits.stopGraceMs): Promise<void> {
+    const wasInService = this.#state.at === "in-service";
+    this.#move({ at: "waiting", failure: "stopping" });
+    if (wasInService) this.#options.onLost();
+    await started.client[Symbol.asyncDispose]();
+    await started.container.stop(graceMs);
+  }
+
+  #failure(message: string, lastLines: readonly string[] = []): InstanceFailure {
+    return new InstanceFailure(message, { containerName: this.#options.name, lastLines });
+  }
+
+  #move(state: ContainerState): void {
+    this.#state = state;
+    if (state.at === "waiting") this.#lastFailure = state.failure;
+    this.#changed.open();
+  }
+}
+
+interface Started {
+  readonly container: HostedContainer;
+  readonly client: ContainerClient;
+}
+
+function endText({ exitCode, signal, isOutOfMemory }: ContainerEnd): string {
+  if (signal === null) return `exited with code ${exitCode}`;
+  const why = signal === "SIGKILL" && isOutOfMemory ? ": the kernel killed it for lack of memory" : "";
+  return `was ended by ${signal}${why}`;
+}

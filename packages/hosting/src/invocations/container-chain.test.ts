@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { Readable } from "node:stream";
+import { test } from "node:test";
+import { ByteBudget, ByteLease, systemClock } from "@galatea/base";
+import type { ContainerClient, ContainerReply, InstanceContainer } from "../instances/index.ts";
+import { beginHop, ContainerChain } from "./container-chain.ts";
+import type { InvocationRequest } from "./invocation.ts";
+
+type Invoke = ContainerClient["invoke"];
+
+/** A container that answers so, or is not in service. */
+function hopTo(containerName: string, invoke: Invoke | null) {
+  const client = invoke === null ? null : { isSuspect: false, invoke };
+  const container = {
+    client,
+    trustedClient: () => Promise.reject(new Error(`${containerName} is not in service`)),
+  } as unknown as InstanceContainer;
+  const place = {
+    containerName,
+    logGroup: "/aws/sagemaker/Endpoints/e",
+    accountId: "",
+    region: "",
+    logStreamArn: "",
+    logsLink: () => "",
+  };
+  return beginHop({ container, agent: null, place, modelDataUrl: "", clock: systemClock, restartWaitMsMax: 1000 });
+}
+
+/** Answers with a body of no known length. */
+const streaming =
+  (body: Readable): Invoke =>
+  () =>
+    Promise.resolve({ status: 200, headers: {}, body: body as unknown as ContainerReply["body"] });
+
+const request: InvocationRequest = {
+  headers: {},
+  targetModel: null,
+  targetVariant: null,
+  targetContainer: null,
+  isStreamed: false,
+  body: () => assert.fail("the chain is given the body"),
+  memory: new ByteLease(new ByteBudget(2 ** 20)),
+  receivedNs: 0,
+  signal: new AbortController().signal,
+};
+
+const never = new AbortController().signal;
+const chainOf = (...hops: ReturnType<typeof hopTo>[]) =>
+  new ContainerChain({ hops, answerBytesMax: 2 ** 20, clock: systemClock, mayGoElsewhere: false });
+
+test("an answer that nobody takes, because the next container is not there, ends with the chain", async () => {
+  const endless = new Readable({ read() {} });
+  const [first, second] = [hopTo("first", streaming(endless)), hopTo("second", null)];
+  {
+    using chain = chainOf(first, second);
+    await assert.rejects(chain.send(request, Buffer.from(""), never), /second is not in service/);
+  }
+  assert.equal(endless.destroyed, true);
+});
+
+test("a request whose body breaks off is given up for that reason, before its own container can be blamed", async () => {
+  const answer = new Readable({ read() {} });
+  let reason: unknown = null;
+  const waits: Invoke = ({ signal }) =>
+    new Promise((_resolve, reject) =>
+      signal.addEventListener("abort", () => {
+        reason = signal.reason;
+        reject(reason);
+      }),
+    );
+  const [first, second] = [hopTo("first", streaming(answer)), hopTo("second", waits)];
+  using chain = chainOf(first, second);
+  const sent = chain.send(request, Buffer.from(""), never);
+  setImmediate(() => answer.destroy(new Error("the first broke off")));
+  await assert.rejects(sent, /the first broke off/);
+  assert.match(String(reason), /the first broke off/);
+  assert.equal(chain.awaited, first);
+});

@@ -1,0 +1,275 @@
+import type { Readable } from "node:stream";
+import { AwsError, Gate, openDeadline, orAborted, readWhole, takeForCall, type Clock } from "@galatea/base";
+import type { ModelAgent } from "../agent/index.ts";
+import type { ModelRecord } from "../definitions/index.ts";
+import { InstanceFailure, type ContainerReply } from "../instances/index.ts";
+import type { VariantMetrics } from "../series/index.ts";
+import { ContainerChain, beginHop, replyHeader, replyLength, type Hop } from "./container-chain.ts";
+import { callLimitHeader, type ExchangeTarget, type InvokedContainer } from "./container-exchange.ts";
+import {
+  ContainerGone,
+  heldBytesMax,
+  NotBegun,
+  type InvocationLimits,
+  type InvocationReply,
+  type InvocationRequest,
+} from "./invocation.ts";
+import { containerError, modelErrorOf, streamError, timeoutText, tooLong } from "./invocation-errors.ts";
+import { newSession, readOpenedSession, type OpenedSession } from "./session-headers.ts";
+import { beginOutcome, recordModelTime, recordOutcome, type InvocationOutcome } from "./invocation-outcome.ts";
+
+export interface InstanceInvocationsOptions {
+  readonly containers: readonly InvokedContainer[];
+  readonly executionMode: ModelRecord["executionMode"];
+  readonly variantName: string;
+  readonly metrics: VariantMetrics;
+  readonly limits: InvocationLimits;
+  readonly clock: Clock;
+}
+
+interface FailedRequest {
+  readonly request: InvocationRequest;
+  readonly outcome: InvocationOutcome;
+  /** Whom the request waited for. */
+  readonly awaited: Hop | null;
+  readonly isLate: boolean;
+}
+
+const newSessionHeader = "x-amzn-sagemaker-new-session-id";
+const closedSessionHeader = "x-amzn-sagemaker-closed-session-id";
+
+export interface InvokeOptions {
+  /** Whether there is another instance that a request can go to which this one has not begun. */
+  readonly mayGoElsewhere: boolean;
+}
+
+/**
+ * The invocations of one instance: each waits for its model where there are many, passes through the containers or goes to the one that
+ * it names, and is recorded once when it is over.
+ */
+export class InstanceInvocations {
+  readonly #options: InstanceInvocationsOptions;
+  readonly #targets: readonly ExchangeTarget[];
+  readonly #idle = new Gate();
+  #inFlightCount = 0;
+  #streamCount = 0;
+
+  constructor(options: InstanceInvocationsOptions) {
+    this.#options = options;
+    const { clock, limits } = options;
+    this.#targets = options.containers.map((container) => {
+      return { ...container, clock, restartWaitMsMax: limits.restartWaitMsMax };
+    });
+  }
+
+  get inFlightCount(): number {
+    return this.#inFlightCount;
+  }
+
+  /** Resolves when no request is in flight, at once where none is. */
+  async idle(signal: AbortSignal): Promise<void> {
+    while (this.#inFlightCount > 0) await orAborted(this.#idle.opened(), signal);
+  }
+
+  /**
+   * Throws AwsError with the codes and sentences of SageMaker's runtime, or the request's own signal's reason; where another instance may
+   * be asked also NotBegun, and then nothing is recorded here.
+   */
+  async invoke(request: InvocationRequest, { mayGoElsewhere }: InvokeOptions): Promise<InvocationReply> {
+    if (this.#inFlightCount >= this.#options.limits.requestsMax) {
+      const text = "Too many requests are in flight on this instance";
+      throw this.#refused(request, new AwsError("ServiceUnavailable", text, { statusFallback: 503 }));
+    }
+    if (request.isStreamed && this.#streamCount >= this.#options.limits.streamsMax) {
+      const text = "Too many streams are open on this instance";
+      throw this.#refused(request, new AwsError("ServiceUnavailable", text, { statusFallback: 503 }));
+    }
+    this.#inFlightCount += 1;
+    if (request.isStreamed) this.#streamCount += 1;
+    const hops = this.#targetsOf(request).map(beginHop);
+    const outcome = beginOutcome(request, hops);
+    request.bounds?.asking(hops[0]?.target.place.logStreamArn ?? "");
+    let finished = false;
+    let isElsewhere = false;
+    const finish = () => {
+      if (finished) return;
+      finished = true;
+      this.#inFlightCount -= 1;
+      if (request.isStreamed) this.#streamCount -= 1;
+      if (this.#inFlightCount === 0) this.#idle.open();
+      for (const { leases } of hops) for (const lease of leases) lease[Symbol.dispose]();
+      if (!isElsewhere) this.#record(request, outcome);
+    };
+    try {
+      // Before anything is computed: a model that is not there costs no container's time.
+      for (const hop of hops) {
+        const { agent } = hop.target;
+        if (agent !== null) await this.#lease(hop, agent, { request, outcome, mayGoElsewhere });
+      }
+      const reply = await this.#send(request, hops, { outcome, finish, mayGoElsewhere });
+      if (Buffer.isBuffer(reply.body)) finish();
+      return reply;
+    } catch (error) {
+      if (error instanceof AwsError && outcome.status === 0) outcome.status = error.statusFallback;
+      isElsewhere = error instanceof NotBegun;
+      finish();
+      throw error;
+    }
+  }
+
+  /** The error for a request that waited too long for an instance. */
+  unavailable(request: InvocationRequest): AwsError {
+    const needed = this.#targetsOf(request);
+    const absent = needed.find(({ container }) => container.client === null) ?? needed[0];
+    if (absent === undefined) return new AwsError("ServiceUnavailable", "There is no such container");
+    const text = `The container is not in service: ${absent.container.lastFailure}`;
+    return this.#refused(request, containerError(503, text, absent.place, { cause: new ContainerGone(text) }));
+  }
+
+  #targetsOf({ targetContainer }: InvocationRequest): readonly ExchangeTarget[] {
+    if (this.#options.executionMode === "Serial") return this.#targets;
+    return this.#targets.filter(({ place }) => place.containerName === targetContainer);
+  }
+
+  #refused(request: InvocationRequest, error: AwsError): AwsError {
+    this.#record(request, { ...beginOutcome(request, []), status: 503 });
+    return error;
+  }
+
+  #record(request: InvocationRequest, outcome: InvocationOutcome): void {
+    const { metrics, clock } = this.#options;
+    const nowNs = clock.monotonicNs();
+    if (request.bounds !== undefined) return recordModelTime(metrics, outcome, nowNs);
+    recordOutcome(metrics, outcome, { nowNs, totalNs: nowNs - request.receivedNs });
+  }
+
+  async #lease(
+    hop: Hop,
+    agent: ModelAgent,
+    on: { readonly request: InvocationRequest; readonly outcome: InvocationOutcome; readonly mayGoElsewhere: boolean },
+  ): Promise<void> {
+    const { request, outcome, mayGoElsewhere } = on;
+    const { place, modelDataUrl } = hop.target;
+    try {
+      const lease = await agent.acquire(request.targetModel ?? "", request.signal);
+      hop.leases.push(lease);
+      outcome.cacheHit = lease.cacheHit;
+      outcome.waitedUs = lease.waitedUs;
+    } catch (error) {
+      // Its container does not come back: what only waited for it can be answered by another instance.
+      if (mayGoElsewhere && error instanceof InstanceFailure) throw new NotBegun({ cause: error });
+      throw modelErrorOf(error, modelDataUrl, place);
+    }
+  }
+
+  async #send(
+    request: InvocationRequest,
+    hops: readonly Hop[],
+    {
+      outcome,
+      finish,
+      mayGoElsewhere,
+    }: { readonly outcome: InvocationOutcome; readonly finish: () => void; readonly mayGoElsewhere: boolean },
+  ): Promise<InvocationReply> {
+    const { limits, clock, variantName } = this.#options;
+    const answerMsMax = request.isStreamed ? limits.streamMsMax : limits.answerMsMax;
+    const { answerMsMax: afterMs = answerMsMax, answerBytesMax = limits.responseBytesMax } = request.bounds ?? {};
+    // Over all containers together.
+    const deadline = openDeadline({ clock, afterMs, signal: request.signal });
+    const chain = new ContainerChain({ hops, answerBytesMax, clock, mayGoElsewhere });
+    const last = hops.at(-1);
+    const end = () => {
+      if (last !== undefined && last.sentNs > 0) last.endedNs = clock.monotonicNs();
+      chain[Symbol.dispose]();
+      deadline[Symbol.dispose]();
+    };
+    try {
+      const headers = { ...request.headers, ...callLimitHeader(afterMs) };
+      const reply = await chain.send({ ...request, headers }, await request.body(), deadline.signal);
+      const openedSession = request.session === newSession && last !== undefined ? openedBy(reply, last) : null;
+      const received = request.isStreamed ? reply.body : await receive(reply, answerBytesMax, request);
+      outcome.status = reply.status;
+      const isHeld = Buffer.isBuffer(received);
+      if (isHeld) end();
+      return {
+        contentType: replyHeader(reply, "content-type"),
+        customAttributes: replyHeader(reply, "x-amzn-sagemaker-custom-attributes"),
+        variantName,
+        openedSession,
+        closedSession: request.session === undefined ? null : replyHeader(reply, closedSessionHeader),
+        body: received,
+        byteLength: isHeld ? received.length : replyLength(reply),
+        done: () => {
+          end();
+          finish();
+        },
+        begun: () => (outcome.firstPartNs = clock.monotonicNs()),
+        failed: (error) =>
+          this.#brokenOff(error, { request, outcome, awaited: chain.awaited, isLate: deadline.isLate }),
+      };
+    } catch (error) {
+      const { awaited } = chain;
+      end();
+      throw this.#errorOf(error, { request, outcome, awaited: awaited ?? hops[0] ?? null, isLate: deadline.isLate });
+    }
+  }
+
+  /** What is told of an answer whose container said that it is a success, and that ends before its end. */
+  #brokenOff(error: unknown, on: FailedRequest): unknown {
+    const { request, outcome, awaited, isLate } = on;
+    if (outcome.firstPartNs === 0) return this.#errorOf(error, on);
+    if (request.signal.aborted) return request.signal.reason;
+    outcome.isBrokenOff = true;
+    return streamError(error, { isLate, containerName: awaited?.target.place.containerName ?? "primary" });
+  }
+
+  /** What is told of a request that failed on its way. */
+  #errorOf(error: unknown, on: FailedRequest): unknown {
+    const { request, outcome, awaited, isLate } = on;
+    if (error instanceof NotBegun) return error;
+    if (error instanceof AwsError) {
+      const told = error.members["OriginalStatusCode"];
+      outcome.status = typeof told === "number" ? told : 0;
+      return error;
+    }
+    if (request.signal.aborted || awaited === null) return request.signal.reason ?? error;
+    outcome.status = isLate ? 504 : 503;
+    awaited.status = outcome.status;
+    const { place } = awaited.target;
+    if (isLate) return containerError(0, timeoutText(place.containerName), place);
+    const text = error instanceof Error ? error.message : String(error);
+    const message = `The container did not answer: ${text}`;
+    return containerError(503, message, place, { cause: new ContainerGone(text, { cause: error }) });
+  }
+}
+
+function openedBy(reply: ContainerReply, { target }: Hop): OpenedSession | null {
+  const said = replyHeader(reply, newSessionHeader);
+  if (said === null) return null;
+  const opened = readOpenedSession(said);
+  if (opened !== null) return opened;
+  reply.body.destroy();
+  throw containerError(502, `The header ${newSessionHeader} is no session with the time that it expires`, target.place);
+}
+
+/** Whole, up to a bound; a longer answer of known length streams, and one for which nobody waits: there may be no memory for it now. */
+async function receive(
+  reply: ContainerReply,
+  bytesMax: number,
+  { memory, bounds }: InvocationRequest,
+): Promise<Buffer | Readable> {
+  const length = replyLength(reply);
+  if (length !== null && length > bytesMax) {
+    reply.body.destroy();
+    throw tooLong(bytesMax);
+  }
+  if (bounds !== undefined || (length !== null && length > heldBytesMax)) return reply.body;
+  try {
+    if (length !== null) takeForCall(memory, length);
+    const take = length === null ? (bytes: number) => takeForCall(memory, bytes) : null;
+    return await readWhole(reply.body, bytesMax, () => tooLong(bytesMax), take);
+  } catch (error) {
+    reply.body.destroy();
+    throw error;
+  }
+}

@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { AwsError } from "@galatea/base";
+import { ModelNotReadyError } from "../agent/index.ts";
+import { modelErrorOf } from "./invocation-errors.ts";
+
+test("a model that is not ready yet is told to be being loaded, with what the load waits for", () => {
+  const place = {
+    containerName: "primary",
+    logGroup: "/aws/sagemaker/Endpoints/e",
+    accountId: "000000000000",
+    region: "us-east-1",
+    logsLink: (group: string) => group,
+    logStreamArn: "",
+  };
+  const told = modelErrorOf(new ModelNotReadyError("it waits for memory"), "s3://b/models/", place);
+  assert.ok(told instanceof AwsError);
+  assert.deepEqual([told.code, told.statusFallback], ["ModelNotReadyException", 429]);
+  assert.equal(
+    told.message,
+    "The model is not ready for inference: it is being loaded (it waits for memory). Loading goes on; send the request again.",
+  );
+});

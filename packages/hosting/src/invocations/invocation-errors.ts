@@ -1,0 +1,93 @@
+import { AwsError } from "@galatea/base";
+import { ModelLoadError, ModelMissingError, ModelNotReadyError } from "../agent/index.ts";
+import { parseS3Uri } from "../definitions/index.ts";
+import { InstanceFailure } from "../instances/index.ts";
+
+/** Which container a sentence is about, and where its logs are. */
+export interface InvocationPlace {
+  /** "primary" where the model has no other. */
+  readonly containerName: string;
+  readonly logGroup: string;
+  readonly accountId: string;
+  readonly region: string;
+  /** Where a person reads a log group. */
+  readonly logsLink: (group: string) => string;
+  readonly logStreamArn: string;
+}
+
+/** SageMaker's sentence for a container's failure, word for word; clients and dashboards look for its parts. */
+export function containerError(
+  status: number,
+  message: string,
+  place: InvocationPlace,
+  options: ErrorOptions = {},
+): AwsError {
+  const side = status >= 400 && status < 500 ? "client" : "server";
+  const text =
+    `Received ${side} error (${status}) from ${place.containerName} with message "${message}". ` +
+    `See ${place.logsLink(place.logGroup)} ` +
+    `in account ${place.accountId} for more information.`;
+  return new AwsError("ModelError", text, {
+    ...options,
+    statusFallback: 424,
+    members: { OriginalStatusCode: status, OriginalMessage: message, LogStreamArn: place.logStreamArn },
+  });
+}
+
+export function timeoutText(containerName: string): string {
+  return (
+    `Your invocation timed out while waiting for a response from container ${containerName}. Review the latency metrics for each ` +
+    "container in Amazon CloudWatch, resolve the issue, and try again."
+  );
+}
+
+/** SageMaker's two codes for a stream that ends before its end. */
+export function streamError(
+  cause: unknown,
+  { isLate, containerName }: { readonly isLate: boolean; readonly containerName: string },
+): AwsError {
+  const ErrorCode = isLate ? "ModelInvocationTimeExceeded" : "StreamBroken";
+  const why = cause instanceof Error ? cause.message : String(cause);
+  const text = isLate ? timeoutText(containerName) : `The stream from container ${containerName} broke off: ${why}`;
+  return new AwsError("ModelStreamError", text, { members: { ErrorCode }, cause });
+}
+
+export function endpointNotFound(name: string, accountId: string): AwsError {
+  return new AwsError("ValidationError", `Endpoint ${name} of account ${accountId} not found.`);
+}
+
+export function endpointStopped(name: string, accountId: string): AwsError {
+  const text = `Endpoint ${name} of account ${accountId} is stopped. \`galatea endpoint start ${name}\` has it come up again.`;
+  return new AwsError("ValidationError", text);
+}
+
+/** The status is the code: clients of SageMaker report `An error occurred (413)`. `answeredBy`: the container that the bytes come from. */
+export function tooLong(limitBytes: number, answeredBy: string | null = null): AwsError {
+  const whose = answeredBy === null ? "" : ` They are the answer of container ${answeredBy}.`;
+  return new AwsError("413", `HTTP content length exceeded ${limitBytes} bytes.${whose}`, { statusFallback: 413 });
+}
+
+/** What a wait for a model of a multi-model endpoint failed with, in SageMaker's words. */
+export function modelErrorOf(thrown: unknown, dataUrl: string, place: InvocationPlace): unknown {
+  if (thrown instanceof ModelMissingError) {
+    const { bucket, key } = parseS3Uri(dataUrl) ?? { bucket: "", key: "" };
+    return new AwsError(
+      "ValidationError",
+      `Failed to download model data(bucket: ${bucket}, key: ${key}${thrown.target}). Please ensure that there is an object located at ` +
+        "the URL and that the role passed to CreateModel has permissions to download the model.",
+      { cause: thrown },
+    );
+  }
+  if (thrown instanceof ModelNotReadyError) {
+    return new AwsError(
+      "ModelNotReadyException",
+      `The model is not ready for inference: it is being loaded (${thrown.reason}). Loading goes on; send the request again.`,
+      { statusFallback: 429, cause: thrown },
+    );
+  }
+  if (thrown instanceof InstanceFailure) {
+    return containerError(503, `The container is not in service: ${thrown.message}`, place);
+  }
+  if (thrown instanceof ModelLoadError) return containerError(thrown.status, thrown.message, place);
+  return thrown;
+}

@@ -1,0 +1,362 @@
+import { readFile, readdir, rename, stat, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { AwsError, type Clock, type Logger, sealLine, Semaphore, unsealLine } from "@galatea/base";
+import { noneWhenAbsent } from "./absent.ts";
+import { LogFollowers } from "./log-followers.ts";
+import { fileNameOf, formatLogLine, isHashedName, nameOfFile, streamFileNameOf } from "./log-lines.ts";
+import { readPage } from "./log-reading.ts";
+import { LogSegments } from "./log-segments.ts";
+import type {
+  LogFollower,
+  LogGroup,
+  LogPage,
+  LogReadOptions,
+  LogStream,
+  LogStreams,
+  NewLogEvent,
+} from "./log-streams.ts";
+import { LogWriter } from "./log-writer.ts";
+import { WholeDirectories } from "./whole-directories.ts";
+
+export interface DirectoryLogStreamsOptions {
+  readonly directory: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Of one stream on disk. */
+  readonly streamBytesMax: number;
+  /** Streams of one group; one more is refused, and a writer's drops the stream written longest ago. */
+  readonly streamsMax: number;
+  /** Groups that clients may make; those of containers are made beyond it. */
+  readonly groupsMax: number;
+}
+
+const lineLengthMax = 256 * 1024;
+const waitingLengthMax = 4 * 1024 * 1024;
+
+/** `<directory>/<group>/<stream>/<number>.log`, with `/` in names written as `~`. Files that people can read and grep. */
+export function createDirectoryLogStreams(options: DirectoryLogStreamsOptions): LogStreams {
+  return new DirectoryLogStreams(options);
+}
+
+interface GroupFacts {
+  readonly createdMs: number;
+  readonly retentionDays: number | null;
+}
+
+class DirectoryLogStreams implements LogStreams {
+  readonly #options: DirectoryLogStreamsOptions;
+  /** One writer of segments for each stream that is written to now; forgotten when its last write has ended. */
+  readonly #segments = new Map<string, { readonly segments: LogSegments; userCount: number }>();
+  /** Those that hold text which is not in a file yet, each with its group. */
+  readonly #writers = new Map<LogWriter, string>();
+  /** Groups and streams are made and deleted by one at a time. */
+  readonly #changing = new Semaphore(1);
+  readonly #never = new AbortController().signal;
+  readonly #directories: WholeDirectories;
+  readonly #followers: LogFollowers;
+  #deletedCount = 0;
+
+  constructor(options: DirectoryLogStreamsOptions) {
+    this.#options = options;
+    this.#directories = new WholeDirectories(options.directory);
+    this.#followers = new LogFollowers((error) =>
+      options.logger.error("who follows log lines failed", { error: String(error) }),
+    );
+  }
+
+  async groupNames(prefix: string): Promise<readonly string[]> {
+    return (await namesIn(this.#options.directory, fileNameOf)).filter((name) => name.startsWith(prefix));
+  }
+
+  async group(name: string): Promise<LogGroup | null> {
+    const facts = await this.#facts(name);
+    if (facts === null) return null;
+    let storedBytes = 0;
+    for (const stream of await this.#streamNames(name)) storedBytes += await this.#open(name, stream).byteLength();
+    return { name, ...facts, storedBytes };
+  }
+
+  async retentionDays(group: string): Promise<number | null> {
+    return (await this.#existing(group)).retentionDays;
+  }
+
+  async streamNames(group: string, prefix: string): Promise<readonly string[]> {
+    await this.#written(group);
+    await this.#existing(group);
+    return (await this.#streamNames(group)).filter((name) => name.startsWith(prefix));
+  }
+
+  async stream(group: string, name: string): Promise<LogStream | null> {
+    const segments = this.#open(group, name);
+    const directory = await stat(segments.directory).catch(noneWhenAbsent);
+    if (Array.isArray(directory)) return null;
+    return {
+      name,
+      createdMs: directory.birthtimeMs || (await this.#existing(group)).createdMs,
+      firstEventMs: (await segments.firstLine())?.timestampMs ?? null,
+      lastEventMs: (await segments.lastLine())?.timestampMs ?? null,
+      storedBytes: await segments.byteLength(),
+    };
+  }
+
+  async read(group: string, stream: string, options: LogReadOptions): Promise<LogPage> {
+    await this.#written(group);
+    const { retentionDays } = await this.#existing(group);
+    const segments = this.#open(group, stream);
+    if (Array.isArray(await stat(segments.directory).catch(noneWhenAbsent))) throw noSuchStream();
+    if (retentionDays === null) return await readPage(segments, options);
+    const startTimeMs = Math.max(options.startTimeMs ?? 0, this.#keptSinceMs(retentionDays));
+    return await readPage(segments, { ...options, startTimeMs });
+  }
+
+  async createGroup(group: string): Promise<void> {
+    using _turn = await this.#changing.acquire(this.#never);
+    if ((await this.#facts(group)) !== null) {
+      throw new AwsError("ResourceAlreadyExistsException", "The specified log group already exists");
+    }
+    const { groupsMax } = this.#options;
+    if ((await this.groupNames("")).length >= groupsMax)
+      throw new AwsError("LimitExceededException", `Resource limit exceeded: ${groupsMax} log groups`);
+    await this.#makeGroup(group);
+  }
+
+  async createStream(group: string, stream: string): Promise<void> {
+    using _turn = await this.#changing.acquire(this.#never);
+    await this.#existing(group);
+    const names = await this.#streamNames(group);
+    if (names.includes(stream)) {
+      throw new AwsError("ResourceAlreadyExistsException", "The specified log stream already exists");
+    }
+    if (names.length >= this.#options.streamsMax) {
+      throw new AwsError("LimitExceededException", `Resource limit exceeded: ${this.#options.streamsMax} log streams`);
+    }
+    await this.#makeStream(group, stream);
+  }
+
+  async setRetention(group: string, retentionDays: number | null): Promise<void> {
+    using _turn = await this.#changing.acquire(this.#never);
+    const { createdMs } = await this.#existing(group);
+    await this.#writeFacts(group, { createdMs, retentionDays });
+  }
+
+  async deleteGroup(group: string): Promise<void> {
+    using _turn = await this.#changing.acquire(this.#never);
+    await this.#existing(group);
+    this.#deletedCount++;
+    await this.#directories.remove(this.#groupDirectory(group));
+  }
+
+  async deleteStream(group: string, stream: string): Promise<void> {
+    using _turn = await this.#changing.acquire(this.#never);
+    await this.#existing(group);
+    if (!(await this.#streamNames(group)).includes(stream)) throw noSuchStream();
+    this.#deletedCount++;
+    await this.#directories.remove(this.#streamDirectory(group, stream));
+  }
+
+  async append(group: string, stream: string, events: readonly NewLogEvent[]): Promise<void> {
+    await this.#existing(group);
+    if (!(await this.#streamNames(group)).includes(stream)) throw noSuchStream();
+    await this.#append(group, stream, events.map((event) => formatLogLine(event.timestampMs, event.message)).join(""));
+  }
+
+  writer(group: string, stream: string): (chunk: Uint8Array) => void {
+    // Of how many deletions the group and the stream that it made are known to be there after.
+    let preparedAt = -1;
+    const writer = new LogWriter({
+      clock: this.#options.clock,
+      lineLengthMax,
+      waitingLengthMax,
+      append: async (lines) => {
+        const deletedCount = this.#deletedCount;
+        if (preparedAt !== deletedCount) await this.#prepare(group, stream);
+        preparedAt = deletedCount;
+        await this.#append(group, stream, lines);
+      },
+      idle: () => this.#writers.delete(writer),
+      failed: (error) => {
+        preparedAt = -1;
+        this.#options.logger.warning("log lines could not be written", { group, stream, error: String(error) });
+      },
+    });
+    return (chunk) => {
+      this.#writers.set(writer, group);
+      writer.write(chunk);
+    };
+  }
+
+  follow(follower: LogFollower): Disposable {
+    return this.#followers.add(follower);
+  }
+
+  async prune(): Promise<void> {
+    {
+      using _turn = await this.#changing.acquire(this.#never);
+      await this.#directories.sweep();
+    }
+    for (const group of await this.groupNames("")) {
+      const retentionDays = (await this.#facts(group))?.retentionDays ?? null;
+      if (retentionDays === null) continue;
+      const sinceMs = this.#keptSinceMs(retentionDays);
+      for (const name of await this.#streamNames(group)) {
+        await this.#writing(group, name, (segments) => segments.dropBefore(sinceMs)).catch(noneWhenAbsent);
+      }
+    }
+  }
+
+  #keptSinceMs(retentionDays: number): number {
+    return this.#options.clock.epochMs() - retentionDays * 86_400_000;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#writers.keys()].map((writer) => writer.close()));
+    this.#writers.clear();
+  }
+
+  /** Who reads after a process has printed finds it. */
+  async #written(group: string): Promise<void> {
+    await Promise.all([...this.#writers].flatMap(([writer, own]) => (own === group ? [writer.written()] : [])));
+  }
+
+  async #append(group: string, stream: string, lines: string): Promise<void> {
+    await this.#writing(group, stream, (segments) => segments.append(lines));
+    await this.#followers.tell(group, stream, lines);
+  }
+
+  /** All who change a stream's files at a time do it through the same segments, which take turns. */
+  async #writing(group: string, stream: string, change: (segments: LogSegments) => Promise<void>): Promise<void> {
+    const key = this.#streamDirectory(group, stream);
+    const held = this.#segments.get(key) ?? { segments: this.#open(group, stream), userCount: 0 };
+    this.#segments.set(key, held);
+    held.userCount++;
+    try {
+      await change(held.segments);
+    } finally {
+      held.userCount--;
+      if (held.userCount === 0) this.#segments.delete(key);
+    }
+  }
+
+  /** For a writer: the group and the stream exist, and the group has room. */
+  async #prepare(group: string, stream: string): Promise<void> {
+    using _turn = await this.#changing.acquire(this.#never);
+    if ((await this.#facts(group)) === null) await this.#makeGroup(group);
+    const names = await this.#streamNames(group);
+    if (!names.includes(stream) && names.length >= this.#options.streamsMax) await this.#dropOldestStream(group, names);
+    await this.#makeStream(group, stream);
+  }
+
+  async #dropOldestStream(group: string, names: readonly string[]): Promise<void> {
+    let oldest: { readonly name: string; readonly mtimeMs: number } | null = null;
+    for (const name of names) {
+      const { mtimeMs } = await stat(this.#streamDirectory(group, name));
+      if (oldest === null || mtimeMs < oldest.mtimeMs) oldest = { name, mtimeMs };
+    }
+    if (oldest !== null) await this.#directories.remove(this.#streamDirectory(group, oldest.name));
+  }
+
+  async #makeGroup(group: string): Promise<void> {
+    const facts: GroupFacts = { createdMs: this.#options.clock.epochMs(), retentionDays: null };
+    const path = this.#groupDirectory(group);
+    await this.#directories.make(path, new Map([...nameFiles(path, group), [factsFile, JSON.stringify(facts)]]));
+  }
+
+  async #makeStream(group: string, stream: string): Promise<void> {
+    const path = this.#streamDirectory(group, stream);
+    await this.#directories.make(path, nameFiles(path, stream));
+  }
+
+  async #writeFacts(group: string, facts: GroupFacts): Promise<void> {
+    const path = join(this.#groupDirectory(group), factsFile);
+    await writeFile(`${path}.new`, JSON.stringify(facts));
+    await rename(`${path}.new`, path);
+  }
+
+  async #facts(group: string): Promise<GroupFacts | null> {
+    const path = join(this.#groupDirectory(group), factsFile);
+    const text = await readFile(path, "utf8").catch(noneWhenAbsent);
+    if (Array.isArray(text)) return null;
+    try {
+      const { createdMs, retentionDays } = JSON.parse(text) as GroupFacts;
+      if (Number.isFinite(createdMs) && (retentionDays === null || Number.isFinite(retentionDays))) {
+        return { createdMs, retentionDays };
+      }
+    } catch (error) {
+      if (!(error instanceof SyntaxError || error instanceof TypeError)) throw error;
+    }
+    // Its lines are still there. Without a retention none of them goes before a person has set it again.
+    const { birthtimeMs } = await stat(path);
+    const facts = { createdMs: Math.floor(birthtimeMs), retentionDays: null };
+    await rename(path, `${path}.damaged-${this.#options.clock.epochMs()}`);
+    this.#options.logger.error("a log group's description is damaged, set aside and made anew without a retention", {
+      path,
+    });
+    await this.#writeFacts(group, facts);
+    return facts;
+  }
+
+  async #existing(group: string): Promise<GroupFacts> {
+    const facts = await this.#facts(group);
+    if (facts === null) throw new AwsError("ResourceNotFoundException", "The specified log group does not exist.");
+    return facts;
+  }
+
+  #streamNames(group: string): Promise<readonly string[]> {
+    return namesIn(this.#groupDirectory(group), streamFileNameOf);
+  }
+
+  #open(group: string, stream: string): LogSegments {
+    return new LogSegments(this.#streamDirectory(group, stream), this.#options.streamBytesMax);
+  }
+
+  #groupDirectory(group: string): string {
+    return join(this.#options.directory, fileNameOf(group));
+  }
+
+  #streamDirectory(group: string, stream: string): string {
+    // A lone half of a surrogate pair is no character, and no file can have it in its name.
+    if (!stream.isWellFormed()) {
+      throw new AwsError(
+        "InvalidParameterException",
+        "1 validation error detected: Value at 'logStreamName' failed to satisfy constraint: Member must be text of whole characters",
+      );
+    }
+    return join(this.#groupDirectory(group), streamFileNameOf(stream));
+  }
+}
+
+/** Holds what is set of a group. */
+const factsFile = "group.json";
+
+/** Holds the name of a directory whose own name is a hash of it. */
+const nameFile = "name";
+
+/** What a directory says of its name: nothing where its own name does. */
+function nameFiles(path: string, name: string): ReadonlyMap<string, string> {
+  return new Map(isHashedName(basename(path)) ? [[nameFile, sealLine(name)]] : []);
+}
+
+async function readName(directory: string): Promise<string | null> {
+  const bytes = await readFile(join(directory, nameFile)).catch(noneWhenAbsent);
+  return Buffer.isBuffer(bytes) ? (unsealLine(bytes)?.text ?? null) : null;
+}
+
+/** The groups or streams that lie in a directory, each in the one that `directoryNameOf` says, sorted. */
+async function namesIn(directory: string, directoryNameOf: (name: string) => string): Promise<readonly string[]> {
+  const names: string[] = [];
+  for (const entry of await readdir(directory, { withFileTypes: true }).catch(noneWhenAbsent)) {
+    if (!entry.isDirectory()) continue;
+    const name = isHashedName(entry.name) ? await readName(join(directory, entry.name)) : nameOfFile(entry.name);
+    // A name that another directory has, or none at all, is not ours.
+    if (name !== null && directoryNameOf(name) === entry.name) names.push(name);
+  }
+  return names.sort(byText);
+}
+
+function byText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function noSuchStream(): AwsError {
+  return new AwsError("ResourceNotFoundException", "The specified log stream does not exist.");
+}

@@ -1,0 +1,93 @@
+import { AwsError } from "@galatea/base";
+import { asLogEvent, formatToken, parseToken, type LogLine, type LogPosition } from "./log-lines.ts";
+import { linesBefore, linesFrom } from "./log-pieces.ts";
+import type { LogSegments } from "./log-segments.ts";
+import type { LogPage, LogReadOptions } from "./log-streams.ts";
+
+/** Of one page, as in CloudWatch Logs. */
+const pageLengthMax = 1024 * 1024;
+
+/** One page of a stream. Its files are read from where the page begins, and looked at in pieces. */
+export async function readPage(segments: LogSegments, options: LogReadOptions): Promise<LogPage> {
+  const token = options.token === null ? null : parseToken(options.token);
+  if (options.token !== null && token === null) {
+    throw new AwsError("InvalidParameterException", "The specified nextToken is invalid.");
+  }
+  const isForward = token === null ? options.startFromHead : token.direction === "f";
+  const at = token?.position ?? null;
+  const lines = isForward
+    ? await pageAfter(segments, options, at)
+    : (await pageBefore(segments, options, at)).toReversed();
+  const [first, last] = [lines[0], lines.at(-1)];
+  if (first === undefined || last === undefined) {
+    const edge = at ?? (await edgeOf(segments, isForward));
+    return { events: [], forwardToken: formatToken("f", edge), backwardToken: formatToken("b", edge) };
+  }
+  return {
+    events: lines.map(asLogEvent),
+    forwardToken: formatToken("f", behind(last)),
+    backwardToken: formatToken("b", first.position),
+  };
+}
+
+/** A position just behind a line: lines begin at least one byte later. */
+const behind = ({ position }: LogLine): LogPosition => ({ segment: position.segment, offset: position.offset + 1 });
+
+async function pageAfter(
+  segments: LogSegments,
+  options: LogReadOptions,
+  from: LogPosition | null,
+): Promise<readonly LogLine[]> {
+  const page = new PageOfLines(options);
+  for (const file of await segments.files()) {
+    if (from !== null && file.segment < from.segment) continue;
+    const offset = from !== null && file.segment === from.segment ? from.offset : 0;
+    for await (const piece of linesFrom(file, offset)) if (page.isFullWith(piece)) return page.lines;
+  }
+  return page.lines;
+}
+
+/** The last line first. */
+async function pageBefore(
+  segments: LogSegments,
+  options: LogReadOptions,
+  before: LogPosition | null,
+): Promise<readonly LogLine[]> {
+  const page = new PageOfLines(options);
+  for (const file of (await segments.files()).toReversed()) {
+    if (before !== null && file.segment > before.segment) continue;
+    const offset = before !== null && file.segment === before.segment ? before.offset : null;
+    for await (const piece of linesBefore(file, offset)) if (page.isFullWith(piece)) return page.lines;
+  }
+  return page.lines;
+}
+
+/** Takes the lines that are asked for until they are as many, or as long, as a page may be; one line is always taken. */
+class PageOfLines {
+  readonly lines: LogLine[] = [];
+  readonly #options: LogReadOptions;
+  #length = 0;
+
+  constructor(options: LogReadOptions) {
+    this.#options = options;
+  }
+
+  isFullWith(piece: readonly LogLine[]): boolean {
+    const { startTimeMs, endTimeMs, eventsMax } = this.#options;
+    for (const line of piece) {
+      if (startTimeMs !== null && line.timestampMs < startTimeMs) continue;
+      if (endTimeMs !== null && line.timestampMs >= endTimeMs) continue;
+      this.#length += line.message.length;
+      if (this.lines.length >= eventsMax || (this.lines.length > 0 && this.#length > pageLengthMax)) return true;
+      this.lines.push(line);
+    }
+    return false;
+  }
+}
+
+/** Where an empty first page stands: reading forward, at the beginning; else behind everything. */
+async function edgeOf(segments: LogSegments, isForward: boolean): Promise<LogPosition> {
+  if (isForward) return { segment: (await segments.files())[0]?.segment ?? 1, offset: 0 };
+  const last = await segments.lastLine();
+  return last === null ? { segment: 1, offset: 0 } : behind(last);
+}

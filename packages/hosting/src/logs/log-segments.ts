@@ -1,0 +1,133 @@
+import { appendFile, mkdir, open, readdir, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { Turns } from "@galatea/base";
+import { noneWhenAbsent } from "./absent.ts";
+import type { LogLine } from "./log-lines.ts";
+import { linesBefore, linesFrom, type SegmentFile } from "./log-pieces.ts";
+
+/** A stream's bytes lie in this many files; when the newest is full the oldest goes. */
+const segmentsMax = 4;
+
+/** One stream on disk: a directory of numbered, append-only files. Every call reads what is there; nothing is held open. */
+export class LogSegments {
+  readonly directory: string;
+  readonly #segmentBytesMax: number;
+  #newest: { readonly segment: number; byteLength: number } | null = null;
+  readonly #turns = new Turns();
+
+  constructor(directory: string, streamBytesMax: number) {
+    this.directory = directory;
+    this.#segmentBytesMax = Math.floor(streamBytesMax / segmentsMax);
+  }
+
+  /** Appends whole lines, one call after another, however many are made. */
+  append(lines: string): Promise<void> {
+    return this.#turns.run(async () => {
+      for (const piece of piecesOf(Buffer.from(lines), this.#segmentBytesMax)) await this.#append(piece);
+    });
+  }
+
+  /** Ascending by number. */
+  async files(): Promise<readonly SegmentFile[]> {
+    const names = await readdir(this.directory).catch(noneWhenAbsent);
+    return names
+      .map((name) => /^(\d{10})\.log$/.exec(name)?.[1])
+      .filter((digits) => digits !== undefined)
+      .map((digits) => ({ segment: Number(digits), path: join(this.directory, `${digits}.log`) }))
+      .sort((a, b) => a.segment - b.segment);
+  }
+
+  async firstLine(): Promise<LogLine | null> {
+    for (const file of await this.files()) {
+      for await (const [first] of linesFrom(file, 0)) if (first !== undefined) return first;
+    }
+    return null;
+  }
+
+  async lastLine(): Promise<LogLine | null> {
+    for (const file of (await this.files()).toReversed()) {
+      const last = await lastLineOf(file);
+      if (last !== null) return last;
+    }
+    return null;
+  }
+
+  /**
+   * Deletes the files whose last line is older. An empty file takes the place of the newest one, so that the numbers of files only grow:
+   * who follows the stream from a position finds what comes next.
+   */
+  dropBefore(timeMs: number): Promise<void> {
+    return this.#turns.run(async () => {
+      const files = await this.files();
+      for (const [index, file] of files.entries()) {
+        const isNewest = index === files.length - 1;
+        const last = await lastLineOf(file);
+        if (last === null ? isNewest : last.timestampMs >= timeMs) return;
+        if (isNewest) {
+          await appendFile(this.#pathOf(file.segment + 1), "");
+          this.#newest = { segment: file.segment + 1, byteLength: 0 };
+        }
+        await rm(file.path, { force: true });
+      }
+    });
+  }
+
+  #pathOf(segment: number): string {
+    return join(this.directory, `${String(segment).padStart(10, "0")}.log`);
+  }
+
+  async #append(bytes: Buffer): Promise<void> {
+    this.#newest ??= await this.#open();
+    if (this.#newest.byteLength > 0 && this.#newest.byteLength + bytes.byteLength > this.#segmentBytesMax) {
+      this.#newest = { segment: this.#newest.segment + 1, byteLength: 0 };
+      for (const old of (await this.files()).slice(0, -(segmentsMax - 1))) await rm(old.path, { force: true });
+    }
+    try {
+      await appendFile(this.#pathOf(this.#newest.segment), bytes);
+      this.#newest.byteLength += bytes.byteLength;
+    } catch (error) {
+      this.#newest = null;
+      throw error;
+    }
+  }
+
+  /** A line that a crash cut short is ended, so that the next one is not glued to it. */
+  async #open(): Promise<{ segment: number; byteLength: number }> {
+    await mkdir(this.directory, { recursive: true });
+    const last = (await this.files()).at(-1);
+    if (last === undefined) return { segment: 1, byteLength: 0 };
+    await using file = await open(last.path, "r+");
+    const { size } = await file.stat();
+    if (size === 0) return { segment: last.segment, byteLength: 0 };
+    const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
+    if (buffer[0] === 10) return { segment: last.segment, byteLength: size };
+    await file.write("\n", size);
+    return { segment: last.segment, byteLength: size + 1 };
+  }
+
+  async byteLength(): Promise<number> {
+    let total = 0;
+    for (const { path } of await this.files()) {
+      const found = await stat(path).catch(noneWhenAbsent);
+      if (!Array.isArray(found)) total += found.size;
+    }
+    return total;
+  }
+}
+
+async function lastLineOf(file: SegmentFile): Promise<LogLine | null> {
+  for await (const [last] of linesBefore(file, null)) if (last !== undefined) return last;
+  return null;
+}
+
+/** Cut behind line ends, so that each piece fits a segment; a longer line is a piece by itself. */
+function* piecesOf(bytes: Buffer, byteLengthMax: number): Generator<Buffer> {
+  let start = 0;
+  while (start < bytes.byteLength) {
+    const limit = start + byteLengthMax;
+    let end = limit >= bytes.byteLength ? bytes.byteLength : bytes.lastIndexOf(10, limit - 1) + 1;
+    if (end <= start) end = bytes.indexOf(10, limit) + 1 || bytes.byteLength;
+    yield bytes.subarray(start, end);
+    start = end;
+  }
+}

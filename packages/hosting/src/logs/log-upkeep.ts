@@ -1,0 +1,22 @@
+import { delay, type Clock, type Logger } from "@galatea/base";
+import type { LogStreams } from "./log-streams.ts";
+
+/** A start has more urgent things to do. */
+const firstAfterMs = 60_000;
+const intervalMs = 3_600_000;
+
+/** Prunes logs soon after a start and every hour from then on, also after a time at which a disk could not do it. Rejects when the signal aborts. */
+export async function keepPruned(
+  logs: Pick<LogStreams, "prune">,
+  { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
+  signal: AbortSignal,
+): Promise<never> {
+  for (let afterMs = firstAfterMs; ; afterMs = intervalMs) {
+    await delay(clock, afterMs, signal);
+    try {
+      await logs.prune();
+    } catch (error) {
+      logger.error("old log lines cannot be deleted; it is tried again in an hour", { error: String(error) });
+    }
+  }
+}

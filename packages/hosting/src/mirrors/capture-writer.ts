@@ -1,0 +1,217 @@
+import { Readable } from "node:stream";
+import {
+  delay,
+  LoopTurns,
+  openDeadline,
+  Semaphore,
+  TaskGroup,
+  type Clock,
+  type Logger,
+  type TurnsOf,
+} from "@galatea/base";
+import type { ObjectStore } from "../objects/index.ts";
+import { captureLine, type CapturedCall } from "./capture-record.ts";
+import type { CaptureSettings } from "./capture-settings.ts";
+import type { MirrorLease, MirrorShare } from "./mirror-account.ts";
+
+export interface CaptureLimits {
+  /** After its first record a file is written. With the time that takes, what kill -9 loses is younger than a minute. */
+  readonly fileMsMax: number;
+  readonly fileBytesMax: number;
+  readonly fileCallsMax: number;
+  /** Files that are written at a time. */
+  readonly writesMax: number;
+  /** After which a write that does not end is given up and begun anew. */
+  readonly writeMsMax: number;
+  /** Until a file that could not be written is tried again. */
+  readonly againMs: number;
+  /** After its first record a file that cannot be written is given up. */
+  readonly triedMsMax: number;
+  /** For the files of a platform that ends. */
+  readonly lastMsMax: number;
+}
+
+export const captureLimits: CaptureLimits = {
+  fileMsMax: 30_000,
+  fileBytesMax: 8 * 2 ** 20,
+  fileCallsMax: 10_000,
+  writesMax: 4,
+  writeMsMax: 60_000,
+  againMs: 5000,
+  triedMsMax: 600_000,
+  lastMsMax: 10_000,
+};
+
+export interface CaptureWriterOptions {
+  readonly store: Pick<ObjectStore, "put">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly newId: () => string;
+  readonly limits: CaptureLimits;
+}
+
+/** Whose records are in a file. */
+export interface CapturePlace {
+  readonly share: MirrorShare;
+  readonly variantName: string;
+  readonly settings: CaptureSettings;
+}
+
+interface CaptureFile {
+  readonly place: CapturePlace;
+  readonly key: string;
+  readonly firstMs: number;
+  readonly calls: { readonly call: CapturedCall; readonly lease: MirrorLease }[];
+  byteLength: number;
+  readonly timer: Disposable;
+}
+
+const chunkBytesMin = 64 * 1024;
+
+/**
+ * Files of captured data. Records are kept as they came, by reference, until their file is written: whole or not at all, and encoded
+ * piece by piece as the store takes it. A file that cannot be written is tried again for a while; its records keep their room in the
+ * account meanwhile, so that what is kept stays bounded and what comes then is given up.
+ */
+export class CaptureWriter implements AsyncDisposable {
+  readonly #options: CaptureWriterOptions;
+  readonly #files = new Map<string, CaptureFile>();
+  readonly #turns = new LoopTurns();
+  readonly #writes: Semaphore;
+  readonly #tasks: TaskGroup;
+  /** Of places whose files fail, so that each is told of once. */
+  readonly #failing = new Set<string>();
+  /** From then on nothing that failed is waited for. */
+  readonly #closing = new AbortController();
+  readonly #over = new AbortController();
+
+  constructor(options: CaptureWriterOptions) {
+    this.#options = options;
+    this.#writes = new Semaphore(options.limits.writesMax);
+    this.#tasks = new TaskGroup((error) => {
+      options.logger.error("captured data is no longer written", { error: String(error) });
+    });
+  }
+
+  /** Takes the lease over, which is let go when the record is written or given up. */
+  add(place: CapturePlace, call: CapturedCall, lease: MirrorLease): void {
+    if (this.#closing.signal.aborted) {
+      place.share.lose("not-written");
+      return lease.release();
+    }
+    const id = fileId(place, call.timeMs);
+    const file = this.#files.get(id) ?? this.#open(id, place, call.timeMs);
+    file.calls.push({ call, lease });
+    file.byteLength += lease.bytes;
+    const { fileBytesMax, fileCallsMax } = this.#options.limits;
+    if (file.byteLength >= fileBytesMax || file.calls.length >= fileCallsMax) this.#close(id, file);
+  }
+
+  /** Begins to write all that an endpoint has. */
+  flush(endpointName: string): void {
+    for (const [id, file] of this.#files) if (file.place.share.endpointName === endpointName) this.#close(id, file);
+  }
+
+  /** Resolves when nothing is left: what cannot be written in time is given up. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const [id, file] of this.#files) this.#close(id, file);
+    this.#closing.abort(new Error("the platform ends"));
+    const { clock, limits } = this.#options;
+    const late = () => this.#over.abort(new Error("there is no more time to write captured data"));
+    using _last = clock.timer(limits.lastMsMax, late);
+    await this.#tasks.settled();
+    await this.#tasks[Symbol.asyncDispose]();
+  }
+
+  #open(id: string, place: CapturePlace, firstMs: number): CaptureFile {
+    const { clock, limits, newId } = this.#options;
+    const timer = clock.timer(limits.fileMsMax, () => this.#close(id, file));
+    const key = fileKey(place, firstMs, newId());
+    const file: CaptureFile = { place, key, firstMs, calls: [], byteLength: 0, timer };
+    this.#files.set(id, file);
+    return file;
+  }
+
+  #close(id: string, file: CaptureFile): void {
+    if (this.#files.get(id) !== file) return;
+    this.#files.delete(id);
+    file.timer[Symbol.dispose]();
+    this.#tasks.run(() => this.#write(file));
+  }
+
+  async #write(file: CaptureFile): Promise<void> {
+    const { clock, limits } = this.#options;
+    const { share } = file.place;
+    const whose = `${share.endpointName} ${file.place.variantName}`;
+    try {
+      for (;;) {
+        const isLast = this.#closing.signal.aborted || clock.epochMs() - file.firstMs >= limits.triedMsMax;
+        try {
+          await this.#put(file);
+          this.#failing.delete(whose);
+          return;
+        } catch (error) {
+          this.#tell(whose, file, error);
+        }
+        if (isLast) {
+          this.#failing.delete(whose);
+          return share.lose("not-written", file.calls.length);
+        }
+        // A platform that ends does not wait.
+        await delay(clock, limits.againMs, this.#closing.signal).catch(() => {});
+      }
+    } finally {
+      for (const { lease } of file.calls) lease.release();
+    }
+  }
+
+  async #put({ place, key, calls }: CaptureFile): Promise<void> {
+    const { store, clock, limits } = this.#options;
+    using _write = await this.#writes.acquire(null);
+    using limit = openDeadline({ clock, afterMs: limits.writeMsMax, signal: this.#over.signal });
+    const { signal } = limit;
+    const body = Readable.from(linesOf(calls, place.settings, { turns: this.#turns, signal }));
+    await store.put(place.settings.bucket, key, body, { contentType: "application/jsonlines", signal });
+  }
+
+  #tell(whose: string, { key, calls }: CaptureFile, error: unknown): void {
+    if (this.#failing.has(whose)) return;
+    this.#failing.add(whose);
+    const message = "captured data cannot be written; it is tried again";
+    this.#options.logger.warning(message, { key, count: calls.length, error: String(error) });
+  }
+}
+
+async function* linesOf(
+  calls: CaptureFile["calls"],
+  settings: CaptureSettings,
+  { turns, signal }: TurnsOf,
+): AsyncGenerator<Buffer> {
+  let text = "";
+  for (const { call } of calls) {
+    for (const piece of captureLine(call, settings)) {
+      text += piece;
+      if (text.length < chunkBytesMin) continue;
+      yield Buffer.from(text);
+      text = "";
+      await turns.next(signal);
+    }
+  }
+  if (text !== "") yield Buffer.from(text);
+}
+
+/** A file has records of one variant, one hour and one way of capturing. */
+function fileId({ share, variantName, settings }: CapturePlace, timeMs: number): string {
+  const hour = new Date(timeMs).toISOString().slice(0, 13);
+  const types = [...settings.csvTypes, "|", ...settings.jsonTypes].join(",");
+  return [share.endpointName, variantName, settings.bucket, settings.prefix, types, hour].join("\n");
+}
+
+/** As the managed service names them: by the time of the first record, `yyyy/mm/dd/hh/MM-SS-mmm-id.jsonl`. */
+export function fileKey({ share, variantName, settings }: CapturePlace, firstMs: number, id: string): string {
+  const [date = "", time = ""] = new Date(firstMs).toISOString().split("T");
+  const [hour = "", minute = "", second = ""] = time.split(":");
+  const [seconds = "", millis = ""] = second.replace("Z", "").split(".");
+  const folder = `${settings.prefix}${share.endpointName}/${variantName}/${date.replaceAll("-", "/")}/${hour}`;
+  return `${folder}/${minute}-${seconds}-${millis}-${id}.jsonl`;
+}

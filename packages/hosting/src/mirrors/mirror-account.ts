@@ -1,0 +1,201 @@
+import { ByteBudget, ByteLease, type Clock, type Logger } from "@galatea/base";
+
+/** What copies of bodies may take, of all endpoints together and of one of them. */
+export interface MirrorLimits {
+  readonly bytesMax: number;
+  readonly endpointBytesMax: number;
+  readonly callsMax: number;
+  readonly endpointCallsMax: number;
+}
+
+/** An eighth of what requests in flight may take, beside it: a copy never keeps a caller's request out. */
+export function mirrorLimits(requestBytesMax: number): MirrorLimits {
+  const bytesMax = Math.min(512 * mebi, Math.max(32 * mebi, Math.floor(requestBytesMax / 8)));
+  return { bytesMax, endpointBytesMax: bytesMax / 2, callsMax: 100_000, endpointCallsMax: 50_000 };
+}
+
+const mebi = 2 ** 20;
+
+/** What a call takes beside its bodies: its record, names and times. */
+const callBytes = 1024;
+
+/** Why a copy was given up. */
+export const mirrorLosses = [
+  /** There was no room for it. */
+  "no-room",
+  /** Too many are under way to the shadow variant. */
+  "shadow-busy",
+  /** One of its bodies broke off, or was not taken to its end. */
+  "cut-short",
+  /** What was captured could not be written. */
+  "not-written",
+] as const;
+export type MirrorLoss = (typeof mirrorLosses)[number];
+
+export interface MirrorFigures {
+  readonly callCount: number;
+  readonly bytes: number;
+  readonly lost: Readonly<Record<MirrorLoss, number>>;
+}
+
+const toldAgainMs = 60_000;
+
+/** A part of another budget: what is taken of it is taken of both. */
+class PartialBudget extends ByteBudget {
+  readonly #whole: ByteBudget;
+
+  constructor(bytesMax: number, whole: ByteBudget) {
+    super(bytesMax);
+    this.#whole = whole;
+  }
+
+  override fits(bytes: number): boolean {
+    return super.fits(bytes) && this.#whole.fits(bytes);
+  }
+
+  override takeAnyway(bytes: number): void {
+    super.takeAnyway(bytes);
+    this.#whole.takeAnyway(bytes);
+  }
+
+  override give(bytes: number): void {
+    super.give(bytes);
+    this.#whole.give(bytes);
+  }
+}
+
+/**
+ * The account of all copies of requests and answers that are made off the callers' way, for shadow variants and for data capture. What
+ * does not fit is not copied: nobody waits for room. Losses are counted, and told once a minute at most.
+ */
+export class MirrorAccount {
+  readonly limits: MirrorLimits;
+  readonly bytes: ByteBudget;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #lost = Object.fromEntries(mirrorLosses.map((loss) => [loss, 0])) as Record<MirrorLoss, number>;
+  #callCount = 0;
+  #untoldCount = 0;
+  #toldMs = -Infinity;
+
+  constructor(limits: MirrorLimits, { clock, logger }: { readonly clock: Clock; readonly logger: Logger }) {
+    this.limits = limits;
+    this.bytes = new ByteBudget(limits.bytesMax);
+    this.#clock = clock;
+    this.#logger = logger;
+  }
+
+  /** The part of one endpoint. */
+  share(endpointName: string): MirrorShare {
+    return new MirrorShare(this, endpointName);
+  }
+
+  get figures(): MirrorFigures {
+    return { callCount: this.#callCount, bytes: this.bytes.usedBytes, lost: { ...this.#lost } };
+  }
+
+  /** Whether one more call may be copied; it is counted until `left`. */
+  enter(): boolean {
+    if (this.#callCount >= this.limits.callsMax) return false;
+    this.#callCount += 1;
+    return true;
+  }
+
+  left(): void {
+    this.#callCount -= 1;
+  }
+
+  lose(endpointName: string, loss: MirrorLoss, callCount = 1): void {
+    this.#lost[loss] += callCount;
+    this.#untoldCount += callCount;
+    const nowMs = this.#clock.epochMs();
+    if (nowMs - this.#toldMs < toldAgainMs) return;
+    const message = "copies of requests for shadow variants or data capture were given up";
+    this.#logger.warning(message, { count: this.#untoldCount, lastEndpoint: endpointName, lastReason: loss });
+    this.#toldMs = nowMs;
+    this.#untoldCount = 0;
+  }
+}
+
+/** What of the account is one endpoint's. */
+export class MirrorShare {
+  readonly endpointName: string;
+  readonly #account: MirrorAccount;
+  readonly #bytes: ByteBudget;
+  #callCount = 0;
+
+  constructor(account: MirrorAccount, endpointName: string) {
+    this.endpointName = endpointName;
+    this.#account = account;
+    this.#bytes = new PartialBudget(account.limits.endpointBytesMax, account.bytes);
+  }
+
+  /** For a call that is to be copied; null where there is no room for one more, which is counted as a loss. */
+  open(): MirrorLease | null {
+    if (this.#callCount >= this.#account.limits.endpointCallsMax || !this.#bytes.fits(callBytes)) {
+      this.lose("no-room");
+      return null;
+    }
+    if (!this.#account.enter()) {
+      this.lose("no-room");
+      return null;
+    }
+    this.#callCount += 1;
+    const memory = this.memory();
+    memory.grow(callBytes);
+    return new MirrorLease(memory, () => {
+      this.#callCount -= 1;
+      this.#account.left();
+    });
+  }
+
+  /** For what somebody holds beside copies. */
+  memory(): ByteLease {
+    return new ByteLease(this.#bytes);
+  }
+
+  lose(loss: MirrorLoss, callCount = 1): void {
+    this.#account.lose(this.endpointName, loss, callCount);
+  }
+}
+
+/** The memory of one call's copies, given back when the last of its holders has let go. Made with one holder. */
+export class MirrorLease {
+  readonly #memory: ByteLease;
+  readonly #ended: () => void;
+  #holderCount = 1;
+
+  constructor(memory: ByteLease, ended: () => void) {
+    this.#memory = memory;
+    this.#ended = ended;
+  }
+
+  get bytes(): number {
+    return this.#memory.bytes;
+  }
+
+  /** Whether there was room for so many bytes, which are taken then. */
+  keep(bytes: number): boolean {
+    if (!this.#memory.fits(bytes)) return false;
+    this.#memory.grow(bytes);
+    return true;
+  }
+
+  /** Gives back so many of those that were taken. */
+  give(bytes: number): void {
+    this.#memory.shrinkBy(bytes);
+  }
+
+  retain(): this {
+    this.#holderCount += 1;
+    return this;
+  }
+
+  /** To be called once by each holder. */
+  release(): void {
+    this.#holderCount -= 1;
+    if (this.#holderCount > 0) return;
+    this.#memory[Symbol.dispose]();
+    this.#ended();
+  }
+}

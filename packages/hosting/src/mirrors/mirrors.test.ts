@@ -1,0 +1,390 @@
+import assert from "node:assert/strict";
+import { Readable } from "node:stream";
+import { buffer, text } from "node:stream/consumers";
+import { test } from "node:test";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
+import { createLogger } from "@galatea/base";
+import { MovedClock } from "@galatea/base/core/moved-clock-fixture.ts";
+import type { ObjectStore } from "../objects/index.ts";
+import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
+import { CallWatch } from "./call-watch.ts";
+import { captureSettings } from "./capture-settings.ts";
+import { Mirrors, type MirroringLimits } from "./mirrors.ts";
+import { ShadowCalls } from "./shadow-calls.ts";
+
+type Put = ObjectStore["put"];
+
+/** Mirrors over a store that is a map, or as `put` says. */
+class Bench implements AsyncDisposable {
+  readonly clock = new MovedClock();
+  readonly objects = new Map<string, string>();
+  readonly logged: string[] = [];
+  readonly mirrors: Mirrors;
+  readonly share;
+  put: Put = async (bucket, key, body) => {
+    this.objects.set(`${bucket}/${key}`, await text(body));
+    return undefined as never;
+  };
+
+  constructor(limits: MirroringLimits = {}, chance = 0) {
+    let count = 0;
+    this.mirrors = new Mirrors({
+      store: { put: (...args) => this.put(...args) },
+      requestBytesMax: 2 ** 30,
+      clock: this.clock,
+      logger: createLogger((_level, message) => this.logged.push(message)),
+      random: () => chance,
+      newId: () => `id-${(count += 1)}`,
+      limits,
+    });
+    this.share = this.mirrors.account.share("e");
+  }
+
+  watch(ask: ((request: InvocationRequest) => Promise<InvocationReply>) | null, percentage = 100): CallWatch {
+    const { clock, share, mirrors } = this;
+    const { random, newId, logger } = mirrors.options;
+    const calls =
+      ask === null ? null : new ShadowCalls({ ask, share, clock, logger, callsMax: 3, answerBytesPerSecond: 1e6 });
+    const settings = captureSettings({
+      InitialSamplingPercentage: percentage,
+      DestinationS3Uri: "s3://kept/there/",
+      CaptureOptions: [{ CaptureMode: "InputAndOutput" }],
+      CaptureContentTypeHeader: { CsvContentTypes: ["text/csv"] },
+    });
+    const shadow = calls === null ? null : { calls, variantName: "shadow", part: 1 };
+    return new CallWatch({
+      share,
+      variantName: "v",
+      settings,
+      writer: mirrors.captures,
+      shadow,
+      clock,
+      random,
+      newId,
+    });
+  }
+
+  /** The data of each record by the file that it is in. */
+  data(): readonly (readonly [string, ...string[]])[] {
+    return [...this.objects].map(([key, lines]) => [key, ...lines.trim().split("\n").flatMap(dataOf)]);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.mirrors[Symbol.asyncDispose]();
+  }
+}
+
+function dataOf(line: string): string[] {
+  const { captureData } = JSON.parse(line) as { captureData: Record<string, { data: string; encoding: string }> };
+  return Object.values(captureData).map(({ data }) => data);
+}
+
+const never = new AbortController().signal;
+
+function asked(body: Buffer | Readable): InvocationRequest {
+  const headers = { "content-type": "text/csv", "x-amzn-sagemaker-inference-id": "i" };
+  const targets = { targetModel: null, targetVariant: null, targetContainer: null, isStreamed: false };
+  return {
+    headers,
+    ...targets,
+    body: () => Promise.resolve(body),
+    memory: undefined as never,
+    receivedNs: 0,
+    signal: never,
+  };
+}
+
+const replyOf = (body: Buffer | Readable): InvocationReply => ({
+  contentType: "text/csv",
+  customAttributes: null,
+  variantName: "v",
+  body,
+  byteLength: null,
+  done: () => {},
+  openedSession: null,
+  closedSession: null,
+  begun: () => {},
+  failed: (error) => error,
+});
+
+/** Answers with the request's bytes and an exclamation mark. */
+const echo = async (request: InvocationRequest): Promise<InvocationReply> => {
+  const body = await request.body();
+  return replyOf(Buffer.concat([Buffer.isBuffer(body) ? body : await buffer(body), Buffer.from("!")]));
+};
+
+const bytesOf = (count: number, letter: string) => Buffer.alloc(count, letter);
+
+test("records of a minute are in one file, thirty seconds after the first; an hour has files of its own", async () => {
+  await using bench = new Bench();
+  const watch = bench.watch(null);
+  await watch.invoke(asked(Buffer.from("a")), echo);
+  bench.clock.move(19_000);
+  await watch.invoke(asked(Buffer.from("b")), echo);
+  bench.clock.move(1000);
+  await watch.invoke(asked(Buffer.from("c")), echo);
+  assert.deepEqual(bench.data(), []);
+  bench.clock.move(10_000);
+  await eventually(() => bench.objects.size === 1);
+  const first = "kept/there/e/v/2026/11/22/08/59-40-005-id-2.jsonl";
+  assert.deepEqual(bench.data(), [[first, "a", "a!", "b", "b!"]]);
+  bench.clock.move(20_000);
+  await eventually(() => bench.objects.size === 2 && bench.mirrors.figures.callCount === 0);
+  assert.deepEqual(bench.data()[1], ["kept/there/e/v/2026/11/22/09/00-00-005-id-5.jsonl", "c", "c!"]);
+  assert.deepEqual(bench.mirrors.figures, { callCount: 0, bytes: 0, lost: bench.mirrors.figures.lost });
+});
+
+test("what is captured is what was sent, also where bodies stream; nobody else's bytes are kept with it", async () => {
+  await using bench = new Bench();
+  const watch = bench.watch(null);
+  const slab = Buffer.alloc(65_536, "s");
+  await watch.invoke(asked(slab.subarray(10, 20)), (request) => echo(request));
+  assert.ok(bench.mirrors.figures.bytes < 4096, `${bench.mirrors.figures.bytes} bytes are held for 21`);
+  slab.fill("x");
+  const streamed = Readable.from([bytesOf(70_000, "p"), bytesOf(5, "q")]);
+  const reply = await watch.invoke(asked(streamed), async (request) => {
+    const body = (await request.body()) as Readable;
+    return replyOf(Readable.from([await buffer(body), Buffer.from("?")]));
+  });
+  assert.equal((await text(reply.body as Readable)).length, 70_006);
+  bench.mirrors.captures.flush("e");
+  await eventually(() => bench.objects.size === 1);
+  const [, ...data] = bench.data()[0] ?? [""];
+  const long = `${"p".repeat(70_000)}qqqqq`;
+  assert.deepEqual(data, ["s".repeat(10), `${"s".repeat(10)}!`, long, `${long}?`]);
+});
+
+test("what finds no room is given up and counted; the call is served, and room that is free again is used", async () => {
+  await using bench = new Bench({ endpointBytesMax: 40_000 });
+  const watch = bench.watch(null);
+  for (let index = 0; index < 5; index += 1) {
+    const reply = await watch.invoke(asked(bytesOf(10_000, "a")), echo);
+    assert.equal((reply.body as Buffer).length, 10_001);
+  }
+  const { figures } = bench.mirrors;
+  assert.ok(figures.bytes <= 40_000);
+  assert.deepEqual([figures.callCount, figures.lost["no-room"]], [1, 4]);
+  assert.equal(bench.logged.length, 1);
+  bench.mirrors.captures.flush("e");
+  await eventually(() => bench.mirrors.figures.bytes === 0);
+  await watch.invoke(asked(bytesOf(10_000, "b")), echo);
+  assert.equal(bench.mirrors.figures.callCount, 1);
+});
+
+test("an answer that goes on for ever is passed on, and does not keep its copy", async () => {
+  await using bench = new Bench();
+  const endless = new Readable({ read() {} });
+  const reply = await bench.watch(null).invoke(asked(Buffer.from("a")), () => Promise.resolve(replyOf(endless)));
+  let passedBytes = 0;
+  const taken = reply.body as Readable;
+  taken.on("data", (piece: Buffer) => (passedBytes += piece.length));
+  for (let index = 1; index <= 20; index += 1) {
+    endless.push(bytesOf(2 ** 20, "e"));
+    await eventually(() => passedBytes === index * 2 ** 20);
+    assert.ok(bench.mirrors.figures.bytes < 9 * 2 ** 20);
+  }
+  assert.ok(bench.mirrors.figures.bytes < 4096);
+  endless.push(null);
+  await eventually(() => bench.mirrors.figures.callCount === 0);
+  assert.equal(bench.mirrors.figures.lost["no-room"], 1);
+});
+
+test("a body or an answer that breaks off is not captured, and breaks off for the caller as it would without", async () => {
+  await using bench = new Bench();
+  const watch = bench.watch(null);
+  const broken = new Readable({ read() {} });
+  broken.push("half");
+  const failing = watch.invoke(asked(broken), echo);
+  setImmediate(() => broken.destroy(new Error("the client left")));
+  await assert.rejects(failing, /the client left/);
+  const answer = new Readable({ read() {} });
+  const reply = await watch.invoke(asked(Buffer.from("x")), () => Promise.resolve(replyOf(answer)));
+  (reply.body as Readable).destroy();
+  await eventually(() => answer.destroyed && bench.mirrors.figures.callCount === 0);
+  assert.equal(bench.mirrors.figures.lost["cut-short"], 1);
+});
+
+test("what a container leaves of a request is read, so that its connection can be used again", async () => {
+  await using bench = new Bench();
+  const pieces = [bytesOf(60_000, "a"), bytesOf(60_000, "b"), bytesOf(60_000, "c")];
+  const body = new Readable({ read: () => void body.push(pieces.shift() ?? null) });
+  const refusing = async (request: InvocationRequest): Promise<never> => {
+    const taken = (await request.body()) as Readable;
+    await new Promise((resolve) => taken.once("data", resolve));
+    taken.destroy();
+    throw new Error("too long");
+  };
+  await assert.rejects(bench.watch(null).invoke(asked(body), refusing), /too long/);
+  await eventually(() => body.readableEnded && bench.mirrors.figures.callCount === 0);
+});
+
+test("at any moment of ten minutes, whatever was captured a minute before is in a file: so much kill -9 costs at most", async () => {
+  await using bench = new Bench({ fileCallsMax: 40 });
+  const watch = bench.watch(null);
+  const { put, clock } = bench;
+  // A store that takes twenty seconds for each file.
+  bench.put = async (bucket, key, body, options) => {
+    await new Promise<void>((resolve) => void clock.timer(20_000, resolve));
+    return await put(bucket, key, body, options);
+  };
+  const endedMs: number[] = [];
+  let oldestMs = 0;
+  for (let second = 0; second < 600; second += 1) {
+    // Bursts that fill files, and quiet times in which a file has one record.
+    const calls = second % 60 < 20 ? 3 : second % 7 === 0 ? 1 : 0;
+    for (let call = 0; call < calls; call += 1) {
+      await watch.invoke(asked(Buffer.from(String(endedMs.length))), echo);
+      endedMs.push(clock.epochMs());
+    }
+    clock.move(1000);
+    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => void setImmediate(resolve));
+    const kept = new Set(bench.data().flatMap(([, ...data]) => data));
+    for (const [index, ms] of endedMs.entries()) {
+      if (!kept.has(String(index))) oldestMs = Math.max(oldestMs, clock.epochMs() - ms);
+    }
+  }
+  await eventually(() => {
+    clock.move(1000);
+    return bench.mirrors.figures.callCount === 0;
+  });
+  assert.ok(oldestMs > 40_000 && oldestMs <= 60_000, String(oldestMs));
+});
+
+test("a full disk for a while: what was captured is kept within its bounds and written later", async () => {
+  await using bench = new Bench({ endpointBytesMax: 40_000 });
+  const watch = bench.watch(null);
+  const { put } = bench;
+  let tried = 0;
+  bench.put = async (_bucket, _key, body) => {
+    tried += 1;
+    body.destroy();
+    throw new Error("no space left on device");
+  };
+  for (let index = 0; index < 4; index += 1) {
+    await watch.invoke(asked(bytesOf(10_000, "a")), echo);
+    bench.clock.move(30_000);
+    await eventually(() => tried > 0);
+  }
+  assert.deepEqual([bench.objects.size, bench.mirrors.figures.lost["no-room"]], [0, 3]);
+  assert.equal(bench.logged.filter((line) => line.includes("cannot be written")).length, 1);
+  bench.put = put;
+  await eventually(() => {
+    bench.clock.move(5000);
+    return bench.objects.size === 1 && bench.mirrors.figures.bytes === 0;
+  });
+});
+
+test("what cannot be written at all is given up after a while, and a platform that ends tries once", async () => {
+  const bench = new Bench({ triedMsMax: 60_000 });
+  const watch = bench.watch(null);
+  bench.put = () => Promise.reject(new Error("there is no such bucket"));
+  await watch.invoke(asked(Buffer.from("a")), echo);
+  await eventually(() => {
+    bench.clock.move(5000);
+    return bench.mirrors.figures.bytes === 0;
+  });
+  assert.equal(bench.mirrors.figures.lost["not-written"], 1);
+  await watch.invoke(asked(Buffer.from("b")), echo);
+  await bench[Symbol.asyncDispose]();
+  assert.deepEqual([bench.mirrors.figures.lost["not-written"], bench.mirrors.figures.bytes], [2, 0]);
+});
+
+test("a request is sampled by chance", async () => {
+  for (const [chance, callCount] of [
+    [0.24, 1],
+    [0.25, 0],
+  ] as const) {
+    await using bench = new Bench({}, chance);
+    await bench.watch(null, 25).invoke(asked(Buffer.from("a")), echo);
+    assert.equal(bench.mirrors.figures.callCount, callCount);
+  }
+});
+
+test("the shadow is asked what the caller asked, its answers are captured under its own name and given to nobody", async () => {
+  await using bench = new Bench();
+  const heard: string[] = [];
+  const watch = bench.watch(async (request) => {
+    const body = await request.body();
+    heard.push((body as Buffer).toString(), request.headers["content-type"] ?? "");
+    return replyOf(Readable.from([Buffer.from("sha"), Buffer.from("dow")]));
+  });
+  const reply = await watch.invoke(asked(Buffer.from("a")), echo);
+  assert.equal((reply.body as Buffer).toString(), "a!");
+  await eventually(() => {
+    bench.mirrors.captures.flush("e");
+    return bench.objects.size === 2;
+  });
+  assert.deepEqual(heard, ["a", "text/csv"]);
+  assert.deepEqual(
+    bench.data().map(([key, ...data]) => [key.split("/")[3], ...data]),
+    [
+      ["v", "a", "a!"],
+      ["shadow", "a", "shadow"],
+    ],
+  );
+});
+
+test("an invocation that fails is not captured and not counted as lost; the shadow is asked the same, and what it fails with is captured no more", async () => {
+  await using bench = new Bench();
+  let shadowCount = 0;
+  const watch = bench.watch(async (request) => {
+    await request.body();
+    shadowCount += 1;
+    throw new Error("the shadow's model answers 500");
+  });
+  for (const status of [400, 500]) {
+    const failing = watch.invoke(asked(Readable.from([Buffer.from("a"), Buffer.from("b")])), async (request) => {
+      await buffer((await request.body()) as Readable);
+      throw new Error(`the model answers ${status}`);
+    });
+    await assert.rejects(failing, { message: `the model answers ${status}` });
+  }
+  await eventually(() => shadowCount === 2 && bench.mirrors.figures.callCount === 0);
+  await bench[Symbol.asyncDispose]();
+  assert.equal(bench.objects.size, 0);
+  const { bytes, lost } = bench.mirrors.figures;
+  assert.deepEqual([bytes, Object.values(lost)], [0, [0, 0, 0, 0]]);
+});
+
+test("a shadow that hangs, fails or answers for ever costs its caller nothing, and takes what is bounded", async () => {
+  await using bench = new Bench();
+  const endless = new Readable({ read() {} });
+  const outcomes = [
+    () => new Promise<never>(() => {}),
+    () => Promise.resolve(replyOf(endless)),
+    () => Promise.reject(new Error("the shadow is gone")),
+    () => new Promise<never>(() => {}),
+  ];
+  const hanging = new Set<AbortSignal>();
+  const { clock, share } = bench;
+  const calls = new ShadowCalls({
+    ask: (request) => {
+      hanging.add(request.signal);
+      const outcome = outcomes.shift();
+      assert.ok(outcome !== undefined);
+      return new Promise((resolve, reject) => {
+        request.signal.addEventListener("abort", () => reject(request.signal.reason as Error));
+        outcome().then(resolve, reject);
+      });
+    },
+    share,
+    clock,
+    logger: bench.mirrors.options.logger,
+    callsMax: 3,
+    answerBytesPerSecond: 1e6,
+  });
+  const { random, newId } = bench.mirrors.options;
+  const shadow = { calls, variantName: "shadow", part: 1 };
+  const parts = { share, variantName: "v", settings: null, writer: bench.mirrors.captures, clock, random, newId };
+  const watch = new CallWatch({ ...parts, shadow });
+  for (let index = 0; index < 3; index += 1) await watch.invoke(asked(Buffer.from("a")), echo);
+  await eventually(() => outcomes.length === 1 && bench.mirrors.figures.callCount === 2);
+  // The one that failed has made room for one more.
+  for (let index = 0; index < 5; index += 1) await watch.invoke(asked(Buffer.from("a")), echo);
+  assert.deepEqual([bench.mirrors.figures.callCount, bench.mirrors.figures.lost["shadow-busy"]], [3, 4]);
+  await eventually(() => outcomes.length === 0);
+  await calls[Symbol.asyncDispose]();
+  assert.equal(hanging.size, 4);
+  assert.equal(endless.destroyed, true);
+  assert.deepEqual([bench.mirrors.figures.callCount, bench.mirrors.figures.bytes], [0, 0]);
+});

@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { Readable } from "node:stream";
+import { test } from "node:test";
+import { ByteBudget, ByteLease, silentLogger, systemClock } from "@galatea/base";
+import { MovedClock } from "@galatea/base/core/moved-clock-fixture.ts";
+import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
+import type { MirrorShare } from "./mirror-account.ts";
+import { ShadowCalls } from "./shadow-calls.ts";
+
+const told = { contentType: null, customAttributes: null, variantName: "s", openedSession: null, closedSession: null };
+const reply: InvocationReply = {
+  ...told,
+  body: Buffer.alloc(0),
+  byteLength: 0,
+  done: () => {},
+  begun: () => {},
+  failed: (error) => error,
+};
+
+test("a shadow is asked at the path that its original was asked at, and part by part where that was", async () => {
+  const asked: Pick<InvocationRequest, "containerPath" | "isStreamed">[] = [];
+  const share = { memory: () => new ByteLease(new ByteBudget(1)), lose: () => {} } as unknown as MirrorShare;
+  const ask = ({ containerPath = "none", isStreamed }: InvocationRequest) => {
+    asked.push({ containerPath, isStreamed });
+    return Promise.resolve(reply);
+  };
+  const limits = { callsMax: 2, answerBytesPerSecond: 1e6 };
+  await using calls = new ShadowCalls({ ask, share, clock: systemClock, logger: silentLogger, ...limits });
+  const plain = { headers: {}, targetModel: null, targetContainer: null, pieces: [] };
+  const send = (request: Pick<InvocationRequest, "containerPath" | "isStreamed">) =>
+    new Promise<void>((resolve) => {
+      calls.send({ ...plain, ...request }, { take: ({ body }) => body, ended: resolve });
+    });
+  await send({ isStreamed: false });
+  await send({ isStreamed: true, containerPath: "/v1/chat/completions" });
+  assert.deepEqual(asked, [
+    { containerPath: "none", isStreamed: false },
+    { containerPath: "/v1/chat/completions", isStreamed: true },
+  ]);
+});
+
+test("what a shadow answers is read at its allowance: a stream without end is waited for, and one that owes is not asked", async () => {
+  const clock = new MovedClock();
+  const lost: string[] = [];
+  const share = {
+    memory: () => new ByteLease(new ByteBudget(1)),
+    lose: (loss: string) => lost.push(loss),
+  } as unknown as MirrorShare;
+  let readBytes = 0;
+  const endless = new Readable({
+    read() {
+      readBytes += 10_000;
+      this.push(Buffer.alloc(10_000));
+    },
+  });
+  const answers = [endless, Buffer.alloc(3_000_000), Buffer.alloc(1)];
+  const ask = () => Promise.resolve({ ...reply, body: answers.shift() ?? Buffer.alloc(0) });
+  await using calls = new ShadowCalls({
+    ask,
+    share,
+    clock,
+    logger: silentLogger,
+    callsMax: 9,
+    answerBytesPerSecond: 1_000_000,
+  });
+  const request = { headers: {}, targetModel: null, targetContainer: null, pieces: [], isStreamed: true };
+  const send = (ended: () => void = () => {}) => calls.send(request, { take: ({ body }) => body, ended });
+  const turns = async () => {
+    for (let turn = 0; turn < 1000; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  };
+  // As much as a second gives, and what a stream holds ahead of its reader.
+  const aheadBytes = 200_000;
+  send();
+  await turns();
+  assert.ok(readBytes >= 1_000_000 && readBytes <= 1_000_000 + aheadBytes, `${readBytes} bytes were read`);
+  assert.equal(answers.length, 2);
+  send();
+  assert.deepEqual([lost, answers.length], [["shadow-busy"], 2]);
+  clock.move(500);
+  await turns();
+  assert.ok(readBytes >= 1_400_000 && readBytes <= 1_500_000 + aheadBytes, `${readBytes} bytes were read`);
+  endless.destroy();
+  clock.move(1000);
+  await turns();
+  // Whole and beyond what is left: it is paid for before the next one.
+  await new Promise<void>((resolve) => send(resolve));
+  for (const seconds of [1, 1]) {
+    send();
+    clock.move(seconds * 1000);
+  }
+  assert.deepEqual([lost.length, answers.length], [3, 1]);
+  clock.move(10);
+  await new Promise<void>((resolve) => send(resolve));
+  assert.deepEqual([lost.length, answers.length], [3, 0]);
+});

@@ -1,0 +1,238 @@
+import { createHash, type Hash } from "node:crypto";
+import { chmodSync, closeSync, fchmodSync, linkSync, mkdirSync, openSync, realpathSync, symlinkSync } from "node:fs";
+import { join, posix } from "node:path";
+import { sharedDirectoryMode, sharedFileMode } from "@galatea/base";
+import { ArchiveError, type ArchiveLimits, type SharedContent, type UnpackedArchive } from "./archive.ts";
+import { SharedFileWriter, writeAll } from "./archive-content.ts";
+import { printable, type TarEntry, type TarSink } from "./archive-tar.ts";
+
+export interface TreeOptions {
+  /** Must exist and be empty: what the archive may touch is known from what it made. */
+  readonly destination: string;
+  /** Where files of `sharedBytesMin` and more are kept once; null keeps every file the tree's own. */
+  readonly contentDirectory: string | null;
+  readonly sharedBytesMin: number;
+  readonly limits: ArchiveLimits;
+}
+
+interface OpenFile {
+  readonly path: string;
+  readonly byteLength: number;
+  readonly output:
+    | { readonly kind: "own"; readonly fd: number; readonly hash: Hash }
+    | { readonly kind: "shared"; readonly writer: SharedFileWriter };
+}
+
+type Made = "file" | "directory" | "symlink";
+
+/**
+ * Builds the tree of one archive. Nothing is followed: each parent of an entry must be a directory this archive made,
+ * so no link can redirect a later write. Synchronous: it runs in an unpacking thread.
+ */
+export class ArchiveTree implements TarSink {
+  readonly #options: TreeOptions;
+  readonly #made = new Map<string, Made>();
+  readonly #files: { path: string; byteLength: number; sha256: string }[] = [];
+  readonly #contents = new Map<string, SharedContent>();
+  readonly #places: { path: string; linkTarget: string | null }[] = [];
+  #file: OpenFile | null = null;
+  #expandedBytes = 0;
+  #ownBytes = 0;
+  #entryCount = 0;
+
+  constructor(options: TreeOptions) {
+    this.#options = options;
+  }
+
+  get expandedBytes(): number {
+    return this.#expandedBytes;
+  }
+
+  entry(entry: TarEntry): void {
+    const { limits } = this.#options;
+    this.#entryCount += 1;
+    if (this.#entryCount > limits.entryCountMax) {
+      throw new ArchiveError("limit", `the archive holds more than ${limits.entryCountMax} entries`);
+    }
+    const path = safePath(entry.path, limits);
+    if (path === "") {
+      if (entry.kind === "directory") return;
+      throw new ArchiveError("unsafe", `the archive holds an entry without a name: ${printable(entry.path)}`);
+    }
+    this.#makeParents(path);
+    const before = this.#made.get(path);
+    if (entry.kind === "directory" && before === "directory") return;
+    if (before !== undefined) throw new ArchiveError("clash", `the archive holds ${printable(path)} twice`);
+    switch (entry.kind) {
+      case "directory":
+        this.#makeDirectory(path);
+        return;
+      case "file":
+        this.#beginFile(path, entry);
+        return;
+      case "symlink":
+        this.#symlink(path, entry.target);
+        return;
+      case "hardlink":
+        this.#hardlink(path, entry.target);
+    }
+  }
+
+  data(bytes: Buffer): void {
+    this.#expandedBytes += bytes.length;
+    const { limits } = this.#options;
+    if (this.#expandedBytes > limits.expandedBytesMax) {
+      throw new ArchiveError("limit", `the archive expands to more than ${limits.expandedBytesMax} bytes`);
+    }
+    const output = this.#file?.output;
+    if (output?.kind === "shared") output.writer.write(bytes);
+    if (output?.kind === "own") {
+      output.hash.update(bytes);
+      writeAll(output.fd, bytes);
+    }
+  }
+
+  fileEnd(): void {
+    const file = this.#file;
+    if (file === null) return;
+    this.#file = null;
+    if (file.output.kind === "own") {
+      closeSync(file.output.fd);
+      this.#ownBytes += file.byteLength;
+      this.#files.push({
+        path: file.path,
+        byteLength: file.byteLength,
+        sha256: file.output.hash.digest("hex"),
+      });
+      return;
+    }
+    const content = file.output.writer.finish();
+    this.#contents.set(content.id, content);
+    this.#files.push({ path: file.path, byteLength: file.byteLength, sha256: content.id });
+  }
+
+  finish(): UnpackedArchive {
+    // A chain of links can lead further up than each looks to; what is there now is asked of the file system.
+    // The native form: the other one resolves ".." before it follows links.
+    const root = realpathSync.native(this.#options.destination);
+    for (const { path, linkTarget } of this.#places) {
+      if (linkTarget === null) continue;
+      let real: string;
+      try {
+        real = realpathSync.native(`${root}/${path}`);
+      } catch (error) {
+        throw new ArchiveError("unsafe", `the link ${printable(path)} leads nowhere`, { cause: error });
+      }
+      if (real !== root && !real.startsWith(`${root}/`)) throw leavesRoot(path);
+    }
+    const fingerprint = createHash("sha256");
+    for (const file of this.#files.toSorted((a, b) => (a.path < b.path ? -1 : 1))) {
+      fingerprint.update(`${file.sha256} ${file.path}\0`);
+    }
+    return {
+      files: this.#files,
+      places: this.#places,
+      expandedBytes: this.#expandedBytes,
+      ownBytes: this.#ownBytes,
+      contents: [...this.#contents.values()],
+      fingerprint: fingerprint.digest("hex"),
+    };
+  }
+
+  /** Closes what is open after a failure; the destination is the caller's to remove. */
+  close(): void {
+    const output = this.#file?.output;
+    if (output?.kind === "own") closeSync(output.fd);
+    if (output?.kind === "shared") output.writer.close();
+    this.#file = null;
+  }
+
+  #makeParents(path: string): void {
+    for (let end = path.indexOf("/"); end >= 0; end = path.indexOf("/", end + 1)) {
+      const parent = path.slice(0, end);
+      const made = this.#made.get(parent);
+      if (made === undefined) this.#makeDirectory(parent);
+      else if (made !== "directory") {
+        throw new ArchiveError("clash", `${printable(path)} lies under ${printable(parent)}, which is a ${made}`);
+      }
+    }
+  }
+
+  #makeDirectory(path: string): void {
+    const directory = join(this.#options.destination, path);
+    mkdirSync(directory);
+    chmodSync(directory, sharedDirectoryMode);
+    this.#made.set(path, "directory");
+    this.#places.push({ path, linkTarget: null });
+  }
+
+  #beginFile(path: string, { byteLength, executable }: { byteLength: number; executable: boolean }): void {
+    const { destination, contentDirectory, sharedBytesMin, limits } = this.#options;
+    // Known from the header, before any byte of it is written.
+    if (this.#expandedBytes + byteLength > limits.expandedBytesMax) {
+      throw new ArchiveError("limit", `the archive expands to more than ${limits.expandedBytesMax} bytes`);
+    }
+    const target = join(destination, path);
+    this.#made.set(path, "file");
+    // Executables stay the tree's own: the mode belongs to the inode, and one archive's must not become another's.
+    if (contentDirectory !== null && byteLength >= sharedBytesMin && !executable) {
+      const writer = new SharedFileWriter(contentDirectory, target, byteLength);
+      this.#file = { path, byteLength, output: { kind: "shared", writer } };
+      return;
+    }
+    const fd = openSync(target, "wx");
+    this.#file = { path, byteLength, output: { kind: "own", fd, hash: createHash("sha256") } };
+    fchmodSync(fd, executable ? 0o755 : sharedFileMode);
+  }
+
+  #symlink(path: string, target: string): void {
+    const resolved = posix.normalize(posix.join(posix.dirname(path), target));
+    if (
+      target === "" ||
+      target.includes("\0") ||
+      target.startsWith("/") ||
+      resolved === ".." ||
+      resolved.startsWith("../")
+    ) {
+      throw leavesRoot(path);
+    }
+    symlinkSync(target, join(this.#options.destination, path));
+    this.#made.set(path, "symlink");
+    this.#places.push({ path, linkTarget: target });
+  }
+
+  #hardlink(path: string, target: string): void {
+    const source = safePath(target, this.#options.limits);
+    if (this.#made.get(source) !== "file") {
+      throw new ArchiveError("unsafe", `the link ${printable(path)} does not name an earlier file of the archive`);
+    }
+    linkSync(join(this.#options.destination, source), join(this.#options.destination, path));
+    this.#made.set(path, "file");
+    const file = this.#files.find((candidate) => candidate.path === source);
+    if (file !== undefined) this.#files.push({ ...file, path });
+  }
+}
+
+/** `./a//b/` is `a/b`; the root is "". Throws for what could name a place outside. */
+function safePath(raw: string, limits: ArchiveLimits): string {
+  // The SageMaker SDK writes the root of the archives that it repacks so.
+  if (/^\/+$/.test(raw)) return "";
+  if (raw.startsWith("/")) throw new ArchiveError("unsafe", `the archive holds an absolute path: ${printable(raw)}`);
+  if (raw.includes("\0")) throw new ArchiveError("unsafe", `the archive holds a path with a NUL: ${printable(raw)}`);
+  if (Buffer.byteLength(raw) > limits.pathBytesMax) {
+    throw new ArchiveError("limit", `a path of the archive is longer than ${limits.pathBytesMax} bytes`);
+  }
+  const parts = raw.split("/").filter((part) => part !== "" && part !== ".");
+  if (parts.includes("..")) throw new ArchiveError("unsafe", `the archive holds a path with "..": ${printable(raw)}`);
+  if (parts.length > limits.depthMax) {
+    throw new ArchiveError("limit", `a path of the archive is deeper than ${limits.depthMax} directories`);
+  }
+  if (parts.some((part) => Buffer.byteLength(part) > 255)) {
+    throw new ArchiveError("limit", "a name in the archive is longer than 255 bytes");
+  }
+  return parts.join("/");
+}
+
+function leavesRoot(path: string): ArchiveError {
+  return new ArchiveError("unsafe", `the link ${printable(path)} leaves the archive`);
+}

@@ -1,0 +1,241 @@
+import { rm } from "node:fs/promises";
+import type { Readable } from "node:stream";
+import { Worker } from "node:worker_threads";
+import { makeSharedDirectory } from "@galatea/base";
+import { ArchiveError, type ArchiveLimits, type UnpackedArchive } from "./archive.ts";
+import type { FromUnpackThread, ToUnpackThread } from "./archive-worker.ts";
+
+export interface UnpackerOptions {
+  /** Unpacking threads, started at the first use or by `prepare`. */
+  readonly threadCount: number;
+  /** Source bytes handed to a thread and not yet consumed, per archive. */
+  readonly aheadBytesMax: number;
+  /** Where equal files of different trees are kept once; on the file system of the destinations. Null shares nothing. */
+  readonly contentDirectory: string | null;
+  readonly sharedBytesMin: number;
+  readonly limits: ArchiveLimits;
+}
+
+/** What passes through a thread lies outside of its heap. */
+const youngMebibytesMax = 8;
+
+export const unpackerDefaults = { threadCount: 2, aheadBytesMax: 8 * 2 ** 20, sharedBytesMin: 64 * 2 ** 10 } as const;
+
+interface Job {
+  readonly thread: Thread;
+  readonly credit: (byteLength: number, expandedBytes: number) => void;
+  readonly settle: (outcome: FromUnpackThread | ArchiveError) => void;
+}
+
+interface Thread {
+  readonly worker: Worker;
+  jobCount: number;
+}
+
+/**
+ * Unpacks tar and tar.gz streams as they arrive, in worker threads: inflating, hashing and writing cost the serving thread
+ * nothing but the hand-over of chunks. Errors are ArchiveError; after one the destination is gone.
+ */
+export class ArchiveUnpacker implements AsyncDisposable {
+  readonly #options: UnpackerOptions;
+  readonly #threads: Thread[] = [];
+  readonly #jobs = new Map<number, Job>();
+  #lastJob = 0;
+  #closed = false;
+
+  constructor(options: UnpackerOptions) {
+    this.#options = options;
+  }
+
+  get contentDirectory(): string | null {
+    return this.#options.contentDirectory;
+  }
+
+  /** Starts a thread when there is none, so that the first archive need not wait for that. */
+  prepare(): void {
+    if (!this.#closed && this.#threads.length === 0) this.#startThread();
+  }
+
+  /**
+   * `source` is consumed or destroyed in every case. `destination` must not exist; it holds the tree on success and is
+   * removed on failure. `onProgress` hears how many bytes the tree holds and may throw to end it (a quota); its error is
+   * what the call rejects with.
+   */
+  async unpack(
+    source: Readable,
+    destination: string,
+    options: { readonly signal: AbortSignal; readonly onProgress?: (expandedBytes: number) => void },
+  ): Promise<UnpackedArchive> {
+    const job = (this.#lastJob += 1);
+    try {
+      if (this.#closed) throw new ArchiveError("io", "the unpacker is closed");
+      options.signal.throwIfAborted();
+      await makeSharedDirectory(destination);
+      options.signal.throwIfAborted();
+    } catch (error) {
+      source.destroy();
+      throw options.signal.aborted ? options.signal.reason : ArchiveError.from(error);
+    }
+    const thread = this.#leastBusyThread();
+    thread.jobCount += 1;
+    thread.worker.ref();
+    try {
+      return await this.#run(job, thread, { source, destination, ...options });
+    } catch (error) {
+      // The thread removes what it made; this covers a thread that died.
+      await rm(destination, { recursive: true, force: true });
+      throw error;
+    } finally {
+      thread.jobCount -= 1;
+      if (thread.jobCount === 0) thread.worker.unref();
+      this.#jobs.delete(job);
+      source.destroy();
+    }
+  }
+
+  /** Whether `destination` holds the tree as it was unpacked. Throws ArchiveError where it cannot be read. */
+  async check(destination: string, tree: UnpackedArchive, signal: AbortSignal): Promise<boolean> {
+    signal.throwIfAborted();
+    if (this.#closed) throw new ArchiveError("io", "the unpacker is closed");
+    const job = (this.#lastJob += 1);
+    const thread = this.#leastBusyThread();
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+    const settle = (message: FromUnpackThread | ArchiveError) => {
+      if (message instanceof ArchiveError) reject(message);
+      else if (message.kind === "checked") resolve(message.isWhole);
+      else if (message.kind === "failed") reject(new ArchiveError(message.reason, message.message));
+    };
+    this.#jobs.set(job, { thread, credit: () => {}, settle });
+    const onAbort = () => post(thread, { kind: "abort", job });
+    signal.addEventListener("abort", onAbort, { once: true });
+    thread.jobCount += 1;
+    thread.worker.ref();
+    try {
+      post(thread, { kind: "check", job, destination, tree });
+      return await promise;
+    } catch (error) {
+      throw signal.aborted ? signal.reason : error;
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      thread.jobCount -= 1;
+      if (thread.jobCount === 0) thread.worker.unref();
+      this.#jobs.delete(job);
+    }
+  }
+
+  async #run(
+    job: number,
+    thread: Thread,
+    options: {
+      readonly source: Readable;
+      readonly destination: string;
+      readonly signal: AbortSignal;
+      readonly onProgress?: (expandedBytes: number) => void;
+    },
+  ): Promise<UnpackedArchive> {
+    const { contentDirectory, sharedBytesMin, limits, aheadBytesMax } = this.#options;
+    const state = { aheadBytes: 0, failed: false, failure: null as unknown, settled: false, wake: () => {} };
+    const stop = (error: unknown) => {
+      if (!state.failed) state.failure = error;
+      state.failed = true;
+      post(thread, { kind: "abort", job });
+      // A source that waits for more would keep the loop below waiting with it.
+      options.source.destroy();
+      state.wake();
+    };
+    const outcome = new Promise<UnpackedArchive>((resolve, reject) => {
+      this.#jobs.set(job, {
+        thread,
+        credit: (byteLength, expandedBytes) => {
+          state.aheadBytes -= byteLength;
+          try {
+            options.onProgress?.(expandedBytes);
+          } catch (error) {
+            stop(error);
+          }
+          state.wake();
+        },
+        settle: (message) => {
+          state.settled = true;
+          options.source.destroy();
+          state.wake();
+          if (message instanceof ArchiveError) reject(message);
+          else if (message.kind === "done") resolve(message.tree);
+          else if (message.kind === "failed") reject(new ArchiveError(message.reason, message.message));
+        },
+      });
+    });
+    const settling = Promise.allSettled([outcome]);
+    const onAbort = () => stop(options.signal.reason);
+    options.signal.addEventListener("abort", onAbort, { once: true });
+    const { destination } = options;
+    post(thread, { kind: "start", job, tree: { destination, contentDirectory, sharedBytesMin, limits } });
+    try {
+      for await (const chunk of options.source as AsyncIterable<Buffer>) {
+        state.aheadBytes += chunk.length;
+        send(thread, job, chunk);
+        while (state.aheadBytes >= aheadBytesMax && !state.settled && !state.failed) {
+          await new Promise<void>((resolve) => {
+            state.wake = resolve;
+          });
+        }
+        if (state.settled || state.failed) break;
+      }
+      post(thread, { kind: "end", job });
+    } catch (error) {
+      if (!state.settled) stop(error);
+    }
+    await settling;
+    options.signal.removeEventListener("abort", onAbort);
+    if (state.failed) throw state.failure;
+    return await outcome;
+  }
+
+  #leastBusyThread(): Thread {
+    const idle = this.#threads.find((thread) => thread.jobCount === 0);
+    if (idle !== undefined) return idle;
+    if (this.#threads.length < this.#options.threadCount) return this.#startThread();
+    return this.#threads.reduce((least, thread) => (thread.jobCount < least.jobCount ? thread : least));
+  }
+
+  #startThread(): Thread {
+    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+    const url = new URL(`./archive-worker.${extension}`, import.meta.url);
+    const worker = new Worker(url, { resourceLimits: { maxYoungGenerationSizeMb: youngMebibytesMax } });
+    const thread: Thread = { worker, jobCount: 0 };
+    worker.on("message", (message: FromUnpackThread) => {
+      const job = this.#jobs.get(message.job);
+      if (message.kind === "credit") job?.credit(message.byteLength, message.expandedBytes);
+      else job?.settle(message);
+    });
+    worker.on("error", (error) => this.#loseThread(thread, error));
+    worker.on("exit", () => this.#loseThread(thread, new Error("the unpacking thread ended")));
+    worker.unref();
+    this.#threads.push(thread);
+    return thread;
+  }
+
+  #loseThread(thread: Thread, cause: Error): void {
+    const index = this.#threads.indexOf(thread);
+    if (index >= 0) this.#threads.splice(index, 1);
+    for (const job of this.#jobs.values()) {
+      if (job.thread === thread) job.settle(new ArchiveError("io", `unpacking failed: ${cause.message}`, { cause }));
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    await Promise.all(this.#threads.map((thread) => thread.worker.terminate()));
+  }
+}
+
+function post(thread: Thread, message: ToUnpackThread): void {
+  thread.worker.postMessage(message, []);
+}
+
+/** A chunk that has its buffer to itself changes hands; one that is cut from a pool is copied. */
+function send(thread: Thread, job: number, chunk: Buffer): void {
+  const whole = chunk.byteOffset === 0 && chunk.byteLength === chunk.buffer.byteLength;
+  const bytes = whole && chunk.buffer instanceof ArrayBuffer ? new Uint8Array(chunk.buffer) : new Uint8Array(chunk);
+  thread.worker.postMessage({ kind: "data", job, bytes } satisfies ToUnpackThread, [bytes.buffer]);
+}

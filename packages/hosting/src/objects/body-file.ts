@@ -1,0 +1,243 @@
+import { open, rm, type FileHandle } from "node:fs/promises";
+import type { Readable } from "node:stream";
+import { AwsError } from "@galatea/base";
+import { BodyDigest, type DigestName } from "./checksum.ts";
+import { writePieces } from "./durable-file.ts";
+import type { HashPool } from "./hash-pool.ts";
+import type { BodyExpectation, PutOptions } from "./object-store.ts";
+
+export interface WrittenBody {
+  readonly byteLength: number;
+  readonly digests: Readonly<Partial<Record<DigestName, string>>>;
+}
+
+export interface BodyFileOptions {
+  readonly digests: readonly DigestName[];
+  readonly signal: AbortSignal;
+  readonly bytesMax: number;
+  readonly released?: PutOptions["released"];
+}
+
+/** A stretch of a file that belongs to one body. */
+export interface FileRegion {
+  readonly offset: number;
+  readonly byteLength: number;
+}
+
+/** Bodies up to this are hashed where they arrive (1.7 ms at most); longer ones by the worker. */
+const inlineBytesMax = 2 ** 20;
+const batchBytes = 2 ** 18;
+const reportBytes = 2 ** 22;
+
+/** A body that has come: in its file, or, where it is short, held. */
+export interface TakenBody extends WrittenBody {
+  readonly chunks: readonly Buffer[] | null;
+}
+
+/**
+ * Streams a body into a new file, whose sync is the caller's; one of up to 1 MiB is held instead and no file made. On any failure the
+ * file is gone and the body destroyed. Holds one batch of 256 KiB (1 MiB until a body proves to be longer), however long the body is.
+ */
+export async function takeBody(
+  path: string,
+  body: Readable,
+  pool: HashPool,
+  options: BodyFileOptions,
+): Promise<TakenBody> {
+  try {
+    return await writeBody({ path, flags: "wx", offset: 0, holdsShort: true }, body, pool, options);
+  } catch (cause) {
+    await rm(path, { force: true });
+    throw cause;
+  }
+}
+
+/** As `takeBody`, with a file for any body. */
+export async function writeBodyFile(
+  path: string,
+  body: Readable,
+  pool: HashPool,
+  options: BodyFileOptions,
+): Promise<WrittenBody> {
+  try {
+    return await writeBody({ path, flags: "wx", offset: 0, holdsShort: false }, body, pool, options);
+  } catch (cause) {
+    await rm(path, { force: true });
+    throw cause;
+  }
+}
+
+/** As `writeBodyFile`, into a stretch of a file, which is made where it is absent. A longer body is refused, and nothing else touched. */
+export async function writeBodyRegion(
+  path: string,
+  region: FileRegion,
+  body: Readable,
+  pool: HashPool,
+  options: Omit<BodyFileOptions, "bytesMax">,
+): Promise<WrittenBody> {
+  await (await open(path, "a")).close();
+  const target = { path, flags: "r+", offset: region.offset, holdsShort: false };
+  return await writeBody(target, body, pool, { ...options, bytesMax: region.byteLength });
+}
+
+interface BodyTarget {
+  readonly path: string;
+  readonly flags: string;
+  readonly offset: number;
+  readonly holdsShort: boolean;
+}
+
+async function writeBody(
+  target: BodyTarget,
+  body: Readable,
+  pool: HashPool,
+  options: BodyFileOptions,
+): Promise<TakenBody> {
+  const abort = () => body.destroy(options.signal.reason as Error);
+  // What ends the body early is told by its iteration; without a listener it would also end the process.
+  body.on("error", () => undefined);
+  if (options.signal.aborted) abort();
+  options.signal.addEventListener("abort", abort, { once: true });
+  try {
+    const chunks = (body as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+    const beginning = await readBeginning(chunks, options.bytesMax);
+    if (beginning.isWhole) return await takeShort(target, beginning, options.digests);
+    await using file = await open(target.path, target.flags);
+    return await writeLong(file, { target, beginning, chunks }, pool, options);
+  } catch (cause) {
+    body.destroy();
+    throw diskError(cause);
+  } finally {
+    options.signal.removeEventListener("abort", abort);
+  }
+}
+
+interface Beginning {
+  readonly batch: Buffer[];
+  readonly byteLength: number;
+  /** The body has ended with it. */
+  readonly isWhole: boolean;
+}
+
+async function readBeginning(chunks: AsyncIterator<Buffer>, bytesMax: number): Promise<Beginning> {
+  const batch: Buffer[] = [];
+  let byteLength = 0;
+  while (byteLength <= inlineBytesMax) {
+    const { done, value } = await chunks.next();
+    if (done === true) return { batch, byteLength, isWhole: true };
+    batch.push(value);
+    byteLength += value.byteLength;
+    if (byteLength > bytesMax) throw tooLarge(bytesMax);
+  }
+  return { batch, byteLength, isWhole: false };
+}
+
+async function takeShort(
+  { path, flags, offset, holdsShort }: BodyTarget,
+  { batch, byteLength }: Beginning,
+  names: readonly DigestName[],
+): Promise<TakenBody> {
+  const digest = new BodyDigest(names);
+  for (const chunk of batch) digest.update(chunk);
+  const digests = digest.digest();
+  if (holdsShort) return { byteLength, digests, chunks: batch };
+  await using file = await open(path, flags);
+  await writePieces(file, batch, { offset, byteLength });
+  return { byteLength, digests, chunks: null };
+}
+
+interface LongBody {
+  readonly target: BodyTarget;
+  readonly beginning: Beginning;
+  /** What follows the beginning. */
+  readonly chunks: AsyncIterator<Buffer>;
+}
+
+async function writeLong(
+  file: FileHandle,
+  { target: { path, offset }, beginning, chunks }: LongBody,
+  pool: HashPool,
+  options: BodyFileOptions,
+): Promise<TakenBody> {
+  let { batch, byteLength: batched } = beginning;
+  let written = 0;
+  let reported = 0;
+  let hash: ReturnType<HashPool["follow"]> | null = null;
+  const flush = async () => {
+    await writePieces(file, batch, { offset: offset + written, byteLength: batched });
+    written += batched;
+    for (const chunk of batch) options.released?.(chunk);
+    batch = [];
+    batched = 0;
+  };
+  try {
+    for (let isOver = false; !isOver || batched > 0;) {
+      if (isOver || batched >= batchBytes) {
+        await flush();
+        hash ??= options.digests.length === 0 ? null : pool.follow(path, options.digests, offset);
+        if (written - reported < reportBytes) continue;
+        hash?.written(written);
+        reported = written;
+        continue;
+      }
+      const { done, value } = await chunks.next();
+      isOver = done === true;
+      if (done === true) continue;
+      batch.push(value);
+      batched += value.byteLength;
+      if (written + batched > options.bytesMax) throw tooLarge(options.bytesMax);
+    }
+    return { byteLength: written, digests: hash === null ? {} : await hash.end(written), chunks: null };
+  } finally {
+    hash?.[Symbol.dispose]();
+  }
+}
+
+/** Holds a written body to what was announced. Throws S3's error of the first difference. */
+export function checkBody(written: WrittenBody, expect: BodyExpectation | undefined): void {
+  if (expect === undefined) return;
+  if (expect.byteLength !== undefined && expect.byteLength !== written.byteLength) {
+    throw new AwsError(
+      "IncompleteBody",
+      "You did not provide the number of bytes specified by the Content-Length HTTP header",
+    );
+  }
+  for (const [name, value] of Object.entries(expect.announced())) {
+    if (name === "signedSha256") {
+      if (written.digests.sha256 === value) continue;
+      throw new AwsError(
+        "XAmzContentSHA256Mismatch",
+        "The provided 'x-amz-content-sha256' header does not match what was computed.",
+      );
+    }
+    if (written.digests[name as DigestName] === value) continue;
+    const label = name === "md5" ? "Content-MD5" : name.toUpperCase();
+    const what = name === "md5" ? "what we received" : "the calculated checksum";
+    throw new AwsError("BadDigest", `The ${label} you specified did not match ${what}.`);
+  }
+}
+
+/** Which digests a body needs: its ETag's, the one that its readers check, those to keep, those to check. */
+export function digestsFor(expect: BodyExpectation | undefined): DigestName[] {
+  return ["md5", "crc32", ...(expect?.algorithms ?? [])];
+}
+
+function tooLarge(bytesMax: number): AwsError {
+  return new AwsError(
+    "EntityTooLarge",
+    `Your proposed upload exceeds the maximum allowed object size of ${bytesMax} bytes`,
+  );
+}
+
+export function diskError(cause: unknown): unknown {
+  const code = (cause as NodeJS.ErrnoException | null)?.code;
+  if (code === "EROFS") {
+    const text = "The disk where the objects are kept is read-only";
+    return new AwsError("InternalError", text, { cause, statusFallback: 500 });
+  }
+  if (code !== "ENOSPC" && code !== "EDQUOT") return cause;
+  return new AwsError("InsufficientStorage", "There is no space left where the objects are kept", {
+    cause,
+    statusFallback: 507,
+  });
+}

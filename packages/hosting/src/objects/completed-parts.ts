@@ -1,0 +1,129 @@
+import { createHash } from "node:crypto";
+import { assert, AwsError } from "@galatea/base";
+import { crcOf, digestOf } from "./checksum.ts";
+import { isCyclic, joinedChecksum } from "./cyclic-checksum.ts";
+import type {
+  BodyExpectation,
+  ChecksumAlgorithm,
+  CompletedPart,
+  CompleteOptions,
+  PartHead,
+  UploadHead,
+} from "./object-store.ts";
+import type { StoredPart, Upload } from "./stored-upload.ts";
+
+/** The parts that the client names, checked against those it uploaded. */
+export function chooseParts(upload: Upload, named: readonly CompletedPart[], partBytesMin: number): StoredPart[] {
+  if (named.length === 0) throw new AwsError("MalformedXML", "You must specify at least one part");
+  let before = 0;
+  const chosen = named.map((part) => {
+    if (part.partNumber <= before) {
+      throw new AwsError(
+        "InvalidPartOrder",
+        "The list of parts was not in ascending order. Parts must be ordered by part number.",
+      );
+    }
+    before = part.partNumber;
+    const stored = upload.parts.get(part.partNumber);
+    const same = stored !== undefined && unquoted(stored.etag) === unquoted(part.etag);
+    const agree =
+      same && Object.entries(part.checksums).every(([name, value]) => (stored.checksums[name] ?? value) === value);
+    if (!agree) {
+      throw invalidPart();
+    }
+    checkNamed(upload.head, part);
+    return stored;
+  });
+  const small = chosen.slice(0, -1).find((part) => part.byteLength < partBytesMin);
+  if (small !== undefined) {
+    throw new AwsError("EntityTooSmall", "Your proposed upload is smaller than the minimum allowed size", {
+      members: {
+        ProposedSize: small.byteLength,
+        MinSizeAllowed: partBytesMin,
+        PartNumber: small.partNumber,
+      },
+    });
+  }
+  return chosen;
+}
+
+/** The checksum that an object of these parts has in its description, made of theirs. */
+export function checksumsOf({ head }: Upload, parts: readonly StoredPart[]): Record<string, string> {
+  const { checksumAlgorithm: algorithm, checksumType } = head;
+  if (algorithm === null) return {};
+  if (checksumType === "COMPOSITE") return { [algorithm]: compositeChecksum(algorithm, parts) };
+  assert(isCyclic(algorithm), `${algorithm} of a whole object is not made of its parts`);
+  const stretches = parts.map(({ byteLength, checksums }) => ({ byteLength, checksum: checksums[algorithm] ?? "" }));
+  return { [algorithm]: joinedChecksum(algorithm, stretches) };
+}
+
+/** Of all their bytes; null where a part has none. */
+export function joinedCrc(parts: readonly StoredPart[]): number | null {
+  const known = parts.flatMap(({ byteLength, crc32 }) =>
+    crc32 === undefined ? [] : [{ byteLength, checksum: crc32 }],
+  );
+  return known.length < parts.length ? null : crcOf({ crc32: joinedChecksum("crc32", known) });
+}
+
+/** The checksum of the parts' checksums, with their number. */
+function compositeChecksum(algorithm: ChecksumAlgorithm, parts: readonly StoredPart[]): string {
+  const all = Buffer.concat(parts.map((part) => Buffer.from(part.checksums[algorithm] ?? "", "base64")));
+  return `${digestOf(algorithm, all)}-${parts.length}`;
+}
+
+/** Before the parts are joined: whether they make the object that was said. */
+export function checkJoined(upload: UploadHead, parts: readonly PartHead[], options: CompleteOptions): void {
+  const { checksumType = upload.checksumType, expect } = options;
+  if (checksumType !== upload.checksumType) {
+    throw new AwsError(
+      "InvalidRequest",
+      `The upload was created using the ${upload.checksumType} checksum mode. The complete request must use the same checksum mode.`,
+    );
+  }
+  const byteLength = parts.reduce((sum, part) => sum + part.byteLength, 0);
+  if (expect?.byteLength === undefined || expect.byteLength === byteLength) return;
+  throw new AwsError(
+    "InvalidRequest",
+    `The provided 'x-amz-mp-object-size' header value ${expect.byteLength} does not match what was computed: ${byteLength}`,
+  );
+}
+
+/** A composite checksum is made of those that the client names. */
+function checkNamed({ checksumAlgorithm, checksumType }: UploadHead, part: CompletedPart): void {
+  if (checksumAlgorithm === null || checksumType !== "COMPOSITE" || checksumAlgorithm in part.checksums) return;
+  throw new AwsError(
+    "InvalidRequest",
+    `The upload was created using a ${checksumAlgorithm} checksum. The complete request must include the checksum for each part. It was missing for part ${part.partNumber} in the request.`,
+  );
+}
+
+export function checkJoinedChecksums(
+  checksums: Readonly<Record<string, string>>,
+  expect: BodyExpectation | undefined,
+): void {
+  for (const [name, value] of Object.entries(expect?.announced() ?? {})) {
+    if (checksums[name] === undefined || checksums[name] === value) continue;
+    throw new AwsError("BadDigest", `The ${name.toUpperCase()} you specified did not match the calculated checksum.`);
+  }
+}
+
+export function multipartEtag(parts: readonly PartHead[]): string {
+  const hash = createHash("md5");
+  for (const part of parts) hash.update(Buffer.from(unquoted(part.etag), "hex"));
+  return `"${hash.digest("hex")}-${parts.length}"`;
+}
+
+export function noSuchUpload(cause?: unknown): AwsError {
+  const message =
+    "The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed.";
+  return new AwsError("NoSuchUpload", message, { cause, statusFallback: 404 });
+}
+
+export function invalidPart(): AwsError {
+  return new AwsError(
+    "InvalidPart",
+    "One or more of the specified parts could not be found. The part may not have been uploaded, or the specified entity tag may not match the part's entity tag.",
+  );
+}
+
+export const unquoted = (etag: string) => etag.replaceAll('"', "");

@@ -1,0 +1,255 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { AwsError, type Clock, KeyedLock, type Logger } from "@galatea/base";
+import { diskError } from "./body-file.ts";
+import { isAside, setAside } from "./damaged-file.ts";
+import { syncFile, syncFolder } from "./durable-file.ts";
+import { EntryRegister, registerLinesMax } from "./entry-register.ts";
+import { dataName, encodeEntry, entryName, hashOf, type ObjectEntry } from "./object-entry.ts";
+import { ObjectIndex } from "./object-index.ts";
+import { listShard, readBytes, readShard, type ListedShard } from "./object-shard.ts";
+import type { BucketHead, DeleteCondition, ObjectHead, PutCondition } from "./object-store.ts";
+import type { SmallFiles } from "./small-files.ts";
+import { checkDeleteCondition, checkPutCondition } from "./write-condition.ts";
+
+/** A folder of objects that is there in this life of the store. */
+interface Shard {
+  readonly path: string;
+  readonly made: Promise<void>;
+  /** To be awaited before anything in it is answered for: an earlier life may have made it and not come to its sync. */
+  readonly synced: Promise<void>;
+}
+
+/** What is to become an object: its bytes in a file of the bucket, or, where they are few, held. */
+export interface NewObject {
+  readonly head: ObjectHead;
+  readonly crc32: number | null;
+  readonly uploadId: string | null;
+  readonly bytes:
+    | { readonly at: "file"; readonly path: string }
+    | { readonly at: "memory"; readonly chunks: readonly Buffer[] };
+}
+
+/** What a store's buckets share; it stays the store's. */
+export interface BucketTools {
+  readonly files: SmallFiles;
+  readonly lineage: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * One bucket's objects below `objects/`, two hex digits of the key's hash to a folder. Per object one file `<hash>.<version>.json`, its
+ * entry, behind which the bytes follow where they are few; otherwise they lie in `<hash>.<random>`, written and synced before the
+ * entry that names them. A write never touches the version before it, which goes when the new one is on the disk: so a small object
+ * takes one round of syncing. Of several versions, which only an interrupted write leaves, the highest that is sound is the object.
+ */
+export class DirectoryBucket {
+  readonly head: BucketHead;
+  readonly folder: string;
+  readonly index = new ObjectIndex<ObjectEntry>();
+  readonly #files: SmallFiles;
+  readonly #register: EntryRegister;
+  readonly #locks = new KeyedLock();
+  readonly #shards = new Map<string, Shard>();
+  /** Greater than every version of this bucket. */
+  #nextVersion = 1;
+  #committing = 0;
+  #deleted = false;
+
+  constructor(head: BucketHead, folder: string, { files, ...tools }: BucketTools) {
+    this.head = head;
+    this.folder = folder;
+    this.#files = files;
+    this.#register = new EntryRegister({ ...tools, path: join(folder, "objects.register"), entries: this.index });
+  }
+
+  /** Reads every entry that the register does not tell and removes what interrupted writes have left. What is damaged is set aside and told. */
+  async load(logger: Logger): Promise<void> {
+    const objects = join(this.folder, "objects");
+    await mkdir(objects, { recursive: true });
+    const shards = await listShards(objects, logger);
+    const fileCount = [...shards.values()].reduce((sum, { keys }) => sum + keys.size, 0);
+    const { known, versionMax } = await this.#register.read({
+      isThere: (hash, version) =>
+        shards
+          .get(hash.slice(0, 2))
+          ?.keys.get(hash)
+          ?.some((name) => name.version === version) ?? false,
+      linesMax: registerLinesMax(fileCount),
+    });
+    this.#nextVersion = 1 + versionMax;
+    for (const { keys } of shards.values())
+      for (const versions of keys.values())
+        for (const { version } of versions) this.#nextVersion = Math.max(this.#nextVersion, version + 1);
+    const entries: ObjectEntry[] = [];
+    let readCount = 0;
+    for (const shard of shards.values()) {
+      const read = await readShard(shard, {
+        logger,
+        known: (hash) => known.get(hash),
+        nextVersion: () => this.#nextVersion++,
+      });
+      for (const entry of read.entries) entries.push(entry);
+      readCount += read.readCount;
+    }
+    this.index.load(entries);
+    this.#register.begin(readCount);
+  }
+
+  /** Where a new version of a key's bytes is to be written: a fresh name in an existing folder. */
+  async newDataPath(key: string): Promise<string> {
+    const hash = hashOf(key);
+    const { path } = await this.#shard(hash);
+    return join(path, `${hash}.${randomBytes(9).toString("base64url")}`);
+  }
+
+  /** The folder of a hash, made where it is not there. */
+  async #shard(hash: string): Promise<Shard> {
+    if (this.#deleted) throw noSuchBucket();
+    const name = hash.slice(0, 2);
+    const shard = this.#shards.get(name) ?? this.#madeShard(name);
+    await shard.made;
+    return shard;
+  }
+
+  #madeShard(name: string): Shard {
+    const objects = join(this.folder, "objects");
+    const path = join(objects, name);
+    const made = makeFolder(path);
+    const synced = made.then(() => syncFolder(objects));
+    // Told to those who wait for it; the next one tries again.
+    synced.catch(() => this.#shards.delete(name));
+    const shard = { path, made, synced };
+    this.#shards.set(name, shard);
+    return shard;
+  }
+
+  /** The file with the object's bytes, from `entry.offset` on. */
+  dataPath(entry: ObjectEntry): string {
+    return join(this.folder, "objects", hashOf(entry.head.key).slice(0, 2), dataName(entry));
+  }
+
+  entry(key: string): ObjectEntry {
+    const entry = this.index.get(key);
+    if (entry === undefined)
+      throw new AwsError("NoSuchKey", "The specified key does not exist.", { statusFallback: 404 });
+    return entry;
+  }
+
+  /** Makes it the object, durably; the version before it is removed. */
+  async commit(made: NewObject, condition: PutCondition | undefined): Promise<void> {
+    const { bytes } = made;
+    if (bytes.at === "file") await syncFile(bytes.path).catch((cause: unknown) => Promise.reject(diskError(cause)));
+    const { key } = made.head;
+    await this.#exclusively(key, async () => {
+      const before = this.index.get(key);
+      checkPutCondition(before?.head, condition);
+      const chunks = bytes.at === "memory" ? bytes.chunks : null;
+      const data = bytes.at === "file" ? basename(bytes.path) : null;
+      const { head, crc32, uploadId } = made;
+      const after = await this.#write({ head, data, crc32, uploadId }, chunks ?? []);
+      if (before !== undefined) await this.#remove(before, after);
+    });
+  }
+
+  /** Writes a key's next version, with the bytes where they follow it, and makes it the object. */
+  async #write(stored: Omit<ObjectEntry, "version" | "offset">, chunks: readonly Buffer[]): Promise<ObjectEntry> {
+    const hash = hashOf(stored.head.key);
+    const shard = await this.#shard(hash);
+    const version = this.#nextVersion;
+    this.#nextVersion += 1;
+    const encoded = encodeEntry(stored);
+    await this.#files.create(join(shard.path, entryName(hash, version)), [encoded, ...chunks], [() => shard.synced]);
+    const entry = { ...stored, version, offset: stored.data === null ? encoded.byteLength : 0 };
+    this.index.set(entry);
+    this.#register.add(entry);
+    return entry;
+  }
+
+  /** Removes the files of a version; those that `after` needs stay. */
+  async #remove(before: ObjectEntry, after: ObjectEntry | null): Promise<void> {
+    const path = this.dataPath(before);
+    await rm(join(path, "..", entryName(hashOf(before.head.key), before.version)), { force: true });
+    if (before.data !== null && before.data !== after?.data) await rm(path, { force: true });
+  }
+
+  /** The entry is written anew, for the same bytes. */
+  async changeHeaders(key: string, changes: Readonly<Record<string, string | null>>): Promise<ObjectHead> {
+    return await this.#exclusively(key, async () => {
+      const before = this.entry(key);
+      const changed = Object.entries({ ...before.head.headers, ...changes });
+      const headers = Object.fromEntries(changed.filter((each): each is [string, string] => each[1] !== null));
+      const chunks = before.data === null ? [await readBytes(this.dataPath(before), before)] : [];
+      const after = await this.#write({ ...before, head: { ...before.head, headers } }, chunks);
+      await this.#remove(before, after);
+      return after.head;
+    });
+  }
+
+  async delete(key: string, condition: DeleteCondition | undefined): Promise<void> {
+    await this.#exclusively(key, async () => {
+      const before = this.index.get(key);
+      checkDeleteCondition(before?.head, condition);
+      if (before === undefined) return;
+      const path = join(this.dataPath(before), "..", entryName(hashOf(key), before.version));
+      await rm(path, { force: true });
+      this.index.delete(key);
+      this.#register.removed();
+      await syncFolder(dirname(path));
+      await this.#remove(before, null);
+    });
+  }
+
+  /** After this nothing is committed any more; the caller removes the folder. */
+  close(): void {
+    if (this.index.size > 0 || this.#committing > 0) {
+      throw new AwsError("BucketNotEmpty", "The bucket you tried to delete is not empty", { statusFallback: 409 });
+    }
+    this.#deleted = true;
+  }
+
+  /** Nothing is written any more to the bucket's folder by whom nobody waits for. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#register[Symbol.asyncDispose]();
+  }
+
+  async #exclusively<Result>(key: string, task: () => Promise<Result>): Promise<Result> {
+    if (this.#deleted) throw noSuchBucket();
+    this.#committing += 1;
+    try {
+      return await this.#locks.run(key, task);
+    } catch (cause) {
+      throw diskError(cause);
+    } finally {
+      this.#committing -= 1;
+    }
+  }
+}
+
+/** The folders of objects by their names. */
+async function listShards(objects: string, logger: Logger): Promise<ReadonlyMap<string, ListedShard>> {
+  const shards = new Map<string, ListedShard>();
+  for (const shard of await readdir(objects, { withFileTypes: true })) {
+    if (isAside(shard.name)) continue;
+    const folder = join(objects, shard.name);
+    if (shard.isDirectory() && /^[0-9a-f]{2}$/.test(shard.name))
+      shards.set(shard.name, await listShard(folder, logger));
+    else await setAside(folder, "something lies among the objects that was put there by nobody", "", logger);
+  }
+  return shards;
+}
+
+async function makeFolder(path: string): Promise<void> {
+  try {
+    // Never with its parents: those of a bucket that is deleted meanwhile must not come back.
+    await mkdir(path);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw diskError(cause);
+  }
+}
+
+export function noSuchBucket(cause?: unknown): AwsError {
+  return new AwsError("NoSuchBucket", "The specified bucket does not exist", { cause, statusFallback: 404 });
+}

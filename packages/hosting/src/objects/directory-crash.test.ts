@@ -1,0 +1,183 @@
+import assert from "node:assert/strict";
+import { execFileSync, spawn, type ChildProcessByStdio } from "node:child_process";
+import { randomInt } from "node:crypto";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, readdir, rename, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { test } from "node:test";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
+import { silentLogger } from "@galatea/base";
+import { childrenOf } from "@galatea/base/processes";
+import { openDirectoryStore } from "./directory-store.ts";
+
+/** Puts, overwrites and deletes with sixteen lanes for ever, each with keys of its own, and says what it begins and what was answered. */
+const writer = `
+import { writeSync } from "node:fs";
+import { Readable } from "node:stream";
+import { openDirectoryStore } from ${JSON.stringify(new URL("./directory-store.ts", import.meta.url).href)};
+import { silentLogger } from ${JSON.stringify(new URL("../../../base/src/core/index.ts", import.meta.url).href)};
+const store = await openDirectoryStore({ folder: process.argv[1], logger: silentLogger });
+const signal = new AbortController().signal;
+const sizes = [0, 1, 1000, 20_000, 60_000, 70_000, 2 ** 20, 2 ** 20 + 77];
+let n = Number(process.argv[2]);
+const lane = async (number) => {
+  for (;;) {
+    const seed = (n += 1);
+    const key = number + "/" + (seed % 3);
+    const size = seed % 4 === 0 ? -1 : sizes[(seed * 7919) % sizes.length];
+    writeSync(1, "begun " + key + " " + seed + " " + size + "\\n");
+    if (size === -1) await store.delete("bkt", key);
+    else await store.put("bkt", key, Readable.from([Buffer.alloc(size, seed + "-")]), { signal });
+    writeSync(1, "answered " + key + "\\n");
+  }
+};
+await Promise.all(Array.from({ length: 16 }, (_, number) => lane(number)));`;
+
+/** What a key holds; a size of -1: nothing. */
+interface Written {
+  readonly seed: number;
+  readonly size: number;
+}
+
+const nothing: Written = { seed: 0, size: -1 };
+
+/** What was answered for, over several lives of a store, and what was under way when the last one ended. */
+class Expected {
+  readonly answered = new Map<string, Written>();
+  readonly begun = new Map<string, Written>();
+  answerCount = 0;
+  seed = 0;
+
+  read(text: string): void {
+    this.begun.clear();
+    for (const line of text.split("\n").slice(0, -1)) {
+      const [what, key = "", seed, size] = line.split(" ");
+      if (what === "begun") {
+        this.begun.set(key, { seed: Number(seed), size: Number(size) });
+        this.seed = Math.max(this.seed, Number(seed));
+        continue;
+      }
+      this.answered.set(key, this.begun.get(key) ?? nothing);
+      this.begun.delete(key);
+      this.answerCount += 1;
+    }
+  }
+
+  /** Every key holds what was answered for, or all of what was under way. */
+  async check(folder: string): Promise<void> {
+    await using store = await openDirectoryStore({ folder, logger: silentLogger });
+    const { objects } = await store.list("bkt", { prefix: "", delimiter: "", startAfter: "", keysMax: 1000 });
+    const found = new Set(objects.map(({ key }) => key));
+    for (const key of new Set([...this.answered.keys(), ...found])) {
+      const bytes = found.has(key) ? await buffer((await store.get("bkt", key)).body) : null;
+      const may = [this.answered.get(key) ?? nothing, this.begun.get(key)].filter((each) => each !== undefined);
+      const is = may.find(({ seed, size }) =>
+        size === -1 ? bytes === null : bytes?.equals(Buffer.alloc(size, `${seed}-`)) === true,
+      );
+      assert.ok(is !== undefined, `${key} has ${bytes?.byteLength} bytes, and may be ${JSON.stringify(may)}`);
+      this.answered.set(key, is);
+    }
+  }
+}
+
+/** A zombie has no files open. */
+function hasEnded(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    return stat.slice(stat.lastIndexOf(")") + 2).startsWith("Z");
+  } catch {
+    return true;
+  }
+}
+
+type Writer = ChildProcessByStdio<null, Readable, null>;
+
+/** Lets a writer run for a random time, has it ended by `end`, and gives what it said. */
+async function life(folder: string, expected: Expected, end: (writing: Writer) => Promise<void>): Promise<string> {
+  const args = ["--input-type=module", "-e", writer, folder, String(expected.seed)];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  let text = "";
+  child.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  const closed = once(child, "close");
+  await Promise.race([once(child.stdout, "data"), closed]);
+  // Not a wait for something: the end has to fall anywhere in the writes that follow.
+  await new Promise((resolve) => setTimeout(resolve, randomInt(600)));
+  await end(child);
+  const hashing = await childrenOf(child.pid ?? 0);
+  child.kill("SIGKILL");
+  await closed;
+  // The kernel ends it with the writer. Until then it may have a file open.
+  await eventually(() => hashing.every((pid) => hasEnded(pid)));
+  return text;
+}
+
+async function madeBucket(folder: string): Promise<void> {
+  const store = await openDirectoryStore({ folder, logger: silentLogger });
+  await store.createBucket("bkt");
+  await store[Symbol.asyncDispose]();
+}
+
+test("kill -9 at random moments: every byte that was answered for is there, and nothing else is half there", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "galatea-crash-"));
+  try {
+    await madeBucket(folder);
+    const expected = new Expected();
+    for (let round = 0; round < 6; round += 1) {
+      expected.read(await life(folder, expected, async () => undefined));
+      await expected.check(folder);
+    }
+    assert.ok(expected.answerCount > 0);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+/** A stopped process writes no more, and of its threads every one is stopped. */
+async function stopped(child: Writer): Promise<void> {
+  child.kill("SIGSTOP");
+  const tasks = `/proc/${child.pid}/task`;
+  for (let isStopped = false; !isStopped;) {
+    const states = (await readdir(tasks)).map(async (task) => {
+      const line = await readFile(join(tasks, task, "stat"), "utf8");
+      return line.slice(line.lastIndexOf(")") + 2, line.lastIndexOf(")") + 3);
+    });
+    isStopped = (await Promise.all(states)).every((state) => state === "T");
+  }
+}
+
+test("a power failure at random moments: every byte that was answered for is there, and nothing else is half there", async (context) => {
+  // What is in an image's file is what has come to that disk; its copy is the disk as a power failure leaves it.
+  const isPossible = process.getuid?.() === 0 && existsSync("/usr/sbin/mkfs.ext4") && existsSync("/dev/loop-control");
+  if (!isPossible) return context.skip("mounting an image needs root, mkfs.ext4 and loop devices");
+  const place = await mkdtemp(join(tmpdir(), "galatea-power-"));
+  const [image, copy, mounted] = [join(place, "image"), join(place, "copy"), join(place, "mounted")];
+  const mount = () => execFileSync("mount", ["-o", "loop", image, mounted]);
+  await mkdir(mounted);
+  execFileSync("truncate", ["-s", "256M", image]);
+  execFileSync("/usr/sbin/mkfs.ext4", ["-q", image]);
+  mount();
+  try {
+    const folder = join(mounted, "store");
+    await madeBucket(folder);
+    const expected = new Expected();
+    for (let round = 0; round < 5; round += 1) {
+      const text = await life(folder, expected, async (child) => {
+        await stopped(child);
+        execFileSync("cp", ["--sparse=always", image, copy]);
+      });
+      execFileSync("umount", [mounted]);
+      await rename(copy, image);
+      mount();
+      expected.read(text);
+      await expected.check(folder);
+    }
+    assert.ok(expected.answerCount > 0);
+  } finally {
+    execFileSync("umount", ["-l", mounted]);
+    await rm(place, { recursive: true });
+  }
+});

@@ -1,0 +1,337 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { cp, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { createLogger, silentLogger } from "@galatea/base";
+import { sealedText } from "./damaged-file.ts";
+import { openDirectoryStore } from "./directory-store.ts";
+import type { BucketStore } from "./object-store.ts";
+
+const signal = new AbortController().signal;
+const logger = silentLogger;
+
+async function filesOf(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+}
+
+/** So that the next start reads the entries' own files. */
+const forgetRegister = (folder: string) => rm(join(folder, "buckets", "bkt", "objects.register"), { force: true });
+
+const partBytes = 5 * 2 ** 20;
+const part = (seed: number, byteLength = partBytes) => Buffer.alloc(byteLength, `${seed}-`);
+
+test("a damaged entry is set aside and told, the rest of the bucket opens", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "galatea-damaged-"));
+  try {
+    const first = await openDirectoryStore({ folder, logger });
+    await first.createBucket("bkt");
+    await first.put("bkt", "good", Readable.from([Buffer.from("x")]), { signal });
+    await first.put("bkt", "bad", Readable.from([Buffer.from("y")]), { signal });
+    await first[Symbol.asyncDispose]();
+    await forgetRegister(folder);
+    const objects = join(folder, "buckets", "bkt", "objects");
+    const shard = (await readdir(objects, { recursive: true })).filter((name) => name.endsWith(".json"));
+    await writeFile(join(objects, shard[0] ?? ""), "{torn");
+    const told: string[] = [];
+    const store = await openDirectoryStore({ folder, logger: { ...logger, error: (message) => told.push(message) } });
+    assert.equal(
+      (await store.list("bkt", { prefix: "", delimiter: "", startAfter: "", keysMax: 10 })).objects.length,
+      1,
+    );
+    assert.equal(told.length, 1);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+/** A store with a bucket of three objects and an unfinished upload of two parts, closed and without a register. */
+async function makeStore(folder: string): Promise<void> {
+  const store = await openDirectoryStore({ folder, logger });
+  await store.createBucket("bkt");
+  for (const key of ["a", "b/ü", "c"]) await store.put("bkt", key, Readable.from([Buffer.from(key)]), { signal });
+  const { uploadId } = await store.createUpload("bkt", "m", { checksumAlgorithm: "crc32", checksumType: "COMPOSITE" });
+  for (const number of [1, 2]) {
+    await store.putPart({ bucket: "bkt", key: "m", uploadId }, number, Readable.from([Buffer.from("p")]), { signal });
+  }
+  await store[Symbol.asyncDispose]();
+  await forgetRegister(folder);
+}
+
+/** Of the lines that describe something, without the breaks at their ends; an object's bytes may follow them. */
+function descriptionLength(bytes: Buffer): number {
+  const first = bytes.indexOf("\n");
+  const isEntry = first === "00000000 00000000".length;
+  return isEntry ? bytes.indexOf("\n", first + 1) : first;
+}
+
+async function openDamaged(folder: string) {
+  const told: string[] = [];
+  const log = createLogger((_, message, fields) => told.push(`${message} ${JSON.stringify(fields)}`));
+  const store = await openDirectoryStore({ folder, logger: log });
+  const { objects } = await store.list("bkt", { prefix: "", delimiter: "", startAfter: "", keysMax: 10 });
+  const keys = objects.map(({ key }) => key);
+  const uploads = await store.listUploads("bkt", { prefix: "", after: null, countMax: 10 });
+  const pages = await Promise.all(
+    uploads.items.map((upload) => store.listParts(upload, { afterNumber: 0, countMax: 10 })),
+  );
+  await store[Symbol.asyncDispose]();
+  return { told, keys, partCount: pages.flatMap(({ items }) => items).length };
+}
+
+test("any flipped bit of any description is repaired and told; the object, part or bucket is there", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "galatea-flip-"));
+  try {
+    await makeStore(join(folder, "made"));
+    const names = (await readdir(join(folder, "made"), { recursive: true })).filter((name) => name.endsWith(".json"));
+    assert.equal(names.length, 7);
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...names), fc.nat(), async (name, chosen) => {
+        const copy = join(folder, "copy");
+        await cp(join(folder, "made"), copy, { recursive: true });
+        const bytes = await readFile(join(copy, name));
+        const bit = chosen % (descriptionLength(bytes) * 8);
+        bytes[bit >>> 3]! ^= 1 << (bit & 7);
+        await writeFile(join(copy, name), bytes);
+        const { told, keys, partCount } = await openDamaged(copy);
+        assert.deepEqual({ keys, partCount }, { keys: ["a", "b/ü", "c"], partCount: 2 }, told.join("\n"));
+        assert.equal(told.length, 1);
+        assert.deepEqual((await openDamaged(copy)).told, [], "it was repaired");
+        await rm(copy, { recursive: true });
+      }),
+      { numRuns: 60 },
+    );
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("empty and garbage descriptions, and files and folders put anywhere by nobody, are set aside; the rest is served", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "galatea-stray-"));
+  try {
+    await makeStore(join(folder, "made"));
+    const entries = await readdir(join(folder, "made"), { recursive: true, withFileTypes: true });
+    const files = entries.filter((each) => each.isFile() && each.name.endsWith(".json"));
+    const folders = entries.filter((each) => each.isDirectory() && each.name !== "tmp");
+    const damages = [
+      ...files.flatMap((file) =>
+        ["", "garbage", "{}", "null"].map((text) => ({ path: join(file.parentPath, file.name), text })),
+      ),
+      ...folders.map((each) => ({ path: join(each.parentPath, each.name, "stray.txt"), text: "stray" })),
+      ...folders.map((each) => ({ path: join(each.parentPath, each.name, "stray", "x"), text: "stray" })),
+    ];
+    for (const { path, text } of damages) {
+      const copy = join(folder, "copy");
+      await cp(join(folder, "made"), copy, { recursive: true });
+      const damaged = path.replace(join(folder, "made"), copy);
+      await mkdir(join(damaged, ".."), { recursive: true });
+      await writeFile(damaged, text);
+      const before = (await filesOf(copy)).length;
+      const { told, keys, partCount } = await openDamaged(copy);
+      const what = `${path} ${text}: ${told.join("; ")}`;
+      assert.ok(keys.length >= 2 && (keys.length === 3 || told.length > 0), what);
+      assert.ok(partCount === 2 || told.length > 0, what);
+      // A folder of uploads is swept of what no part names.
+      if (!path.includes("/uploads/"))
+        assert.ok((await filesOf(copy)).length >= before, `${what}: something was deleted`);
+      assert.deepEqual((await openDamaged(copy)).told, [], `${what}: told again`);
+      await rm(copy, { recursive: true });
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("a bucket's folder that does not say what it is is set aside and told, the other buckets open", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "galatea-stray-"));
+  try {
+    await (await openDirectoryStore({ folder, logger })).createBucket("bkt");
+    await mkdir(join(folder, "buckets", "stray", "objects"), { recursive: true });
+    await using store = await openDirectoryStore({ folder, logger });
+    assert.deepEqual(
+      (await store.buckets()).map((head) => head.bucket),
+      ["bkt"],
+    );
+    await store.createBucket("stray");
+    assert.equal(
+      (await readdir(join(folder, "buckets"))).filter((name) => name.startsWith("stray.damaged-")).length,
+      1,
+    );
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+/** Every file of a bucket's objects, its damage undone in the end. */
+async function withDamage(path: string, damage: (bytes: Buffer) => Buffer, task: () => Promise<void>): Promise<void> {
+  const bytes = await readFile(path);
+  await writeFile(path, damage(Buffer.from(bytes)));
+  try {
+    await task();
+  } finally {
+    await writeFile(path, bytes);
+  }
+}
+
+test("an object whose bytes were changed or cut short is never read whole: the reader is told, and the log", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "galatea-bytes-"));
+  try {
+    const told: string[] = [];
+    const log = createLogger((_, message, fields) => told.push(`${message} ${JSON.stringify(fields)}`));
+    await using store = await openDirectoryStore({ folder, logger: log });
+    await store.createBucket("bkt");
+    const objects = join(folder, "buckets", "bkt", "objects");
+    const sizes = [1, 1000, 2 ** 18, 2 ** 20, 2 ** 20 + 1, 3 * 2 ** 20 + 5];
+    const puts = sizes.map((byteLength) => async (key: string) => {
+      await store.put("bkt", key, Readable.from([Buffer.alloc(byteLength, 5)]), { signal });
+      return byteLength;
+    });
+    const multipart = async (key: string, isSameSize: boolean) => {
+      const { uploadId } = await store.createUpload("bkt", key, { checksumAlgorithm: null, checksumType: "COMPOSITE" });
+      const upload = { bucket: "bkt", key, uploadId };
+      const parts = [];
+      for (const [index, byteLength] of [partBytes, isSameSize ? 77 : partBytes + 1].entries()) {
+        const expect = { algorithms: [], announced: () => ({}), byteLength };
+        const body = Readable.from([part(index, byteLength)]);
+        parts.push(await store.putPart(upload, index + 1, body, { signal, expect }));
+      }
+      return (await store.completeUpload(upload, parts, { signal })).byteLength;
+    };
+    const makes = [...puts, (key: string) => multipart(key, true), (key: string) => multipart(key, false)];
+    for (const make of makes) {
+      const byteLength = await make("k");
+      const whole = await buffer((await store.get("bkt", "k")).body);
+      assert.equal(whole.byteLength, byteLength);
+      const names = await readdir(objects, { recursive: true });
+      const data =
+        names.find((name) => /\.[\w-]{12}$/.test(name)) ?? names.find((name) => name.endsWith(".json")) ?? "";
+      const flips = [0, byteLength - 1, Math.floor(byteLength / 2)].map((back) => (bytes: Buffer) => {
+        bytes[bytes.length - 1 - back]! ^= 4;
+        return bytes;
+      });
+      for (const damage of [...flips, (bytes: Buffer) => bytes.subarray(0, -1)]) {
+        told.length = 0;
+        await withDamage(join(objects, data), damage, async () => {
+          const { body } = await store.get("bkt", "k");
+          let readBytes = 0;
+          body.on("data", (chunk: Buffer) => (readBytes += chunk.byteLength));
+          await assert.rejects(once(body, "end"), { code: "InternalError" });
+          assert.ok(readBytes < byteLength, `${readBytes} of ${byteLength}`);
+          assert.equal(told.length, 1);
+        });
+      }
+      await withDamage(
+        join(objects, data),
+        (bytes) => bytes.subarray(0, -1),
+        async () => {
+          const { body } = await store.get("bkt", "k", { start: Math.min(1, byteLength - 1), end: byteLength });
+          await assert.rejects(buffer(body), { code: "InternalError" });
+        },
+      );
+      assert.deepEqual(await buffer((await store.get("bkt", "k")).body), whole);
+      await store.delete("bkt", "k");
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("a store of an earlier release is opened: its objects are read, overwritten, described anew and deleted", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "galatea-earlier-"));
+  try {
+    await makeStore(folder);
+    const objects = join(folder, "buckets", "bkt", "objects");
+    await rm(objects, { recursive: true });
+    for (const key of ["a", "b", "c", "d"]) {
+      const hash = createHash("sha256").update(key).digest("hex");
+      const data = `${hash}.aaaaaaaaaaaa`;
+      const head = {
+        bucket: "bkt",
+        key,
+        contentType: "text/csv",
+        headers: {},
+        lastModifiedMs: 5,
+        byteLength: 3,
+        etag: '"x"',
+        checksums: {},
+      };
+      const entry = { head, data, uploadId: null };
+      const shard = join(objects, hash.slice(0, 2));
+      await mkdir(shard, { recursive: true });
+      await writeFile(join(shard, data), `${key}${key}${key}`);
+      // Before entries had checksums they were JSON and nothing else.
+      await writeFile(join(shard, `${hash}.json`), key === "a" ? JSON.stringify(entry) : sealedText(entry));
+    }
+    const first = await openDirectoryStore({ folder, logger });
+    assert.equal((await buffer((await first.get("bkt", "a")).body)).toString(), "aaa");
+    await first.put("bkt", "b", Readable.from([Buffer.from("new")]), { signal });
+    await first.changeHeaders("bkt", "c", { "x-amz-meta-a": "1" });
+    await first.delete("bkt", "d");
+    await first[Symbol.asyncDispose]();
+    await using second = await openDirectoryStore({ folder, logger });
+    const texts = ["a", "b", "c"].map(async (key) => (await buffer((await second.get("bkt", key)).body)).toString());
+    assert.deepEqual(await Promise.all(texts), ["aaa", "new", "ccc"]);
+    assert.deepEqual((await second.head("bkt", "c")).headers, { "x-amz-meta-a": "1" });
+    await assert.rejects(second.head("bkt", "d"), { code: "NoSuchKey" });
+    assert.equal((await filesOf(objects)).length, 2 + 1 + 2);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("a power failure in an overwrite leaves the version before, whatever of the new one came to the disk; a whole one is the object", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "galatea-torn-"));
+  try {
+    const opened = async (task: (store: BucketStore) => Promise<unknown>) => {
+      const told: string[] = [];
+      const store = await openDirectoryStore({ folder, logger: { ...logger, error: (message) => told.push(message) } });
+      await task(store);
+      await store[Symbol.asyncDispose]();
+      return told;
+    };
+    const objects = join(folder, "buckets", "bkt", "objects");
+    const entryPath = async () =>
+      join(objects, (await readdir(objects, { recursive: true })).find((name) => name.endsWith(".json")) ?? "");
+    const put = (text: string) => (store: BucketStore) =>
+      store.put("bkt", "k", Readable.from([Buffer.from(text)]), { signal });
+    await opened(async (store) => {
+      await store.createBucket("bkt");
+      await put("before")(store);
+    });
+    const before = { path: await entryPath(), bytes: await readFile(await entryPath()) };
+    await opened(put("after!"));
+    const after = { path: await entryPath(), bytes: await readFile(await entryPath()) };
+    assert.notEqual(before.path, after.path);
+    const cuts = [0, 1, 17, 18, 100, after.bytes.length - 7, after.bytes.length - 1].map((at) =>
+      after.bytes.subarray(0, at),
+    );
+    const zeros = [0, 18, after.bytes.length - 6, after.bytes.length - 1].map((at) =>
+      Buffer.from(after.bytes).fill(0, at),
+    );
+    const read = async (store: BucketStore) => (await buffer((await store.get("bkt", "k")).body)).toString();
+    for (const torn of [...cuts, ...zeros]) {
+      await writeFile(before.path, before.bytes);
+      await writeFile(after.path, torn);
+      const told = await opened(async (store) => assert.equal(await read(store), "before"));
+      assert.deepEqual(told, ["an object's entry is damaged and is set aside"]);
+      // What is written next is the newest, whatever was set aside.
+      assert.deepEqual(await opened(put("next")), []);
+      assert.deepEqual(await opened(async (store) => assert.equal(await read(store), "next")), []);
+      await rm(await entryPath());
+    }
+    await writeFile(before.path, before.bytes);
+    await writeFile(after.path, after.bytes);
+    await writeFile(`${after.path}.tmp`, "what was being written");
+    assert.deepEqual(await opened(async (store) => assert.equal(await read(store), "after!")), []);
+    const left = (await filesOf(objects)).filter((name) => !name.includes(".damaged-"));
+    assert.deepEqual(left, [after.path.split("/").at(-1)]);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});

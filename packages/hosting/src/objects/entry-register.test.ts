@@ -1,0 +1,355 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { cp, mkdir, mkdtemp, readFile, readdir, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { createLogger, silentLogger, systemClock, type Clock } from "@galatea/base";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
+import { openDirectoryStore } from "./directory-store.ts";
+import { hashOf } from "./object-entry.ts";
+import type { BucketStore } from "./object-store.ts";
+
+const signal = new AbortController().signal;
+const logger = silentLogger;
+
+async function inFolder(task: (folder: string) => Promise<void>): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "galatea-register-"));
+  try {
+    await task(folder);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+const bucketOf = (folder: string) => join(folder, "buckets", "bkt");
+const registerOf = (folder: string) => join(bucketOf(folder), "objects.register");
+const put = (store: BucketStore, key: string, text: string) =>
+  store.put("bkt", key, Readable.from([Buffer.from(text)]), { signal });
+const textOf = async (store: BucketStore, key: string) => (await buffer((await store.get("bkt", key)).body)).toString();
+
+/** As kill -9 leaves it. What is not yet in its place may vanish while this looks. */
+const copied = (from: string, to: string) =>
+  cp(from, to, { recursive: true, filter: (path) => !path.endsWith("objects.register.new") });
+
+/** Everything that a store says of its objects, in order, and their bytes. */
+async function contentsOf(folder: string) {
+  await using store = await openDirectoryStore({ folder, logger });
+  const { objects } = await store.list("bkt", { prefix: "", delimiter: "", startAfter: "", keysMax: 1000 });
+  const all = [];
+  for (const head of objects) all.push({ head, text: await textOf(store, head.key) });
+  return all;
+}
+
+async function made(folder: string, texts: Readonly<Record<string, string>>, clock: Clock = systemClock) {
+  const store = await openDirectoryStore({ folder, logger, clock });
+  await store.createBucket("bkt");
+  for (const [key, text] of Object.entries(texts)) await put(store, key, text);
+  return store;
+}
+
+/** The files that hold entries, by their keys' hashes. */
+async function entryPaths(folder: string): Promise<ReadonlyMap<string, string>> {
+  const objects = join(bucketOf(folder), "objects");
+  const names = (await readdir(objects, { recursive: true })).filter((name) => name.endsWith(".json"));
+  return new Map(names.map((name) => [name.slice(3, 67), join(objects, name)]));
+}
+
+/** What was a sound beginning of each entry's file is none any more: a start that reads it sets it aside. */
+async function spoilEntries(folder: string): Promise<void> {
+  for (const path of (await entryPaths(folder)).values()) {
+    const bytes = await readFile(path);
+    await writeFile(path, bytes.fill("x", 0, 30));
+  }
+}
+
+test("a start after a stop reads no object's file: what it says it has from the register", async () => {
+  await inFolder(async (folder) => {
+    const store = await made(folder, { a: "one", "b/c": "two" });
+    await store.changeHeaders("bkt", "a", { "x-amz-meta-m": "n" });
+    await store[Symbol.asyncDispose]();
+    const before = await contentsOf(folder);
+    assert.deepEqual(
+      before.map(({ head, text }) => [head.key, text, head.headers]),
+      [
+        ["a", "one", { "x-amz-meta-m": "n" }],
+        ["b/c", "two", {}],
+      ],
+    );
+    await spoilEntries(folder);
+    assert.deepEqual(await contentsOf(folder), before);
+    await rm(registerOf(folder));
+    assert.deepEqual(await contentsOf(folder), [], "without it they are read, and set aside");
+  });
+});
+
+test("after kill -9 only the last second's objects are read from their files", async () => {
+  await inFolder(async (folder) => {
+    const timers: (() => void)[] = [];
+    const clock: Clock = {
+      ...systemClock,
+      timer: (_, fire) => {
+        timers.push(fire);
+        return { [Symbol.dispose]: () => undefined };
+      },
+    };
+    await using store = await made(join(folder, "store"), { first: "1" }, clock);
+    await eventually(async () => (await stat(registerOf(join(folder, "store"))).catch(() => null)) !== null);
+    await put(store, "second", "2");
+    const begun = (await stat(registerOf(join(folder, "store")))).size;
+    assert.ok(timers.length > 0);
+    for (const fire of timers.splice(0)) fire();
+    await eventually(async () => (await stat(registerOf(join(folder, "store")))).size > begun);
+    await put(store, "third", "3");
+    const killed = join(folder, "killed");
+    await copied(join(folder, "store"), killed);
+    assert.deepEqual(
+      (await contentsOf(killed)).map(({ head }) => head.key),
+      ["first", "second", "third"],
+    );
+    await rm(killed, { recursive: true });
+    await copied(join(folder, "store"), killed);
+    await spoilEntries(killed);
+    assert.deepEqual(
+      (await contentsOf(killed)).map(({ head }) => head.key),
+      ["first", "second"],
+    );
+  });
+});
+
+type Step =
+  | { readonly do: "put" | "delete" | "describe"; readonly key: string; readonly text: string }
+  /** A kill or a stop, and what then becomes of the register, at a place in it. */
+  | { readonly do: "end"; readonly isKill: boolean; readonly damage: keyof typeof damages; readonly at: number };
+
+const damages = {
+  none: async () => undefined,
+  cut: async (path: string, at: number) => truncate(path, at % ((await stat(path)).size + 1)),
+  flip: async (path: string, at: number) => {
+    const bytes = await readFile(path);
+    bytes[at % bytes.length]! ^= 1 << (at % 8);
+    await writeFile(path, bytes);
+  },
+  zeros: async (path: string, at: number) => {
+    const bytes = await readFile(path);
+    await writeFile(path, bytes.fill(0, at % bytes.length));
+  },
+  swap: async (path: string, at: number) => {
+    const lines = (await readFile(path, "utf8")).split("\n");
+    const place = at % lines.length;
+    await writeFile(path, [...lines.slice(place), ...lines.slice(0, place)].join("\n"));
+  },
+  garbage: async (path: string, at: number) => writeFile(path, Buffer.alloc(at % 5000, `${at}\n`), { flag: "a" }),
+  unfinished: async (path: string, at: number) =>
+    writeFile(`${path}.new`, (await readFile(path)).subarray(0, at % 5000)),
+  gone: async (path: string) => rm(path, { force: true }),
+} as const satisfies Readonly<Record<string, (path: string, at: number) => Promise<void>>>;
+
+const keys = fc.constantFrom("a", "b", "c/d", "é", "e".repeat(500));
+const steps: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("put" as const), key: keys, text: fc.string() }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constantFrom("delete" as const, "describe" as const),
+      key: keys,
+      text: fc.string(),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("end" as const),
+      isKill: fc.boolean(),
+      damage: fc.constantFrom(...(Object.keys(damages) as (keyof typeof damages)[])),
+      at: fc.nat(),
+    }),
+  },
+);
+
+async function act(store: BucketStore, step: Exclude<Step, { readonly do: "end" }>): Promise<void> {
+  if (step.do === "put") await put(store, step.key, step.text);
+  else if (step.do === "delete") await store.delete("bkt", step.key);
+  else {
+    const changes = { "x-amz-meta-text": Buffer.from(step.text).toString("hex") };
+    await store
+      .changeHeaders("bkt", step.key, changes)
+      .catch((error: { readonly code?: string }) => assert.equal(error.code, "NoSuchKey"));
+  }
+}
+
+test("whatever was put, deleted, killed and damaged: what a register tells is what the files say, and all that was answered for", async () => {
+  await inFolder(async (root) => {
+    let run = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(steps, { minLength: 2, maxLength: 25 }), async (all) => {
+        let folder = join(root, `${(run += 1)}`);
+        let store = await made(folder, {});
+        const expected = new Map<string, string>();
+        for (const step of all) {
+          if (step.do !== "end") {
+            await act(store, step);
+            if (step.do === "put") expected.set(step.key, step.text);
+            if (step.do === "delete") expected.delete(step.key);
+            continue;
+          }
+          const next = join(root, `${(run += 1)}`);
+          if (!step.isKill) await store[Symbol.asyncDispose]();
+          await copied(folder, next);
+          if (step.isKill) await store[Symbol.asyncDispose]();
+          folder = next;
+          const hasRegister = (await stat(registerOf(folder)).catch(() => null)) !== null;
+          if (hasRegister) await damages[step.damage](registerOf(folder), step.at);
+          store = await openDirectoryStore({ folder, logger });
+        }
+        await store[Symbol.asyncDispose]();
+        const told = await contentsOf(folder);
+        await rm(registerOf(folder), { force: true });
+        assert.deepEqual(told, await contentsOf(folder));
+        assert.deepEqual(new Map(told.map(({ head, text }) => [head.key, text])), expected);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+test("a life of an earlier release in between, which may use a file's name again, makes all registers count for nothing", async () => {
+  await inFolder(async (folder) => {
+    await (await made(folder, { k: "old!" }))[Symbol.asyncDispose]();
+    const [path = ""] = (await entryPaths(folder)).values();
+    const fresh = join(folder, "other");
+    await (await made(fresh, { k: "new!" }))[Symbol.asyncDispose]();
+    // Such a life emptied this folder, and wrote another object under the same name.
+    await rm(join(folder, "tmp"), { recursive: true });
+    await mkdir(join(folder, "tmp"));
+    await cp([...(await entryPaths(fresh)).values()][0] ?? "", path);
+    await rm(fresh, { recursive: true });
+    const [found] = await contentsOf(folder);
+    assert.equal(found?.text, "new!");
+    await spoilEntries(folder);
+    assert.deepEqual(await contentsOf(folder), [found], "the register is written anew");
+  });
+});
+
+test("an object that an earlier release put beside the register's is found, one that it deleted is not", async () => {
+  await inFolder(async (folder) => {
+    await (await made(folder, { kept: "1", deleted: "2" }))[Symbol.asyncDispose]();
+    const other = join(folder, "other");
+    await (await made(other, { unknown: "0", added: "3" }))[Symbol.asyncDispose]();
+    await rm((await entryPaths(folder)).get(hashOf("deleted")) ?? "");
+    const added = (await entryPaths(other)).get(hashOf("added")) ?? "";
+    await cp(added, added.replace(other, folder));
+    await rm(other, { recursive: true });
+    const texts = (await contentsOf(folder)).map(({ head, text }) => [head.key, text]);
+    assert.deepEqual(texts, [
+      ["added", "3"],
+      ["kept", "1"],
+    ]);
+  });
+});
+
+test("a name that a register tells of is not given again, though its file is gone and it was the highest", async () => {
+  await inFolder(async (root) => {
+    const [first, second, third] = ["1", "2", "3"].map((name) => join(root, name)) as [string, string, string];
+    await (await made(first, { k: "old!" }))[Symbol.asyncDispose]();
+    {
+      await using store = await openDirectoryStore({ folder: first, logger });
+      await store.delete("bkt", "k");
+      await copied(first, second);
+    }
+    {
+      await using store = await openDirectoryStore({ folder: second, logger });
+      await put(store, "k", "new!");
+      await copied(second, third);
+    }
+    assert.equal((await contentsOf(third))[0]?.text, "new!");
+  });
+});
+
+test("of two versions that a kill has left, the newer one is the object, whichever the register tells of, and the other goes", async () => {
+  await inFolder(async (root) => {
+    const all = Array.from({ length: 8 }, (_, index) => `key-${index}`);
+    const [folder, killed] = [join(root, "store"), join(root, "killed")];
+    await (await made(folder, Object.fromEntries(all.map((key) => [key, "old"]))))[Symbol.asyncDispose]();
+    const before = await Promise.all(
+      [...(await entryPaths(folder)).values()].map(async (path) => ({ path, bytes: await readFile(path) })),
+    );
+    {
+      await using store = await openDirectoryStore({ folder, logger });
+      for (const key of all) await put(store, key, "new");
+      await copied(folder, killed);
+    }
+    for (const state of [killed, folder]) {
+      for (const { path, bytes } of before) await writeFile(path.replace(folder, state), bytes);
+      assert.deepEqual(new Set((await contentsOf(state)).map(({ text }) => text)), new Set(["new"]));
+      const objects = await readdir(join(bucketOf(state), "objects"), { recursive: true });
+      assert.equal(objects.filter((name) => name.endsWith(".json")).length, all.length);
+    }
+  });
+});
+
+test("what is put in the register's place by nobody neither holds the start up nor says anything", async () => {
+  await inFolder(async (folder) => {
+    await (await made(folder, { a: "1", b: "2" }))[Symbol.asyncDispose]();
+    const sound = await readFile(registerOf(folder));
+    const header = sound.subarray(0, sound.indexOf("\n") + 1);
+    const line = sound.subarray(header.length, sound.indexOf("\n", header.length) + 1);
+    const places: Readonly<Record<string, (path: string) => unknown>> = {
+      pipe: (path) => execFileSync("mkfifo", [path]),
+      folder: (path) => mkdir(join(path, "x"), { recursive: true }),
+      link: (path) => execFileSync("ln", ["-s", "/dev/zero", path]),
+      empty: (path) => writeFile(path, ""),
+      "no line breaks": (path) => writeFile(path, Buffer.concat([header, Buffer.alloc(5 * 2 ** 20, "x")])),
+      "nothing but line breaks": (path) => writeFile(path, Buffer.concat([header, Buffer.alloc(2 ** 20, "\n")])),
+      "one line again and again": (path) =>
+        writeFile(path, Buffer.concat([header, ...Array.from({ length: 40_000 }, () => line)])),
+      "no header": (path) => writeFile(path, line),
+      "a damaged line": (path) => writeFile(path, Buffer.from(sound).fill("x", header.length, header.length + 3)),
+    };
+    for (const [what, place] of Object.entries(places)) {
+      await rm(registerOf(folder), { recursive: true });
+      await place(registerOf(folder));
+      const texts = (await contentsOf(folder)).map(({ head, text }) => [head.key, text]);
+      const expected = [
+        ["a", "1"],
+        ["b", "2"],
+      ];
+      assert.deepEqual(texts, expected, what);
+      const lines = (await readFile(registerOf(folder), "utf8")).split("\n");
+      assert.deepEqual(lines.sort(), sound.toString().split("\n").sort(), `${what}: it is written anew`);
+    }
+  });
+});
+
+test("a register that cannot be written fails no write, is told once, and is written when it can be again", async () => {
+  await inFolder(async (folder) => {
+    const told: string[] = [];
+    const log = createLogger((_, message) => told.push(message));
+    await (await made(folder, {}))[Symbol.asyncDispose]();
+    const store = await openDirectoryStore({ folder, logger: log });
+    // As a full disk does: it can neither be made nor written.
+    await mkdir(`${registerOf(folder)}.new`);
+    for (let number = 0; number < 20; number += 1) await put(store, `k${number}`, "text");
+    await store[Symbol.asyncDispose]();
+    assert.equal(told.filter((message) => message.startsWith("the register of a bucket's objects")).length, 1);
+    assert.equal((await contentsOf(folder)).length, 20);
+    await spoilEntries(folder);
+    assert.equal((await contentsOf(folder)).length, 20);
+  });
+});
+
+test("a register grows with what there is, not with what has been", async () => {
+  await inFolder(async (folder) => {
+    const store = await made(folder, { a: "x".repeat(10) });
+    for (let number = 0; number < 1300; number += 1)
+      await store.changeHeaders("bkt", "a", { "x-amz-meta-n": `${number}` });
+    await store[Symbol.asyncDispose]();
+    const lines = (await readFile(registerOf(folder), "utf8")).split("\n").length;
+    assert.ok(lines < 1000, `${lines} lines of one object`);
+    await spoilEntries(folder);
+    assert.equal((await contentsOf(folder))[0]?.head.headers["x-amz-meta-n"], "1299");
+  });
+});

@@ -1,0 +1,175 @@
+import { fileURLToPath } from "node:url";
+import type { Writable } from "node:stream";
+import type { Clock } from "@galatea/base";
+import { describeEnd, spawnProcess, type SpawnedProcess } from "@galatea/base/processes";
+import type { DigestName } from "./checksum.ts";
+import { parseHashReply, printHashOrder } from "./hash-lines.ts";
+import type { HashOrder, HashReply } from "./hash-worker.ts";
+
+/** Hashes of one file that is being written, computed off the serving thread. Cancelled when disposed before its end. */
+export interface FileHash extends Disposable {
+  /** The first `byteLength` bytes are written. */
+  written(byteLength: number): void;
+  end(byteLength: number): Promise<Partial<Record<DigestName, string>>>;
+}
+
+interface Waiter {
+  resolve(digests: Partial<Record<DigestName, string>>): void;
+  reject(error: Error): void;
+}
+
+/** A process that has hashed nothing for so long ends: it takes some 40 MB. */
+const idleMs = 60_000;
+/** A reply has the digests of one body, or says why there are none. */
+const replyBytesMax = 64 * 1024;
+
+/**
+ * Hashes the bodies that are too long for the serving thread, in a process that gives way to whoever answers requests. Threads of the
+ * serving process that hashed an upload on a machine of two processors held up one client's requests (`bench/rows/busy.ts`): their
+ * 99th percentile was 16 ms, and 11 ms where these threads were nice, since containers and clients are other sessions, which Linux does
+ * not let go first for that. A nice process in a session of its own leaves 5 ms. It is there while bodies come, and a minute longer.
+ */
+export class HashPool implements AsyncDisposable {
+  readonly #clock: Clock;
+  #process: HashProcess | null = null;
+  #bodyCount = 0;
+  #idle: Disposable | null = null;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Of the file's bytes from `offset` on. */
+  follow(path: string, names: readonly DigestName[], offset: number): FileHash {
+    this.#idle?.[Symbol.dispose]();
+    if (this.#process === null || this.#process.hasEnded) this.#process = new HashProcess(this.#clock);
+    const hash = this.#process.follow(path, names, offset);
+    let isCounted = true;
+    this.#bodyCount += 1;
+    return {
+      written: (byteLength) => hash.written(byteLength),
+      end: (byteLength) => hash.end(byteLength),
+      [Symbol.dispose]: () => {
+        hash[Symbol.dispose]();
+        if (!isCounted) return;
+        isCounted = false;
+        this.#bodyCount -= 1;
+        if (this.#bodyCount === 0) this.#endLater();
+      },
+    };
+  }
+
+  #endLater(): void {
+    const idle = this.#process;
+    this.#idle = this.#clock.timer(idleMs, () => {
+      this.#process = null;
+      void idle?.[Symbol.asyncDispose]();
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#idle?.[Symbol.dispose]();
+    await this.#process?.[Symbol.asyncDispose]();
+  }
+}
+
+/** One process, from its start to its end. */
+class HashProcess implements AsyncDisposable {
+  readonly #started: Promise<SpawnedProcess>;
+  /** Null until the process is there. */
+  #input: Writable | null = null;
+  /** What it is told when it is there: as many as bodies and their pieces come in the milliseconds that takes. */
+  readonly #early: string[] = [];
+  #nextId = 1;
+  #end: Error | null = null;
+  readonly #waiting = new Map<number, Waiter>();
+  readonly #failed = new Map<number, string>();
+
+  constructor(clock: Clock) {
+    this.#started = spawnProcess({
+      command: process.execPath,
+      args: [ownProgram()],
+      env: {},
+      cwd: null,
+      extraFds: [],
+      takesInput: true,
+      outputLimits: { lineBytesMax: replyBytesMax, tailLines: 20, rate: null },
+      onLine: (line, stream) => {
+        const reply = stream === "stdout" ? parseHashReply(line) : null;
+        if (reply !== null) this.#settle(reply);
+      },
+      onExit: (end) => this.#ended(new Error(`the process that hashes has ended: ${describeEnd(end)}`)),
+      clock,
+    });
+    this.#started.then(
+      ({ input }) => {
+        this.#input = input;
+        for (const line of this.#early.splice(0)) input?.write(line);
+      },
+      (error: unknown) => this.#ended(error as Error),
+    );
+  }
+
+  get hasEnded(): boolean {
+    return this.#end !== null;
+  }
+
+  follow(path: string, names: readonly DigestName[], offset: number): FileHash {
+    const id = this.#nextId;
+    this.#nextId += 1;
+    this.#tell({ at: "open", id, path, offset, names });
+    let isLive = true;
+    return {
+      written: (byteLength) => this.#tell({ at: "written", id, byteLength }),
+      end: (byteLength) =>
+        new Promise((resolve, reject) => {
+          isLive = false;
+          if (this.#end !== null) return reject(this.#end);
+          const early = this.#failed.get(id);
+          if (early !== undefined) return reject(new Error(`hashing failed: ${early}`));
+          this.#waiting.set(id, { resolve, reject });
+          this.#tell({ at: "end", id, byteLength });
+        }),
+      [Symbol.dispose]: () => {
+        this.#failed.delete(id);
+        if (isLive) this.#tell({ at: "cancel", id });
+        isLive = false;
+      },
+    };
+  }
+
+  #tell(order: HashOrder): void {
+    if (this.#end !== null) return;
+    if (this.#input === null) this.#early.push(printHashOrder(order));
+    else this.#input.write(printHashOrder(order));
+  }
+
+  #settle(reply: HashReply): void {
+    const waiter = this.#waiting.get(reply.id);
+    if (waiter === undefined) {
+      if ("failure" in reply) this.#failed.set(reply.id, reply.failure);
+      return;
+    }
+    this.#waiting.delete(reply.id);
+    if ("failure" in reply) waiter.reject(new Error(`hashing failed: ${reply.failure}`));
+    else waiter.resolve(reply.digests);
+  }
+
+  #ended(error: Error): void {
+    this.#end ??= error;
+    this.#early.length = 0;
+    for (const waiter of this.#waiting.values()) waiter.reject(this.#end);
+    this.#waiting.clear();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#ended(new Error("the object store is closing"));
+    const started = await this.#started.catch(() => null);
+    await started?.[Symbol.asyncDispose]();
+  }
+}
+
+function ownProgram(): string {
+  const program = fileURLToPath(new URL("./hash-process-worker.ts", import.meta.url));
+  return import.meta.url.endsWith(".ts") ? program : program.replace(/ts$/, "js");
+}

@@ -1,0 +1,61 @@
+import type { FileHandle } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { callbackify } from "node:util";
+import { crc32 } from "node:zlib";
+import { AwsError } from "@galatea/base";
+import type { ObjectEntry } from "./object-entry.ts";
+
+const chunkBytes = 2 ** 18;
+
+/** An object held open: its bytes stay as they were at opening, whatever happens to the key. */
+export interface OpenObject {
+  readonly entry: ObjectEntry;
+  readonly file: FileHandle;
+}
+
+/**
+ * The bytes from `start` to before `end`, with the file, which the stream closes. Read whole they are held to the object's CRC before
+ * the last of them is given out: a reader never has all bytes of an object that a disk has changed. `told` is asked once, where they
+ * are not what was stored, before the stream fails.
+ */
+export function objectBytes(
+  { entry, file }: OpenObject,
+  { start, end }: { readonly start: number; readonly end: number },
+  told: (reason: string) => void,
+): Readable {
+  const isWhole = start === 0 && end === entry.head.byteLength;
+  const close = callbackify(() => file.close());
+  let at = start;
+  let sum = 0;
+  const damaged = (reason: string) => {
+    told(reason);
+    return new AwsError("InternalError", `The object's bytes are damaged: ${reason}`, { statusFallback: 500 });
+  };
+  const next = async (): Promise<Buffer | null> => {
+    if (at === end) return null;
+    // Not of Node's pool, and the reader's alone.
+    const chunk = Buffer.allocUnsafeSlow(Math.min(chunkBytes, end - at));
+    for (let filled = 0; filled < chunk.byteLength;) {
+      const { bytesRead } = await file.read(chunk, filled, chunk.byteLength - filled, entry.offset + at);
+      if (bytesRead === 0) throw damaged(`they end at ${at} of ${entry.head.byteLength}`);
+      filled += bytesRead;
+      at += bytesRead;
+    }
+    if (isWhole && entry.crc32 !== null) {
+      sum = crc32(chunk, sum);
+      if (at === end && sum !== entry.crc32) throw damaged("their CRC is another one");
+    }
+    return chunk;
+  };
+  const body: Readable = new Readable({
+    // One chunk is read while the one before it is sent.
+    highWaterMark: 2 * chunkBytes,
+    read: () =>
+      void next().then(
+        (chunk) => body.push(chunk),
+        (error: unknown) => body.destroy(error as Error),
+      ),
+    destroy: (error, done) => close((cause) => done(error ?? cause)),
+  });
+  return body;
+}

@@ -1,0 +1,164 @@
+import { open, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Logger } from "@galatea/base";
+import { isAside, moveAside, setAside } from "./damaged-file.ts";
+import { createDurably } from "./durable-file.ts";
+import {
+  encodeEntry,
+  entryName,
+  hashOf,
+  parseEntryName,
+  readEntryFile,
+  readExactly,
+  type EntryName,
+  type ObjectEntry,
+} from "./object-entry.ts";
+
+/** Files of a folder that are read at once. */
+const lanes = 32;
+
+/** A folder of objects by the names in it. */
+export interface ListedShard {
+  readonly folder: string;
+  readonly names: ReadonlySet<string>;
+  /** The entries' files, by their keys' hashes. */
+  readonly keys: ReadonlyMap<string, readonly EntryName[]>;
+}
+
+/** Sets aside what is there and is not of the store. */
+export async function listShard(folder: string, logger: Logger): Promise<ListedShard> {
+  const found = (await readdir(folder, { withFileTypes: true })).filter(({ name }) => !isAside(name));
+  const names = new Set<string>();
+  for (const each of found) {
+    if (each.isFile() && isOurs(each.name)) names.add(each.name);
+    else
+      await setAside(
+        join(folder, each.name),
+        "something lies among the objects that was put there by nobody",
+        "",
+        logger,
+      );
+  }
+  const keys = Map.groupBy(
+    [...names].flatMap((name) => parseEntryName(name) ?? []),
+    ({ hash }) => hash,
+  );
+  return { folder, names, keys };
+}
+
+export interface ReadShardOptions {
+  readonly logger: Logger;
+  /** What is known of a key's file without it, of any of its versions. */
+  readonly known: (hash: string) => ObjectEntry | undefined;
+  /** A version that no file of the bucket has had. */
+  readonly nextVersion: () => number;
+}
+
+export interface ReadShard {
+  readonly entries: readonly ObjectEntry[];
+  /** How many of them were not known, or not as what is there. */
+  readonly readCount: number;
+}
+
+/**
+ * Reads what is not known of one folder of objects and removes what interrupted writes have left: data files that no entry names, and all
+ * versions of a key but the highest that is sound. What is damaged is set aside and told.
+ */
+export async function readShard(shard: ListedShard, options: ReadShardOptions): Promise<ReadShard> {
+  const { folder, names, keys } = shard;
+  const entries: ObjectEntry[] = [];
+  const unknown: (readonly EntryName[])[] = [];
+  for (const [hash, versions] of keys) {
+    const known = options.known(hash);
+    const isAsKnown =
+      versions.length === 1 &&
+      known?.version === versions[0]?.version &&
+      (known?.data === null || names.has(known?.data ?? ""));
+    if (known !== undefined && isAsKnown) entries.push(known);
+    else unknown.push(versions);
+  }
+  const knownCount = entries.length;
+  // Their data files may be all that is left of an object whose entry is damaged.
+  const damaged = new Set<string>();
+  const waiting = unknown.values();
+  const readNext = async () => {
+    for (const versions of waiting) {
+      const entry = await readNewest({ ...options, folder, names, versions, damaged });
+      if (entry !== null) entries.push(entry);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(lanes, unknown.length) }, readNext));
+  const kept = new Set(entries.flatMap((entry) => entry.data ?? []));
+  for (const name of names) {
+    if (kept.has(name) || parseEntryName(name) !== null) continue;
+    const path = join(folder, name);
+    if (!damaged.has(name.slice(0, 64)) || name.endsWith(".tmp")) await rm(path, { force: true });
+    else await moveAside(path);
+  }
+  return { entries, readCount: entries.length - knownCount };
+}
+
+/** Whether this is the name of an entry, of an object's bytes, or of either while it is written. */
+const isOurs = (name: string) =>
+  parseEntryName(name) !== null || /^[0-9a-f]{64}\.(?:[\w-]{12}|.{1,20}\.tmp)$/.test(name);
+
+interface KeyVersions {
+  readonly folder: string;
+  readonly names: ReadonlySet<string>;
+  readonly versions: readonly EntryName[];
+  readonly damaged: Set<string>;
+  readonly logger: Logger;
+  readonly nextVersion: () => number;
+}
+
+/**
+ * The highest version of a key that is sound; null where none is. Others are there when a write was interrupted: after a power failure
+ * its name may have come to the disk without its bytes, so they are looked at before the version that it replaces is removed.
+ */
+async function readNewest(key: KeyVersions): Promise<ObjectEntry | null> {
+  const { folder, damaged, versions } = key;
+  const [newest, ...older] = versions.toSorted((a, b) => b.version - a.version);
+  if (newest === undefined) return null;
+  const entry = await readVersion(key, newest);
+  if (entry === null) {
+    damaged.add(newest.hash);
+    return readNewest({ ...key, versions: older });
+  }
+  for (const { hash, version } of older) await rm(join(folder, entryName(hash, version)), { force: true });
+  return entry;
+}
+
+/** Null where the entry is damaged. One whose bytes are missing is, too: only a disk that lost synced bytes leads there. */
+async function readVersion(
+  { folder, names, versions, logger, nextVersion }: KeyVersions,
+  name: EntryName,
+): Promise<ObjectEntry | null> {
+  const path = join(folder, entryName(name.hash, name.version));
+  let reason = "its data file is missing";
+  try {
+    const { entry, isRepaired } = await readEntryFile(path, name, { checksBytes: versions.length > 1 });
+    if (entry.data === null || names.has(entry.data))
+      return isRepaired ? await rewritten(folder, entry, nextVersion(), logger) : entry;
+  } catch (error) {
+    reason = String(error);
+  }
+  await setAside(path, "an object's entry is damaged", reason, logger);
+  return null;
+}
+
+/** The same entry as another version of its key, for the same bytes; the file in which a bit had flipped goes. */
+async function rewritten(folder: string, entry: ObjectEntry, version: number, logger: Logger): Promise<ObjectEntry> {
+  const hash = hashOf(entry.head.key);
+  const path = join(folder, entryName(hash, entry.version));
+  logger.error("an object's entry had a flipped bit and is repaired", { path, key: entry.head.key });
+  const pieces = [encodeEntry(entry), ...(entry.data === null ? [await readBytes(path, entry)] : [])];
+  await createDurably(join(folder, entryName(hash, version)), pieces);
+  await rm(path, { force: true });
+  return { ...entry, version, offset: entry.data === null ? (pieces[0]?.byteLength ?? 0) : 0 };
+}
+
+/** The bytes that follow an entry in its file. */
+export async function readBytes(path: string, { head, offset }: ObjectEntry): Promise<Buffer> {
+  await using file = await open(path, "r");
+  return await readExactly(file, offset, head.byteLength);
+}

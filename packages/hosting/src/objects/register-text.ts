@@ -1,0 +1,72 @@
+import { sealLine, soundText } from "@galatea/base";
+import type { ObjectEntry, StoredEntry } from "./object-entry.ts";
+
+const formatNumber = 1;
+
+/** The first line of a register: facts of another lineage are none. */
+export function registerHeader(lineage: string): string {
+  return `${sealLine(JSON.stringify({ register: formatNumber, lineage }))}\n`;
+}
+
+/** The lineage that a register's first line names; null where it is none. */
+export function parseHeader(line: Buffer): string | null {
+  const header = parsed(line) as { readonly register?: unknown; readonly lineage?: unknown } | null;
+  return header?.register === formatNumber && typeof header.lineage === "string" ? header.lineage : null;
+}
+
+export function registerLine({ version, offset, head, data, crc32, uploadId }: ObjectEntry): string {
+  return `${sealLine(JSON.stringify([version, offset, { head, data, crc32, uploadId }]))}\n`;
+}
+
+/** Without its line break. Null where it is damaged in any way: a flipped bit is not put right, for the entry's own file says it too. */
+export function parseRegisterLine(line: Buffer): ObjectEntry | null {
+  const row = parsed(line);
+  if (!Array.isArray(row) || row.length !== 3) return null;
+  const [version, offset, stored] = row as readonly unknown[];
+  if (!isCount(version) || !isCount(offset) || !isStoredEntry(stored)) return null;
+  const { head, data, crc32, uploadId } = stored;
+  return { head, data, crc32, uploadId, version, offset };
+}
+
+function parsed(line: Buffer): unknown {
+  const text = soundText(line);
+  if (text === null) return null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+const isText = (value: unknown): value is string => typeof value === "string";
+const isTextOrNull = (value: unknown): value is string | null => value === null || isText(value);
+
+function isStoredEntry(value: unknown): value is StoredEntry {
+  if (!isRecord(value)) return false;
+  const { head, data, crc32, uploadId } = value;
+  return (
+    isHead(head) &&
+    isTextOrNull(data) &&
+    (crc32 === null || (isCount(crc32) && crc32 < 2 ** 32)) &&
+    isTextOrNull(uploadId)
+  );
+}
+
+function isHead(value: unknown): boolean {
+  if (!isRecord(value)) return false;
+  const { bucket, key, byteLength, etag, lastModifiedMs, contentType, headers, checksums, checksumType } = value;
+  return (
+    [bucket, key, etag, contentType].every(isText) &&
+    isCount(byteLength) &&
+    Number.isFinite(lastModifiedMs) &&
+    areTexts(headers) &&
+    areTexts(checksums) &&
+    (checksumType === undefined || checksumType === "COMPOSITE" || checksumType === "FULL_OBJECT")
+  );
+}
+
+const areTexts = (value: unknown) => isRecord(value) && Object.values(value).every(isText);
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,88 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Logger } from "@galatea/base";
+import { isAside, moveAside, readSealed, sealedText, setAside } from "./damaged-file.ts";
+import { replaceDurably } from "./durable-file.ts";
+import type { JoinedParts } from "./joined-parts.ts";
+import type { PartHead, UploadHead, UploadOptions } from "./object-store.ts";
+
+export interface StoredPart extends PartHead {
+  /** The file that holds its bytes: its own, or that of joined parts. */
+  readonly data: string;
+  /** Where in that file; absent: from its beginning. */
+  readonly offset?: number;
+  /** CRC-32 of its bytes, base64; absent where an earlier release did not compute it. */
+  readonly crc32?: string | undefined;
+}
+
+export interface Upload {
+  readonly head: UploadHead;
+  readonly options: UploadOptions;
+  readonly parts: Map<number, StoredPart>;
+  /** Begun in an earlier life: a power failure may have taken what was not synced, and parts are looked at before they are joined. */
+  readonly isResumed: boolean;
+  readonly joined: JoinedParts;
+}
+
+export interface UploadRecord {
+  readonly head: UploadHead;
+  readonly options: UploadOptions;
+}
+
+/** A folder in which an upload lies, by what its name and place say. */
+interface FoundUpload {
+  readonly folder: string;
+  readonly bucket: string;
+  readonly uploadId: string;
+  readonly names: readonly string[];
+  readonly joined: JoinedParts;
+}
+
+/** Null where it is damaged: it is set aside whole then. */
+export async function readUpload(
+  { folder, bucket, uploadId, names, joined }: FoundUpload,
+  logger: Logger,
+): Promise<Upload | null> {
+  let record: UploadRecord;
+  try {
+    record = await readDescription<UploadRecord>(join(folder, "upload.json"), logger);
+    if (record.head.uploadId !== uploadId) throw new Error("it is another upload's");
+  } catch (error) {
+    await setAside(folder, "an unfinished upload is damaged", String(error), logger);
+    return null;
+  }
+  const upload: Upload = {
+    head: { ...record.head, bucket },
+    options: record.options,
+    parts: new Map(),
+    isResumed: true,
+    joined,
+  };
+  const damaged = new Set<string>();
+  for (const name of names.filter((file) => /^\d+\.json$/.test(file))) {
+    try {
+      const part = await readDescription<StoredPart>(join(folder, name), logger);
+      if (`${part.partNumber}.json` !== name || !names.includes(part.data)) throw new Error("it names no file");
+      upload.parts.set(part.partNumber, part);
+    } catch (error) {
+      damaged.add(name.slice(0, -".json".length));
+      await setAside(join(folder, name), "a part of an unfinished upload is damaged", String(error), logger);
+    }
+  }
+  const kept = new Set([...upload.parts.values()].map((part) => part.data));
+  for (const name of names) {
+    if (/^(?:upload|\d+)\.json$/.test(name) || kept.has(name) || isAside(name)) continue;
+    if (damaged.has(name.split(".")[0] ?? "")) await moveAside(join(folder, name));
+    else await rm(join(folder, name), { recursive: true, force: true });
+  }
+  return upload;
+}
+
+async function readDescription<Content>(path: string, logger: Logger): Promise<Content> {
+  const { content, isRepaired } = await readSealed<Content>(path);
+  if (isRepaired) {
+    logger.error("an unfinished upload's description had a flipped bit and is repaired", { path });
+    await replaceDurably(path, sealedText(content));
+  }
+  return content;
+}

@@ -1,0 +1,128 @@
+import { Readable } from "node:stream";
+import { AwsError, diskFault, patientWrite, unreachable } from "@galatea/base";
+import {
+  emptyTrace,
+  expiredFailure,
+  resultMessage,
+  urlOf,
+  type AsyncInvocation,
+  type AsyncLife,
+  type AsyncLimits,
+  type AsyncResult,
+  type EndpointQueue,
+  type QueuedEntry,
+  type ResultOutbox,
+  type RunTrace,
+} from "../async-inference/index.ts";
+import type { FleetOptions } from "../endpoints/index.ts";
+import type { HostingStore } from "../store/index.ts";
+
+export interface AsyncEndingsOptions {
+  readonly store: HostingStore;
+  readonly fleet: Pick<FleetOptions, "store" | "clock" | "logger">;
+  readonly limits: AsyncLimits;
+  /** Null where nothing is told. */
+  readonly outbox: ResultOutbox | null;
+}
+
+/** The ends of requests that waited: what is stored, told, counted and forgotten of each. */
+export class AsyncEndings {
+  readonly #options: AsyncEndingsOptions;
+
+  constructor(options: AsyncEndingsOptions) {
+    this.#options = options;
+  }
+
+  /** Tells what has come of a request, and forgets it: both in one write. */
+  async over(
+    queue: EndpointQueue,
+    { entry, invocation }: { readonly entry: QueuedEntry; readonly invocation: AsyncInvocation },
+    on: {
+      readonly life: AsyncLife;
+      readonly result?: Extract<AsyncResult, { readonly is: "completed" }> | null;
+      /** Of its last run, where it had one. */
+      readonly trace?: RunTrace;
+      readonly closing: AbortSignal;
+    },
+  ): Promise<void> {
+    const { store, fleet } = this.#options;
+    const { life, closing } = on;
+    const result = on.result ?? failureOf(life);
+    const variant = result.is === "completed" ? result.variantName : invocation.variantName;
+    if (result.is === "failed") {
+      const { text } = result.failure;
+      await this.persist(closing, invocation, () => this.#storeFailure(invocation, text, { queue, variant, closing }));
+    }
+    await this.persist(closing, invocation, async () => {
+      const nowMs = fleet.clock.epochMs();
+      const topic = result.is === "completed" ? invocation.topics.success : invocation.topics.error;
+      const posted =
+        topic === null ? null : await this.#options.outbox?.post(topic, resultMessage(invocation, result, nowMs));
+      const { asyncInvocations, asyncPayloads } = store.kinds;
+      await store.write([
+        asyncInvocations.delete(entry.key, "any"),
+        ...(invocation.input.at === "record" ? [asyncPayloads.delete(entry.key, "any")] : []),
+        ...(posted?.changes ?? []),
+      ]);
+      posted?.written();
+      if (topic !== null && (posted ?? null) === null) queue.metrics.record(variant, "NotificationFailures", 1);
+    });
+    queue.waiting.end(entry);
+    queue.metrics.record(variant, "InvocationsProcessed", 1);
+    queue.metrics.record(variant, "InvocationFailures", result.is === "failed" ? 1 : 0);
+    queue.metrics.record(variant, "ExpiredRequests", life.at === "expired" ? 1 : 0);
+    const totalMs = fleet.clock.epochMs() - invocation.receivedMs;
+    queue.metrics.record(variant, "TotalProcessingTime", totalMs);
+    const trace = on.trace ?? emptyTrace();
+    if (result.is === "completed") queue.log.succeeded(invocation, trace, totalMs);
+    else queue.log.write(invocation, trace, result.failure.logged ?? result.failure.text);
+  }
+
+  async #storeFailure(
+    { failure }: AsyncInvocation,
+    text: string,
+    on: { readonly queue: EndpointQueue; readonly variant: string; readonly closing: AbortSignal },
+  ): Promise<void> {
+    if (failure === null) return;
+    const { fleet } = this.#options;
+    const { queue, variant, closing: signal } = on;
+    try {
+      await fleet.store.put(failure.bucket, failure.key, Readable.from(Buffer.from(text)), {
+        contentType: "text/plain; charset=utf-8",
+        signal,
+      });
+    } catch (error) {
+      // A bucket that is not there now is told, and not waited for.
+      if (!(error instanceof AwsError) || diskFault(error) !== null) throw error;
+      queue.metrics.record(variant, "ResponseUploadFailures", 1);
+      fleet.logger.warning("a failure could not be stored", { place: urlOf(failure), error: error.message });
+    }
+  }
+
+  /** Until it is written: a disk that is full for a while costs time, and no request. Rejects when the platform ends. */
+  async persist(
+    signal: AbortSignal,
+    { inferenceId: name }: AsyncInvocation,
+    write: () => Promise<void>,
+  ): Promise<void> {
+    const { fleet, limits: pauses } = this.#options;
+    const { clock, logger } = fleet;
+    const what = "what came of an invocation";
+    await patientWrite(write, { clock, logger, what, name, outlasts: "every error", pauses, signal });
+  }
+}
+
+function failureOf(life: AsyncLife): Extract<AsyncResult, { readonly is: "failed" }> {
+  switch (life.at) {
+    case "failed":
+      return { is: "failed", failure: life.failure };
+    case "expired":
+      return { is: "failed", failure: expiredFailure };
+    case "waiting":
+    case "running":
+    case "completed":
+      throw new Error(`bug: no failure while ${life.at}`);
+    default:
+      return unreachable(life);
+  }
+}

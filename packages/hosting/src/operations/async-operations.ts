@@ -1,0 +1,346 @@
+import { AwsError, delay, openDeadline, orAborted, TaskGroup, unreachable, type Clock } from "@galatea/base";
+import { AsyncEndings, type AsyncEndingsOptions } from "./async-endings.ts";
+import {
+  emptyTrace,
+  EndpointQueue,
+  lostCountMax,
+  invocationOf,
+  moveAsync,
+  queueKey,
+  runInvocation,
+  urlOf,
+  type AsyncEvent,
+  type AsyncInvocation,
+  type AsyncLife,
+  type AsyncRequest,
+  type AsyncTicket,
+  type QueuedEntry,
+  type RunEnd,
+  type RunTrace,
+} from "../async-inference/index.ts";
+import { nameKey, type Owner } from "../definitions/index.ts";
+import type { FleetOptions, RunningEndpoint } from "../endpoints/index.ts";
+import { endpointNotFound } from "../invocations/index.ts";
+
+export interface AsyncInferencesOptions extends AsyncEndingsOptions {
+  readonly fleet: FleetOptions;
+  readonly running: (name: string) => RunningEndpoint | undefined;
+  readonly allRunning: () => Iterable<RunningEndpoint>;
+  readonly newId: () => string;
+  /** By which the times between samples go. */
+  readonly seriesClock: Clock;
+}
+
+const listedAtOnce = 500;
+/** Times that a record is read which the disk does not give: with the pauses between them, a minute. */
+const readsMax = 6;
+
+/** All queues: what is accepted, and whose turn it is. */
+export class AsyncInferences implements AsyncDisposable {
+  readonly #options: AsyncInferencesOptions;
+  /** In the order of their turns. */
+  readonly #queues = new Map<string, EndpointQueue>();
+  readonly #endings: AsyncEndings;
+  readonly #tasks: TaskGroup;
+  /** Of records that the disk did not give. */
+  readonly #readCounts = new WeakMap<QueuedEntry, number>();
+  #runningCount = 0;
+  #acceptedCount = 0;
+
+  constructor(options: AsyncInferencesOptions) {
+    this.#options = options;
+    this.#endings = new AsyncEndings(options);
+    this.#tasks = new TaskGroup((error) => {
+      options.fleet.logger.error("an asynchronous invocation ended unexpectedly", { error: String(error) });
+    });
+  }
+
+  /** Takes up what was accepted in earlier lives. */
+  async resume(): Promise<void> {
+    const { asyncInvocations: kind } = this.#options.store.kinds;
+    const query = { order: null, isDescending: false, limit: listedAtOnce };
+    for (let page = await kind.page({ ...query, after: null }); ;) {
+      for (const { key, value } of page.records) this.#queueOf(value.endpoint).waiting.push(entryOf(key, value));
+      if (page.next === null) break;
+      page = await kind.page({ ...query, after: page.next });
+    }
+    this.#tasks.run((closing) => this.#watch(closing));
+    this.#tasks.run((closing) => this.#sample(closing));
+  }
+
+  /** Resolves when the request is recorded; throws AwsError. */
+  async accept(name: string, { accountId }: Owner, request: AsyncRequest): Promise<AsyncTicket> {
+    const { store, newId, fleet } = this.#options;
+    const { endpoints, asyncInvocations, asyncPayloads } = store.kinds;
+    const id = newId();
+    const nowMs = fleet.clock.epochMs();
+    const key = `${String(nowMs).padStart(15, "0")} ${String((this.#acceptedCount += 1)).padStart(12, "0")} ${id}`;
+    return await store.attempt(async () => {
+      const found = await endpoints.find(nameKey(name));
+      if (found.at !== "found") throw endpointNotFound(name, accountId);
+      const invocation = invocationOf(found.value, request, { id, nowMs });
+      const queue = this.#queueOf(invocation.endpoint);
+      const entry = entryOf(key, invocation);
+      using _reserved = this.#reserve(queue, entry);
+      const { body } = request;
+      await store.write([
+        endpoints.check(nameKey(name), found.version),
+        asyncInvocations.put(key, invocation, "absent"),
+        ...(body === null ? [] : [asyncPayloads.put(key, body.toString("base64"), "absent")]),
+      ]);
+      queue.waiting.push(entry);
+      this.#dispatch();
+      const { inferenceId, output, failure } = invocation;
+      return {
+        inferenceId,
+        outputUrl: output === null ? null : urlOf(output),
+        failureUrl: failure === null ? null : urlOf(failure),
+      };
+    });
+  }
+
+  /** What runs is given up; it waits again in the next life. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#tasks[Symbol.asyncDispose]();
+  }
+
+  #queueOf(endpoint: AsyncInvocation["endpoint"]): EndpointQueue {
+    const key = queueKey(endpoint);
+    const found = this.#queues.get(key);
+    if (found !== undefined) return found;
+    const made = new EndpointQueue(endpoint, this.#options.fleet);
+    this.#queues.set(key, made);
+    return made;
+  }
+
+  /** Throws where a queue is full. What is being written counts as accepted. */
+  #reserve(queue: EndpointQueue, { inlineBytes }: QueuedEntry): Disposable {
+    const { limits } = this.#options;
+    let [allCount, allBytes] = [0, 0];
+    for (const each of this.#queues.values()) {
+      allCount += each.count;
+      allBytes += each.inlineBytes;
+    }
+    const isFull =
+      queue.count >= limits.requestsMax ||
+      queue.inlineBytes + inlineBytes > limits.inlineBytesMax ||
+      allCount >= limits.allRequestsMax ||
+      allBytes + inlineBytes > limits.allInlineBytesMax;
+    if (isFull) {
+      const text =
+        `Rate exceeded: ${queue.count} requests wait in the queue of endpoint ${queue.endpoint.name} ` +
+        `(${allCount} in all queues), which is as many as there may be. Try again when some of them are processed.`;
+      throw new AwsError("ThrottlingException", text, { statusFallback: 429 });
+    }
+    return queue.reserve(inlineBytes);
+  }
+
+  /** Looks again and again: at what begins to serve or is gone, at what expires, at what is to be measured. */
+  async #watch(closing: AbortSignal): Promise<void> {
+    const { store, fleet, limits } = this.#options;
+    for (;;) {
+      const changed = store.view.stateChanged();
+      this.#look();
+      using pause = openDeadline({ clock: fleet.clock, afterMs: limits.lookMs, signal: closing });
+      await orAborted(changed, pause.signal).catch(() => closing.throwIfAborted());
+    }
+  }
+
+  #look(): void {
+    const { fleet, allRunning } = this.#options;
+    const nowMs = fleet.clock.epochMs();
+    // Also one that nobody has asked yet has metrics.
+    for (const running of allRunning()) if (running.asyncInference !== null) this.#queueOf(running.queued);
+    for (const [key, queue] of this.#queues) {
+      const isOrphaned = this.#isOrphaned(queue);
+      for (const entry of isOrphaned ? queue.waiting.takeAll() : queue.waiting.takeExpired(nowMs)) {
+        this.#tasks.run((closing) => this.#fail(queue, entry, closing));
+      }
+      if (isOrphaned && queue.count === 0) this.#queues.delete(key);
+    }
+    this.#dispatch();
+  }
+
+  async #sample(closing: AbortSignal): Promise<void> {
+    const { fleet, limits, seriesClock } = this.#options;
+    for (;;) {
+      const nowMs = fleet.clock.epochMs();
+      for (const queue of this.#queues.values()) queue.sample(nowMs, this.#runningOf(queue)?.inServiceCount ?? 0);
+      await delay(seriesClock, limits.sampleMs, closing);
+    }
+  }
+
+  /** What runs for the endpoint that a queue is of. */
+  #runningOf({ endpoint }: EndpointQueue): RunningEndpoint | undefined {
+    const running = this.#options.running(endpoint.name);
+    return running?.queued.createdMs === endpoint.createdMs ? running : undefined;
+  }
+
+  #isOrphaned({ endpoint }: EndpointQueue): boolean {
+    const at = this.#options.store.view.endpointState(nameKey(endpoint.name));
+    if (at === null || at === "Deleting" || at === "Failed") return true;
+    const running = this.#options.running(endpoint.name);
+    return running !== undefined && running.queued.createdMs !== endpoint.createdMs;
+  }
+
+  /** Begins what can begin: one request of each queue in its turn, for as long as there is a place for one. */
+  #dispatch(): void {
+    const { limits, fleet } = this.#options;
+    const nowMs = fleet.clock.epochMs();
+    for (let isBegun = true; isBegun;) {
+      isBegun = false;
+      // A copy: whoever had a turn goes to the end and must not be met again in this round.
+      for (const [key, queue] of Array.from(this.#queues)) {
+        if (this.#runningCount >= limits.runningMax) return;
+        const running = this.#runningOf(queue);
+        if (running === undefined || !queue.mayBegin(running, nowMs)) continue;
+        const entry = queue.waiting.take();
+        if (entry === null) continue;
+        // Behind all others.
+        this.#queues.delete(key);
+        this.#queues.set(key, queue);
+        isBegun = true;
+        this.#runningCount += 1;
+        queue.runningCount += 1;
+        this.#tasks.run(async (closing) => {
+          try {
+            await this.#run(queue, entry, running, closing);
+          } finally {
+            this.#runningCount -= 1;
+            queue.runningCount -= 1;
+            if (!closing.aborted) this.#dispatch();
+          }
+        });
+      }
+    }
+  }
+
+  async #run(queue: EndpointQueue, entry: QueuedEntry, running: RunningEndpoint, closing: AbortSignal): Promise<void> {
+    const { fleet, store, limits } = this.#options;
+    const found = await this.#read(queue, entry, closing);
+    if (found === null) return;
+    const nowMs = fleet.clock.epochMs();
+    const before: AsyncLife = { at: "waiting", lostCount: found.lostCount };
+    const life = moveAsync(before, { kind: "taken", nowMs, expiresMs: found.expiresMs });
+    if (life.at === "expired") return await this.#endings.over(queue, { entry, invocation: found }, { life, closing });
+    const trace = emptyTrace();
+    const record: EndpointQueue["metrics"]["record"] = (variant, metric, value) => {
+      trace.times[metric] = value;
+      queue.metrics.record(variant, metric, value);
+    };
+    record(running.variantName, "TimeInBacklog", nowMs - found.receivedMs);
+    const parts = {
+      store: fleet.store,
+      inline: async () => {
+        const payload = await store.kinds.asyncPayloads.find(entry.key);
+        return payload.at === "found" ? Buffer.from(payload.value, "base64") : null;
+      },
+      invoke: running.invoke.bind(running),
+      record: record.bind(null, running.variantName),
+      trace,
+      memory: fleet.requestMemory,
+      bodyBytesMax: limits.bodyBytesMax,
+      clock: fleet.clock,
+    };
+    const end = await runInvocation(found, parts, closing);
+    await this.#ended(queue, entry, found, { life, end, trace, closing });
+  }
+
+  /** Where the request goes on after a run. */
+  async #ended(
+    queue: EndpointQueue,
+    entry: QueuedEntry,
+    invocation: AsyncInvocation,
+    {
+      life,
+      end,
+      trace,
+      closing,
+    }: { readonly life: AsyncLife; readonly end: RunEnd; readonly trace: RunTrace; readonly closing: AbortSignal },
+  ): Promise<void> {
+    const { fleet, store, limits } = this.#options;
+    const next = moveAsync(life, eventOf(end));
+    const result = end.kind === "answered" ? end.result : null;
+    if (next.at !== "waiting") {
+      queue.pause.over();
+      return await this.#endings.over(queue, { entry, invocation }, { life: next, result, trace, closing });
+    }
+    // What the platform gives up as it ends is waiting in its records.
+    if (closing.aborted) return;
+    if (end.kind === "interrupted") {
+      const forMs = queue.pause.begin(fleet.clock.epochMs(), limits);
+      fleet.logger.warning("an asynchronous invocation is made again later", {
+        endpoint: queue.endpoint.name,
+        error: String(end.why),
+        pauseMs: forMs,
+      });
+    } else {
+      const { key } = entry;
+      if (end.kind === "lost") queue.log.write(invocation, trace, againText(end.failure.text, next.lostCount));
+      const change = store.kinds.asyncInvocations.put(key, { ...invocation, lostCount: next.lostCount }, "any");
+      await this.#endings.persist(closing, invocation, () => store.write([change]));
+    }
+    queue.waiting.putBack(entry);
+  }
+
+  /** For what was taken without having run: it has expired, or its endpoint is gone. */
+  async #fail(queue: EndpointQueue, entry: QueuedEntry, closing: AbortSignal): Promise<void> {
+    const found = await this.#read(queue, entry, closing);
+    if (found === null) return;
+    const nowMs = this.#options.fleet.clock.epochMs();
+    const waiting: AsyncLife = { at: "waiting", lostCount: found.lostCount };
+    const isExpired = nowMs >= found.expiresMs;
+    const life = isExpired
+      ? moveAsync(waiting, { kind: "taken", nowMs, expiresMs: found.expiresMs })
+      : moveAsync(waiting, { kind: "orphaned" });
+    await this.#endings.over(queue, { entry, invocation: found }, { life, closing });
+  }
+
+  /** Null for a record that is gone or damaged, which ends here, and for one that the disk does not give just now, which waits again. */
+  async #read(queue: EndpointQueue, entry: QueuedEntry, closing: AbortSignal): Promise<AsyncInvocation | null> {
+    const { store } = this.#options;
+    const found = await store.kinds.asyncInvocations.find(entry.key).catch((error: unknown) => ({ error }));
+    closing.throwIfAborted();
+    if ("error" in found) this.#unread(queue, entry, found.error);
+    else if (found.at === "found") return found.value;
+    else queue.waiting.end(entry);
+    return null;
+  }
+
+  /** What cannot be read is read again after a while, so many times; then it is left for the next start, and keeps nobody waiting. */
+  #unread(queue: EndpointQueue, entry: QueuedEntry, error: unknown): void {
+    const { fleet, limits } = this.#options;
+    const readCount = (this.#readCounts.get(entry) ?? 0) + 1;
+    this.#readCounts.set(entry, readCount);
+    const fields = { endpoint: queue.endpoint.name, key: entry.key, readCount, error: String(error) };
+    if (readCount >= readsMax) {
+      queue.waiting.end(entry);
+      const text = "the record of an asynchronous invocation cannot be read; it is left for the next start";
+      return fleet.logger.error(text, fields);
+    }
+    const pauseMs = queue.pause.begin(fleet.clock.epochMs(), limits);
+    const text = "the record of an asynchronous invocation cannot be read; it is read again";
+    fleet.logger.warning(text, { ...fields, pauseMs });
+    queue.waiting.putBack(entry);
+  }
+}
+
+const againText = (why: string, lostCount: number) =>
+  `${why} The request is made again (${lostCount + 1} of ${lostCountMax}).`;
+
+function entryOf(key: string, { receivedMs, expiresMs, input }: AsyncInvocation): QueuedEntry {
+  return { key, receivedMs, expiresMs, inlineBytes: input.at === "record" ? input.byteLength : 0 };
+}
+
+function eventOf(end: RunEnd): AsyncEvent {
+  switch (end.kind) {
+    case "answered":
+    case "interrupted":
+      return { kind: end.kind };
+    case "refused":
+    case "lost":
+      return { kind: end.kind, failure: end.failure };
+    default:
+      return unreachable(end);
+  }
+}

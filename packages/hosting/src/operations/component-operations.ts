@@ -1,0 +1,418 @@
+import { AwsError } from "@galatea/base";
+import { DocumentConflict } from "../records/index.ts";
+import type { Catalogue } from "./catalog.ts";
+import { sharedInstances, type ComponentReconciler } from "../reconcilers/index.ts";
+import {
+  claimSum,
+  componentFootprint,
+  copiesFootprint,
+  fits,
+  isMoving,
+  moveComponent,
+  noClaim,
+  type ComponentClaim,
+  type ComponentDeployment,
+  type ComponentGoal,
+  type ComponentRecord,
+  type ComponentSpec,
+  type PlacementStrategy,
+} from "../components/index.ts";
+import {
+  hostingArn,
+  nameKey,
+  type CapacitySize,
+  type ContainerDefinition,
+  type ModelRecord,
+  type Owner,
+} from "../definitions/index.ts";
+import {
+  footprintBeyond,
+  type EndpointRecord,
+  type FleetOptions,
+  type Generation,
+  type GroupSize,
+} from "../endpoints/index.ts";
+import { alreadyExists, invalid, notFound } from "../definitions/index.ts";
+import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
+import { WriteReservation, type Quotas } from "../capacity/index.ts";
+import type { LookAtAlarm } from "../reconcilers/index.ts";
+import type { EndpointWatch } from "./endpoint-watch.ts";
+import { openWait, untilSettled, type Wait } from "../waits/index.ts";
+import { usedCount, type SharedVariants } from "../reconcilers/index.ts";
+import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "../store/index.ts";
+
+/** A Specification as it was asked for; what an update leaves out stays as it is. */
+export interface ComponentSpecAsked {
+  readonly modelName: string | null;
+  readonly container: ContainerDefinition | null;
+  readonly claim: ComponentClaim | null;
+  readonly memoryBytesMax: number | null;
+  readonly strategy: PlacementStrategy | null;
+  readonly startSeconds: number | null;
+  readonly downloadSeconds: number | null;
+  /** The type of instance that it is for; for any unless given. */
+  readonly instanceType?: string;
+  /** For other types of instances. */
+  readonly others?: readonly ComponentSpecAsked[];
+  readonly request: Readonly<Record<string, unknown>>;
+}
+
+export interface ComponentUpdate {
+  readonly name: string;
+  readonly owner: Owner;
+  readonly spec: ComponentSpecAsked | null;
+  readonly copyCount: number | null;
+  readonly rolling: {
+    readonly batch: CapacitySize;
+    readonly rollbackBatch: CapacitySize | null;
+    readonly waitMs: number;
+    readonly limitMs: number | null;
+    /** The CloudWatch alarms that roll it back. */
+    readonly alarms?: readonly string[];
+    /** The request's DeploymentConfig. */
+    readonly request?: ComponentDeployment;
+  } | null;
+}
+
+export interface ComponentsOptions {
+  readonly store: HostingStore;
+  readonly quotas: Quotas;
+  readonly catalogue: Catalogue;
+  readonly moves: ComponentReconciler;
+  readonly variants: SharedVariants;
+  readonly fleet: FleetOptions;
+  readonly alarmState: LookAtAlarm;
+  readonly watch: Pick<EndpointWatch, "stopping">;
+}
+
+const readAtOnce = 100;
+const plainGoal = { batch: null, rollbackBatch: null, waitMs: 0 };
+
+/** Inference components: their records, and what is asked of them. */
+export class Components implements AsyncDisposable {
+  readonly #options: ComponentsOptions;
+
+  constructor(options: ComponentsOptions) {
+    this.#options = options;
+  }
+
+  async resume(): Promise<void> {
+    const { store, moves } = this.#options;
+    const query = { order: null, isDescending: false, limit: readAtOnce };
+    for (let page = await store.kinds.components.page({ ...query, after: null }); ;) {
+      for (const { value } of page.records) moves.resume(value);
+      if (page.next === null) return;
+      page = await store.kinds.components.page({ ...query, after: page.next });
+    }
+  }
+
+  /** Resolves when it is recorded as `Creating`; what fails from then on is its status. */
+  async create(asked: {
+    readonly name: string;
+    readonly endpointName: string;
+    /** Null where the endpoint has one alone. */
+    readonly variantName: string | null;
+    readonly spec: ComponentSpecAsked;
+    readonly copyCount: number;
+    readonly owner: Owner;
+    readonly tags: readonly Tag[];
+  }): Promise<ComponentRecord> {
+    const { store, quotas, catalogue, moves, fleet } = this.#options;
+    const { name, owner, copyCount } = asked;
+    const { components } = store.kinds;
+    const key = nameKey(name);
+    const arn = hostingArn("inference-component", name, owner);
+    const found = await components.find(key);
+    if (found.at === "found") throw alreadyExists("inference component", arn);
+    const endpoint = await this.#endpoint(asked.endpointName, owner);
+    const variantName = this.#variantName(endpoint, asked.variantName);
+    const spec = await this.#specFor(asked.spec, { endpoint, variantName, owner, before: null });
+    this.#checkFits(endpoint, variantName, spec.claim);
+    using _record = quotas.reserveRecord("components", key);
+    using _copies = quotas.reserveComponent(key, copiesFootprint(spec.claim.memoryBytes, copyCount));
+    const nowMs = fleet.clock.epochMs();
+    const record: ComponentRecord = {
+      name,
+      arn,
+      owner,
+      createdMs: nowMs,
+      modifiedMs: nowMs,
+      endpointName: endpoint.name,
+      variantName,
+      state: { at: "Creating", goal: { ...plainGoal, deadlineMs: null, spec: spec.number, copyCount } },
+      specs: [spec],
+      copyCount,
+      copies: [],
+    };
+    const expects = found.at === "absent" ? "absent" : found.version;
+    // Not while the endpoint is deleted, or given something else to run.
+    await this.#options.variants.placing(endpoint.name, async () => {
+      const now = await this.#endpoint(endpoint.name, owner);
+      this.#checkFits(now, this.#variantName(now, variantName), spec.claim);
+      try {
+        await store.write([components.put(key, record, expects), ...catalogue.firstTags(arn, asked.tags)]);
+      } catch (error) {
+        // Somebody else was given the name meanwhile.
+        if (error instanceof DocumentConflict) throw alreadyExists("inference component", arn);
+        throw error;
+      }
+      moves.go(record);
+    });
+    return record;
+  }
+
+  /** Another spec, another number of copies, or both. */
+  async update(asked: ComponentUpdate): Promise<ComponentRecord> {
+    const { moves, quotas, fleet } = this.#options;
+    const { name, owner, rolling } = asked;
+    const record = await this.find(name, owner);
+    checkMayUpdate(record);
+    const endpoint = await this.#endpoint(record.endpointName, owner);
+    const [before] = record.specs;
+    const { variantName } = record;
+    const spec = asked.spec === null ? null : await this.#specFor(asked.spec, { endpoint, variantName, owner, before });
+    this.#checkAlarms(rolling?.alarms ?? []);
+    if (spec !== null) this.#checkFits(endpoint, record.variantName, spec.claim);
+    const copyCount = asked.copyCount ?? record.copyCount;
+    const nowMs = fleet.clock.epochMs();
+    const limitMs = rolling?.limitMs ?? null;
+    const deadlineMs = limitMs === null ? null : nowMs + limitMs;
+    const { batch, rollbackBatch, waitMs } = rolling ?? plainGoal;
+    const goal: ComponentGoal = {
+      spec: (spec ?? before).number,
+      copyCount,
+      batch,
+      rollbackBatch,
+      waitMs,
+      deadlineMs,
+      ...(rolling?.alarms === undefined ? {} : { alarms: rolling.alarms }),
+    };
+    using reserved = new WriteReservation();
+    const moved = await moves.record(nameKey(name), (now) => {
+      checkMayUpdate(now);
+      const deployment = rolling?.request;
+      const event = { kind: "update", spec, goal, ...(deployment === undefined ? {} : { deployment }) } as const;
+      const more = footprintBeyond(componentFootprint(moveComponent(now, event)), componentFootprint(now));
+      reserved.replace(() => quotas.reserveComponent(nameKey(name), more));
+      return event;
+    });
+    if (moved === null) throw notFound("inference component", record.arn);
+    moves.go(moved);
+    return moved;
+  }
+
+  /** Resolves when the deletion is recorded, not when it is done. */
+  async delete(name: string, owner: Owner): Promise<void> {
+    await this.find(name, owner);
+    const { moves } = this.#options;
+    const moved = await moves.record(nameKey(name), ({ state }) =>
+      state.at === "Deleting" ? null : { kind: "delete" },
+    );
+    if (moved !== null) moves.go(moved);
+  }
+
+  async find(name: string, owner: Owner): Promise<ComponentRecord> {
+    const found = await this.#options.store.kinds.components.find(nameKey(name));
+    if (found.at !== "found") throw notFound("inference component", hostingArn("inference-component", name, owner));
+    return found.value;
+  }
+
+  /** Of an endpoint, in their order. */
+  namesOn(endpointName: string): readonly string[] {
+    const { moves } = this.#options;
+    return moves
+      .of(endpointName)
+      .map(({ name }) => name)
+      .toSorted();
+  }
+
+  /** Copies in service. */
+  inServiceCount(name: string): number {
+    return this.#options.moves.running(name)?.inServiceCount ?? 0;
+  }
+
+  /** Of those that are wanted. */
+  list(
+    question: ListQuestion,
+    isWanted: (record: ComponentRecord) => boolean,
+    turn: () => Promise<void>,
+  ): Promise<ListAnswer<ComponentRecord>> {
+    return listPage(this.#options.store.kinds.components, question, turn, isWanted);
+  }
+
+  /** Resolves when it is in a state that stays, is gone, or the wait is over; whichever comes first. */
+  async settled(name: string, wait: Wait): Promise<void> {
+    const { store, fleet, watch } = this.#options;
+    using over = openWait(wait, watch.stopping, fleet.clock);
+    const isSettled = () => {
+      const at = store.view.componentState(nameKey(name));
+      return at === null || !isMoving({ at });
+    };
+    await untilSettled(store, isSettled, over.signal);
+  }
+
+  /** Throws AwsError with the runtime's codes and sentences. */
+  async invoke(endpointName: string, name: string, request: InvocationRequest): Promise<InvocationReply> {
+    const { moves } = this.#options;
+    const running = moves.running(name);
+    const isOwn = running !== undefined && nameKey(running.endpointName) === nameKey(endpointName);
+    if (isOwn) return await running.invoke(request);
+    throw new AwsError("ValidationError", `Inference Component ${name} of endpoint ${endpointName} not found.`);
+  }
+
+  /** Refuses to delete or stop an endpoint that has components. */
+  checkUnused({ name, arn }: EndpointRecord): void {
+    const names = this.#options.moves
+      .of(name)
+      .map((each) => `"${each.name}"`)
+      .toSorted();
+    if (names.length === 0) return;
+    const shown = names.slice(0, 10).join(", ");
+    throw invalid(`Endpoint "${arn}" has inference components, which have to be deleted first: ${shown}.`);
+  }
+
+  /** Refuses sizes with which copies would be on instances that are gone. To be asked while nobody places copies. */
+  checkSizes({ name, generations }: EndpointRecord, sizes: readonly GroupSize[]): void {
+    const components = this.#options.moves.of(name);
+    for (const [index, { plan }] of generations[0].variants.entries()) {
+      const { VariantName: variantName } = plan.variant;
+      const used = usedCount(components, variantName);
+      const wanted = sizes[index]?.instanceCount ?? 0;
+      if (wanted >= used) continue;
+      throw invalid(
+        `Variant "${variantName}" cannot have ${wanted} instances: copies of inference components are on ${used} of them. ` +
+          "Lower their copy counts, or delete some of them.",
+      );
+    }
+  }
+
+  /** As above, for an endpoint's next generation. */
+  checkGeneration({ name }: EndpointRecord, { variants, configName }: Generation): void {
+    const components = this.#options.moves.of(name);
+    for (const component of components) {
+      const { variantName } = component;
+      const group = variants.find(({ plan }) => plan.variant.VariantName === variantName);
+      const shared = group === undefined ? null : this.#options.variants.ofGroup(group, configName);
+      const used = usedCount(components, variantName);
+      const instances = shared === null ? [] : sharedInstances(shared, component, components);
+      const isTooMuch = instances.some(({ has, taken }) => !fits({ has, taken: noClaim }, claimSum(taken, noClaim)));
+      const type = component.specs[0].request["InstanceType"];
+      if (typeof type === "string" && group !== undefined && group.plan.variant.InstanceType !== type) {
+        throw invalid(
+          `Inference component "${component.name}" has its specification for ${type}, and configuration "${configName}" has another type: ` +
+            "delete the component, or update it with a specification without InstanceType, first.",
+        );
+      }
+      if (group?.plan.variant.ModelName === "" && used <= instances.length && !isTooMuch) continue;
+      throw invalid(
+        `Inference component "${component.name}" is on variant "${variantName}", for which configuration "${configName}" has no such room.`,
+      );
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#options.moves[Symbol.asyncDispose]();
+  }
+
+  async #endpoint(name: string, owner: Owner): Promise<EndpointRecord> {
+    const found = await this.#options.store.kinds.endpoints.find(nameKey(name));
+    if (found.at !== "found") throw notFound("endpoint", hostingArn("endpoint", name, owner));
+    const { state, arn } = found.value;
+    if (state.at === "InService" || state.at === "Updating" || state.at === "RollingBack") return found.value;
+    throw invalid(`Endpoint "${arn}" is ${state.at}; inference components need one that is InService.`);
+  }
+
+  #variantName(endpoint: EndpointRecord, asked: string | null): string {
+    const names = endpoint.generations[0].variants.map(({ plan }) => plan.variant.VariantName);
+    const [only] = names;
+    const name = asked ?? (names.length === 1 ? only : undefined);
+    if (name === undefined) throw invalid("VariantName must be given: the endpoint has several variants.");
+    if (!names.includes(name)) throw invalid(`Could not find variant "${name}" of endpoint "${endpoint.arn}".`);
+    if (this.#options.variants.of(endpoint, name) === null) {
+      throw invalid(
+        `Variant "${name}" of endpoint "${endpoint.arn}" has a model: inference components need a variant without ModelName.`,
+      );
+    }
+    return name;
+  }
+
+  /** One that no instance could ever have room for. */
+  #checkFits(endpoint: EndpointRecord, variantName: string, claim: ComponentClaim): void {
+    const shared = this.#options.variants.of(endpoint, variantName);
+    if (shared === null || fits({ has: shared.has, taken: noClaim }, claim)) return;
+    const { has, variant } = shared;
+    throw invalid(
+      `The compute resource requirements are more than an instance of ${variant.InstanceType} has here: ` +
+        `${has.cpuCores} CPU cores, ${Math.floor(has.memoryBytes / 2 ** 20)} MiB of memory, ${has.acceleratorCount} accelerators.`,
+    );
+  }
+
+  #checkAlarms(names: readonly string[]): void {
+    const unknown = names.filter((name) => this.#options.alarmState(name) === null);
+    if (unknown.length === 0) return;
+    throw invalid(`Could not find CloudWatch alarms that AutoRollbackConfiguration names: ${unknown.join(", ")}.`);
+  }
+
+  /** The one for the type of the variant's instances. */
+  async #specFor(
+    asked: ComponentSpecAsked,
+    of: {
+      readonly endpoint: EndpointRecord;
+      readonly variantName: string;
+      readonly owner: Owner;
+      readonly before: ComponentSpec | null;
+    },
+  ): Promise<ComponentSpec> {
+    const shared = this.#options.variants.of(of.endpoint, of.variantName);
+    const type = shared?.variant.InstanceType;
+    const { others = [] } = asked;
+    const all = [asked, ...others];
+    const fitting = all.find(({ instanceType }) => instanceType === undefined || instanceType === type);
+    if (fitting === undefined) {
+      const types = all.map(({ instanceType }) => instanceType).join(", ");
+      throw invalid(
+        `Variant "${of.variantName}" has instances of ${type}, and the specifications are for ${types}: give one with this InstanceType.`,
+      );
+    }
+    const spec = await this.#spec(fitting, of);
+    return others.length === 0 ? spec : { ...spec, alternatives: all.map(({ request }) => request) };
+  }
+
+  async #spec(
+    asked: ComponentSpecAsked,
+    { owner, before }: { readonly owner: Owner; readonly before: ComponentSpec | null },
+  ): Promise<ComponentSpec> {
+    const model = (await this.#model(asked, owner)) ?? before?.model;
+    const claim = asked.claim ?? before?.claim;
+    if (model === undefined) throw invalid("Either ModelName or Container must be given in the Specification.");
+    if (claim === undefined) throw invalid("ComputeResourceRequirements must be given in the Specification.");
+    return {
+      number: (before?.number ?? 0) + 1,
+      model,
+      isNamed: asked.modelName !== null || (asked.container === null && before?.isNamed === true),
+      claim,
+      memoryBytesMax: asked.claim === null ? (before?.memoryBytesMax ?? null) : asked.memoryBytesMax,
+      strategy: asked.strategy ?? before?.strategy ?? "SPREAD",
+      startSeconds: asked.startSeconds ?? before?.startSeconds ?? null,
+      downloadSeconds: asked.downloadSeconds ?? before?.downloadSeconds ?? null,
+      request: { ...before?.request, ...asked.request },
+    };
+  }
+
+  /** Null where the request says none. */
+  async #model({ modelName, container }: ComponentSpecAsked, owner: Owner): Promise<ModelRecord | null> {
+    if (modelName !== null && container !== null) throw invalid("ModelName and Container exclude each other.");
+    const shared = { name: "", arn: "", createdMs: 0, owner, executionMode: "Serial", request: {} } as const;
+    if (container !== null) return { ...shared, containers: [container] };
+    if (modelName === null) return null;
+    const model = await this.#options.catalogue.model(modelName, owner);
+    if (model.containers.length === 1 && model.containers[0]?.Mode !== "MultiModel") return model;
+    throw invalid(`Model "${model.arn}" cannot be an inference component: it needs one container, with one model.`);
+  }
+}
+
+function checkMayUpdate({ state, arn }: ComponentRecord): void {
+  if (state.at === "InService") return;
+  if (state.at === "Failed") throw invalid(`Cannot update inference component "${arn}": it has failed; delete it.`);
+  throw invalid(`Cannot update in-progress inference component "${arn}".`);
+}

@@ -1,0 +1,268 @@
+import { AwsError, type Clock, type Logger } from "@galatea/base";
+import { DocumentConflict } from "../records/index.ts";
+import type { Catalogue } from "./catalog.ts";
+import type { Components } from "./component-operations.ts";
+import { hostingArn, nameKey, type DeploymentConfig, type Owner } from "../definitions/index.ts";
+import type { EndpointReconciler, LookAtAlarm } from "../reconcilers/index.ts";
+import {
+  alarmsOf,
+  productionCount,
+  resized,
+  retaining,
+  smallerUpdate,
+  typeOf,
+  updateTo,
+  type EndpointUpdate,
+  type VariantSize,
+} from "./endpoint-updates.ts";
+import {
+  beginChange,
+  checkDeployment,
+  footprintBeyond,
+  mayStop,
+  mayUpdate,
+  moveEndpoint,
+  newEndpoint,
+  newGeneration,
+  plannedFootprint,
+  resizingSteps,
+  serverlessDeploymentRefusal,
+  stateChangeOf,
+  type EndpointEvent,
+  type EndpointRecord,
+  type Generation,
+} from "../endpoints/index.ts";
+import { alreadyExists, inProgress, invalid, notFound } from "../definitions/index.ts";
+import type { ModelHost } from "../instances/index.ts";
+import { WriteReservation, type Quotas } from "../capacity/index.ts";
+import type { SharedVariants } from "../reconcilers/index.ts";
+import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "../store/index.ts";
+import { endpointCounts, newPlacementKey, wantedInstances } from "./wanted-instances.ts";
+
+export interface EndpointsOptions {
+  readonly store: HostingStore;
+  readonly quotas: Quotas;
+  readonly catalogue: Catalogue;
+  readonly moves: EndpointReconciler;
+  readonly components: Components;
+  readonly variants: SharedVariants;
+  readonly host: ModelHost;
+  readonly clock: Clock;
+  readonly alarmState: LookAtAlarm;
+  readonly logger: Logger;
+}
+
+/** An endpoint's record, and how many instances of each of its groups are in service, by `groupKey`. */
+export interface EndpointDescription {
+  readonly record: EndpointRecord;
+  readonly inServiceCounts: ReadonlyMap<string, number>;
+}
+
+const endpointsReadAtOnce = 100;
+
+/** The refusal of an update that has no room, with how it would need less. */
+function advised(error: unknown, moved: EndpointRecord): unknown {
+  const advice = smallerUpdate(moved);
+  if (advice === null || !(error instanceof AwsError) || error.code !== "ResourceLimitExceeded") return error;
+  return new AwsError(error.code, `${error.message} ${advice}`);
+}
+
+/** What is asked of endpoints: checked, reserved, recorded; `EndpointReconciler` makes it so. */
+export class Endpoints {
+  readonly #options: EndpointsOptions;
+
+  constructor(options: EndpointsOptions) {
+    this.#options = options;
+  }
+
+  /** Takes up what an earlier life was doing. Unpacked models are kept for the instances that come back. */
+  async resume(): Promise<void> {
+    const records = await this.#all();
+    await this.#options.host.resume(records.flatMap(wantedInstances));
+    for (const record of records) this.#options.moves.resume(record);
+    if (records.length > 0) this.#options.logger.info("endpoints are brought back", endpointCounts(records));
+  }
+
+  /** Resolves when the endpoint is recorded as `Creating`; what fails from then on is its status. */
+  async create(asked: {
+    readonly name: string;
+    readonly configName: string;
+    readonly owner: Owner;
+    readonly tags: readonly Tag[];
+    readonly deploymentConfig: DeploymentConfig | null;
+  }): Promise<EndpointRecord> {
+    const { name, configName, owner, tags } = asked;
+    const { endpoints } = this.#options.store.kinds;
+    const key = nameKey(name);
+    const arn = hostingArn("endpoint", name, owner);
+    const found = await endpoints.find(key);
+    if (found.at === "found") throw alreadyExists("endpoint", arn);
+    using _reserved = this.#options.quotas.reserveRecord("endpoints", key);
+    const generation = newGeneration(1, await this.#options.catalogue.plan(configName, owner));
+    this.#checkDeployment(asked.deploymentConfig, generation);
+    const nowMs = this.#options.clock.epochMs();
+    const { deploymentConfig } = asked;
+    const made = { name, arn, owner, placementKey: newPlacementKey(), deploymentConfig };
+    const record = newEndpoint(made, generation, nowMs);
+    using _instances = this.#options.quotas.reserveEndpoint(key, plannedFootprint(record), typeOf(generation));
+    const expects = found.at === "absent" ? "absent" : found.version;
+    try {
+      const changes = [endpoints.put(key, record, expects), ...this.#options.catalogue.firstTags(arn, tags)];
+      await this.#options.store.write(changes, { stateChange: stateChangeOf(null, record, nowMs) });
+    } catch (error) {
+      // Somebody else was given the name meanwhile.
+      if (error instanceof DocumentConflict) throw alreadyExists("endpoint", arn);
+      throw error;
+    }
+    this.#options.moves.go(record);
+    return record;
+  }
+
+  /** At any time but while there is nothing to go back to: an update that is under way is superseded. */
+  async update(asked: EndpointUpdate): Promise<EndpointRecord> {
+    const { name, configName, owner } = asked;
+    const record = await this.find(name, owner);
+    this.#checkMayUpdate(record);
+    const key = nameKey(name);
+    const plan = await this.#options.catalogue.plan(configName, owner);
+    const deploymentConfig = asked.retainsDeployment ? record.deploymentConfig : asked.deploymentConfig;
+    const next = newGeneration(0, plan);
+    this.#checkDeployment(deploymentConfig, next);
+    const nowMs = this.#options.clock.epochMs();
+    const moved = await this.#options.variants.placing(name, () =>
+      this.#recordReserved(key, (now) => {
+        this.#checkMayUpdate(now);
+        const [first] = now.generations;
+        const number = Math.max(...now.generations.map((generation) => generation.number)) + 1;
+        const numbered = retaining({ ...next, number }, first, asked);
+        this.#options.components.checkGeneration(now, numbered);
+        return updateTo(now, numbered, { deploymentConfig, nowMs });
+      }),
+    );
+    if (moved === null) throw notFound("endpoint", record.arn);
+    this.#options.moves.go(moved);
+    return moved;
+  }
+
+  /** Other weights and numbers of instances for some variants of an endpoint in service. */
+  async resize(name: string, asked: readonly VariantSize[], owner: Owner): Promise<EndpointRecord> {
+    const record = await this.find(name, owner);
+    const key = nameKey(name);
+    const nowMs = this.#options.clock.epochMs();
+    const moved = await this.#options.variants.placing(name, () =>
+      this.#recordReserved(key, (now) => {
+        if (now.state.at !== "InService") throw inProgress(now);
+        const sizes = resized(now.generations[0], asked);
+        this.#options.components.checkSizes(now, sizes);
+        return { kind: "resize", change: beginChange(nowMs, resizingSteps(now.generations[0], sizes)) };
+      }),
+    );
+    if (moved === null) throw notFound("endpoint", record.arn);
+    this.#options.moves.go(moved);
+    return moved;
+  }
+
+  /** Ends what runs for an endpoint in service; `start` has it come up again. */
+  async stop(name: string, owner: Owner): Promise<EndpointRecord> {
+    const record = await this.find(name, owner);
+    const moved = await this.#options.moves.record(nameKey(name), (now) => {
+      this.#options.components.checkUnused(now);
+      if (!mayStop(now.state)) throw invalid(`Cannot stop endpoint "${now.arn}": it is ${now.state.at}.`);
+      return { kind: "stop" };
+    });
+    if (moved === null) throw notFound("endpoint", record.arn);
+    this.#options.moves.go(moved);
+    return moved;
+  }
+
+  async start(name: string, owner: Owner): Promise<EndpointRecord> {
+    const record = await this.find(name, owner);
+    const moved = await this.#recordReserved(nameKey(name), (now) => {
+      if (now.state.at !== "OutOfService") {
+        throw invalid(`Cannot start endpoint "${now.arn}": it is ${now.state.at}.`);
+      }
+      return { kind: "start" };
+    });
+    if (moved === null) throw notFound("endpoint", record.arn);
+    this.#options.moves.go(moved);
+    return moved;
+  }
+
+  /** At any time: what is being brought up is given up. Resolves when the deletion is recorded, not when it is done. */
+  async delete(name: string, owner: Owner): Promise<void> {
+    await this.find(name, owner);
+    const moved = await this.#options.variants.placing(name, () =>
+      this.#options.moves.record(nameKey(name), (now) => {
+        if (now.state.at === "Deleting") return null;
+        this.#options.components.checkUnused(now);
+        return { kind: "delete" };
+      }),
+    );
+    if (moved !== null) this.#options.moves.go(moved);
+  }
+
+  async find(name: string, owner: Owner): Promise<EndpointRecord> {
+    const found = await this.#options.store.kinds.endpoints.find(nameKey(name));
+    if (found.at !== "found") throw notFound("endpoint", hostingArn("endpoint", name, owner));
+    return found.value;
+  }
+
+  async describe(name: string, owner: Owner): Promise<EndpointDescription> {
+    const record = await this.find(name, owner);
+    return { record, inServiceCounts: this.#options.moves.running(name)?.inServiceCounts ?? new Map<string, number>() };
+  }
+
+  list(question: ListQuestion, turn: () => Promise<void>): Promise<ListAnswer<EndpointRecord>> {
+    return listPage(this.#options.store.kinds.endpoints, question, turn);
+  }
+
+  /** Records a move for which there is room on the machine: what the endpoint comes to need at once beyond what it has reserved. */
+  async #recordReserved(
+    key: string,
+    decide: (record: EndpointRecord) => EndpointEvent,
+  ): Promise<EndpointRecord | null> {
+    const { moves, quotas } = this.#options;
+    using reserved = new WriteReservation();
+    return await moves.record(key, (now) => {
+      const event = decide(now);
+      const moved = moveEndpoint(now, event);
+      const more = footprintBeyond(plannedFootprint(moved), plannedFootprint(now));
+      try {
+        reserved.replace(() => quotas.reserveEndpoint(key, more, typeOf(moved.generations.at(-1))));
+      } catch (error) {
+        throw event.kind === "update" ? advised(error, moved) : error;
+      }
+      return event;
+    });
+  }
+
+  #checkMayUpdate(record: EndpointRecord): void {
+    const { state, arn } = record;
+    if (state.at === "Failed") throw invalid(`Cannot update endpoint "${arn}": it has failed; delete it.`);
+    if (state.at === "OutOfService") throw invalid(`Cannot update endpoint "${arn}": it is stopped; start it first.`);
+    if (!mayUpdate(state)) throw inProgress(record);
+  }
+
+  #checkDeployment(config: DeploymentConfig | null, generation: Generation): void {
+    if (config === null) return;
+    const instanceCount = productionCount(generation);
+    const isServerless = generation.variants.some(({ settled }) => settled.concurrency !== undefined);
+    const refusal = isServerless ? serverlessDeploymentRefusal(config) : checkDeployment(config, instanceCount);
+    if (refusal !== null) throw invalid(refusal);
+    const unknown = alarmsOf(config).filter((name) => this.#options.alarmState(name) === null);
+    if (unknown.length > 0) {
+      throw invalid(`Could not find CloudWatch alarms that AutoRollbackConfiguration names: ${unknown.join(", ")}.`);
+    }
+  }
+
+  async #all(): Promise<readonly EndpointRecord[]> {
+    const { endpoints } = this.#options.store.kinds;
+    const all: EndpointRecord[] = [];
+    const query = { order: null, isDescending: false, limit: endpointsReadAtOnce };
+    for (let page = await endpoints.page({ ...query, after: null }); ;) {
+      all.push(...page.records.map(({ value }) => value));
+      if (page.next === null) return all;
+      page = await endpoints.page({ ...query, after: page.next });
+    }
+  }
+}

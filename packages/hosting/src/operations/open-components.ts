@@ -1,0 +1,45 @@
+import type { Catalogue } from "./catalog.ts";
+import { ComponentReconciler } from "../reconcilers/index.ts";
+import { Components } from "./component-operations.ts";
+import type { Owner } from "../definitions/index.ts";
+import type { Wait } from "../waits/index.ts";
+import type { LookAtAlarm } from "../reconcilers/index.ts";
+import type { EndpointWatch } from "./endpoint-watch.ts";
+import type { VariantSize } from "./endpoint-updates.ts";
+import type { FleetParts } from "../endpoints/index.ts";
+import type { Quotas } from "../capacity/index.ts";
+import type { Retirements } from "../capacity/index.ts";
+import { SharedVariants } from "../reconcilers/index.ts";
+import type { HostingStore } from "../store/index.ts";
+
+/** Instances that components share are claims: they are there within a write. */
+const settledMsMax = 60_000;
+
+/** Inference components, and the variants that they run on, over one store. */
+export function openComponents(of: {
+  readonly store: HostingStore;
+  readonly quotas: Quotas;
+  readonly catalogue: Catalogue;
+  readonly parts: FleetParts;
+  readonly retirements: Retirements;
+  readonly alarmState: LookAtAlarm;
+  readonly watch: EndpointWatch;
+  readonly settled: (endpointName: string, wait: Wait) => Promise<void>;
+  readonly resize: (endpointName: string, size: VariantSize, owner: Owner) => Promise<unknown>;
+}): { readonly components: Components; readonly variants: SharedVariants } {
+  const { store, parts, retirements, alarmState } = of;
+  const { fleet } = parts;
+  const variants = new SharedVariants({
+    store,
+    host: fleet.host,
+    // When nothing else moves the endpoint.
+    resize: async ({ endpointName, variantName, owner }, instanceCount, signal) => {
+      const wait = { waitMsMax: settledMsMax, signal };
+      await of.settled(endpointName, wait);
+      await of.resize(endpointName, { variantName, instanceCount }, owner);
+      await of.settled(endpointName, wait);
+    },
+  });
+  const moves = new ComponentReconciler({ store, parts, variants, alarmState, retirements, quotas: of.quotas });
+  return { variants, components: new Components({ ...of, moves, variants, fleet }) };
+}

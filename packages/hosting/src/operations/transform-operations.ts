@@ -1,0 +1,163 @@
+import { DocumentConflict } from "../records/index.ts";
+import type { Catalogue } from "./catalog.ts";
+import { hostingArn, nameKey, type Owner } from "../definitions/index.ts";
+import type { FleetOptions } from "../endpoints/index.ts";
+import { invalid, jobExists, jobNotFound } from "../definitions/index.ts";
+import type { Quotas } from "../capacity/index.ts";
+import type { EndpointWatch } from "./endpoint-watch.ts";
+import { openWait, untilSettled, type Wait } from "../waits/index.ts";
+import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "../store/index.ts";
+import type { TransformReconciler } from "../reconcilers/index.ts";
+import {
+  isUnderWay,
+  jobFootprint,
+  transformPlan,
+  type TransformJobRecord,
+  type TransformRequest,
+} from "../transforms/index.ts";
+
+export interface TransformsOptions {
+  readonly store: HostingStore;
+  readonly quotas: Quotas;
+  readonly catalogue: Catalogue;
+  readonly moves: TransformReconciler;
+  readonly fleet: FleetOptions;
+  /** Says who is to be kept waiting, and until when. */
+  readonly watch: Pick<EndpointWatch, "stopping">;
+}
+
+const readAtOnce = 100;
+
+/** Transform jobs: their records, and what is asked of them. */
+export class Transforms implements AsyncDisposable {
+  readonly #options: TransformsOptions;
+
+  constructor(options: TransformsOptions) {
+    this.#options = options;
+  }
+
+  /** Goes on with the jobs of an earlier life, from the objects that they had not done. */
+  async resume(): Promise<void> {
+    const { moves } = this.#options;
+    for await (const job of this.#all()) if (isUnderWay(job.state)) moves.takeUp(job);
+  }
+
+  /** Resolves when the job is recorded as in progress; what fails from then on is its status. */
+  async create(request: TransformRequest, owner: Owner, tags: readonly Tag[]): Promise<TransformJobRecord> {
+    const { store, quotas, catalogue, moves, fleet } = this.#options;
+    const { transformJobs, transformProgress } = store.kinds;
+    const { TransformJobName: name, TransformResources: resources } = request;
+    const key = nameKey(name);
+    const arn = hostingArn("transform-job", name, owner);
+    const found = await transformJobs.find(key);
+    if (found.at === "found") throw jobExists(arn);
+    transformPlan(request);
+    const model = await catalogue.model(request.ModelName, owner);
+    if (model.executionMode === "Direct" || model.containers.some(({ Mode: mode }) => mode === "MultiModel")) {
+      throw invalid(
+        `Model "${model.arn}" cannot be used for a transform job: multi-model containers and the Mode Direct answer one request for one target.`,
+      );
+    }
+    const expectedBytes = await catalogue.expectedBytes(model);
+    await this.#makeRoom();
+    using _reserved = quotas.reserveRecord("transformJobs", key);
+    using _instances = quotas.reserveTransform(
+      key,
+      jobFootprint({ model, request, name, expectedBytes }),
+      resources.InstanceType,
+    );
+    const nowMs = fleet.clock.epochMs();
+    const state = { at: "InProgress", startedMs: null } as const;
+    const job: TransformJobRecord = {
+      name,
+      arn,
+      createdMs: nowMs,
+      modifiedMs: nowMs,
+      owner,
+      state,
+      model,
+      expectedBytes,
+      request,
+    };
+    try {
+      await store.write([
+        transformJobs.put(key, job, found.at === "absent" ? "absent" : found.version),
+        // Of a damaged record of the same name.
+        transformProgress.delete(key, "any"),
+        ...catalogue.firstTags(arn, tags),
+      ]);
+    } catch (error) {
+      // Somebody else was given the name meanwhile.
+      if (error instanceof DocumentConflict) throw jobExists(arn);
+      throw error;
+    }
+    moves.takeUp(job);
+    return job;
+  }
+
+  async find(name: string): Promise<TransformJobRecord> {
+    const found = await this.#options.store.kinds.transformJobs.find(nameKey(name));
+    if (found.at !== "found") throw jobNotFound(name);
+    return found.value;
+  }
+
+  /** Resolves when the stop is recorded, not when it is done. */
+  async stop(name: string): Promise<void> {
+    const { moves } = this.#options;
+    for (;;) {
+      const { state } = await this.find(name);
+      if (state.at === "Stopping") return;
+      if (!isUnderWay(state)) {
+        throw invalid(
+          `The request was rejected because the transform job is in status ${state.at}; only one that is InProgress can be stopped.`,
+        );
+      }
+      const moved = await moves.record(nameKey(name), "InProgress", { kind: "stop" });
+      // Otherwise another move was recorded in between, of which there are only so many.
+      if (moved !== null) return moves.giveUp(moved);
+    }
+  }
+
+  list(question: ListQuestion, turn: () => Promise<void>): Promise<ListAnswer<TransformJobRecord>> {
+    return listPage(this.#options.store.kinds.transformJobs, question, turn);
+  }
+
+  /** Resolves when the job has ended or stops, or the wait is over; whichever comes first. */
+  async settled(name: string, wait: Wait): Promise<void> {
+    const { store, fleet, watch } = this.#options;
+    using over = openWait(wait, watch.stopping, fleet.clock);
+    const isSettled = () => {
+      const at = store.view.transformState(nameKey(name));
+      return at === null || !isUnderWay({ at });
+    };
+    await untilSettled(store, isSettled, over.signal);
+  }
+
+  /** Instances stop, records stay: `resume` of a later life goes on. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#options.moves[Symbol.asyncDispose]();
+  }
+
+  /** Nobody deletes jobs: where there are as many as there may be, the oldest that has ended goes. */
+  async #makeRoom(): Promise<void> {
+    const { store, quotas } = this.#options;
+    const { transformJobs, transformProgress, tags } = store.kinds;
+    if (quotas.hasRoom("transformJobs")) return;
+    for await (const job of this.#all("created")) {
+      if (isUnderWay(job.state)) continue;
+      const key = nameKey(job.name);
+      const changes = [transformProgress.delete(key, "any"), tags.delete(job.arn, "any")];
+      return await store.write([transformJobs.delete(key, "any"), ...changes]);
+    }
+  }
+
+  async *#all(order: "created" | null = null): AsyncGenerator<TransformJobRecord> {
+    const { transformJobs } = this.#options.store.kinds;
+    const query = { order, isDescending: false, limit: readAtOnce };
+    for (let page = await transformJobs.page({ ...query, after: null }); ;) {
+      for (const { value } of page.records) yield value;
+      if (page.next === null) return;
+      page = await transformJobs.page({ ...query, after: page.next });
+    }
+  }
+}

@@ -1,0 +1,14 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { EndpointRecord } from "../endpoints/index.ts";
+import { endpointCounts } from "./wanted-instances.ts";
+
+const endpoint = (at: EndpointRecord["state"]["at"], ...instanceCounts: readonly number[]) => {
+  const variants = instanceCounts.map((instanceCount) => ({ observed: { instanceCount, weight: 1 } }));
+  return { state: { at }, generations: [{ variants }] } as unknown as EndpointRecord;
+};
+
+test("a start tells in one line how many endpoints there are in each state, and their instances", () => {
+  const records = [endpoint("InService", 2, 1), endpoint("InService", 0), endpoint("Failed")];
+  assert.deepEqual(endpointCounts(records), { endpoints: 3, InService: 2, Failed: 1, instances: 3 });
+});

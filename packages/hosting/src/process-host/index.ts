@@ -1,0 +1,2 @@
+/** A host that runs instances as child processes of this machine. */
+export { ProcessHost, type ContainerCommand, type ContainerStart } from "./process-host.ts";

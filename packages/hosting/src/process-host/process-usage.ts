@@ -1,0 +1,42 @@
+import type { InstanceUsage } from "../index.ts";
+import { childrenOf, parseProcessStat, readProcessFile } from "@galatea/base/processes";
+
+/** USER_HZ: 100 on every Linux architecture that Node runs on. */
+const tickNs = 1e9 / 100;
+
+/** Bounds the walk; an instance with more processes is under-reported, not a reason to stall. */
+const processesMax = 4096;
+
+/** What a tree of processes uses. */
+export interface TreeUsage extends Pick<InstanceUsage, "cpuNs" | "memoryBytes"> {
+  readonly pids: ReadonlySet<number>;
+}
+
+/** Processor time, that of ended children included, and proportional memory of a process and all below it; null when it is gone. */
+export async function processTreeUsage(pid: number): Promise<TreeUsage | null> {
+  let cpuNs = 0;
+  let memoryBytes = 0;
+  let isRootSeen = false;
+  const waiting = [pid];
+  const pids = new Set<number>();
+  for (let seen = 0; seen < processesMax; seen += 1) {
+    const next = waiting.pop();
+    if (next === undefined) break;
+    const stat = await readProcessFile(next, "stat");
+    if (stat === null) continue;
+    if (next === pid) isRootSeen = true;
+    pids.add(next);
+    cpuNs += parseProcessStat(stat).cpuTicks * tickNs;
+    const memory = await readProcessFile(next, "smaps_rollup");
+    const pssKib = Number(/^Pss:\s+(\d+) kB/m.exec(memory ?? "")?.[1] ?? 0);
+    memoryBytes += pssKib * 1024;
+    waiting.push(...(await childrenOf(next)));
+  }
+  return isRootSeen ? { cpuNs, memoryBytes, pids } : null;
+}
+
+/** Processor time of one process, null when it is gone. */
+export async function processorNs(pid: number): Promise<number | null> {
+  const stat = await readProcessFile(pid, "stat");
+  return stat === null ? null : parseProcessStat(stat).cpuTicks * tickNs;
+}

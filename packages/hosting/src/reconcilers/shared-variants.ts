@@ -1,0 +1,130 @@
+import { AwsError, KeyedLock } from "@galatea/base";
+import { fits, noClaim, type ComponentClaim, type ComponentRecord } from "../components/index.ts";
+import { isShared, nameKey, variantBudget, type ProductionVariant } from "../definitions/index.ts";
+import type { EndpointRecord, FleetOptions, VariantGroup } from "../endpoints/index.ts";
+import type { HostingStore } from "../store/index.ts";
+
+/** A variant whose instances components share. */
+export interface SharedVariant {
+  readonly variant: ProductionVariant;
+  readonly configName: string;
+  /** Of each instance. */
+  readonly has: ComponentClaim;
+  /** That copies may be placed on: while it changes, the lower number. */
+  readonly instanceCount: number;
+}
+
+type PlacedOn = Pick<ComponentRecord, "endpointName" | "variantName">;
+
+export interface SharedVariantsOptions {
+  readonly store: HostingStore;
+  readonly host: FleetOptions["host"];
+  /** Has the component's endpoint have so many instances of the variant, and resolves when it has. Throws AwsError where it may not. */
+  readonly resize: (of: ComponentRecord, instanceCount: number, signal: AbortSignal) => Promise<void>;
+}
+
+/** The variants of endpoints that inference components run on: what room they have, and who may take of it. */
+export class SharedVariants {
+  readonly #options: SharedVariantsOptions;
+  readonly #placing = new KeyedLock();
+  readonly #growing = new KeyedLock();
+
+  constructor(options: SharedVariantsOptions) {
+    this.#options = options;
+  }
+
+  /** Copies are placed, and instances taken away, by one at a time. */
+  placing<Value>(endpointName: string, act: () => Promise<Value>): Promise<Value> {
+    return this.#placing.run(nameKey(endpointName), act);
+  }
+
+  /** Null where there is no such endpoint or variant. */
+  async find(of: PlacedOn): Promise<SharedVariant | null> {
+    const found = await this.#options.store.kinds.endpoints.find(nameKey(of.endpointName));
+    return found.at === "found" ? this.of(found.value, of.variantName) : null;
+  }
+
+  of({ generations, state }: EndpointRecord, variantName: string): SharedVariant | null {
+    const steps = state.at === "Updating" || state.at === "RollingBack" ? state.change.steps : [];
+    let shared: SharedVariant | null = null;
+    for (const { number, configName, variants } of generations) {
+      const index = variants.findIndex(({ plan }) => plan.variant.VariantName === variantName);
+      const group = variants[index];
+      if (group === undefined || !isShared(group.plan.variant)) return null;
+      const sizes = steps.flatMap(
+        (step) => step.generations.find((each) => each.number === number)?.sizes[index] ?? [],
+      );
+      const counts = [group.settled, ...sizes].map(({ instanceCount }) => instanceCount);
+      const next = { ...this.ofGroup(group, configName), instanceCount: Math.min(...counts) };
+      shared = shared === null ? next : lesser(shared, next);
+    }
+    return shared;
+  }
+
+  ofGroup({ plan, settled }: Pick<VariantGroup, "plan" | "settled">, configName: string): SharedVariant {
+    const { variant } = plan;
+    const budget = variantBudget(variant, (type) => this.#options.host.budgetOf(type));
+    const { vcpuCount: cpuCores, memoryBytes, acceleratorCount = 0 } = budget;
+    const has = { cpuCores, memoryBytes, acceleratorCount };
+    return { variant, configName, has, instanceCount: settled.instanceCount };
+  }
+
+  /** For a copy that has no place: another instance, where ManagedInstanceScaling may have one. Null when there is one, or else why there is none. */
+  async grow(record: ComponentRecord, signal: AbortSignal): Promise<string | null> {
+    const before = await this.find(record);
+    return await this.#growing.run(nameKey(record.endpointName), async () => {
+      const shared = await this.find(record);
+      if (before === null || shared === null) return "";
+      // Somebody else needed one, too.
+      if (shared.instanceCount > before.instanceCount) return null;
+      const { Status: status, MaxInstanceCount: max = 0 } = shared.variant.ManagedInstanceScaling ?? {};
+      if (status !== "ENABLED" || shared.instanceCount >= max) return "";
+      const goal = "goal" in record.state ? record.state.goal.spec : 0;
+      const claim = record.specs.find(({ number }) => number === goal)?.claim;
+      if (claim === undefined || !fits({ has: shared.has, taken: noClaim }, claim)) return "";
+      return await this.#resize(record, shared.instanceCount + 1, signal);
+    });
+  }
+
+  /** Gives instances up that ManagedInstanceScaling has and no copy is on, the last ones first. */
+  async release(record: ComponentRecord, all: () => readonly ComponentRecord[], signal: AbortSignal): Promise<void> {
+    await this.#growing.run(nameKey(record.endpointName), async () => {
+      const shared = await this.find(record);
+      const { Status: status, MinInstanceCount: min = 1 } = shared?.variant.ManagedInstanceScaling ?? {};
+      if (shared === null || status !== "ENABLED") return;
+      const wanted = Math.max(min, usedCount(all(), record.variantName));
+      // What is refused is tried again when the next component has come to its goal.
+      if (wanted < shared.instanceCount) await this.#resize(record, wanted, signal);
+    });
+  }
+
+  async #resize(record: ComponentRecord, instanceCount: number, signal: AbortSignal): Promise<string | null> {
+    try {
+      await this.#options.resize(record, instanceCount, signal);
+      return null;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof AwsError) return error.message;
+      throw error;
+    }
+  }
+}
+
+/** Instances up to the last one that a copy is on. */
+export function usedCount(components: readonly ComponentRecord[], variantName: string): number {
+  const own = components.filter((each) => each.variantName === variantName);
+  return Math.max(0, ...own.flatMap(({ copies }) => copies.map(({ instance }) => instance + 1)));
+}
+
+function lesser(one: SharedVariant, other: SharedVariant): SharedVariant {
+  const least = (of: keyof ComponentClaim) => Math.min(one.has[of], other.has[of]);
+  return {
+    ...other,
+    has: {
+      cpuCores: least("cpuCores"),
+      memoryBytes: least("memoryBytes"),
+      acceleratorCount: least("acceleratorCount"),
+    },
+    instanceCount: Math.min(one.instanceCount, other.instanceCount),
+  };
+}

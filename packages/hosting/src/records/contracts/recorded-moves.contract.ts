@@ -1,0 +1,136 @@
+/**
+ * The suite for state machines whose moves are recorded as documents: a platform that is killed after any write of any move is followed by
+ * one that comes to the right end. Nothing that was acknowledged is lost, and nothing is left over.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
+import type { DocumentMemory } from "../memory-documents.ts";
+import { copyOfMemory, RememberedMemory } from "./remembered-memory.ts";
+import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+
+/** One way through a machine. */
+export interface MovesRow<World, Found> {
+  readonly what: string;
+  /** What is there before, of which no death is tried. */
+  readonly given?: (world: World) => Promise<unknown>;
+  /** Resolves when what is asked for is acknowledged. */
+  readonly ask: (world: World) => Promise<unknown>;
+  /** What a platform may come to that was killed before the acknowledgement, beside `end`; nothing unless given. */
+  readonly orElse?: readonly Found[];
+  readonly end: Found;
+  /** Writes that there are at least: with fewer of them the row would prove nothing. */
+  readonly writesMin: number;
+}
+
+export interface RecordedMachine<World extends AsyncDisposable, Outside, Found, Move extends string> {
+  readonly name: string;
+  /** Kinds of documents after whose writes the platform is killed; null: after every one. */
+  readonly kinds: readonly string[] | null;
+  /** Takes up what the documents hold; `outside` is null in a first life. */
+  readonly open: (memory: DocumentMemory, outside: Outside | null) => Promise<World>;
+  /** What lies beside the documents and outlives the platform as it is at a write: files, what runs elsewhere, the time. */
+  readonly outside: (world: World) => Outside;
+  /** Tells of changes beside the documents after which the platform is killed, too: each as soon as it is made. */
+  readonly watch?: (world: World, changed: () => void) => Disposable;
+  /** Resolves when no move is to be made any more. */
+  readonly settled: (world: World) => Promise<unknown>;
+  /** What there is: states, what runs, which documents, what lies on the disk. It is asked until it is what it is to be. */
+  readonly found: (world: World, memory: DocumentMemory) => Promise<Found>;
+  /** Every move of the machine, with the rows that make it. */
+  readonly moves: Readonly<Record<Move, readonly string[]>>;
+  readonly rows: readonly MovesRow<World, Found>[];
+  /** Next lives that are tried side by side; one after the other unless given. */
+  readonly atOnce?: number;
+}
+
+export function recordedMovesContract<World extends AsyncDisposable, Outside, Found, Move extends string>(
+  machine: RecordedMachine<World, Outside, Found, Move>,
+): void {
+  test(`${machine.name}: each move has a row in the table of deaths`, () => {
+    const rows = new Set(machine.rows.map(({ what }) => what));
+    for (const [move, names] of Object.entries<readonly string[]>(machine.moves)) {
+      assert.ok(names.length > 0, move);
+      for (const name of names) assert.ok(rows.delete(name) || isNamedTwice(machine, name), `${move}: ${name}`);
+    }
+    assert.deepEqual([...rows], [], "rows that make no move");
+  });
+  for (const row of machine.rows) {
+    test(`${machine.name}: ${row.what}; killed after any write of that, the platform comes to the right end`, async () => {
+      const { lives, acknowledgedCount } = await firstLife(machine, row);
+      assert.ok(lives.length >= row.writesMin, `${lives.length} writes`);
+      const left = [...lives.entries()];
+      const one = async () => {
+        for (let next = left.shift(); next !== undefined; next = left.shift()) {
+          const [index, life] = next;
+          const isAcknowledged = index + 1 >= acknowledgedCount;
+          await nextLife(machine, row, { ...life, isAcknowledged, what: `write ${index + 1} of ${lives.length}` });
+        }
+      };
+      await Promise.all(Array.from({ length: machine.atOnce ?? 1 }, one));
+    });
+  }
+}
+
+interface Left<Outside> {
+  readonly memory: DocumentMemory;
+  readonly outside: Outside;
+}
+
+async function firstLife<World extends AsyncDisposable, Outside, Found, Move extends string>(
+  machine: RecordedMachine<World, Outside, Found, Move>,
+  row: MovesRow<World, Found>,
+): Promise<{ readonly lives: readonly Left<Outside>[]; readonly acknowledgedCount: number }> {
+  const lives: Left<Outside>[] = [];
+  let first: World | null = null;
+  const keep = (life: DocumentMemory) => {
+    if (first !== null) lives.push({ memory: life, outside: machine.outside(first) });
+  };
+  const memory = new RememberedMemory(machine.kinds, keep);
+  await using world = await machine.open(memory, null);
+  first = world;
+  using _watching = machine.watch?.(world, () => keep(copyOfMemory(memory)));
+  await row.given?.(world);
+  await machine.settled(world);
+  lives.length = 0;
+  await row.ask(world);
+  const acknowledgedCount = lives.length;
+  await machine.settled(world);
+  await comesTo(machine, { world, memory }, { may: [row.end], when: "without a death" });
+  return { lives: [...lives], acknowledgedCount };
+}
+
+async function nextLife<World extends AsyncDisposable, Outside, Found, Move extends string>(
+  machine: RecordedMachine<World, Outside, Found, Move>,
+  row: MovesRow<World, Found>,
+  life: Left<Outside> & { readonly isAcknowledged: boolean; readonly what: string },
+): Promise<void> {
+  const memory = copyOfMemory(life.memory);
+  await using world = await machine.open(memory, life.outside);
+  await machine.settled(world);
+  const may = life.isAcknowledged ? [row.end] : [row.end, ...(row.orElse ?? [])];
+  await comesTo(machine, { world, memory }, { may, when: `after ${life.what}` });
+}
+
+async function comesTo<World extends AsyncDisposable, Outside, Found, Move extends string>(
+  machine: RecordedMachine<World, Outside, Found, Move>,
+  { world, memory }: { readonly world: World; readonly memory: DocumentMemory },
+  { may, when }: { readonly may: readonly Found[]; readonly when: string },
+): Promise<void> {
+  for (const untilMs = performance.now() + hangMs; ;) {
+    const found = await machine.found(world, memory);
+    if (may.some((each) => isDeepStrictEqual(each, found))) return;
+    if (performance.now() > untilMs) {
+      assert.fail(`${when}: found ${JSON.stringify(found)}, which may be ${JSON.stringify(may)}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+function isNamedTwice<World extends AsyncDisposable, Outside, Found, Move extends string>(
+  { moves, rows }: RecordedMachine<World, Outside, Found, Move>,
+  name: string,
+): boolean {
+  const names = Object.values<readonly string[]>(moves).flat();
+  return rows.some(({ what }) => what === name) && names.filter((each) => each === name).length > 1;
+}

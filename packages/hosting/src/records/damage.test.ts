@@ -1,0 +1,297 @@
+/** A data directory whose files a disk has changed: the records open, and a loss is logged. */
+import assert from "node:assert/strict";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { DatabaseSync } from "node:sqlite";
+import * as fc from "fast-check";
+import { createLogger, systemClock } from "@galatea/base";
+import { openRecords, recordsDefaults, type Records } from "./records.ts";
+import type { Migration } from "./statement.ts";
+import { makeSnapshot } from "./snapshot-files.ts";
+
+const root = mkdtempSync(join(tmpdir(), "galatea-damage-"));
+after(() => rmSync(root, { recursive: true, force: true }));
+
+const migrations: readonly Migration[] = [
+  { id: "test-1", sql: "CREATE TABLE thing (name TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT, WITHOUT ROWID" },
+];
+const count = 31;
+/** Things that the newest snapshot has; each thing is a commit. */
+const snapshotCount = 20;
+const olderCount = 10;
+const snapshotMs = Date.UTC(2026, 10, 24, 15);
+const nowMs = snapshotMs + 3_600_000;
+const nameOf = (index: number) => `model-${String(index).padStart(2, "0")}`;
+const bodyOf = (index: number) => JSON.stringify({ index, text: "x".repeat(100 + 37 * index) });
+const expected = Array.from({ length: count }, (_, index) => ({ name: nameOf(index), body: bodyOf(index) }));
+
+interface Opened {
+  readonly records: Records;
+  readonly warnings: string[];
+}
+
+async function open(directory: string): Promise<Opened> {
+  const warnings: string[] = [];
+  const logger = createLogger((level, message, fields) =>
+    warnings.push(`${level}: ${message} ${JSON.stringify(fields)}`),
+  );
+  const clock = { ...systemClock, epochMs: () => nowMs };
+  const snapshots = { folder: join(directory, "snapshots"), daysKept: 0, everyMs: 1, clock };
+  const path = join(directory, "records.db");
+  return { warnings, records: await openRecords({ path, migrations, ...recordsDefaults, snapshots, logger }) };
+}
+
+const rowsOf = async (records: Records) =>
+  (await records.rows("SELECT name, body FROM thing ORDER BY name")).map(({ name, body }) => ({ name, body }));
+
+/** A killed platform leaves commits in the write-ahead log; a stopped one leaves none. */
+const killed = join(root, "killed");
+const stopped = join(root, "stopped");
+
+before(async () => {
+  const live = join(root, "live");
+  mkdirSync(join(live, "snapshots"), { recursive: true });
+  const plan = { path: join(live, "records.db"), folder: join(live, "snapshots"), daysKept: 7 };
+  const { records } = await open(live);
+  for (let index = 0; index < count; index += 1) {
+    if (index === olderCount) makeSnapshot({ ...plan, nowMs: snapshotMs - 86_400_000 });
+    if (index === snapshotCount) makeSnapshot({ ...plan, nowMs: snapshotMs });
+    await records.write([{ sql: "INSERT INTO thing VALUES (?, ?)", values: [nameOf(index), bodyOf(index)] }]);
+  }
+  cpSync(live, killed, { recursive: true });
+  await records[Symbol.asyncDispose]();
+  cpSync(live, stopped, { recursive: true });
+});
+
+let copies = 0;
+function copyOf(directory: string): string {
+  const copy = join(root, `copy-${(copies += 1)}`);
+  cpSync(directory, copy, { recursive: true });
+  return copy;
+}
+
+function flip(path: string, bit: number): void {
+  const bytes = readFileSync(path);
+  if (bytes.length === 0) return;
+  const at = bit % (bytes.length * 8);
+  bytes[at >>> 3]! ^= 1 << (at & 7);
+  writeFileSync(path, bytes);
+}
+
+const filesOf = (directory: string) => readdirSync(directory).filter((name) => name.startsWith("records.db"));
+
+/** Opens what is damaged, writes to it, and opens it again, which has nothing more to report. */
+async function openedTwice(directory: string, what: string) {
+  const { records, warnings } = await open(directory);
+  const rows = await rowsOf(records);
+  await records.write([{ sql: "INSERT INTO thing VALUES ('z', '')", values: [] }]);
+  await records[Symbol.asyncDispose]();
+  const again = await open(directory);
+  assert.equal((await rowsOf(again.records)).length, rows.length + 1, what);
+  assert.deepEqual(again.warnings, [], `${what}; again`);
+  await again.records[Symbol.asyncDispose]();
+  assert.equal(existsSync(join(directory, "records.db.new")), false, what);
+  return { rows, warnings };
+}
+
+/** Changed texts: SQLite has no checksum of a page, so a change within a text stays unnoticed until the text is read. */
+const changedTexts = (rows: Awaited<ReturnType<typeof rowsOf>>) =>
+  rows.filter(({ name, body }, index) => name !== expected[index]?.name || body !== expected[index]?.body).length;
+
+/** Asserts that there are all rows, or one line of the log and those of a commit that is not older than the newest snapshot. */
+function assertWholeOrLogged({ rows, warnings }: Awaited<ReturnType<typeof openedTwice>>, what: string): void {
+  const found = `${what}: ${rows.length} rows; ${warnings.join("\n")}`;
+  if (warnings.length === 0) {
+    assert.equal(rows.length, count, found);
+    assert.ok(changedTexts(rows) <= 1, found);
+    return;
+  }
+  assert.equal(warnings.length, 1, found);
+  assert.match(found, /warning: /);
+  assert.ok(rows.length >= snapshotCount && changedTexts(rows) === 0, found);
+}
+
+for (const [state, directory] of [
+  ["killed", () => killed],
+  ["stopped", () => stopped],
+] as const) {
+  test(`any flipped bit in records that were ${state} loses at most what came after the snapshot, and then it is logged`, async () => {
+    const files = filesOf(directory());
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...files), fc.nat({ max: 2 ** 31 - 1 }), async (file, bit) => {
+        const copy = copyOf(directory());
+        flip(join(copy, file), bit);
+        const what = `${file} bit ${bit}`;
+        assertWholeOrLogged(await openedTwice(copy, what), what);
+        rmSync(copy, { recursive: true });
+      }),
+      { numRuns: 25, seed: 20_261_124 },
+    );
+  });
+
+  test(`a file of records that were ${state} that is empty, garbage, cut short or gone loses at most what came after the snapshot`, async () => {
+    for (const file of filesOf(directory())) {
+      for (const [how, damage] of Object.entries({
+        empty: (path: string) => truncateSync(path, 0),
+        garbage: (path: string) => writeFileSync(path, Buffer.alloc(5000, 0x5a)),
+        short: (path: string) => truncateSync(path, Math.floor(readFileSync(path).length / 2)),
+        gone: (path: string) => rmSync(path),
+      })) {
+        const copy = copyOf(directory());
+        damage(join(copy, file));
+        assertWholeOrLogged(await openedTwice(copy, `${file} ${how}`), `${file} ${how}`);
+      }
+    }
+  });
+
+  test(`a page of zeros or garbage in records that were ${state} loses at most what came after the snapshot, or one text`, async () => {
+    const { length } = readFileSync(join(directory(), "records.db"));
+    for (let at = 0; at < length; at += 4096) {
+      for (const fill of ["\0", "garbage"]) {
+        const copy = copyOf(directory());
+        const path = join(copy, "records.db");
+        writeFileSync(path, readFileSync(path).fill(fill, at, at + 4096));
+        assertWholeOrLogged(await openedTwice(copy, `${fill} at ${at}`), `${fill} at ${at}`);
+      }
+    }
+  });
+}
+
+test("a damaged file continues from the newest snapshot, with one warning, and is kept beside as it was", async () => {
+  const directory = copyOf(stopped);
+  const path = join(directory, "records.db");
+  writeFileSync(path, "garbage");
+  const { rows, warnings } = await openedTwice(directory, "garbage");
+  assert.deepEqual(rows, expected.slice(0, snapshotCount));
+  const [line = "", ...others] = warnings;
+  assert.deepEqual(others, []);
+  assert.match(
+    line,
+    /^warning: a database is damaged: it continues from its newest snapshot, and later writes are lost/,
+  );
+  const fields = JSON.parse(line.slice(line.indexOf("{"))) as Record<string, unknown>;
+  assert.deepEqual(fields, {
+    path,
+    reason: fields["reason"],
+    snapshot: join(directory, "snapshots", "records-20261124T150000Z.db"),
+    snapshotAgeSecs: 3600,
+    lostCommits: count - snapshotCount,
+    aside: "records.db.damaged-1",
+  });
+  assert.match(String(fields["reason"]), /not a database/);
+  assert.equal(readFileSync(`${path}.damaged-1`, "utf8"), "garbage");
+});
+
+test("a damaged snapshot is named, and the one before it is taken", async () => {
+  const directory = copyOf(stopped);
+  const newest = join(directory, "snapshots", "records-20261124T150000Z.db");
+  writeFileSync(join(directory, "records.db"), "garbage");
+  truncateSync(newest, 6000);
+  const { rows, warnings } = await openedTwice(directory, "garbage");
+  assert.deepEqual(rows, expected.slice(0, olderCount));
+  assert.equal(warnings.length, 1);
+  assert.match(warnings[0] ?? "", /"snapshotAgeSecs":90000,.*"damagedSnapshots":"[^"]*records-20261124T150000Z\.db"/);
+});
+
+test("without a whole snapshot a damaged database continues empty, with one warning", async () => {
+  const directory = copyOf(stopped);
+  rmSync(join(directory, "snapshots"), { recursive: true });
+  writeFileSync(join(directory, "records.db"), "garbage");
+  const { rows, warnings } = await openedTwice(directory, "garbage");
+  assert.deepEqual(rows, []);
+  assert.equal(warnings.length, 1);
+  assert.match(warnings[0] ?? "", /has no whole snapshot: all that it held is lost .*"aside":"records\.db\.damaged-1"/);
+});
+
+test("a lost end of the write-ahead log is logged with its commits, and the log is kept aside", async () => {
+  const directory = copyOf(killed);
+  const path = join(directory, "records.db-wal");
+  // Behind the commits that the snapshot has.
+  flip(path, Math.floor(readFileSync(path).length * 0.9) * 8);
+  const damaged = readFileSync(path);
+  const { rows, warnings } = await openedTwice(directory, "the log");
+  assert.ok(rows.length > snapshotCount && rows.length < count, String(rows.length));
+  assert.deepEqual(rows, expected.slice(0, rows.length));
+  assert.equal(warnings.length, 1);
+  assert.match(
+    warnings[0] ?? "",
+    new RegExp(`^warning: the last writes to a database are lost.*"lostCommits":${count - rows.length}`),
+  );
+  assert.deepEqual(readFileSync(join(directory, "records.db-wal.damaged-1")), damaged);
+});
+
+test("a log that has lost more than came after the snapshot gives way to the snapshot", async () => {
+  const directory = copyOf(killed);
+  const path = join(directory, "records.db-wal");
+  flip(path, Math.floor(readFileSync(path).length * 0.2) * 8);
+  const { rows, warnings } = await openedTwice(directory, "the log");
+  assert.deepEqual(rows, expected.slice(0, snapshotCount));
+  assert.equal(warnings.length, 1);
+  assert.match(
+    warnings[0] ?? "",
+    new RegExp(`continues from its newest snapshot.*"lostCommits":${count - snapshotCount}`),
+  );
+});
+
+test("a start that was killed while it replaced a damaged database is followed by one that does it", async () => {
+  const steps: readonly ((directory: string) => void)[] = [
+    (directory) => writeFileSync(join(directory, "records.db.new"), "half a copy"),
+    (directory) => rmSync(join(directory, "records.db-wal"), { force: true }),
+    (directory) => cpSync(join(directory, "records.db"), join(directory, "records.db.damaged-1")),
+  ];
+  for (let taken = 1; taken <= steps.length; taken += 1) {
+    const directory = copyOf(killed);
+    writeFileSync(join(directory, "records.db"), "garbage");
+    for (const step of steps.slice(0, taken)) step(directory);
+    const { rows, warnings } = await openedTwice(directory, `after ${taken} steps`);
+    assert.deepEqual(rows, expected.slice(0, snapshotCount));
+    assert.equal(warnings.length, 1);
+  }
+});
+
+test("records of a release without commit counts open as they are", async () => {
+  const directory = join(root, "older");
+  mkdirSync(directory);
+  {
+    using database = new DatabaseSync(join(directory, "records.db"));
+    database.exec("PRAGMA journal_mode = WAL; CREATE TABLE applied_migration (id TEXT PRIMARY KEY) STRICT");
+    database.exec(migrations[0]?.sql ?? "");
+    database.exec("INSERT INTO applied_migration VALUES ('test-1'); INSERT INTO thing VALUES ('a', 'b')");
+  }
+  const { rows, warnings } = await openedTwice(directory, "older");
+  assert.deepEqual([rows, warnings], [[{ name: "a", body: "b" }], []]);
+});
+
+const formerFiles = ["records.db.journal", "records.db.journal.former", "records.db.seal"];
+
+test("records of a release that kept a journal open as they are, and its files are removed", async () => {
+  const directory = copyOf(killed);
+  for (const name of formerFiles) writeFileSync(join(directory, name), "x");
+  const { rows, warnings } = await openedTwice(directory, "journal");
+  assert.deepEqual([rows, warnings], [expected, []]);
+  assert.deepEqual(
+    readdirSync(directory).filter((name) => /journal|seal/.test(name)),
+    [],
+  );
+});
+
+test("the journal of an earlier release is kept aside with a damaged database", async () => {
+  const directory = copyOf(stopped);
+  for (const name of formerFiles) writeFileSync(join(directory, name), "x");
+  writeFileSync(join(directory, "records.db"), "garbage");
+  const { warnings } = await openedTwice(directory, "journal");
+  assert.match(warnings.join("\n"), /"aside":"records\.db\.damaged-1, records\.db\.journal\.damaged-1"/);
+  assert.equal(readFileSync(join(directory, "records.db.journal.damaged-1"), "utf8"), "x");
+});

@@ -1,0 +1,44 @@
+import type { Logger } from "@galatea/base";
+import { documentsListedMax, type Document, type DocumentPosition, type Documents } from "./documents.ts";
+
+export interface JsonDocument<Value> {
+  readonly key: string;
+  readonly body: string;
+  readonly value: Value;
+}
+
+/** What a document says whose body is JSON. Null for one that cannot be read: it stays where it is, is told, and is not served. */
+export function readJson({ kind, key, body }: Omit<Document, "version">, logger: Logger): unknown {
+  try {
+    return JSON.parse(body);
+  } catch (error) {
+    logger.error("a record is damaged and left out", { kind, key, error: String(error) });
+    return null;
+  }
+}
+
+/** All documents of a kind, by key. Fewer are read at a time where bodies are long. */
+export async function* allDocuments(
+  documents: Documents,
+  kind: string,
+  readAtOnce = documentsListedMax,
+): AsyncGenerator<Document, void, void> {
+  for (let after: DocumentPosition | null = null; ;) {
+    const page = await documents.list({ kind, order: null, isDescending: false, after, limit: readAtOnce });
+    yield* page.documents;
+    if (page.next === null) return;
+    after = page.next;
+  }
+}
+
+/** Those whose bodies can be read as JSON. */
+export async function* allJson<Value>(
+  documents: Documents,
+  kind: string,
+  { logger, readAtOnce }: { readonly logger: Logger; readonly readAtOnce?: number },
+): AsyncGenerator<JsonDocument<Value>, void, void> {
+  for await (const document of allDocuments(documents, kind, readAtOnce)) {
+    const value = readJson(document, logger) as Value | null;
+    if (value !== null) yield { key: document.key, body: document.body, value };
+  }
+}

@@ -1,0 +1,116 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { LogFields } from "@galatea/base";
+import { CommitMark } from "./commit-mark.ts";
+import { examine, openFile, type Examined, type ExamineOptions } from "./examine.ts";
+import { copyAside, copyCandidate, removeCandidate, removeFormerFiles, replaceDatabase } from "./replace-database.ts";
+import { listSnapshots, type Snapshot } from "./snapshot-files.ts";
+import { applyMigrations, commitCount, createOwnTables } from "./tables.ts";
+
+export interface OpenDatabaseOptions extends ExamineOptions {
+  /** Where a damaged database finds its snapshots; null: it has none. */
+  readonly snapshots: { readonly folder: string; readonly nowMs: number } | null;
+}
+
+/** A damage that was found at opening, and what was lost by it: a line of the log. */
+export interface Finding {
+  readonly message: string;
+  readonly fields: LogFields;
+}
+
+export interface OpenDatabase {
+  readonly database: DatabaseSync;
+  readonly mark: CommitMark;
+  readonly finding: Finding | null;
+}
+
+/**
+ * Opens a database whose files may be damaged. A damaged file is kept as `<file>.damaged-<number>`, the database continues from its newest
+ * whole snapshot, and the finding says what is lost. Throws only for what is no damage: a full disk, a directory that cannot be written.
+ */
+export function openDatabase(options: OpenDatabaseOptions): OpenDatabase {
+  const { path, migrations } = options;
+  const mark = new CommitMark(`${path}.commits`);
+  const { database, finding } = soundDatabase(options, mark.read());
+  try {
+    removeFormerFiles(path);
+    createOwnTables(database);
+    applyMigrations(database, migrations);
+    database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    mark.write(commitCount(database));
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+  return { database, mark, finding };
+}
+
+/** `markedCount`: of the commits that were acknowledged. */
+function soundDatabase(options: OpenDatabaseOptions, markedCount: number): Omit<OpenDatabase, "mark"> {
+  const { path, busyTimeoutMs } = options;
+  const examined = examine(options);
+  const count = examined.at === "sound" ? commitCount(examined.database) : 0;
+  if (examined.at === "sound" && count >= markedCount) return { database: examined.database, finding: null };
+  const { source, damaged } = newestWholeSnapshot(options);
+  const isNewer = source !== null && (examined.at !== "sound" || source.commitCount > count);
+  if (examined.at === "absent" && source === null && markedCount === 0) {
+    return { database: openFile(path, busyTimeoutMs), finding: null };
+  }
+  // Before the database is closed: that brings the sound part of the log into the file, and removes the log.
+  const aside = copyAside(path, "damaged").join(", ");
+  if (examined.at === "sound" && !isNewer) {
+    removeCandidate(path);
+    const message = "the last writes to a database are lost: its write-ahead log is damaged and kept aside";
+    return {
+      database: examined.database,
+      finding: { message, fields: { path, lostCommits: markedCount - count, aside } },
+    };
+  }
+  if (examined.at !== "absent") examined.database?.close();
+  replaceDatabase(path, source);
+  return {
+    database: openFile(path, busyTimeoutMs),
+    finding: {
+      message:
+        source === null
+          ? "a database is damaged and has no whole snapshot: all that it held is lost"
+          : "a database is damaged: it continues from its newest snapshot, and later writes are lost",
+      fields: {
+        path,
+        reason: reasonOf(examined),
+        ...(source === null ? {} : { snapshot: source.path, snapshotAgeSecs: source.ageSecs }),
+        ...(markedCount === 0 ? {} : { lostCommits: Math.max(0, markedCount - (source?.commitCount ?? 0)) }),
+        ...(damaged.length === 0 ? {} : { damagedSnapshots: damaged.map((each) => each.path).join(", ") }),
+        aside,
+      },
+    },
+  };
+}
+
+function reasonOf(examined: Examined): string {
+  if (examined.at === "damaged") return examined.reason;
+  return examined.at === "absent" ? "the file is missing" : "the end of its write-ahead log is missing";
+}
+
+interface Source {
+  readonly at: "sound";
+  readonly commitCount: number;
+  readonly path: string;
+  readonly ageSecs: number;
+}
+
+/** Leaves a copy of the snapshot beside the database. */
+function newestWholeSnapshot(options: OpenDatabaseOptions): { source: Source | null; damaged: readonly Snapshot[] } {
+  const damaged: Snapshot[] = [];
+  if (options.snapshots === null) return { source: null, damaged };
+  const { folder, nowMs } = options.snapshots;
+  for (const snapshot of listSnapshots(options.path, folder)) {
+    const candidate = copyCandidate(snapshot.path, options);
+    if (candidate.at === "sound") {
+      const ageSecs = Math.round((nowMs - snapshot.madeMs) / 1000);
+      return { source: { ...candidate, path: snapshot.path, ageSecs }, damaged };
+    }
+    damaged.push(snapshot);
+  }
+  removeCandidate(options.path);
+  return { source: null, damaged };
+}

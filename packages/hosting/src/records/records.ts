@@ -1,0 +1,196 @@
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { Worker } from "node:worker_threads";
+import type { Logger } from "@galatea/base";
+import { RecordsError, type Migration, type SqlValue, type Statement, type WriteResult } from "./statement.ts";
+import { Snapshots, type SnapshotOptions } from "./snapshots.ts";
+import type { OpenDatabaseOptions } from "./open-database.ts";
+import type { FromWriter, ToWriter } from "./writer-thread.ts";
+
+export interface RecordsOptions {
+  /** The database file; its `-wal` and `-shm` lie beside it. The folder must exist. */
+  readonly path: string;
+  readonly migrations: readonly Migration[];
+  /** Transactions handed over and not yet committed; above it a write is refused at once. */
+  readonly pendingMax: number;
+  /** How long to wait for another process that holds the database. */
+  readonly busyTimeoutMs: number;
+  /** Null: none are made, and a damaged database continues empty. */
+  readonly snapshots: SnapshotOptions | null;
+  /** Gets a warning for a damage that was found at opening, which says what is lost. */
+  readonly logger: Logger;
+}
+
+export const recordsDefaults = { pendingMax: 10_000, busyTimeoutMs: 5000, snapshots: null } as const;
+
+export interface Records extends AsyncDisposable {
+  /**
+   * Writes the statements as one transaction and resolves when it is on disk (fsync). Calls are committed in their order,
+   * several with one fsync. Rejects with RecordsError when SQLite refuses it; nothing of it was written then.
+   */
+  write(statements: readonly Statement[]): Promise<readonly WriteResult[]>;
+  /** Rows of what is committed, of one moment. Reads the calling thread's page cache: a question is to ask for a bounded number of rows. */
+  rows(sql: string, ...values: SqlValue[]): Promise<readonly Readonly<Record<string, SqlValue>>[]>;
+}
+
+/**
+ * Resolves when the database is open and every migration applied. A damaged database is no reason to reject: its file is kept aside, and the
+ * database continues from its newest whole snapshot.
+ */
+export async function openRecords(options: RecordsOptions): Promise<Records> {
+  const { path, snapshots, logger } = options;
+  const writer = new Writer(options);
+  await writer.opened;
+  try {
+    const reader = new DatabaseSync(path, { readOnly: true, timeout: options.busyTimeoutMs });
+    const made = snapshots === null || snapshots.daysKept === 0 ? null : new Snapshots(path, snapshots, logger);
+    return new SqliteRecords(writer, reader, made);
+  } catch (error) {
+    await writer.close();
+    throw error;
+  }
+}
+
+class SqliteRecords implements Records {
+  readonly #writer: Writer;
+  readonly #reader: DatabaseSync;
+  readonly #snapshots: Snapshots | null;
+  readonly #prepared = new Map<string, StatementSync>();
+
+  constructor(writer: Writer, reader: DatabaseSync, snapshots: Snapshots | null) {
+    this.#writer = writer;
+    this.#reader = reader;
+    this.#snapshots = snapshots;
+  }
+
+  async write(statements: readonly Statement[]): Promise<readonly WriteResult[]> {
+    const results = await this.#writer.write(statements);
+    this.#snapshots?.noteCommit();
+    return results;
+  }
+
+  async rows(sql: string, ...values: SqlValue[]): Promise<readonly Readonly<Record<string, SqlValue>>[]> {
+    let statement = this.#prepared.get(sql);
+    if (statement === undefined) {
+      statement = this.#reader.prepare(sql);
+      if (this.#prepared.size >= 200) this.#prepared.clear();
+      this.#prepared.set(sql, statement);
+    }
+    return statement.all(...values);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // First: the writer could not empty its log while a snapshot is read.
+    await this.#snapshots?.[Symbol.asyncDispose]();
+    await this.#writer.close();
+    if (this.#reader.isOpen) this.#reader.close();
+  }
+}
+
+interface Pending {
+  readonly resolve: (results: readonly WriteResult[]) => void;
+  readonly reject: (error: Error) => void;
+}
+
+class Writer {
+  readonly opened: Promise<void>;
+  readonly #worker: Worker;
+  readonly #pending = new Map<number, Pending>();
+  readonly #pendingMax: number;
+  readonly #logger: Logger;
+  readonly #ended = Promise.withResolvers<void>();
+  #last = 0;
+  #failure: Error | null = null;
+
+  constructor(options: RecordsOptions) {
+    this.#pendingMax = options.pendingMax;
+    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+    this.#logger = options.logger;
+    const { path, migrations, busyTimeoutMs } = options;
+    const snapshots =
+      options.snapshots === null
+        ? null
+        : { folder: options.snapshots.folder, nowMs: options.snapshots.clock.epochMs() };
+    this.#worker = new Worker(new URL(`./writer-thread.${extension}`, import.meta.url), {
+      workerData: { path, migrations, busyTimeoutMs, snapshots } satisfies OpenDatabaseOptions,
+    });
+    const opened = Promise.withResolvers<void>();
+    this.opened = opened.promise;
+    this.#worker.on("message", (message: FromWriter) => this.#receive(message, opened));
+    this.#worker.on("error", (error) => this.#fail(error, opened));
+    this.#worker.on("exit", () => {
+      this.#fail(new Error("the records are closed"), opened);
+      this.#ended.resolve();
+    });
+    // Pending writes keep the process alive, an idle writer does not.
+    this.opened.then(
+      () => this.#worker.unref(),
+      () => {},
+    );
+  }
+
+  write(statements: readonly Statement[]): Promise<readonly WriteResult[]> {
+    if (this.#failure !== null) return Promise.reject(this.#failure);
+    if (this.#pending.size >= this.#pendingMax) {
+      return Promise.reject(new RecordsError(`${this.#pendingMax} writes wait for the disk`, 0));
+    }
+    const transaction = (this.#last += 1);
+    return new Promise((resolve, reject) => {
+      if (this.#pending.size === 0) this.#worker.ref();
+      this.#pending.set(transaction, { resolve, reject });
+      this.#post({ kind: "write", transaction, statements });
+    });
+  }
+
+  /** What was written before is committed first. */
+  async close(): Promise<void> {
+    this.#failure ??= new Error("the records are closed");
+    this.#worker.ref();
+    this.#post({ kind: "close" });
+    await this.#ended.promise;
+  }
+
+  #post(message: ToWriter): void {
+    this.#worker.postMessage(message, []);
+  }
+
+  #receive(message: FromWriter, opened: PromiseWithResolvers<void>): void {
+    switch (message.kind) {
+      case "open":
+        if (message.finding !== null) this.#logger.warning(message.finding.message, message.finding.fields);
+        opened.resolve();
+        return;
+      case "unmarked":
+        this.#logger.warning("a commit to the records is not marked: its loss would not be noticed", {
+          error: message.message,
+        });
+        return;
+      case "failed-to-open":
+        this.#fail(Object.assign(new Error(message.message), { code: message.code }), opened);
+        void this.#worker.terminate();
+        return;
+      case "committed":
+        for (const { transaction, results } of message.results) this.#take(transaction)?.resolve(results);
+        return;
+      case "refused":
+        this.#take(message.transaction)?.reject(
+          new RecordsError(message.message, message.sqliteCode, message.unexpectedAt),
+        );
+        return;
+      case "closed":
+    }
+  }
+
+  #take(transaction: number): Pending | undefined {
+    const pending = this.#pending.get(transaction);
+    this.#pending.delete(transaction);
+    if (this.#pending.size === 0 && this.#failure === null) this.#worker.unref();
+    return pending;
+  }
+
+  #fail(error: Error, opened: PromiseWithResolvers<void>): void {
+    this.#failure ??= error;
+    opened.reject(error);
+    for (const { reject } of this.#pending.values()) reject(this.#failure);
+    this.#pending.clear();
+  }
+}

@@ -1,0 +1,242 @@
+/** Snapshots of a database in use, and a database that is made from one. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { after, test } from "node:test";
+import * as fc from "fast-check";
+import { createLogger, silentLogger, systemClock } from "@galatea/base";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
+import { copyDatabase } from "./snapshot-files.ts";
+import { openRecords, recordsDefaults, type Records } from "./records.ts";
+import { restoreDatabase } from "./replace-database.ts";
+import type { Migration } from "./statement.ts";
+import { keptSnapshots, listSnapshots, makeSnapshot } from "./snapshot-files.ts";
+
+const root = mkdtempSync(join(tmpdir(), "galatea-snapshots-"));
+after(() => rmSync(root, { recursive: true, force: true }));
+
+const migrations: readonly Migration[] = [{ id: "one", sql: "CREATE TABLE thing (number INTEGER PRIMARY KEY) STRICT" }];
+const dayMs = 86_400_000;
+/** Begins at noon: no test runs over the end of a day. */
+const clock = { ...systemClock, epochMs: () => Date.UTC(2026, 10, 24, 12) + Math.floor(performance.now()) };
+
+class Place {
+  readonly directory = mkdtempSync(join(root, "place-"));
+  readonly path = join(this.directory, "records.db");
+  readonly folder = join(this.directory, "snapshots");
+  readonly lines: string[] = [];
+  readonly examined = { path: this.path, migrations, busyTimeoutMs: 5000 };
+
+  constructor() {
+    mkdirSync(this.folder);
+  }
+
+  open(daysKept = 2, everyMs = 1): Promise<Records> {
+    const logger = createLogger((level, message) => this.lines.push(`${level}: ${message}`));
+    const snapshots = { folder: this.folder, daysKept, everyMs, clock };
+    return openRecords({ ...recordsDefaults, path: this.path, migrations, snapshots, logger });
+  }
+
+  async add(...numbers: readonly number[]): Promise<void> {
+    await using records = await this.open(0);
+    for (const number of numbers) await insert(records, number);
+  }
+
+  async numbers(): Promise<readonly unknown[]> {
+    await using records = await this.open(0);
+    return (await records.rows("SELECT number FROM thing ORDER BY number")).map(({ number }) => number);
+  }
+}
+
+const insert = (records: Records, number: number) =>
+  records.write([{ sql: "INSERT INTO thing VALUES (?)", values: [number] }]);
+
+function numbersIn(path: string): readonly unknown[] {
+  using database = new DatabaseSync(path, { readOnly: true });
+  return database
+    .prepare("SELECT number FROM thing ORDER BY number")
+    .all()
+    .map(({ number }) => number);
+}
+
+test("a database that changes gets snapshots while it is written to, and only those of the last days stay", async () => {
+  const place = new Place();
+  const ofDay = (daysAgo: number) => clock.epochMs() - daysAgo * dayMs;
+  await place.add(1);
+  for (const daysAgo of [4, 3, 2, 1]) {
+    makeSnapshot({ path: place.path, folder: place.folder, daysKept: 9, nowMs: ofDay(daysAgo) });
+  }
+  let number = 1;
+  {
+    await using records = await place.open();
+    const names = new Set<string>();
+    await eventually(async () => {
+      await insert(records, (number += 1));
+      for (const { path } of listSnapshots(place.path, place.folder)) names.add(path);
+      // Those of before, and two of today.
+      return names.size === 6;
+    });
+  }
+  const [newest = [], yesterday, ...others] = listSnapshots(place.path, place.folder).map(({ path }) =>
+    numbersIn(path),
+  );
+  assert.deepEqual(
+    newest,
+    newest.map((_, index) => index + 1),
+  );
+  assert.ok(newest.length > 1 && newest.length <= number, `${newest.length} of ${number}`);
+  assert.deepEqual([yesterday, others], [[1], []]);
+  assert.deepEqual(place.lines, []);
+});
+
+test("a snapshot that cannot be made is logged, and writes go on", async () => {
+  const place = new Place();
+  rmSync(place.folder, { recursive: true });
+  await using records = await place.open();
+  await insert(records, 1);
+  await eventually(() => place.lines.length > 0);
+  assert.match(place.lines[0] ?? "", /^warning: no snapshot of a database was made/);
+  await insert(records, 2);
+});
+
+test("an unfinished copy that kill -9 has left goes with the next snapshot", async () => {
+  const place = new Place();
+  await place.add(1);
+  writeFileSync(join(place.folder, "records-20200101T000000Z.db.partial"), "half");
+  writeFileSync(join(place.folder, "records-20200101T000000Z.db.partial-journal"), "half");
+  writeFileSync(join(place.folder, "metrics-20200101T000000Z.db.partial"), "another database's");
+  makeSnapshot({ path: place.path, folder: place.folder, daysKept: 1, nowMs: Date.UTC(2026, 0, 2, 3, 4, 5, 678) });
+  assert.deepEqual(readdirSync(place.folder).toSorted(), [
+    "metrics-20200101T000000Z.db.partial",
+    "records-20260102T030405Z.db",
+  ]);
+});
+
+test("kill -9 while a snapshot is made loses no write and leaves nothing behind for long", async () => {
+  const place = new Place();
+  const program = `
+    import { openRecords, recordsDefaults } from ${JSON.stringify(new URL("./index.ts", import.meta.url).href)};
+    import { silentLogger, systemClock } from ${JSON.stringify(new URL("../../../base/src/core/index.ts", import.meta.url).href)};
+    const snapshots = { folder: ${JSON.stringify(place.folder)}, daysKept: 1, everyMs: 1, clock: systemClock };
+    const shared = { ...recordsDefaults, logger: silentLogger, snapshots };
+    const records = await openRecords({ ...shared, ...${JSON.stringify(place.examined)} });
+    for (let number = 1; ; number += 1) {
+      await records.write([{ sql: "INSERT INTO thing VALUES (?)", values: [number] }]);
+      process.stdout.write(number + "\\n");
+    }`;
+  const path = join(place.directory, "writer.mjs");
+  writeFileSync(path, program);
+  const child = spawn(process.execPath, [path], { stdio: ["ignore", "pipe", "inherit"] });
+  let output = "";
+  child.stdout.on("data", (chunk: Buffer) => (output += String(chunk)));
+  using watcher = { folder: watch(place.folder), [Symbol.dispose]: () => watcher.folder.close() };
+  watcher.folder.on("change", (_event, name) => {
+    if (String(name).endsWith(".partial") && output.split("\n").length > 40) child.kill("SIGKILL");
+  });
+  await once(child, "close");
+  const acknowledged = Number(output.slice(0, output.lastIndexOf("\n")).split("\n").at(-1));
+  const numbers = await place.numbers();
+  assert.ok(acknowledged >= 40 && numbers.length >= acknowledged, `${numbers.length} of ${acknowledged}`);
+  assert.deepEqual(place.lines, []);
+  makeSnapshot({ path: place.path, folder: place.folder, daysKept: 1, nowMs: systemClock.epochMs() + 1000 });
+  assert.equal(readdirSync(place.folder).length, 1);
+});
+
+test("snapshots are bounded in number, the newest stays, and none from a clock that was ahead", () => {
+  const timesMs = fc.uniqueArray(fc.nat(40), { maxLength: 60 });
+  fc.assert(
+    fc.property(timesMs, fc.integer({ min: 1, max: 10 }), fc.nat(40), (quarters, daysKept, now) => {
+      const [quarterMs, nowMs] = [dayMs / 4, (now * dayMs) / 4];
+      const snapshots = quarters
+        .toSorted((a, b) => b - a)
+        .map((quarter) => ({ path: String(quarter), madeMs: quarter * quarterMs }));
+      const past = snapshots.filter(({ madeMs }) => madeMs <= nowMs);
+      const kept = keptSnapshots(snapshots, daysKept, nowMs);
+      assert.equal(kept[0], past[0]);
+      assert.ok(kept.length <= daysKept && kept.every((each) => past.includes(each)));
+      const days = (of: typeof kept) => new Set(of.map(({ madeMs }) => Math.floor(madeMs / dayMs)));
+      assert.deepEqual(days(kept).size, kept.length);
+      assert.equal(kept.length, Math.min(daysKept, days(past).size));
+    }),
+  );
+});
+
+test("a copy has all that was committed while the database is open, and never half a file under its name", async () => {
+  const place = new Place();
+  await using records = await place.open(0);
+  const to = join(place.directory, "copy.db");
+  await insert(records, 1);
+  copyDatabase(place.path, to);
+  await insert(records, 2);
+  assert.deepEqual(numbersIn(to), [1]);
+  assert.throws(() => copyDatabase(join(place.directory, "none.db"), to));
+  assert.deepEqual(numbersIn(to), [1]);
+  assert.deepEqual(
+    readdirSync(place.directory).filter((name) => name.endsWith(".partial")),
+    [],
+  );
+});
+
+test("restored records are those of the file, what was there is kept aside, and the next start reports nothing", async () => {
+  const place = new Place();
+  const from = join(place.directory, "copy.db");
+  await place.add(1, 2);
+  copyDatabase(place.path, from);
+  const bytes = readFileSync(from);
+  await place.add(3);
+  assert.deepEqual(restoreDatabase(from, place.examined), { at: "restored", aside: ["records.db.replaced-1"] });
+  assert.deepEqual(await place.numbers(), [1, 2]);
+  assert.deepEqual(numbersIn(`${place.path}.replaced-1`), [1, 2, 3]);
+  assert.deepEqual(readFileSync(from), bytes, "the file is only read");
+  await place.add(4);
+  assert.deepEqual(await place.numbers(), [1, 2, 4]);
+  assert.deepEqual(place.lines, []);
+});
+
+test("a copy is whole for a release that has dropped a table which counted its numbers", async () => {
+  const place = new Place();
+  const dropped = [
+    { id: "zero", sql: "CREATE TABLE counted (number INTEGER PRIMARY KEY AUTOINCREMENT) STRICT" },
+    { id: "half", sql: "DROP TABLE counted" },
+  ];
+  const examined = { ...place.examined, migrations: [...dropped, ...migrations] };
+  const { path } = place;
+  await (await openRecords({ ...recordsDefaults, ...examined, logger: silentLogger }))[Symbol.asyncDispose]();
+  copyDatabase(path, `${path}.copy`);
+  assert.equal(restoreDatabase(`${path}.copy`, examined).at, "restored");
+});
+
+test("a file that holds no records of these migrations is refused, and nothing is changed", async () => {
+  const place = new Place();
+  await place.add(1);
+  const other = join(place.directory, "other.db");
+  for (const [make, reason] of [
+    [(): void => writeFileSync(other, ""), /it holds no records/],
+    [(): void => writeFileSync(other, "garbage"), /not a database/],
+    [
+      (): void => {
+        using database = new DatabaseSync(other);
+        database.exec("CREATE TABLE applied_migration (id TEXT PRIMARY KEY) STRICT");
+        database.exec("INSERT INTO applied_migration VALUES ('another')");
+      },
+      /migrations that are none of ours: another/,
+    ],
+  ] as const) {
+    rmSync(other, { force: true });
+    make();
+    const restored = restoreDatabase(other, place.examined);
+    assert.equal(restored.at, "refused");
+    assert.match(restored.at === "refused" ? restored.reason : "", reason);
+    assert.deepEqual(readdirSync(place.directory).toSorted(), [
+      "other.db",
+      "records.db",
+      "records.db.commits",
+      "snapshots",
+    ]);
+  }
+  assert.deepEqual(await place.numbers(), [1]);
+});

@@ -1,0 +1,69 @@
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import { delay, Gate, orAborted, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import { listSnapshots } from "./snapshot-files.ts";
+import type { SnapshotThreadData } from "./snapshot-thread.ts";
+
+export interface SnapshotOptions {
+  /** Exists. A damaged database continues from the newest whole snapshot in it. */
+  readonly folder: string;
+  /** Days of which the newest snapshot is kept; none is made where it is 0. */
+  readonly daysKept: number;
+  /** The least time between two snapshots of a database that changes. */
+  readonly everyMs: number;
+  readonly clock: Clock;
+}
+
+/** A start and a burst of writes are over by then. */
+const settleMs = 10_000;
+
+/** Makes snapshots of an open database in threads of their own, beside its readers and its writer. */
+export class Snapshots implements AsyncDisposable {
+  readonly #path: string;
+  readonly #options: SnapshotOptions;
+  readonly #logger: Logger;
+  readonly #committed = new Gate();
+  readonly #tasks: TaskGroup;
+
+  constructor(path: string, options: SnapshotOptions, logger: Logger) {
+    this.#path = path;
+    this.#options = options;
+    this.#logger = logger;
+    this.#tasks = new TaskGroup((error) => logger.error("no more snapshots are made", { path, error: String(error) }));
+    this.#tasks.run((closing) => this.#run(closing));
+  }
+
+  /** Lets a snapshot be made when the last one is old enough. */
+  noteCommit(): void {
+    this.#committed.open();
+  }
+
+  async #run(closing: AbortSignal): Promise<void> {
+    const { folder, everyMs, clock } = this.#options;
+    let lastMs = listSnapshots(this.#path, folder)[0]?.madeMs ?? -Infinity;
+    // The previous run may have ended before its last writes were in a snapshot.
+    for (let committed = Promise.resolve(); ;) {
+      await orAborted(committed, closing);
+      await delay(clock, Math.min(everyMs, Math.max(settleMs, lastMs + everyMs - clock.epochMs())), closing);
+      committed = this.#committed.opened();
+      lastMs = clock.epochMs();
+      await this.#make(lastMs);
+    }
+  }
+
+  async #make(nowMs: number): Promise<void> {
+    const { folder, daysKept } = this.#options;
+    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+    const workerData: SnapshotThreadData = { path: this.#path, folder, daysKept, nowMs };
+    try {
+      await once(new Worker(new URL(`./snapshot-thread.${extension}`, import.meta.url), { workerData }), "exit");
+    } catch (error) {
+      this.#logger.warning("no snapshot of a database was made", { path: this.#path, error: String(error) });
+    }
+  }
+
+  /** Waits for a snapshot that is being made: SQLite cannot be interrupted. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#tasks[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,160 @@
+import { Gate, orAborted } from "@galatea/base";
+import { batchEndSql, changesSql, changeStatements, lastVersionSql, listStatement } from "./document-tables.ts";
+import {
+  ChangesForgotten,
+  DocumentConflict,
+  documentsListedMax,
+  type ChangeBatch,
+  type Document,
+  type DocumentChange,
+  type Documents,
+  type DocumentPage,
+  type DocumentQuery,
+} from "./documents.ts";
+import type { Records } from "./records.ts";
+import { RecordsError, type SqlValue, type Statement } from "./statement.ts";
+
+export interface DocumentLimits {
+  /** Deletions that are remembered for readers of changes; above it the oldest are forgotten, a half at a time. */
+  readonly deletionsMax: number;
+  /** Changes of one batch; those of one write are told together. */
+  readonly batchMax: number;
+}
+
+export const documentLimits: DocumentLimits = { deletionsMax: 20_000, batchMax: 500 };
+
+/** Documents over a database whose migrations begin with `documentMigrations`. The records stay their opener's. */
+export async function openDocuments(records: Records, limits: DocumentLimits = documentLimits): Promise<Documents> {
+  const documents = new SqliteDocuments(records, limits);
+  await documents.open();
+  return documents;
+}
+
+class SqliteDocuments implements Documents {
+  readonly #records: Records;
+  readonly #limits: DocumentLimits;
+  readonly #written = new Gate();
+  /** Given out, whether or not its write succeeds: versions ascend in the order of the calls, and so do commits. */
+  #given = 0;
+  #deletionCount = 0;
+
+  constructor(records: Records, limits: DocumentLimits) {
+    this.#records = records;
+    this.#limits = limits;
+  }
+
+  async open(): Promise<void> {
+    this.#given = await this.version();
+    this.#deletionCount = await this.#number("SELECT COUNT(*) AS number FROM document_gone");
+  }
+
+  async get(kind: string, key: string): Promise<Document | null> {
+    const sql = "SELECT version, body FROM document WHERE kind = ? AND key = ?";
+    const [row] = await this.#records.rows(sql, kind, key);
+    return row === undefined ? null : { kind, key, version: Number(row["version"]), body: String(row["body"]) };
+  }
+
+  async list(query: DocumentQuery): Promise<DocumentPage> {
+    const limit = Math.min(query.limit, documentsListedMax);
+    const { sql, values } = listStatement({ ...query, limit });
+    const rows = await this.#records.rows(sql, ...values);
+    const documents = rows.slice(0, limit).map((row) => ({
+      kind: query.kind,
+      key: String(row["key"]),
+      version: Number(row["version"]),
+      body: String(row["body"]),
+      value: String(row["value"]),
+    }));
+    const last = documents.at(-1);
+    const next = rows.length > limit && last !== undefined ? { value: last.value, key: last.key } : null;
+    return { documents, next };
+  }
+
+  async write(changes: readonly DocumentChange[]): Promise<number> {
+    const version = (this.#given += 1);
+    const placed = changes.flatMap((change) =>
+      changeStatements(change, version).map((statement) => ({ change, statement })),
+    );
+    const deletions = changes.filter((change) => change.do === "delete").length;
+    try {
+      await this.#records.write(placed.map(({ statement }) => statement));
+    } catch (error) {
+      if (!(error instanceof RecordsError) || error.unexpectedAt === null) throw error;
+      const change = placed[error.unexpectedAt]?.change;
+      throw change === undefined ? error : new DocumentConflict(change.kind, change.key);
+    }
+    this.#deletionCount += deletions;
+    this.#written.open();
+    if (this.#deletionCount > this.#limits.deletionsMax) await this.#forgetIfTaken();
+    return version;
+  }
+
+  version(): Promise<number> {
+    return this.#number(lastVersionSql.replace("AS version", "AS number"));
+  }
+
+  async *changes(sinceVersion: number, signal: AbortSignal): AsyncIterable<ChangeBatch> {
+    for (let since = sinceVersion; ;) {
+      signal.throwIfAborted();
+      // Asked for before it is looked: what is written in between opens it.
+      const written = this.#written.opened();
+      const last = await this.version();
+      if (last > since) {
+        const batch = await this.#batch(since, last);
+        since = batch.version;
+        yield batch;
+        continue;
+      }
+      await orAborted(written, signal);
+    }
+  }
+
+  async #batch(since: number, last: number): Promise<ChangeBatch> {
+    const [end] = await this.#records.rows(batchEndSql, since, this.#limits.batchMax - 1);
+    const version = end === undefined ? last : Number(end["version"]);
+    const rows = await this.#records.rows(changesSql, since, version);
+    // Looked at after the rows: what was forgotten before they were read is missing there.
+    if (since < (await this.#number("SELECT forgotten_version AS number FROM document_feed"))) {
+      throw new ChangesForgotten(since);
+    }
+    return { version, changes: rows.map(changedDocument) };
+  }
+
+  /** Whatever comes of it: the write before it is made. What a disk does not take now is forgotten behind a later write. */
+  async #forgetIfTaken(): Promise<void> {
+    try {
+      await this.#forget();
+    } catch (error) {
+      if (!(error instanceof RecordsError)) throw error;
+    }
+  }
+
+  /** The older half of the deletions. */
+  async #forget(): Promise<void> {
+    const sql = "SELECT version AS number FROM document_gone ORDER BY version DESC LIMIT 1 OFFSET ?";
+    const kept = Math.ceil(this.#limits.deletionsMax / 2);
+    const [row] = await this.#records.rows(sql, kept);
+    if (row === undefined) return;
+    const forgotten = Number(row["number"]);
+    const statements: readonly Statement[] = [
+      { sql: "DELETE FROM document_gone WHERE version <= ?", values: [forgotten] },
+      {
+        sql: "UPDATE document_feed SET forgotten_version = ? WHERE forgotten_version < ?",
+        values: [forgotten, forgotten],
+      },
+    ];
+    await this.#records.write(statements);
+    this.#deletionCount = kept;
+  }
+
+  async #number(sql: string, ...values: SqlValue[]): Promise<number> {
+    const [row] = await this.#records.rows(sql, ...values);
+    return Number(row?.["number"] ?? 0);
+  }
+}
+
+function changedDocument(row: Readonly<Record<string, SqlValue>>): ChangeBatch["changes"][number] {
+  const place = { kind: String(row["kind"]), key: String(row["key"]), version: Number(row["version"]) };
+  const body = row["body"];
+  return { ...place, document: body === null ? null : { ...place, body: String(body) } };
+}

@@ -1,0 +1,48 @@
+import type { ScalableTarget, TrackingPolicy } from "./policy.ts";
+
+/** A variant as Application Auto Scaling names it. */
+export const variant = { resourceId: "endpoint/e/variant/v", dimension: "sagemaker:variant:DesiredInstanceCount" };
+
+export const policyArn = (name: string) =>
+  `arn:aws:autoscaling:r:1:scalingPolicy:1:resource/sagemaker/${variant.resourceId}:policyName/${name}`;
+export const policyAlarmArn = (name: string) => `arn:aws:cloudwatch:r:1:alarm:${name}`;
+
+export const invocationsSum = {
+  kind: "metric",
+  metric: { namespace: "AWS/SageMaker", metricName: "InvocationsPerInstance", dimensions: [] },
+  statistic: "Sum",
+  unit: null,
+  periodMs: 60_000,
+} as const;
+
+/** From one instance to five, unless `more` says something else. */
+export const scaledVariant = (more: Partial<ScalableTarget> = {}): ScalableTarget => ({
+  ...variant,
+  arn: "arn:aws:application-autoscaling:r:1:scalable-target/1",
+  roleArn: "",
+  createdMs: 0,
+  minCapacity: 1,
+  maxCapacity: 5,
+  suspended: { scaleIn: false, scaleOut: false, scheduled: false },
+  tags: {},
+  ...more,
+});
+
+/** A hundred invocations a minute for each instance, without cooldowns. */
+export const trackedInvocations = (more: Partial<TrackingPolicy> = {}): TrackingPolicy => ({
+  ...variant,
+  name: "p",
+  arn: policyArn("p"),
+  createdMs: 0,
+  type: "TargetTrackingScaling",
+  targetValue: 100,
+  watched: invocationsSum,
+  isZeroWhenMissing: true,
+  scaleOutCooldownMs: 0,
+  scaleInCooldownMs: 0,
+  isScaleInDisabled: false,
+  configuration: {},
+  highAlarm: "high",
+  lowAlarm: "low",
+  ...more,
+});

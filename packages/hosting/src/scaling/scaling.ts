@@ -1,0 +1,484 @@
+import type { AlarmAct, AlarmEvent, Alarms, ReadValues } from "../alarms/index.ts";
+import { AwsError, delay, KeyedLock, patientWrite, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import type { Documents } from "../records/index.ts";
+import { beganActivity, endedActivity, notScaledActivity } from "./activities.ts";
+import { decideCapacity, type CapacityDecision, type CapacityState } from "./capacity.ts";
+import { policyAlarms, unfinishedAlarms } from "./policy-alarms.ts";
+import type { ScalableTarget, ScalingActivity, ScalingPolicy, ScheduledAction } from "./policy.ts";
+import { nextRunMs } from "./schedule.ts";
+import { keyOf, ScalingStore, type Correction, type ScalingRecord, type TargetKey } from "./scaling-store.ts";
+import { steppedByAlarm, trackedByAlarm, type MetricReading, type ResourceCapacity } from "./wanted-capacity.ts";
+
+/** What capacities are set on. */
+export interface ScalableResources {
+  /** Null: there is no such resource. */
+  capacity(target: TargetKey): Promise<ResourceCapacity | null>;
+  /** Resolves when the change has begun, with the wait for its end. Either rejects with what a person can read. */
+  scale(target: TargetKey, to: number, signal: AbortSignal): Promise<{ readonly done: Promise<void> }>;
+}
+
+export interface ScalingLimits {
+  readonly targetsMax: number;
+  readonly policiesMax: number;
+  readonly scheduledMax: number;
+  /** Of a target, the newest. */
+  readonly activitiesMax: number;
+  /** How often targets whose resource is gone are looked for. */
+  readonly sweepMs: number;
+  /** How often the times of scheduled actions are looked at. */
+  readonly scheduleMs: number;
+}
+
+export const scalingLimits: ScalingLimits = {
+  targetsMax: 3000,
+  policiesMax: 50,
+  scheduledMax: 200,
+  activitiesMax: 100,
+  sweepMs: 60_000,
+  scheduleMs: 1000,
+};
+
+export interface ScalingOptions {
+  readonly documents: Documents;
+  readonly alarms: Alarms;
+  readonly readValues: ReadValues;
+  readonly resources: ScalableResources;
+  /** A new id of an activity. */
+  readonly newId: () => string;
+  readonly limits: ScalingLimits;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Scalable targets and their policies. Everything is on disk before it is answered or acted on. */
+export class Scaling implements AsyncDisposable {
+  readonly #options: ScalingOptions;
+  readonly #store: ScalingStore;
+  readonly #records = new Map<string, ScalingRecord>();
+  readonly #locks = new KeyedLock();
+  readonly #reading: MetricReading;
+  /** When actions run next. */
+  readonly #dueMs = new WeakMap<ScheduledAction, number | null>();
+  readonly #tasks: TaskGroup;
+  /** Changes of capacity that have begun. */
+  readonly #changes: TaskGroup;
+
+  private constructor(options: ScalingOptions) {
+    this.#options = options;
+    this.#store = new ScalingStore(options);
+    this.#reading = { ...options, sinceMs: options.clock.epochMs() };
+    const failed = (error: unknown) => options.logger.error("scaling failed", { error: String(error) });
+    this.#tasks = new TaskGroup(failed);
+    this.#changes = new TaskGroup(failed);
+  }
+
+  static async open(options: ScalingOptions): Promise<Scaling> {
+    const scaling = new Scaling(options);
+    for (const record of await scaling.#store.all()) {
+      scaling.#records.set(keyOf(record.target), scaling.#resumed(record));
+    }
+    await scaling.#finishAlarms();
+    scaling.#every(options.limits.sweepMs, () => scaling.sweep(scaling.list().map(({ target }) => target)));
+    scaling.#every(options.limits.scheduleMs, () => scaling.runScheduled());
+    return scaling;
+  }
+
+  /** By resource. */
+  list(): readonly ScalingRecord[] {
+    return [...this.#records.values()].toSorted((a, b) => (keyOf(a.target) < keyOf(b.target) ? -1 : 1));
+  }
+
+  find(key: TargetKey): ScalingRecord | null {
+    return this.#records.get(keyOf(key)) ?? null;
+  }
+
+  /** Makes a target or changes one; a capacity outside its bounds is corrected at once. Throws AwsError. */
+  async register(target: ScalableTarget): Promise<void> {
+    await this.#change(target, async (known) => {
+      if (known === null && this.#records.size >= this.#options.limits.targetsMax) {
+        throw new AwsError("LimitExceededException", `There are ${this.#options.limits.targetsMax} scalable targets.`);
+      }
+      const correcting = await this.#correctionOf(target, null);
+      const fresh = { policies: [], scheduled: [], lastOut: null, lastIn: null, activities: [] };
+      await this.#put({ ...(known ?? fresh), target, correcting });
+      await this.#correct(target);
+    });
+  }
+
+  /** With its policies and their alarms. */
+  async deregister(key: TargetKey): Promise<void> {
+    await this.#change(key, async (known) => {
+      if (known === null) return;
+      await this.#store.delete(key);
+      this.#records.delete(keyOf(key));
+      await this.#settleAlarms(known.policies.map((policy) => this.#deleteAlarms(policy)));
+    });
+  }
+
+  /** Throws AwsError. */
+  async putPolicy(policy: ScalingPolicy, alarmArn: (name: string) => string): Promise<void> {
+    await this.#change(policy, async (known) => {
+      if (known === null) throw new AwsError("ObjectNotFoundException", "The scalable target is gone.");
+      const others = known.policies.filter(({ name }) => name !== policy.name);
+      if (others.length >= this.#options.limits.policiesMax) {
+        throw new AwsError(
+          "LimitExceededException",
+          `A target has ${this.#options.limits.policiesMax} policies at most.`,
+        );
+      }
+      const before = known.policies.find(({ name }) => name === policy.name);
+      // First the policy: an alarm that goes off finds it.
+      await this.#put({ ...known, policies: [...others, policy] });
+      await this.#putAlarms(policy, alarmArn).catch(async (error: unknown) => {
+        // What is refused is not there: what was there before is as it was.
+        await this.#put(known);
+        await this.#deleteAlarms(policy, before);
+        if (before !== undefined) await this.#putAlarms(before, alarmArn);
+        throw error;
+      });
+      if (before !== undefined) await this.#deleteAlarms(before, policy);
+    });
+  }
+
+  async deletePolicy(policy: ScalingPolicy): Promise<void> {
+    await this.#change(policy, async (known) => {
+      if (known === null) return;
+      // First the policy: alarms that a platform leaves here when it ends have nothing to run, and go with its next start.
+      await this.#put({ ...known, policies: known.policies.filter(({ name }) => name !== policy.name) });
+      await this.#settleAlarms([this.#deleteAlarms(policy)]);
+    });
+  }
+
+  async setTags(key: TargetKey, tags: Readonly<Record<string, string>>): Promise<void> {
+    await this.#change(key, async (known) => {
+      if (known !== null) await this.#put({ ...known, target: { ...known.target, tags } });
+    });
+  }
+
+  /** Throws AwsError. */
+  async putScheduled(action: ScheduledAction): Promise<void> {
+    await this.#change(action, async (known) => {
+      if (known === null) throw new AwsError("ObjectNotFoundException", "The scalable target is gone.");
+      const others = known.scheduled.filter(({ name }) => name !== action.name);
+      if (others.length >= this.#options.limits.scheduledMax) {
+        const text = `A target has ${this.#options.limits.scheduledMax} scheduled actions at most.`;
+        throw new AwsError("LimitExceededException", text);
+      }
+      await this.#put({ ...known, scheduled: [...others, action] });
+    });
+  }
+
+  async deleteScheduled(action: ScheduledAction): Promise<void> {
+    await this.#change(action, async (known) => {
+      if (known !== null) {
+        await this.#put({ ...known, scheduled: known.scheduled.filter(({ name }) => name !== action.name) });
+      }
+    });
+  }
+
+  /** Runs the actions whose time has come, each once however many of its times have passed, and what is left of earlier ones. */
+  async runScheduled(): Promise<void> {
+    const nowMs = this.#options.clock.epochMs();
+    for (const { target, scheduled, correcting } of this.#records.values()) {
+      for (const action of scheduled) {
+        const dueMs = this.#due(action);
+        if (dueMs !== null && dueMs <= nowMs) await this.#runAction(target, action, nowMs);
+      }
+      // What was begun before the platform ended, or could not begin while something else moved.
+      if (correcting !== null) await this.#change(target, () => this.#correct(target));
+    }
+  }
+
+  /** What an alarm runs that names a policy; null for the ARN of none. */
+  action(arn: string): AlarmAct | null {
+    const found = this.#policy(arn);
+    if (found === null) return null;
+    return { repeats: true, run: (event, signal) => this.#alarmed(arn, event, signal) };
+  }
+
+  /** Forgets those of the targets whose resource is gone, and their alarms. */
+  async sweep(targets: readonly ScalableTarget[]): Promise<void> {
+    for (const target of targets) {
+      if ((await this.#options.resources.capacity(target)) === null) await this.deregister(target);
+    }
+  }
+
+  /** Resolves when no change of a capacity is under way. */
+  async settled(): Promise<void> {
+    await this.#changes.settled();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#changes[Symbol.asyncDispose]();
+    await this.#tasks[Symbol.asyncDispose]();
+  }
+
+  /** What is to be recorded with new bounds, before the capacity goes there. */
+  async #correctionOf(target: ScalableTarget, actionName: string | null): Promise<Correction | null> {
+    const found = await this.#options.resources.capacity(target);
+    if (found === null || (!found.isMoving && bounded(found, target) === found.desired)) return null;
+    return { actionName, activityId: null };
+  }
+
+  /** A capacity outside its target's bounds goes to the nearer one, where that is still to be done; whoever holds the target's lock. */
+  async #correct(key: TargetKey): Promise<void> {
+    const record = this.find(key);
+    const { target, correcting = null } = record ?? {};
+    if (record === null || target === undefined || correcting === null) return;
+    const isUnderWay = record.activities.some(({ id, endMs }) => id === correcting.activityId && endMs === null);
+    const found = await this.#options.resources.capacity(target);
+    if (isUnderWay || found === null || found.isMoving) return;
+    const to = bounded(found, target);
+    if (to === found.desired) return await this.#put({ ...record, correcting: null });
+    const { minCapacity, maxCapacity } = target;
+    const isOut = to > found.desired;
+    const said = isOut ? `minimum capacity was set to ${minCapacity}` : `maximum capacity was set to ${maxCapacity}`;
+    const { actionName } = correcting;
+    const cause = actionName === null ? said : `${said} while scheduled action name ${actionName} was triggered`;
+    const decision = { do: "scale", to, direction: isOut ? "out" : "in" } as const;
+    // What it cannot begin with is told by its activity: the bounds are set all the same.
+    await this.#scale(target, decision, { from: found.desired, cooldownMs: 0, cause, correcting });
+  }
+
+  /** Null: never again. */
+  #due(action: ScheduledAction): number | null {
+    const known = this.#dueMs.get(action);
+    if (known !== undefined) return known;
+    const dueMs = nextRunMs(action, action.lastRunMs ?? action.createdMs - 1);
+    this.#dueMs.set(action, dueMs);
+    return dueMs;
+  }
+
+  async #runAction(key: TargetKey, action: ScheduledAction, nowMs: number): Promise<void> {
+    await this.#change(key, async (known) => {
+      if (known === null || !known.scheduled.includes(action)) return;
+      const ran: ScheduledAction = { ...action, lastRunMs: nowMs };
+      // One that has no further time is gone.
+      const left = nextRunMs(ran, nowMs) === null ? [] : [ran];
+      const scheduled = known.scheduled.flatMap((each) => (each === action ? left : [each]));
+      const { target } = known;
+      const minCapacity = action.minCapacity ?? target.minCapacity;
+      const maxCapacity = action.maxCapacity ?? target.maxCapacity;
+      if (target.suspended.scheduled) return this.#put({ ...known, scheduled });
+      if (minCapacity > maxCapacity) {
+        this.#options.logger.error("a scheduled action would set a minimum above the maximum; it is left out", {
+          action: action.name,
+          resource: target.resourceId,
+        });
+        return this.#put({ ...known, scheduled });
+      }
+      const next = { ...target, minCapacity, maxCapacity };
+      const correcting = await this.#correctionOf(next, action.name);
+      await this.#put({ ...known, target: next, scheduled, correcting });
+      await this.#correct(next);
+    });
+  }
+
+  /** Work that is done again and again; a round that fails, on a full disk, is told, and the next one comes. */
+  #every(pauseMs: number, work: () => Promise<void>): void {
+    const { clock, logger } = this.#options;
+    this.#tasks.run(async (closing) => {
+      for (;;) {
+        await delay(clock, pauseMs, closing);
+        await work().catch((error: unknown) => logger.error("scaling failed", { error: String(error) }));
+      }
+    });
+  }
+
+  async #alarmed(arn: string, event: AlarmEvent, signal: AbortSignal): Promise<void> {
+    const found = this.#policy(arn);
+    if (found === null) throw new Error("there is no such policy any more");
+    await this.#locks.run(keyOf(found.record.target), async () => {
+      const now = this.#policy(arn);
+      if (now === null) return;
+      const { record, policy } = now;
+      const { target } = record;
+      const capacity = await this.#options.resources.capacity(target);
+      if (capacity === null) throw new Error(`there is no ${target.resourceId} any more`);
+      if (capacity.isMoving) return;
+      const state = this.#state(record, capacity);
+      const wanted =
+        policy.type === "StepScaling"
+          ? await steppedByAlarm(this.#reading, policy, event, state)
+          : await trackedByAlarm(this.#reading, record.policies, {
+              policy,
+              event,
+              capacity,
+              steadySinceMs: steadySince(record, state.nowMs),
+            });
+      if (wanted === null) return;
+      const decision = decideCapacity(wanted, state);
+      const cause = `monitor alarm ${event.definition.name} in state ${event.status.state} triggered policy ${policy.name}`;
+      if (decision.do === "nothing") return this.#notScaled(record, decision.because, cause, capacity);
+      signal.throwIfAborted();
+      const cooldownMs = cooldownOf(policy, decision);
+      const refusal = await this.#scale(target, decision, { from: capacity.desired, cooldownMs, cause });
+      if (refusal !== null) throw refusal;
+    });
+  }
+
+  #state({ target, lastOut, lastIn }: ScalingRecord, { desired }: ResourceCapacity): CapacityState {
+    const { minCapacity, maxCapacity, suspended } = target;
+    return { nowMs: this.#options.clock.epochMs(), desired, minCapacity, maxCapacity, suspended, lastOut, lastIn };
+  }
+
+  /** Begins a change and tells it; whoever holds the target's lock. Its end is told when it comes. Resolves with why it could not begin, or null. */
+  async #scale(
+    target: ScalableTarget,
+    { to, direction }: Extract<CapacityDecision, { readonly do: "scale" }>,
+    change: {
+      readonly from: number;
+      readonly cooldownMs: number;
+      readonly cause: string;
+      readonly correcting?: Correction;
+    },
+  ): Promise<Error | null> {
+    const { clock, newId, logger, resources } = this.#options;
+    const atMs = clock.epochMs();
+    const id = newId();
+    const activity = beganActivity(target, { id, to, atMs, cause: change.cause });
+    const last = { atMs, from: change.from, to, cooldownMs: change.cooldownMs };
+    const record = this.#records.get(keyOf(target));
+    if (record === undefined) return null;
+    // More ends the cooldown of having less.
+    const cooldowns = direction === "out" ? { lastOut: last, lastIn: null } : { lastIn: last };
+    const correcting = change.correcting === undefined ? record.correcting : { ...change.correcting, activityId: id };
+    const activities = this.#kept([...record.activities, activity]);
+    await this.#put({ ...record, ...cooldowns, activities, correcting });
+    const begun = await resources.scale(target, to, this.#tasks.signal).catch((error: unknown) => asError(error));
+    if (begun instanceof Error) {
+      await this.#ended(target, activity, begun.message);
+      return begun;
+    }
+    this.#changes.run(async (closing) => {
+      const failure = await begun.done.then(
+        () => null,
+        (error: unknown) => asError(error).message,
+      );
+      closing.throwIfAborted();
+      const end = () => this.#change(target, () => this.#ended(target, activity, failure));
+      const [what, name] = ["the end of a change", target.resourceId];
+      await patientWrite(end, { clock, logger, what, name, outlasts: "disk faults", signal: closing });
+    });
+    return null;
+  }
+
+  async #ended(target: TargetKey, activity: ScalingActivity, failure: string | null): Promise<void> {
+    const record = this.#records.get(keyOf(target));
+    if (record === undefined) return;
+    const ended = endedActivity(activity, failure, this.#options.clock.epochMs());
+    await this.#put({
+      ...record,
+      correcting: record.correcting?.activityId === activity.id ? null : record.correcting,
+      activities: record.activities.map((each) => (each.id === activity.id ? ended : each)),
+    });
+  }
+
+  /** Told once, not every minute that it stays so. */
+  async #notScaled(
+    record: ScalingRecord,
+    because: Extract<CapacityDecision, { readonly do: "nothing" }>["because"],
+    cause: string,
+    { desired }: ResourceCapacity,
+  ): Promise<void> {
+    if (because === "suspended" || because === "cooldown") return;
+    const last = record.activities.at(-1);
+    if (last?.notScaled?.code === because && last.cause === cause) return;
+    const { target } = record;
+    const atMs = this.#options.clock.epochMs();
+    const activity = notScaledActivity(target, { id: this.#options.newId(), atMs, cause, because, desired });
+    await this.#put({ ...record, activities: this.#kept([...record.activities, activity]) });
+  }
+
+  /** What a platform that was ended in the middle of a change left half done. What cannot be mended now is told, and waits for the next start. */
+  async #finishAlarms(): Promise<void> {
+    const { alarms } = this.#options;
+    const policies = [...this.#records.values()].flatMap((record) => record.policies);
+    const definitions = alarms.list().map(({ definition }) => definition);
+    const { missing, orphaned } = unfinishedAlarms(policies, definitions);
+    await this.#settleAlarms([
+      ...missing.map((alarm) => alarms.put(alarm)),
+      ...orphaned.map((name) => alarms.delete([name])),
+    ]);
+  }
+
+  /** What does not go well, such as the deletion of an alarm that a composite one reads, is told, and waits for the next start. */
+  async #settleAlarms(works: readonly Promise<void>[]): Promise<void> {
+    const { logger } = this.#options;
+    for (const work of await Promise.allSettled(works)) {
+      if (work.status === "rejected") logger.error("alarms of a policy are not right", { error: String(work.reason) });
+    }
+  }
+
+  /** What was under way when the platform ended is over: endpoints go on by themselves. */
+  #resumed(record: ScalingRecord): ScalingRecord {
+    const activities = record.activities.map((each): ScalingActivity =>
+      each.status === "InProgress"
+        ? {
+            ...each,
+            endMs: this.#options.clock.epochMs(),
+            status: "Overridden",
+            statusMessage: "The platform was stopped meanwhile.",
+          }
+        : each,
+    );
+    // What earlier versions have recorded has neither.
+    return { ...record, scheduled: record.scheduled ?? [], correcting: record.correcting ?? null, activities };
+  }
+
+  #policy(arn: string): { readonly record: ScalingRecord; readonly policy: ScalingPolicy } | null {
+    for (const record of this.#records.values()) {
+      const policy = record.policies.find((each) => each.arn === arn);
+      if (policy !== undefined) return { record, policy };
+    }
+    return null;
+  }
+
+  async #putAlarms(policy: ScalingPolicy, alarmArn: (name: string) => string): Promise<void> {
+    if (policy.type !== "TargetTrackingScaling") return;
+    for (const alarm of policyAlarms(policy, alarmArn)) await this.#options.alarms.put(alarm);
+  }
+
+  async #deleteAlarms(policy: ScalingPolicy, kept?: ScalingPolicy): Promise<void> {
+    if (policy.type !== "TargetTrackingScaling") return;
+    const keeping = kept?.type === "TargetTrackingScaling" ? [kept.highAlarm, kept.lowAlarm] : [];
+    const names = [policy.highAlarm, policy.lowAlarm].filter(
+      (name): name is string => name !== null && !keeping.includes(name),
+    );
+    const there = names.filter((name) => this.#options.alarms.get(name) !== null);
+    if (there.length > 0) await this.#options.alarms.delete(there);
+  }
+
+  #kept(activities: readonly ScalingActivity[]): readonly ScalingActivity[] {
+    return activities.slice(-this.#options.limits.activitiesMax);
+  }
+
+  async #put(record: ScalingRecord): Promise<void> {
+    await this.#store.put(record);
+    this.#records.set(keyOf(record.target), record);
+  }
+
+  #change(key: TargetKey, change: (known: ScalingRecord | null) => Promise<void>): Promise<void> {
+    return this.#locks.run(keyOf(key), () => change(this.find(key)));
+  }
+}
+
+/** When the last change of a target's capacity was over. One that is over only later is of before the clock was set back. */
+function steadySince({ activities }: ScalingRecord, nowMs: number): number {
+  const ends = activities.flatMap(({ endMs, notScaled }) => (notScaled === null && endMs !== null ? [endMs] : []));
+  return Math.max(0, ...ends.filter((endMs) => endMs <= nowMs));
+}
+
+/** The capacity that is within the bounds, next to what is wanted now. */
+function bounded({ desired }: ResourceCapacity, { minCapacity, maxCapacity }: ScalableTarget): number {
+  return Math.min(maxCapacity, Math.max(minCapacity, desired));
+}
+
+function cooldownOf(policy: ScalingPolicy, { direction }: { readonly direction: "out" | "in" }): number {
+  if (policy.type === "StepScaling") return policy.cooldownMs;
+  return direction === "out" ? policy.scaleOutCooldownMs : policy.scaleInCooldownMs;
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}

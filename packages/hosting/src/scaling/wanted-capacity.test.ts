@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { AlarmEvent } from "../alarms/index.ts";
+import { sumAlarm, watchedSum } from "../alarms/sum-alarm-fixture.ts";
+import { MovedClock } from "@galatea/base/core/moved-clock-fixture.ts";
+import type { StepPolicy, TrackingPolicy } from "./policy.ts";
+import { steppedByAlarm, trackedByAlarm } from "./wanted-capacity.ts";
+
+const startMs = Date.UTC(2026, 10, 22);
+const facts = { name: "p", arn: "arn", resourceId: "r", dimension: "d", createdMs: 0 };
+const policy: StepPolicy = {
+  ...facts,
+  type: "StepScaling",
+  adjustmentType: "ChangeInCapacity",
+  steps: [{ lower: 0, upper: null, adjustment: 1 }],
+  magnitudeMin: 0,
+  cooldownMs: 0,
+  aggregation: "Average",
+  configuration: {},
+};
+const alarm = sumAlarm("busy", {
+  watched: { ...watchedSum, periodMs: 10_000 },
+  threshold: 100,
+  evaluationPeriods: 2,
+  datapointsToAlarm: 2,
+});
+const state = {
+  nowMs: startMs,
+  desired: 1,
+  minCapacity: 1,
+  maxCapacity: 5,
+  suspended: { scaleIn: false, scaleOut: false, scheduled: false },
+  lastOut: null,
+  lastIn: null,
+};
+
+test("a step is made of the ten seconds that set the alarm off, in the midst of a minute", async () => {
+  const ranges: { readonly startMs: number; readonly endMs: number }[] = [];
+  const reading = {
+    clock: new MovedClock(),
+    sinceMs: 0,
+    readValues: (_: unknown, range: { readonly startMs: number; readonly endMs: number }) => {
+      ranges.push(range);
+      return Promise.resolve(new Map([[range.startMs, range.endMs > startMs ? 200 : 1]]));
+    },
+  };
+  const status = { state: "ALARM", reason: "", reasonData: null, updatedMs: 0, transitionedMs: 0 } as const;
+  const event: AlarmEvent = { definition: alarm, status, before: "OK", atMs: startMs + 40_500 };
+  assert.equal(await steppedByAlarm(reading, policy, event, state), 2);
+  assert.deepEqual(ranges, [{ startMs: startMs + 20_000, endMs: startMs + 40_000 }]);
+});
+
+test("a metric beyond all numbers is no metric", async () => {
+  const clock = new MovedClock();
+  const tracking: TrackingPolicy = {
+    ...facts,
+    type: "TargetTrackingScaling",
+    targetValue: 1,
+    watched: alarm.watched,
+    isZeroWhenMissing: false,
+    scaleOutCooldownMs: 0,
+    scaleInCooldownMs: 0,
+    isScaleInDisabled: false,
+    configuration: {},
+    highAlarm: alarm.name,
+    lowAlarm: null,
+  };
+  const reading = {
+    clock,
+    sinceMs: 0,
+    readValues: (_: unknown, range: { readonly endMs: number }) =>
+      Promise.resolve(new Map([[range.endMs - 10_000, Infinity]])),
+  };
+  const status = { state: "ALARM", reason: "", reasonData: null, updatedMs: 0, transitionedMs: 0 } as const;
+  const event: AlarmEvent = { definition: alarm, status, before: "OK", atMs: clock.epochMs() };
+  // None runs just now: so many times infinity is not even a number.
+  const capacity = { desired: 1, running: 0, isMoving: false };
+  const alarmed = { policy: tracking, event, capacity, steadySinceMs: 0 };
+  assert.equal(await trackedByAlarm(reading, [tracking], alarmed), null);
+});

@@ -1,0 +1,73 @@
+import { crc32 } from "node:zlib";
+import type { StoredPoint } from "@galatea/base/metrics";
+
+/** What every point of a block has in common. */
+export interface BlockPlace {
+  readonly periodMs: number;
+  /** At or before the start of every point. */
+  readonly startMs: number;
+}
+
+/** The first byte; a block with another one is of another release. */
+const version = 2;
+/** Of blocks without a checksum. */
+const versionBefore = 1;
+/** The version and a CRC-32 of the block's place and of all that follows. */
+const headerBytes = 5;
+/** Series number (6 bytes), index of the period (2), four float64, flags (1), length of the histogram (2). */
+const pointBytes = 43;
+const knowsValues = 1;
+
+/** Points of many series from one stretch of time, little-endian. */
+export function encodeBlock(place: BlockPlace, points: readonly StoredPoint[]): Uint8Array {
+  const histogramBytes = points.reduce((sum, { histogram }) => sum + (histogram?.byteLength ?? 0), 0);
+  // Of its own memory: a view of a shared pool would be sent to the writer's thread with all of the pool.
+  const bytes = Buffer.from(new ArrayBuffer(headerBytes + points.length * pointBytes + histogramBytes));
+  bytes.writeUInt8(version, 0);
+  let at = headerBytes;
+  for (const point of points) {
+    at = bytes.writeUIntLE(point.seriesNumber, at, 6);
+    at = bytes.writeUInt16LE((point.startMs - place.startMs) / place.periodMs, at);
+    at = bytes.writeDoubleLE(point.sampleCount, at);
+    at = bytes.writeDoubleLE(point.sum, at);
+    at = bytes.writeDoubleLE(point.minimum, at);
+    at = bytes.writeDoubleLE(point.maximum, at);
+    at = bytes.writeUInt8(point.histogram === null ? 0 : knowsValues, at);
+    at = bytes.writeUInt16LE(point.histogram?.byteLength ?? 0, at);
+    if (point.histogram === null) continue;
+    bytes.set(point.histogram, at);
+    at += point.histogram.byteLength;
+  }
+  bytes.writeUInt32LE(checksumOf(place, bytes), 1);
+  return bytes;
+}
+
+function checksumOf({ periodMs, startMs }: BlockPlace, block: Buffer): number {
+  return crc32(block.subarray(headerBytes), crc32(`${periodMs} ${startMs}`));
+}
+
+/** Throws a RangeError when it is damaged or not a block of a known version. The histograms are views of the block. */
+export function* decodeBlock(place: BlockPlace, block: Uint8Array): Generator<StoredPoint> {
+  const bytes = Buffer.from(block.buffer, block.byteOffset, block.byteLength);
+  const found = bytes.readUInt8(0);
+  if (found !== version && found !== versionBefore) throw new RangeError(`a block of version ${found}`);
+  if (found === version && bytes.readUInt32LE(1) !== checksumOf(place, bytes)) {
+    throw new RangeError("a block whose checksum is another one");
+  }
+  for (let at = found === version ? headerBytes : 1; at < bytes.byteLength;) {
+    const flags = bytes.readUInt8(at + 40);
+    const end = at + pointBytes + bytes.readUInt16LE(at + 41);
+    if (end > bytes.byteLength) throw new RangeError("a block that ends too early");
+    yield {
+      seriesNumber: bytes.readUIntLE(at, 6),
+      periodMs: place.periodMs,
+      startMs: place.startMs + bytes.readUInt16LE(at + 6) * place.periodMs,
+      sampleCount: bytes.readDoubleLE(at + 8),
+      sum: bytes.readDoubleLE(at + 16),
+      minimum: bytes.readDoubleLE(at + 24),
+      maximum: bytes.readDoubleLE(at + 32),
+      histogram: (flags & knowsValues) === 0 ? null : bytes.subarray(at + pointBytes, end),
+    };
+    at = end;
+  }
+}

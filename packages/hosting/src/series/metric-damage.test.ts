@@ -1,0 +1,193 @@
+/** A database of metrics that a disk has changed: it opens, what was lost is told, and metrics are written as before. */
+import assert from "node:assert/strict";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { DatabaseSync } from "node:sqlite";
+import * as fc from "fast-check";
+import { createLogger, systemClock } from "@galatea/base";
+import { MinuteSeries } from "@galatea/base/metrics";
+import { copyDatabase, openRecords, recordsDefaults } from "../records/index.ts";
+import { metricMigrations, MetricRecords, metricRecordsLimits } from "./metric-records.ts";
+
+const root = mkdtempSync(join(tmpdir(), "galatea-metric-damage-"));
+after(() => rmSync(root, { recursive: true, force: true }));
+
+const minute = 60_000;
+const day = 1440 * minute;
+const start = Date.UTC(2026, 10, 21, 12);
+const minuteCount = 60;
+const minutesPerLife = 10;
+const seriesCount = 12;
+const sound = join(root, "sound");
+
+/** A life of the part of a platform that keeps metrics, all of it at one moment. Gives what it had to tell. */
+async function live(
+  directory: string,
+  nowMs: number,
+  work: (series: MinuteSeries) => void,
+): Promise<readonly string[]> {
+  const told: string[] = [];
+  const logger = createLogger((_, message, fields) => told.push(`${message} ${JSON.stringify(fields)}`));
+  const clock = { epochMs: () => nowMs, monotonicNs: () => nowMs * 1e6, timer: () => ({ [Symbol.dispose]() {} }) };
+  const path = join(directory, "metrics.db");
+  await using records = await openRecords({
+    ...recordsDefaults,
+    path,
+    migrations: metricMigrations,
+    snapshots: { folder: join(directory, "snapshots"), daysKept: 0, everyMs: day, clock: systemClock },
+    logger,
+  });
+  const series = new MinuteSeries({ clock, seriesMax: 100, bytesMax: 1e8 });
+  await using _kept = await MetricRecords.open({ records, series, limits: metricRecordsLimits, clock, logger });
+  work(series);
+  return told;
+}
+
+const keyOf = (index: number) => ({
+  namespace: "Galatea/Models",
+  metricName: `m${index}`,
+  dimensions: [{ name: "EndpointName", value: `endpoint-${index}` }],
+  unit: "None",
+});
+
+function record(series: MinuteSeries, timestampMs: number): void {
+  for (let index = 0; index < seriesCount; index += 1) {
+    series.record(keyOf(index), { value: index, count: 1 }, { timestampMs, resolutionMs: minute });
+  }
+}
+
+function sampleCount(series: MinuteSeries): number {
+  const query = { startMs: start, endMs: start + day, periodMs: day, unit: null };
+  const counts = Array.from({ length: seriesCount }, (_, index) =>
+    series.query(keyOf(index), query).reduce((sum, point) => sum + point.sampleCount, 0),
+  );
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+before(async () => {
+  mkdirSync(join(sound, "snapshots"), { recursive: true });
+  for (let at = 0; at < minuteCount; at += minutesPerLife) {
+    const nowMs = start + (at + minutesPerLife) * minute;
+    const told = await live(sound, nowMs, (series) => {
+      for (let since = 0; since < minutesPerLife; since += 1) record(series, start + (at + since) * minute);
+    });
+    assert.deepEqual(told, []);
+  }
+  copyDatabase(join(sound, "metrics.db"), join(sound, "snapshots", "metrics-20261121T130000Z.db"));
+});
+
+/** Another copy of what is sound, changed. */
+function damaged(change: (directory: string) => void): string {
+  const directory = mkdtempSync(join(root, "damaged-"));
+  cpSync(sound, directory, { recursive: true });
+  change(directory);
+  return directory;
+}
+
+/** Gives what was told at the start, and how many of the former samples there were. */
+async function goesOn(directory: string): Promise<{ readonly told: readonly string[]; readonly left: number }> {
+  const nowMs = start + minuteCount * minute;
+  let [left, since] = [-1, -1];
+  const told = await live(directory, nowMs, (series) => {
+    left = sampleCount(series);
+    record(series, nowMs);
+  });
+  // So much later that minutes are merged, and what was written of them is deleted.
+  const laterMs = start + 20 * day;
+  const again = await live(directory, laterMs, (series) => {
+    since = sampleCount(series);
+  });
+  assert.equal(since, left + seriesCount, "what was left, and what was put since");
+  const isAboutUnread = (line: string) => /cannot be read and is left out/.test(line);
+  assert.deepEqual(
+    again.filter((line) => !isAboutUnread(line)),
+    [],
+    `told before: ${told.join("\n")}`,
+  );
+  using database = new DatabaseSync(join(directory, "metrics.db"), { readOnly: true });
+  assert.deepEqual(database.prepare("SELECT id FROM metric_block WHERE period_ms = ?").all(minute), []);
+  rmSync(directory, { recursive: true });
+  return { told, left };
+}
+
+test("metrics that nothing happened to are all there, and nothing is told", async () => {
+  assert.deepEqual(await goesOn(damaged(() => {})), { told: [], left: minuteCount * seriesCount });
+});
+
+test("an index of the metrics that leads nowhere is noticed at the start, and the metrics of the snapshot are there", async () => {
+  const directory = damaged((copy) => {
+    const path = join(copy, "metrics.db");
+    const bytes = readFileSync(path);
+    using database = new DatabaseSync(path, { readOnly: true });
+    const asked = database.prepare("SELECT rootpage FROM sqlite_master WHERE name = 'metric_block_by_time'").get();
+    const pageBytes = Number(database.prepare("PRAGMA page_size").get()?.["page_size"]);
+    // The page's last byte is the end of the entry that came first: how many bytes its block has.
+    bytes[Number(asked?.["rootpage"]) * pageBytes - 1]! ^= 1;
+    writeFileSync(path, bytes);
+  });
+  const { told, left } = await goesOn(directory);
+  assert.equal(left, minuteCount * seriesCount);
+  assert.equal(told.length, 1);
+  assert.match(told[0] ?? "", /^a database is damaged: it continues from its newest snapshot.*metric_block_by_time/);
+});
+
+test("points of metrics whose names are lost never become another metric's", async () => {
+  const directory = damaged((copy) => {
+    using database = new DatabaseSync(join(copy, "metrics.db"));
+    // As a table is salvaged of which no page can be read.
+    database.exec("DELETE FROM metric_series; DELETE FROM sqlite_sequence");
+  });
+  const { left } = await goesOn(directory);
+  assert.equal(left, 0);
+});
+
+test("a metric whose number a flipped bit has changed is left out, and told", async () => {
+  const directory = damaged((copy) => {
+    using database = new DatabaseSync(join(copy, "metrics.db"));
+    database.exec("UPDATE metric_series SET number = 1000 WHERE number = 3");
+  });
+  const { told, left } = await goesOn(directory);
+  assert.equal(left, minuteCount * (seriesCount - 1));
+  assert.deepEqual(told, [
+    'a metric cannot be read and is left out {"number":1000,"error":"RangeError: it is number 3"}',
+  ]);
+});
+
+test("whatever is cut off, overwritten or flipped in the files of metrics, they open and are written to", async () => {
+  const changes: Record<string, (bytes: Buffer, at: number) => Buffer> = {
+    "cut off": (bytes, at) => bytes.subarray(0, at),
+    "a bit": (bytes, at) => {
+      bytes[at]! ^= 1 << (at & 7);
+      return bytes;
+    },
+    "a page of zeros": (bytes, at) => {
+      bytes.subarray(at - (at % 4096), at - (at % 4096) + 4096).fill(0);
+      return bytes;
+    },
+    "a page of garbage": (bytes, at) => {
+      bytes.subarray(at - (at % 4096), at - (at % 4096) + 4096).fill("garbage");
+      return bytes;
+    },
+    "nothing but garbage": (bytes) => bytes.fill("garbage"),
+  };
+  const files = readdirSync(sound).filter((name) => name.startsWith("metrics.db"));
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...files, "metrics.db"),
+      fc.constantFrom(...Object.keys(changes)),
+      fc.nat({ max: 2 ** 30 }),
+      async (file, name, chosen) => {
+        const directory = damaged((copy) => {
+          const bytes = readFileSync(join(copy, file));
+          if (bytes.length === 0) return;
+          writeFileSync(join(copy, file), changes[name]!(bytes, chosen % bytes.length));
+        });
+        const { told, left } = await goesOn(directory);
+        if (left < minuteCount * seriesCount) assert.notDeepEqual(told, [], `${file}: ${name} at ${chosen}`);
+      },
+    ),
+    { numRuns: 12, seed: 20_261_123, endOnFailure: true },
+  );
+});

@@ -1,0 +1,287 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import * as fc from "fast-check";
+import { createLogger, silentLogger, type Clock } from "@galatea/base";
+import { MinuteSeries, type SeriesKey, type StoredPoint } from "@galatea/base/metrics";
+import { openRecords, recordsDefaults, type Records } from "../records/index.ts";
+import { decodeBlock, encodeBlock } from "./metric-blocks.ts";
+import { metricMigrations, MetricRecords, metricRecordsLimits } from "./metric-records.ts";
+
+const root = mkdtempSync(join(tmpdir(), "galatea-metric-records-"));
+after(() => rmSync(root, { recursive: true, force: true }));
+
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
+const start = Date.UTC(2026, 10, 21, 12);
+
+/** One timer at a time, as the upkeep has it. */
+class MovedClock implements Clock {
+  ms = start;
+  #armed = Promise.withResolvers<() => void>();
+
+  epochMs(): number {
+    return this.ms;
+  }
+
+  monotonicNs(): number {
+    return this.ms * 1e6;
+  }
+
+  timer(_delayMs: number, fire: () => void): Disposable {
+    this.#armed.resolve(fire);
+    return { [Symbol.dispose]() {} };
+  }
+
+  /** Until the upkeep has done what it does then. */
+  async passTo(ms: number): Promise<void> {
+    const fire = await this.#armed.promise;
+    this.#armed = Promise.withResolvers();
+    this.ms = ms;
+    fire();
+    await this.#armed.promise;
+  }
+}
+
+const openDatabase = (name: string) =>
+  openRecords({
+    path: join(root, `${name}.sqlite`),
+    migrations: metricMigrations,
+    ...recordsDefaults,
+    logger: silentLogger,
+  });
+
+/** A platform's part that this is about, over records that outlive it. */
+async function open(records: Records, clock: Clock, { seriesMax = 100, bytesMax = metricRecordsLimits.bytesMax } = {}) {
+  const series = new MinuteSeries({ clock, seriesMax, bytesMax: 1e8 });
+  const limits = { ...metricRecordsLimits, bytesMax, pointsPerWrite: 10 };
+  return { series, kept: await MetricRecords.open({ records, series, limits, clock, logger: silentLogger }) };
+}
+
+/** What a platform would find that started now; it writes nothing. */
+async function found(records: Records, epochMs = start): Promise<MinuteSeries> {
+  const clock = new MovedClock();
+  clock.ms = epochMs;
+  const { series, kept } = await open(
+    withWrite(records, () => Promise.resolve([])),
+    clock,
+  );
+  await kept[Symbol.asyncDispose]();
+  return series;
+}
+
+const withWrite = (records: Records, write: Records["write"]): Records => ({
+  write,
+  rows: (sql, ...values) => records.rows(sql, ...values),
+  [Symbol.asyncDispose]: () => Promise.resolve(),
+});
+
+const named = (metricName: string): SeriesKey => ({
+  namespace: "Galatea/Models",
+  metricName,
+  dimensions: [
+    { name: "EndpointName", value: "e" },
+    { name: "TargetModel", value: "m.tar.gz" },
+  ],
+  unit: "Microseconds",
+});
+const latency = named("ModelLatency");
+const sums = (series: MinuteSeries, key = latency, periodMs = minute) =>
+  series
+    .query(key, { startMs: start - 100 * day, endMs: start + 100 * day, periodMs, unit: null })
+    .map(({ startMs, sum }) => [startMs, sum]);
+const count = async (records: Records, table: string) =>
+  Number((await records.rows(`SELECT COUNT(*) AS count FROM ${table}`))[0]?.["count"]);
+
+test("a minute is written when it is over, the open one at a stop; both are there again, and the open one goes on", async () => {
+  await using records = await openDatabase("restart");
+  const clock = new MovedClock();
+  const first = await open(records, clock);
+  const recorder = first.series.recorder(latency);
+  for (let value = 1; value <= 100; value++) recorder.record(value);
+  await clock.passTo(start + minute + 250);
+  assert.equal(await count(records, "metric_block"), 1);
+  recorder.record(7);
+  assert.deepEqual(sums(await found(records)), [[start, 5050]], "kill -9 loses what is not over");
+  await first.kept[Symbol.asyncDispose]();
+  const second = await open(records, clock);
+  second.series.recorder(latency).record(8);
+  assert.deepEqual(sums(second.series), [
+    [start, 5050],
+    [start + minute, 15],
+  ]);
+  const [point] = second.series.query(latency, { startMs: start, endMs: start + minute, periodMs: minute, unit: null });
+  assert.ok(Math.abs((point?.percentile(0.9) ?? 0) - 90) < 1.5);
+  await second.kept[Symbol.asyncDispose]();
+  const third = await open(records, clock);
+  assert.deepEqual(sums(third.series), sums(second.series));
+  await third.kept[Symbol.asyncDispose]();
+  assert.equal(await count(records, "metric_series"), 1);
+});
+
+test("each minute adds what changed and rewrites nothing; thousands of series are a few rows", async () => {
+  await using records = await openDatabase("sizes");
+  const clock = new MovedClock();
+  const { series, kept } = await open(records, clock);
+  const recorders = Array.from({ length: 95 }, (_, index) => series.recorder(named(`m${index}`)));
+  series.recorder(named("never recorded"));
+  for (const [index, recorder] of recorders.entries()) recorder.record(index);
+  await clock.passTo(start + minute + 250);
+  assert.deepEqual([await count(records, "metric_series"), await count(records, "metric_block")], [95, 10]);
+  recorders[3]?.record(1);
+  await clock.passTo(start + 2 * minute + 250);
+  await clock.passTo(start + 3 * minute + 250);
+  const [row] = await records.rows(
+    "SELECT COUNT(*) AS count, MAX(byte_count) AS bytes FROM metric_block WHERE id > 10",
+  );
+  assert.deepEqual({ ...row }, { count: 1, bytes: 48 });
+  await kept[Symbol.asyncDispose]();
+});
+
+test("what is over is deleted when what it was merged into is written; nothing is lost or counted twice on the way", async () => {
+  await using records = await openDatabase("aging");
+  const clock = new MovedClock();
+  const { series, kept } = await open(records, clock);
+  const recorder = series.recorder(latency);
+  for (let index = 1; index <= 5; index++) {
+    recorder.record(index);
+    await clock.passTo(start + index * minute + 250);
+  }
+  const periods = async () => (await records.rows("SELECT period_ms FROM metric_block")).map((row) => row["period_ms"]);
+  assert.deepEqual(await periods(), [minute, minute, minute, minute, minute]);
+  clock.ms = start + 15 * day + 4 * minute;
+  assert.deepEqual(sums(await found(records, clock.ms), latency, hour), [[start, 15]], "stopped in the meantime");
+  await clock.passTo(start + 15 * day + 4 * minute);
+  assert.equal((await periods()).length, 5);
+  await clock.passTo(start + 15 * day + 5 * minute);
+  assert.deepEqual(await periods(), [5 * minute]);
+  assert.deepEqual(sums(await found(records, clock.ms), latency, 5 * minute), [[start, 15]]);
+  await clock.passTo(start + 600 * day);
+  assert.deepEqual(await periods(), []);
+  await kept[Symbol.asyncDispose]();
+});
+
+test("a write that fails is logged, and made good with the next", async () => {
+  await using records = await openDatabase("failing");
+  const clock = new MovedClock();
+  let isFull = true;
+  const failing = withWrite(records, (statements) =>
+    isFull ? Promise.reject(new Error("database or disk is full")) : records.write(statements),
+  );
+  const lines: string[] = [];
+  const logger = createLogger((level, message, fields) =>
+    lines.push(`${level} ${message} ${String(fields?.["error"])}`),
+  );
+  const series = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e8 });
+  const kept = await MetricRecords.open({ records: failing, series, limits: metricRecordsLimits, clock, logger });
+  series.recorder(latency).record(1);
+  await clock.passTo(start + minute + 250);
+  assert.deepEqual(lines, [
+    "error metrics were not written; they are kept and written later Error: database or disk is full",
+  ]);
+  isFull = false;
+  series.recorder(latency).record(2);
+  await clock.passTo(start + 2 * minute + 250);
+  assert.deepEqual(sums(await found(records, clock.ms)), [
+    [start, 1],
+    [start + minute, 2],
+  ]);
+  await kept[Symbol.asyncDispose]();
+});
+
+test("bytes on disk are bounded: the oldest hours go; an evicted series' row goes with it", async () => {
+  await using records = await openDatabase("bounds");
+  const clock = new MovedClock();
+  const { series, kept } = await open(records, clock, { seriesMax: 2, bytesMax: 450 });
+  const recorder = series.recorder(latency);
+  for (let index = 0; index < 12; index++) {
+    recorder.record(index);
+    await clock.passTo(start + (index + 1) * hour + 250);
+  }
+  const again = sums(await found(records, clock.ms));
+  assert.ok(again.length <= 10 && again.length >= 8, `${again.length} points`);
+  assert.deepEqual(again.at(-1), [start + 11 * hour, 11]);
+  for (let index = 0; index < 5; index++) {
+    clock.ms += 1000;
+    series.recorder(named(`m${index}`)).record(1);
+  }
+  await kept[Symbol.asyncDispose]();
+  assert.equal(await count(records, "metric_series"), 2);
+  const restored = await open(records, clock, { seriesMax: 2 });
+  assert.deepEqual(
+    [...restored.series.metrics()].flat().map(({ key }) => key.metricName),
+    ["m3", "m4"],
+  );
+  restored.series.recorder(named("m5")).record(1);
+  await restored.kept[Symbol.asyncDispose]();
+  const numbers = (await records.rows("SELECT number FROM metric_series")).map((row) => row["number"]);
+  assert.deepEqual(numbers, [6, 7], "no number is given twice");
+});
+
+test("what was written is there after kill -9 of the process", async () => {
+  const from = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
+  const program = `
+    import { systemClock, silentLogger as logger } from ${from("../../base/index.ts")};
+    import { MinuteSeries } from ${from("../../metrics/index.ts")};
+    import { openRecords, recordsDefaults } from ${from("../../records/index.ts")};
+    import { metricMigrations as migrations, MetricRecords, metricRecordsLimits as limits } from ${from("./metric-records.ts")};
+    const records = await openRecords({ path: ${JSON.stringify(join(root, "killed.sqlite"))}, migrations, ...recordsDefaults, logger });
+    let ms = ${start};
+    let armed = 0;
+    const clock = { ...systemClock, epochMs: () => ms, timer(_, fire) {
+      if (++armed > 3) process.stdout.write("written\\n");
+      else setImmediate(() => { ms += ${minute}; fire(); recorder.record(armed); });
+      return { [Symbol.dispose]() {} };
+    } };
+    const series = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e8 });
+    await MetricRecords.open({ records, series, limits, clock, logger });
+    const recorder = series.recorder(${JSON.stringify(latency)});
+    recorder.record(0.5);
+    setInterval(() => {}, 1000);`;
+  writeFileSync(join(root, "writer.mjs"), program);
+  const child = spawn(process.execPath, [join(root, "writer.mjs")], { stdio: ["ignore", "pipe", "inherit"] });
+  for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+    assert.equal(chunk.toString(), "written\n");
+    child.kill("SIGKILL");
+  }
+  await using records = await openDatabase("killed");
+  assert.deepEqual(sums(await found(records)), [
+    [start, 0.5],
+    [start + minute, 1],
+    [start + 2 * minute, 2],
+  ]);
+});
+
+test("a block gives back what was put into it; one that is cut off or of another version is refused", () => {
+  const number = fc.double({ noNaN: true, noDefaultInfinity: true });
+  const point = fc.record({
+    seriesNumber: fc.integer({ min: 1, max: 2 ** 48 - 1 }),
+    periodMs: fc.constant(minute),
+    startMs: fc.integer({ min: 0, max: 59 }).map((index) => start + index * minute),
+    sampleCount: number,
+    sum: number,
+    minimum: number,
+    maximum: number,
+    histogram: fc.oneof(fc.constant(null), fc.uint8Array({ maxLength: 1600 })),
+  });
+  const place = { periodMs: minute, startMs: start };
+  fc.assert(
+    fc.property(fc.array(point, { maxLength: 20 }), fc.nat(), (points: StoredPoint[], cut) => {
+      const block = encodeBlock(place, points);
+      assert.equal(block.buffer.byteLength, block.byteLength);
+      const bytes = (each: StoredPoint) => ({ ...each, histogram: each.histogram && [...each.histogram] });
+      assert.deepEqual([...decodeBlock(place, block)].map(bytes), points.map(bytes));
+      try {
+        const part = [...decodeBlock(place, block.subarray(0, cut % block.byteLength))].map(bytes);
+        assert.deepEqual(part, points.slice(0, part.length).map(bytes));
+      } catch (error) {
+        assert.ok(error instanceof RangeError, String(error));
+      }
+    }),
+  );
+  assert.throws(() => [...decodeBlock(place, Uint8Array.of(2))], RangeError);
+});

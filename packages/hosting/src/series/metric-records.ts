@@ -1,0 +1,227 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { delay, sealLine, TaskGroup, unsealLine, type Clock, type Logger } from "@galatea/base";
+import type { MinuteSeries, SeriesChanges, StoredPoint, StoredSeries } from "@galatea/base/metrics";
+import type { Migration, Records, Statement } from "../records/index.ts";
+import { decodeBlock, encodeBlock } from "./metric-blocks.ts";
+
+/**
+ * A block holds what one write had to say about one stretch of time, of many series. Blocks are only added, and deleted when all
+ * in them is over; of two states of a point the later block's counts.
+ */
+export const metricMigrations: readonly Migration[] = [
+  {
+    id: "metrics-1",
+    sql: `CREATE TABLE metric_series (number INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL) STRICT;
+    CREATE TABLE metric_block (
+      id INTEGER PRIMARY KEY, period_ms INTEGER NOT NULL, start_ms INTEGER NOT NULL, byte_count INTEGER NOT NULL,
+      points BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX metric_block_by_time ON metric_block (period_ms, start_ms, byte_count)`,
+  },
+];
+
+export interface MetricRecordsLimits {
+  /** Points of all blocks; beyond it the oldest hours go. */
+  readonly bytesMax: number;
+  /** Points that are encoded in one turn of the event loop, and written with one commit. */
+  readonly pointsPerWrite: number;
+}
+
+export const metricRecordsLimits: MetricRecordsLimits = { bytesMax: 512 * 2 ** 20, pointsPerWrite: 1000 };
+
+export interface MetricRecordsOptions {
+  readonly records: Records;
+  readonly series: MinuteSeries;
+  readonly limits: MetricRecordsLimits;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const minuteMs = 60_000;
+/** After the minute's end, so that a timer that fires early does not find it open. */
+const afterMinuteMs = 250;
+const blocksPerRead = 64;
+const seriesPerRead = 1000;
+const blocksPerDelete = 200;
+const hourMs = 3_600_000;
+
+/**
+ * Keeps minute series in the records: opening puts back what was written, each minute is written when it is over, and disposing
+ * writes the rest. What a failed write held is written the next time.
+ */
+export class MetricRecords implements AsyncDisposable {
+  readonly #options: MetricRecordsOptions;
+  readonly #upkeep: TaskGroup;
+  /** Never less than what is there; counted anew when it is too much. */
+  #byteCount: number;
+
+  /** The series have what was written when it resolves. */
+  static async open(options: MetricRecordsOptions): Promise<MetricRecords> {
+    const { records, series, logger } = options;
+    const [sequence] = await records.rows("SELECT seq FROM sqlite_sequence WHERE name = 'metric_series'");
+    await series.load({
+      series: await storedSeries(records, logger),
+      points: storedPoints(records, logger),
+      nextNumber: Number(sequence?.["seq"] ?? 0) + 1,
+    });
+    const [total] = await records.rows("SELECT SUM(byte_count) AS bytes FROM metric_block");
+    return new MetricRecords(options, Number(total?.["bytes"] ?? 0));
+  }
+
+  private constructor(options: MetricRecordsOptions, byteCount: number) {
+    const { clock, logger } = options;
+    this.#options = options;
+    this.#byteCount = byteCount;
+    this.#upkeep = new TaskGroup((error) => logger.error("metrics are no longer written", { error: String(error) }));
+    this.#upkeep.run(async (closing) => {
+      for (;;) {
+        await delay(clock, minuteMs - (clock.epochMs() % minuteMs) + afterMinuteMs, closing);
+        await this.#write(clock.epochMs());
+      }
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#upkeep[Symbol.asyncDispose]();
+    await this.#write(null);
+  }
+
+  async #write(openAtMs: number | null): Promise<void> {
+    const { series, limits, logger } = this.#options;
+    try {
+      const expired = await series.takeExpired(() => nextTurn());
+      for (const changes of series.takeChanges(openAtMs, limits.pointsPerWrite)) await this.#writeChanges(changes);
+      // Only now: until what they were merged into is on disk, they are all there is.
+      for (const { periodMs, beforeMs } of expired) await this.#deleteBefore(periodMs, beforeMs);
+      if (this.#byteCount > limits.bytesMax) await this.#deleteOldest();
+    } catch (error) {
+      logger.error("metrics were not written; they are kept and written later", { error: String(error) });
+    }
+  }
+
+  async #writeChanges(changes: SeriesChanges): Promise<void> {
+    const { records, series } = this.#options;
+    const statements: Statement[] = changes.opened.map((identity) => ({
+      sql: "INSERT OR REPLACE INTO metric_series (number, body) VALUES (?, ?)",
+      values: [identity.number, sealLine(JSON.stringify(identity))],
+    }));
+    for (const number of changes.evicted) {
+      statements.push({ sql: "DELETE FROM metric_series WHERE number = ?", values: [number] });
+    }
+    let byteCount = 0;
+    for (const { periodMs, startMs, points } of blocksOf(changes.points, series)) {
+      const block = encodeBlock({ periodMs, startMs }, points);
+      byteCount += block.byteLength;
+      statements.push({
+        sql: "INSERT INTO metric_block (period_ms, start_ms, byte_count, points) VALUES (?, ?, ?, ?)",
+        values: [periodMs, startMs, block.byteLength, block],
+      });
+    }
+    try {
+      await records.write(statements);
+      this.#byteCount += byteCount;
+    } catch (error) {
+      series.putBack(changes);
+      throw error;
+    }
+  }
+
+  /** A few at a time: other writes wait for each commit. */
+  async #deleteBefore(periodMs: number, beforeMs: number): Promise<void> {
+    const sql = `DELETE FROM metric_block WHERE id IN
+      (SELECT id FROM metric_block WHERE period_ms = ? AND start_ms < ? LIMIT ${blocksPerDelete})`;
+    for (;;) {
+      const [result] = await this.#options.records.write([{ sql, values: [periodMs, beforeMs] }]);
+      if ((result?.changes ?? 0) < blocksPerDelete) return;
+    }
+  }
+
+  /** Whole hours, oldest first, until a tenth is free. */
+  async #deleteOldest(): Promise<void> {
+    const { records, limits } = this.#options;
+    const hours = await records.rows(
+      `SELECT start_ms / ${hourMs} AS hour, SUM(byte_count) AS bytes FROM metric_block GROUP BY hour ORDER BY hour`,
+    );
+    let byteCount = hours.reduce((sum, { bytes }) => sum + Number(bytes), 0);
+    let beforeMs = 0;
+    if (byteCount > limits.bytesMax) {
+      for (const { hour, bytes } of hours) {
+        if (byteCount <= limits.bytesMax * 0.9) break;
+        byteCount -= Number(bytes);
+        beforeMs = (Number(hour) + 1) * hourMs;
+      }
+    }
+    for (const row of await records.rows("SELECT DISTINCT period_ms FROM metric_block")) {
+      await this.#deleteBefore(Number(row["period_ms"]), beforeMs);
+    }
+    this.#byteCount = byteCount;
+  }
+}
+
+interface Block {
+  readonly periodMs: number;
+  readonly startMs: number;
+  readonly points: StoredPoint[];
+}
+
+/** The points by width and by the stretch of time with which they expire. */
+function blocksOf(points: readonly StoredPoint[], series: MinuteSeries): Iterable<Block> {
+  const blocks = new Map<string, Block>();
+  for (const point of points) {
+    const { periodMs } = point;
+    const startMs = point.startMs - (point.startMs % series.blockMs(periodMs));
+    const id = `${periodMs} ${startMs}`;
+    const block = blocks.get(id);
+    if (block === undefined) blocks.set(id, { periodMs, startMs, points: [point] });
+    else block.points.push(point);
+  }
+  return blocks.values();
+}
+
+async function storedSeries(records: Records, logger: Logger): Promise<readonly StoredSeries[]> {
+  const sql = `SELECT number, body FROM metric_series WHERE number > ? ORDER BY number LIMIT ${seriesPerRead}`;
+  const found: StoredSeries[] = [];
+  for (let last = 0; ;) {
+    const rows = await records.rows(sql, last);
+    for (const { number, body } of rows) {
+      last = Number(number);
+      try {
+        const stored = JSON.parse(unsealed(String(body))) as Omit<StoredSeries, "number"> & Partial<StoredSeries>;
+        // Those of earlier releases do not say which they are.
+        if ((stored.number ?? last) !== last) throw new RangeError(`it is number ${stored.number}`);
+        found.push({ ...stored, number: last });
+      } catch (error) {
+        logger.error("a metric cannot be read and is left out", { number: last, error: String(error) });
+      }
+    }
+    if (rows.length < seriesPerRead) return found;
+  }
+}
+
+/** Bodies of earlier releases have no checksum. */
+function unsealed(body: string): string {
+  if (body.startsWith("{")) return body;
+  const found = unsealLine(Buffer.from(body));
+  if (found === null) throw new RangeError("its checksum is another one");
+  return found.text;
+}
+
+async function* storedPoints(records: Records, logger: Logger): AsyncGenerator<readonly StoredPoint[]> {
+  const sql = `SELECT id, period_ms, start_ms, points FROM metric_block WHERE id > ? ORDER BY id LIMIT ${blocksPerRead}`;
+  for (let id = 0; ;) {
+    const rows = await records.rows(sql, id);
+    const points: StoredPoint[] = [];
+    for (const row of rows) {
+      id = Number(row["id"]);
+      const place = { periodMs: Number(row["period_ms"]), startMs: Number(row["start_ms"]) };
+      try {
+        for (const point of decodeBlock(place, row["points"] as Uint8Array)) points.push(point);
+      } catch (error) {
+        if (!(error instanceof RangeError)) throw error;
+        logger.error("a block of metrics cannot be read and is left out", { id, error: String(error) });
+      }
+    }
+    yield points;
+    if (rows.length < blocksPerRead) return;
+  }
+}

@@ -1,0 +1,96 @@
+import type { Logger } from "@galatea/base";
+import type { Documents } from "../records/index.ts";
+import type { AsyncInvocation } from "../async-inference/index.ts";
+import type { ComponentRecord } from "../components/index.ts";
+import type { EndpointConfigRecord, ModelRecord } from "../definitions/index.ts";
+import type { EndpointRecord } from "../endpoints/index.ts";
+import type { TransformJobRecord, TransformProgress } from "../transforms/index.ts";
+import { ordersOf } from "./listing.ts";
+import { endpointRecord, modelRecord } from "./record-forms.ts";
+import { RecordKind } from "./record-kind.ts";
+
+export interface Tag {
+  readonly Key: string;
+  readonly Value: string;
+}
+
+/** What containers of a model were seen to take. */
+export interface ModelMemoryRecord {
+  /** Of the model: one that was made later under its name is another one. */
+  readonly modelCreatedMs: number;
+  /** The most that each took, with what it takes without a model; zero for one with many models. */
+  readonly mostBytes: readonly number[];
+}
+
+/** Models, configurations, endpoints and transform jobs by their names in lower case; tags by the ARN of what has them. */
+export interface HostingKinds {
+  readonly models: RecordKind<ModelRecord>;
+  /** Of the models of the same keys, gone with them. */
+  readonly modelMemories: RecordKind<ModelMemoryRecord>;
+  readonly configs: RecordKind<EndpointConfigRecord>;
+  readonly endpoints: RecordKind<EndpointRecord>;
+  readonly transformJobs: RecordKind<TransformJobRecord>;
+  /** Of the jobs of the same keys. */
+  readonly transformProgress: RecordKind<TransformProgress>;
+  readonly components: RecordKind<ComponentRecord>;
+  readonly tags: RecordKind<readonly Tag[]>;
+  /** Requests that wait in queues, in the order in which they were accepted. */
+  readonly asyncInvocations: RecordKind<AsyncInvocation>;
+  /** Of the requests of the same keys, in base64. */
+  readonly asyncPayloads: RecordKind<string>;
+}
+
+export function hostingKinds(documents: Documents, logger: Logger): HostingKinds {
+  return {
+    models: new RecordKind(documents, { kind: "model", read: modelRecord, orders: ordersOf, logger }),
+    modelMemories: new RecordKind(documents, {
+      kind: "model-memory",
+      read: (stored) => stored as ModelMemoryRecord,
+      orders: () => ({}),
+      logger,
+    }),
+    configs: new RecordKind(documents, {
+      kind: "endpoint-config",
+      read: (stored) => stored as EndpointConfigRecord,
+      orders: ordersOf,
+      logger,
+    }),
+    endpoints: new RecordKind(documents, { kind: "endpoint", read: endpointRecord, orders: ordersOf, logger }),
+    transformJobs: new RecordKind(documents, {
+      kind: "transform-job",
+      read: (stored) => stored as TransformJobRecord,
+      orders: ordersOf,
+      logger,
+    }),
+    transformProgress: new RecordKind(documents, {
+      kind: "transform-progress",
+      read: (stored) => stored as TransformProgress,
+      orders: () => ({}),
+      logger,
+    }),
+    components: new RecordKind(documents, {
+      kind: "inference-component",
+      read: (stored) => stored as ComponentRecord,
+      orders: ordersOf,
+      logger,
+    }),
+    tags: new RecordKind(documents, {
+      kind: "tags",
+      read: (stored) => stored as readonly Tag[],
+      orders: () => ({}),
+      logger,
+    }),
+    asyncInvocations: new RecordKind(documents, {
+      kind: "async-invocation",
+      read: (stored) => stored as AsyncInvocation,
+      orders: () => ({}),
+      logger,
+    }),
+    asyncPayloads: new RecordKind(documents, {
+      kind: "async-payload",
+      read: (stored) => stored as string,
+      orders: () => ({}),
+      logger,
+    }),
+  };
+}

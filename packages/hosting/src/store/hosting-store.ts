@@ -1,0 +1,74 @@
+import type { Clock, Logger } from "@galatea/base";
+import { DocumentConflict, type DocumentChange, type Documents } from "../records/index.ts";
+import { hostingKinds, type HostingKinds } from "./hosting-kinds.ts";
+import type { StateChange } from "../endpoints/index.ts";
+import { HostingView } from "./hosting-view.ts";
+import { StateChangeLog } from "./state-change-log.ts";
+
+/** Somebody who is faster each time is somebody who gets on; more often than this it is a bug. */
+const attemptsMax = 20;
+
+/** What follows from a write, if it is made. */
+export interface WriteConsequences {
+  /** Told to whoever follows endpoints. */
+  readonly stateChange?: StateChange | null;
+  /** What is to be so before anybody is told. */
+  readonly recorded?: () => void;
+}
+
+/** Hosting's own records: read from the documents, written to them in transactions, and what of them is known without asking. */
+export class HostingStore implements AsyncDisposable {
+  readonly kinds: HostingKinds;
+  readonly view: HostingView;
+  readonly stateChanges: StateChangeLog;
+  readonly #documents: Documents;
+
+  private constructor(
+    documents: Documents,
+    { kinds, view, stateChanges }: Pick<HostingStore, "kinds" | "view" | "stateChanges">,
+  ) {
+    this.#documents = documents;
+    this.kinds = kinds;
+    this.view = view;
+    this.stateChanges = stateChanges;
+  }
+
+  static async open(
+    documents: Documents,
+    { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
+  ): Promise<HostingStore> {
+    const kinds = hostingKinds(documents, logger);
+    const stateChanges = await StateChangeLog.open(documents);
+    const view = await HostingView.open({ documents, kinds, clock, logger });
+    return new HostingStore(documents, { kinds, view, stateChanges });
+  }
+
+  /** Resolves when it is on disk and in the view. Rejects with DocumentConflict where a record is not what a change expects. */
+  async write(
+    changes: readonly DocumentChange[],
+    { stateChange = null, recorded = () => {} }: WriteConsequences = {},
+  ): Promise<void> {
+    const write = async (all: readonly DocumentChange[]) => {
+      const version = await this.#documents.write(all);
+      recorded();
+      this.view.wrote(all, version);
+    };
+    if (stateChange === null) return await write(changes);
+    await this.stateChanges.writing(stateChange, (more) => write([...changes, ...more]));
+  }
+
+  /** Makes an attempt again, from what it reads on, when another write was faster. */
+  async attempt<Value>(attempt: () => Promise<Value>): Promise<Value> {
+    for (let count = 1; ; count++) {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (!(error instanceof DocumentConflict) || count >= attemptsMax) throw error;
+      }
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.view[Symbol.asyncDispose]();
+  }
+}

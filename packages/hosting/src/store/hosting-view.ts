@@ -1,0 +1,296 @@
+import { delay, Gate, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import { ChangesForgotten, type DocumentChange, type DocumentPosition, type Documents } from "../records/index.ts";
+import {
+  noFootprint,
+  plannedFootprint,
+  type EndpointRecord,
+  type EndpointState,
+  type Footprint,
+} from "../endpoints/index.ts";
+import { componentFootprint, type ComponentState } from "../components/index.ts";
+import { isUnderWay, jobFootprint, type TransformState } from "../transforms/index.ts";
+import type { ModelRecord } from "../definitions/index.ts";
+import { modelDataUrlOf } from "../instances/index.ts";
+import type { HostingKinds } from "./hosting-kinds.ts";
+import { ModelDataPlaces } from "./model-data-places.ts";
+import { OutputFolders, type FoundPlace, type OutputFolder } from "./output-folders.ts";
+import { configOutputs, endpointOutputs, transformOutputs } from "./recorded-outputs.ts";
+
+/** What of a record is held in memory. */
+interface RecordFacts {
+  readonly version: number;
+  /** Where its models' data lies. */
+  readonly modelDataUrls: readonly string[];
+  /** Where the outputs of its requests lie. */
+  readonly outputs: readonly OutputFolder[];
+  /** Of endpoints only. */
+  readonly endpoint: { readonly at: EndpointState["at"]; readonly footprint: Footprint } | null;
+  /** Of transform jobs only. */
+  readonly transform: { readonly at: TransformState["at"]; readonly footprint: Footprint } | null;
+  /** Of inference components only. */
+  readonly component: { readonly at: ComponentState["at"]; readonly footprint: Footprint } | null;
+}
+
+interface RecordVersion {
+  readonly kind: string;
+  readonly key: string;
+  readonly version: number;
+  /** Null: it is gone. */
+  readonly body: string | null;
+}
+
+export interface HostingViewOptions {
+  readonly documents: Documents;
+  readonly kinds: HostingKinds;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const heardAgainMs = 1000;
+const readAtOnceMax = 200;
+
+/**
+ * What hosting knows of all its records without asking for them: how many there are, what endpoints are at and use, where models lie.
+ * Its own writes are seen at once, those of others when the records tell of them. The limits of an account bound it.
+ */
+export class HostingView implements AsyncDisposable {
+  readonly #options: HostingViewOptions;
+  readonly #following: TaskGroup;
+  readonly #stateChanged = new Gate();
+  readonly #kinds: readonly string[];
+  #facts: KnownRecords;
+  /** Deleted here, until the records have told of it: what they tell late must not bring it back. */
+  readonly #deleted = new Map<string, number>();
+
+  private constructor(options: HostingViewOptions) {
+    this.#options = options;
+    const { models, configs, endpoints, transformJobs, components } = options.kinds;
+    this.#kinds = [models, configs, endpoints, transformJobs, components].map(({ kind }) => kind);
+    this.#facts = new KnownRecords(this.#kinds);
+    this.#following = new TaskGroup((error) => {
+      options.logger.error("changes of the records are no longer heard of", { error: String(error) });
+    });
+  }
+
+  static async open(options: HostingViewOptions): Promise<HostingView> {
+    const view = new HostingView(options);
+    const version = await view.#load();
+    view.#following.run((closing) => view.#follow(version, closing));
+    return view;
+  }
+
+  count({ kind }: { readonly kind: string }): number {
+    return this.#facts.of(kind).size;
+  }
+
+  has({ kind }: { readonly kind: string }, key: string): boolean {
+    return this.#facts.of(kind).has(key);
+  }
+
+  /** Of an endpoint with what it is being updated to; none for one that is not there. */
+  endpointFootprint(key: string): Footprint {
+    return this.#endpoints.get(key)?.endpoint?.footprint ?? noFootprint;
+  }
+
+  /** Of endpoints and transform jobs. */
+  *footprints(): Iterable<Footprint> {
+    for (const { endpoint } of this.#endpoints.values()) if (endpoint !== null) yield endpoint.footprint;
+    for (const { transform } of this.#transforms.values()) if (transform !== null) yield transform.footprint;
+    for (const { component } of this.#components.values()) if (component !== null) yield component.footprint;
+  }
+
+  /** Of a transform job under way; none for any other. */
+  transformFootprint(key: string): Footprint {
+    return this.#transforms.get(key)?.transform?.footprint ?? noFootprint;
+  }
+
+  /** Of the copies that an inference component has or comes to have; its instances are its endpoint's. */
+  componentFootprint(key: string): Footprint {
+    return this.#components.get(key)?.component?.footprint ?? noFootprint;
+  }
+
+  /** Null for one that is not there. */
+  componentState(key: string): ComponentState["at"] | null {
+    return this.#components.get(key)?.component?.at ?? null;
+  }
+
+  /** Null for one that is not there. */
+  transformState(key: string): TransformState["at"] | null {
+    return this.#transforms.get(key)?.transform?.at ?? null;
+  }
+
+  /** Null for one that is not there. */
+  endpointState(key: string): EndpointState["at"] | null {
+    return this.#endpoints.get(key)?.endpoint?.at ?? null;
+  }
+
+  endpointStates(): Iterable<EndpointState["at"]> {
+    return this.#endpoints.values().flatMap(({ endpoint }) => (endpoint === null ? [] : [endpoint.at]));
+  }
+
+  /** Of every model there is, and of those that were deleted while an endpoint runs them. */
+  isModelData(object: { readonly bucket: string; readonly key: string }): boolean {
+    return this.#facts.places.cover(object);
+  }
+
+  /** Where among the outputs of endpoints and transform jobs an object lies; null for one that is none. */
+  outputPlace(object: { readonly bucket: string; readonly key: string }): FoundPlace | null {
+    return this.#facts.outputs.find(object);
+  }
+
+  /** Resolves with the next change of an endpoint, a transform job or an inference component. */
+  stateChanged(): Promise<void> {
+    return this.#stateChanged.opened();
+  }
+
+  /** To be called when a write of this process has been acknowledged, before anybody is told. */
+  wrote(changes: readonly DocumentChange[], version: number): void {
+    for (const change of changes) {
+      if (change.do === "check") continue;
+      const { kind, key } = change;
+      if (change.do === "delete") this.#deleted.set(`${kind} ${key}`, version);
+      this.#take({ kind, key, version, body: change.do === "put" ? change.body : null });
+    }
+    this.#tell(changes);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#following[Symbol.asyncDispose]();
+  }
+
+  async #follow(version: number, closing: AbortSignal): Promise<void> {
+    const { documents, clock, logger } = this.#options;
+    for (let since = version; ;) {
+      try {
+        for await (const batch of documents.changes(since, closing)) {
+          since = batch.version;
+          for (const { document, ...place } of batch.changes) this.#take({ ...place, body: document?.body ?? null });
+          for (const [name, deleted] of this.#deleted) if (deleted <= since) this.#deleted.delete(name);
+          this.#tell(batch.changes);
+        }
+      } catch (error) {
+        closing.throwIfAborted();
+        if (error instanceof ChangesForgotten) {
+          since = await this.#load();
+          this.#stateChanged.open();
+          continue;
+        }
+        logger.error("the records do not tell of changes; they are asked again", { error: String(error) });
+        await delay(clock, heardAgainMs, closing);
+      }
+    }
+  }
+
+  /** Reads every record. Gives the version that is complete in the view; what was written here meanwhile is newer, and stays. */
+  async #load(): Promise<number> {
+    const { documents } = this.#options;
+    const version = await documents.version();
+    const facts = new KnownRecords(this.#kinds);
+    for (const kind of this.#kinds) {
+      for (let after: DocumentPosition | null = null; ;) {
+        const page = await documents.list({ kind, order: null, isDescending: false, after, limit: readAtOnceMax });
+        for (const document of page.documents) this.#take(document, facts);
+        if (page.next === null) break;
+        after = page.next;
+      }
+      for (const [key, before] of this.#facts.of(kind)) if (before.version > version) facts.set(kind, key, before);
+    }
+    this.#facts = facts;
+    return version;
+  }
+
+  #take(record: RecordVersion, facts = this.#facts): void {
+    const { kind, key, version, body } = record;
+    if (!this.#kinds.includes(kind)) return;
+    const isOlder = (facts.of(kind).get(key)?.version ?? 0) > version;
+    if (isOlder || (this.#deleted.get(`${kind} ${key}`) ?? 0) > version) return;
+    facts.set(kind, key, body === null ? null : this.#factsOf({ kind, key, version, body }));
+  }
+
+  /** Null for a record that cannot be read. */
+  #factsOf(record: RecordVersion & { readonly body: string }): RecordFacts | null {
+    const { models, configs, endpoints, transformJobs, components } = this.#options.kinds;
+    const { kind, version } = record;
+    const none = { version, modelDataUrls: [], outputs: [], endpoint: null, transform: null, component: null };
+    if (kind === components.kind) {
+      const read = components.read(record);
+      if (read === null) return null;
+      const footprint = componentFootprint(read);
+      const modelDataUrls = dataUrls(read.specs.map(({ model }) => model));
+      return { ...none, modelDataUrls, component: { at: read.state.at, footprint } };
+    }
+    if (kind === configs.kind) {
+      const config = configs.read(record);
+      return config === null ? null : { ...none, outputs: configOutputs(config) };
+    }
+    if (kind === models.kind) {
+      const model = models.read(record);
+      return model === null ? null : { ...none, modelDataUrls: dataUrls([model]) };
+    }
+    if (kind === transformJobs.kind) {
+      const job = transformJobs.read(record);
+      if (job === null) return null;
+      const { at } = job.state;
+      const outputs = transformOutputs(job);
+      if (!isUnderWay({ at })) return { ...none, outputs, transform: { at, footprint: noFootprint } };
+      const transform = { at, footprint: jobFootprint(job) };
+      return { ...none, outputs, modelDataUrls: dataUrls([job.model]), transform };
+    }
+    const read = endpoints.read(record);
+    if (read === null) return null;
+    const endpoint = { at: read.state.at, footprint: plannedFootprint(read) };
+    return { ...none, outputs: endpointOutputs(read), modelDataUrls: dataUrls(modelsOf(read)), endpoint };
+  }
+
+  #tell(changes: readonly { readonly kind: string }[]): void {
+    const { endpoints, transformJobs, components } = this.#options.kinds;
+    const moving = [endpoints.kind, transformJobs.kind, components.kind];
+    if (changes.some(({ kind }) => moving.includes(kind))) this.#stateChanged.open();
+  }
+
+  get #components(): ReadonlyMap<string, RecordFacts> {
+    return this.#facts.of(this.#options.kinds.components.kind);
+  }
+
+  get #transforms(): ReadonlyMap<string, RecordFacts> {
+    return this.#facts.of(this.#options.kinds.transformJobs.kind);
+  }
+
+  get #endpoints(): ReadonlyMap<string, RecordFacts> {
+    return this.#facts.of(this.#options.kinds.endpoints.kind);
+  }
+}
+
+/** The facts of all records by kind, and of all of them where model data and outputs lie. */
+class KnownRecords {
+  readonly places = new ModelDataPlaces();
+  readonly outputs = new OutputFolders();
+  readonly #byKind: ReadonlyMap<string, Map<string, RecordFacts>>;
+
+  constructor(kinds: readonly string[]) {
+    this.#byKind = new Map(kinds.map((kind) => [kind, new Map<string, RecordFacts>()]));
+  }
+
+  of(kind: string): ReadonlyMap<string, RecordFacts> {
+    return this.#byKind.get(kind) ?? new Map<string, RecordFacts>();
+  }
+
+  /** Null: there is no such record. */
+  set(kind: string, key: string, facts: RecordFacts | null): void {
+    const records = this.#byKind.get(kind);
+    if (records === undefined) return;
+    for (const url of facts?.modelDataUrls ?? []) this.places.add(url);
+    for (const url of records.get(key)?.modelDataUrls ?? []) this.places.remove(url);
+    for (const place of facts?.outputs ?? []) this.outputs.add(place);
+    for (const place of records.get(key)?.outputs ?? []) this.outputs.remove(place);
+    if (facts === null) records.delete(key);
+    else records.set(key, facts);
+  }
+}
+
+const modelsOf = ({ generations }: EndpointRecord) =>
+  generations.flatMap(({ variants }) => variants.map(({ plan }) => plan.model));
+
+function dataUrls(models: readonly ModelRecord[]): readonly string[] {
+  return models.flatMap(({ containers }) => containers.flatMap((container) => modelDataUrlOf(container) ?? []));
+}

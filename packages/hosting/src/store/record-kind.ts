@@ -1,0 +1,104 @@
+import type { Logger } from "@galatea/base";
+import type { Document, DocumentChange, DocumentPosition, Documents, Expectation } from "../records/index.ts";
+
+export interface RecordKindOptions<Value> {
+  readonly kind: string;
+  /** Makes a record of what this release or an earlier one stored; throws for what is none. */
+  readonly read: (stored: unknown) => Value;
+  /** Where it stands in listings, by the name of each order. */
+  readonly orders: (value: Value) => Readonly<Record<string, string>>;
+  readonly logger: Logger;
+}
+
+/** A record that cannot be read stays where it is, is told, and is not served; who creates one of its name writes over it. */
+export type FoundRecord<Value> =
+  | { readonly at: "absent" }
+  | { readonly at: "damaged"; readonly version: number }
+  | { readonly at: "found"; readonly value: Value; readonly version: number };
+
+export interface StoredRecord<Value> {
+  readonly key: string;
+  readonly version: number;
+  readonly value: Value;
+  readonly position: DocumentPosition;
+}
+
+export interface RecordPage<Value> {
+  readonly records: readonly StoredRecord<Value>[];
+  readonly next: DocumentPosition | null;
+}
+
+/** Damaged records that are not told of again. */
+const toldMax = 1000;
+
+/** Hosting's records of one kind, as documents. */
+export class RecordKind<Value> {
+  readonly #documents: Documents;
+  readonly #options: RecordKindOptions<Value>;
+  readonly #told = new Set<string>();
+
+  constructor(documents: Documents, options: RecordKindOptions<Value>) {
+    this.#documents = documents;
+    this.#options = options;
+  }
+
+  get kind(): string {
+    return this.#options.kind;
+  }
+
+  async find(key: string): Promise<FoundRecord<Value>> {
+    const document = await this.#documents.get(this.kind, key);
+    if (document === null) return { at: "absent" };
+    const { version } = document;
+    const value = this.read(document);
+    return value === null ? { at: "damaged", version } : { at: "found", value, version };
+  }
+
+  /** Null for what cannot be read, which is told once. */
+  read({ key, version, body }: Pick<Document, "key" | "version" | "body">): Value | null {
+    try {
+      return this.#options.read(JSON.parse(body));
+    } catch (error) {
+      this.#tell(`${key} ${version}`, { key, error: String(error) });
+      return null;
+    }
+  }
+
+  /** A page may have fewer records than asked for, or none, and more after it. */
+  async page(query: {
+    readonly order: string | null;
+    readonly isDescending: boolean;
+    readonly after: DocumentPosition | null;
+    readonly limit: number;
+  }): Promise<RecordPage<Value>> {
+    const { documents, next } = await this.#documents.list({ kind: this.kind, ...query });
+    const records = documents.flatMap((document) => {
+      const value = this.read(document);
+      const { key, version } = document;
+      return value === null ? [] : [{ key, version, value, position: { value: document.value, key } }];
+    });
+    return { records, next };
+  }
+
+  #tell(record: string, fields: { readonly key: string; readonly error: string }): void {
+    if (this.#told.has(record)) return;
+    if (this.#told.size >= toldMax) this.#told.clear();
+    this.#told.add(record);
+    const { kind, logger } = this.#options;
+    logger.error("a record is damaged and left out", { kind, ...fields });
+  }
+
+  put(key: string, value: Value, expects: Expectation): DocumentChange {
+    const { kind, orders } = this.#options;
+    return { do: "put", kind, key, body: JSON.stringify(value), orders: orders(value), expects };
+  }
+
+  delete(key: string, expects: number | "any"): DocumentChange {
+    return { do: "delete", kind: this.kind, key, expects };
+  }
+
+  /** Lets a write be made only while this record is of this version. */
+  check(key: string, version: number): DocumentChange {
+    return { do: "check", kind: this.kind, key, expects: version };
+  }
+}

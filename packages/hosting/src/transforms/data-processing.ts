@@ -1,0 +1,132 @@
+import type { TurnsOf } from "@galatea/base";
+import { fieldsOf } from "./csv-row.ts";
+import { parseExact } from "./exact-json.ts";
+import { isObject, select, type JsonPath } from "./json-path.ts";
+import { withoutLineEnd } from "./line-splitter.ts";
+import { RowsInTurns } from "./rows-in-turns.ts";
+import { clientError } from "./transform-error.ts";
+
+/** `json`: a payload is one document. `jsonlines`, `csv`: every line of it is a row. */
+export type RowFormat = "json" | "jsonlines" | "csv";
+
+export interface DataProcessing {
+  readonly format: RowFormat;
+  /** Null: everything. */
+  readonly inputFilter: JsonPath | null;
+  readonly outputFilter: JsonPath | null;
+  readonly joinsInput: boolean;
+}
+
+/** The format of rows by a content type; null for one that cannot be looked into. */
+export function rowFormatOf(contentType: string, isSplit: boolean): RowFormat | null {
+  const type = (contentType.split(";")[0] ?? "").trim().toLowerCase();
+  if (type === "text/csv") return "csv";
+  if (type === "application/jsonlines") return "jsonlines";
+  if (type === "application/json") return isSplit ? "jsonlines" : "json";
+  return null;
+}
+
+/** The parts of a payload's rows that the container is sent, and how many rows these are. */
+export async function filteredRows(
+  payload: Buffer,
+  processing: DataProcessing,
+  of: TurnsOf,
+): Promise<{ readonly body: Buffer; readonly recordCount: number }> {
+  const rows = new RowsInTurns(of, "latin1");
+  let recordCount = 0;
+  for (const row of linesOf(payload)) {
+    recordCount += 1;
+    if (rows.add(`${filteredInput(row, processing).toString("latin1")}\n`, row.length)) await rows.next();
+  }
+  return { body: rows.whole(), recordCount };
+}
+
+/** The part of a row that the container is sent. */
+export function filteredInput(row: Buffer, { format, inputFilter }: DataProcessing): Buffer {
+  if (inputFilter === null) return row;
+  return Buffer.from(picked(row.toString("utf8"), format, inputFilter));
+}
+
+/**
+ * What of a container's answer becomes output: for each row of the payload its own, joined with the row that it was made of where that
+ * is asked for (`rows`, as they came). Each row ends with a line feed, a whole document does not. Throws TransformError where the answer
+ * has not as many rows. Of many rows others have their turn in between; of a document, which is one row, they do not.
+ */
+export async function processedAnswer(
+  answer: Buffer,
+  rows: Buffer | null,
+  processing: DataProcessing,
+  of: TurnsOf,
+): Promise<Buffer> {
+  const { format, joinsInput } = processing;
+  if (format === "json") {
+    return Buffer.from(processedRow(withoutLineEnd(answer).toString("utf8"), rows, processing));
+  }
+  const originals = joinsInput ? linesOf(rows ?? Buffer.alloc(0)) : null;
+  const processed = new RowsInTurns(of, "utf8");
+  let answeredCount = 0;
+  for (const line of linesOf(answer)) {
+    answeredCount += 1;
+    const row = originals?.next();
+    if (row?.done === true) continue;
+    const original = row?.value ?? null;
+    const text = `${processedRow(line.toString("utf8"), original, processing)}\n`;
+    if (processed.add(text, line.length + (original?.length ?? 0))) await processed.next();
+  }
+  if (originals === null) return processed.whole();
+  const rowCount = countOf(linesOf(rows ?? Buffer.alloc(0)));
+  if (answeredCount !== rowCount) {
+    throw clientError(
+      `the container answered ${answeredCount} rows to ${rowCount}: the input cannot be joined to its output`,
+    );
+  }
+  return processed.whole();
+}
+
+function countOf(lines: Iterable<Buffer>): number {
+  let count = 0;
+  for (const _ of lines) count += 1;
+  return count;
+}
+
+/** Lines with text, one at a time: of all of them together the objects would take more than the bytes. */
+export function* linesOf(text: Buffer): Generator<Buffer, void> {
+  for (let from = 0; from < text.length;) {
+    const at = text.indexOf(0x0a, from);
+    const end = at < 0 ? text.length : at + 1;
+    const line = withoutLineEnd(text.subarray(from, end));
+    if (line.length > 0) yield line;
+    from = end;
+  }
+}
+
+function processedRow(answer: string, row: Buffer | null, processing: DataProcessing): string {
+  const { format, outputFilter, joinsInput } = processing;
+  const joined = joinsInput && row !== null ? joinedRow(row.toString("utf8"), answer, format) : answer;
+  return outputFilter === null ? joined : picked(joined, format, outputFilter);
+}
+
+/** CSV gets the answer's columns behind its own; an object an attribute more; anything else becomes one. */
+function joinedRow(row: string, answer: string, format: RowFormat): string {
+  if (format === "csv") return `${row},${answer}`;
+  const input = parsed(row, "the input");
+  const output = parsed(answer, "the container's answer");
+  const joined = isObject(input)
+    ? { ...input, SageMakerOutput: output }
+    : { SageMakerInput: input, SageMakerOutput: output };
+  return JSON.stringify(joined);
+}
+
+function picked(row: string, format: RowFormat, path: JsonPath): string {
+  if (format !== "csv") return JSON.stringify(select(path, parsed(row, "a row")));
+  const value = select(path, fieldsOf(row));
+  return Array.isArray(value) ? value.join(",") : String(value);
+}
+
+function parsed(text: string, what: string): unknown {
+  try {
+    return parseExact(text);
+  } catch (error) {
+    throw clientError(`${what} is no JSON: ${(error as Error).message}`, { cause: error });
+  }
+}

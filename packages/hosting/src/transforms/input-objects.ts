@@ -1,0 +1,99 @@
+import { readWhole } from "@galatea/base";
+import type { ObjectStore } from "../objects/index.ts";
+import { absentAsNull } from "../agent/index.ts";
+import { isFolderMark, parseS3Uri } from "../definitions/index.ts";
+import { outputKey, twinKey } from "./object-names.ts";
+import { clientError } from "./transform-error.ts";
+import type { S3Place, TransformPlan } from "./transform-request.ts";
+import type { TransformProgress } from "./transform-state.ts";
+
+/** An object that is to be transformed. */
+export interface InputObject {
+  readonly place: S3Place;
+  readonly output: S3Place;
+  /** Its place in the order of the input. */
+  readonly ordinal: number;
+  /** The key of another input whose output has the same key, and that has it; null for all but the keys beside a folder of their name. */
+  readonly twinKey: string | null;
+}
+
+const listedAtOnce = 1000;
+const manifestBytesMax = 16 * 2 ** 20;
+
+/** The objects of a job in the order of its input, those after where it has come to; never more than a page of them in memory. */
+export async function* inputObjects(
+  store: Pick<ObjectStore, "list" | "get" | "head">,
+  plan: TransformPlan,
+  progress: Pick<TransformProgress, "after">,
+): AsyncGenerator<InputObject> {
+  if (plan.source.kind === "prefix") yield* listedObjects(store, plan, progress);
+  else yield* manifestObjects(store, plan, progress);
+}
+
+async function* listedObjects(
+  store: Pick<ObjectStore, "list" | "head">,
+  { source, target }: TransformPlan,
+  { after }: Pick<TransformProgress, "after">,
+): AsyncGenerator<InputObject> {
+  let ordinal = (after?.ordinal ?? -1) + 1;
+  for (let startAfter: string | null = after?.key ?? ""; startAfter !== null;) {
+    const query = { prefix: source.key, delimiter: "", startAfter, keysMax: listedAtOnce };
+    const page = await store.list(source.bucket, query);
+    for (const { key, byteLength } of page.objects) {
+      if (isFolderMark({ key, byteLength })) continue;
+      const output = { bucket: target.bucket, key: outputKey(key, source.key, target) };
+      const place = { bucket: source.bucket, key };
+      yield { place, output, ordinal, twinKey: await listedTwin(store, place, source.key) };
+      ordinal += 1;
+    }
+    startAfter = page.nextStartAfter;
+  }
+}
+
+/** Beside the folder `in/data/` the prefix `in/data` has `in/datax`, whose output would be that of `in/data/datax`. */
+async function listedTwin(
+  store: Pick<ObjectStore, "head">,
+  { bucket, key }: S3Place,
+  prefix: string,
+): Promise<string | null> {
+  const twin = twinKey(key, prefix);
+  if (twin === null) return null;
+  return (await absentAsNull(store.head(bucket, twin))) === null ? null : twin;
+}
+
+async function* manifestObjects(
+  store: Pick<ObjectStore, "get">,
+  { source, target }: TransformPlan,
+  { after }: Pick<TransformProgress, "after">,
+): AsyncGenerator<InputObject> {
+  const { body } = await store.get(source.bucket, source.key);
+  const tooLong = () => clientError(`the manifest is longer than ${manifestBytesMax} bytes`);
+  const text = await readWhole(body, manifestBytesMax, tooLong).finally(() => body.destroy());
+  const { prefix, names } = readManifest(text.toString("utf8"));
+  const listed = new Set(names);
+  for (const [ordinal, name] of names.entries()) {
+    if (ordinal <= (after?.ordinal ?? -1)) continue;
+    const place = { bucket: prefix.bucket, key: prefix.key + name };
+    const output = { bucket: target.bucket, key: outputKey(place.key, prefix.key, target) };
+    const twin = twinKey(place.key, prefix.key);
+    const isListed = twin !== null && listed.has(twin.slice(prefix.key.length));
+    yield { place, output, ordinal, twinKey: isListed ? twin : null };
+  }
+}
+
+/** `[{"prefix": "s3://bucket/folder/"}, "name", ...]`; a name that stands there twice counts once. */
+export function readManifest(text: string): { readonly prefix: S3Place; readonly names: readonly string[] } {
+  let entries: unknown;
+  try {
+    entries = JSON.parse(text);
+  } catch (error) {
+    throw clientError("the manifest is no JSON", { cause: error });
+  }
+  const [head, ...names] = Array.isArray(entries) ? (entries as unknown[]) : [];
+  const uri = (head as { readonly prefix?: unknown } | undefined)?.prefix;
+  const prefix = typeof uri === "string" ? parseS3Uri(uri) : null;
+  if (prefix === null) throw clientError('the manifest does not begin with {"prefix": "s3://..."}');
+  const isName = (name: unknown): name is string => typeof name === "string" && name !== "";
+  if (!names.every(isName)) throw clientError("the manifest has an entry that is no name of an object");
+  return { prefix, names: [...new Set(names)] };
+}

@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ByteBudget } from "@galatea/base";
+import { JobMemory } from "./job-memory.ts";
+
+const never = new AbortController().signal;
+/** Of 200 bytes for all requests jobs have 100. */
+const open = () => {
+  const budget = new ByteBudget(200);
+  return { budget, memory: new JobMemory(budget) };
+};
+
+test("objects wait for bytes in the order of asking, and the first of them never waits", async () => {
+  const { memory } = open();
+  const [first, second, third] = [memory.open(), memory.open(), memory.open()];
+  using _first = first;
+  const held = second.tryHold(90);
+  assert.ok(held !== null);
+  assert.equal(third.tryHold(20), null);
+  const order: string[] = [];
+  const waits = third.hold(20, never).then(() => order.push("third"));
+  // It would fit, and must not overtake.
+  assert.equal(second.tryHold(5), null);
+  const later = second.hold(5, never).then(() => order.push("second"));
+  assert.ok(first.tryHold(150) !== null);
+  assert.equal(memory.usedBytes, 240);
+  first[Symbol.dispose]();
+  await new Promise(setImmediate);
+  // Now the second is the first, and is let past.
+  assert.deepEqual(order, ["second"]);
+  held.shrinkTo(10);
+  await Promise.all([waits, later]);
+  assert.deepEqual(order, ["second", "third"]);
+  second[Symbol.dispose]();
+  third[Symbol.dispose]();
+  assert.equal(memory.usedBytes, 0);
+});
+
+test("what jobs hold is taken from the budget of all requests, and given back whichever way an object ends", async () => {
+  const { budget, memory } = open();
+  {
+    using one = memory.open();
+    using other = memory.open();
+    one.tryHold(60);
+    const held = await other.hold(40, never);
+    assert.equal(budget.usedBytes, 100);
+    held.shrinkTo(30);
+    held.shrinkTo(35);
+    assert.equal(budget.usedBytes, 90);
+  }
+  assert.deepEqual([budget.usedBytes, memory.usedBytes], [0, 0]);
+});
+
+test("who gives up waiting lets the next one past, and bytes that come for an object that is over go back", async () => {
+  const { memory } = open();
+  using first = memory.open();
+  const second = memory.open();
+  using third = memory.open();
+  const held = first.tryHold(90);
+  const leaving = new AbortController();
+  const large = second.hold(50, leaving.signal);
+  const small = third.hold(10, never);
+  leaving.abort(new Error("stopped"));
+  await assert.rejects(large, /stopped/);
+  await small;
+  assert.equal(memory.usedBytes, 100);
+  const late = second.hold(50, never);
+  second[Symbol.dispose]();
+  held?.[Symbol.dispose]();
+  await late;
+  assert.equal(memory.usedBytes, 10);
+});

@@ -1,0 +1,263 @@
+import { AwsError, DiskError, Gate, orAborted, type Clock, type LoopTurns } from "@galatea/base";
+import type { FleetOptions } from "../endpoints/index.ts";
+import { InstanceFailure, ModelDataError } from "../instances/index.ts";
+import { inputObjects, type InputObject } from "./input-objects.ts";
+import type { JobMemory } from "./job-memory.ts";
+import { ObjectOrder } from "./job-progress.ts";
+import { jobMetrics, transformLogGroup, type JobMetric } from "./job-signals.ts";
+import { transformObject, type AnswerSizes } from "./object-transform.ts";
+import { clientError, TransformError } from "./transform-error.ts";
+import { TransformInstance, textOf } from "./transform-instance.ts";
+import { requestShape, transformPlan, type RequestShape, type TransformPlan } from "./transform-request.ts";
+import type { TransformJobRecord, TransformProgress } from "./transform-state.ts";
+
+export interface JobRunOptions {
+  readonly job: TransformJobRecord;
+  readonly progress: TransformProgress;
+  readonly fleet: FleetOptions;
+  readonly newInstanceId: () => string;
+  /** Of all jobs. */
+  readonly memory: JobMemory;
+  /** Of all jobs, for what takes long. */
+  readonly turns: LoopTurns;
+  /** The containers are up and the first object is about to be read. */
+  readonly started: () => Promise<void>;
+  /** Resolves when it is on disk; of progresses that are told at once only the last need be. */
+  readonly progressed: (progress: TransformProgress) => Promise<void>;
+}
+
+/** Outputs that one worker has under way to the disk while it is at its next objects: each is synced before it counts. */
+const finishingMax = 16;
+
+/** Objects that are done before one that is not: with so many no further one is begun. */
+const beyondMax = 500;
+
+interface Work {
+  readonly instance: TransformInstance;
+  readonly shape: RequestShape;
+  readonly objects: () => Promise<InputObject | null>;
+  readonly answers: AnswerSizes;
+  /** For what ends the whole job. */
+  readonly fail: (error: unknown) => void;
+}
+
+/** One life of a job: from the start of its instances to the last object. */
+export class JobRun {
+  readonly #options: JobRunOptions;
+  readonly #plan: TransformPlan;
+  readonly #order: ObjectOrder;
+  readonly #skipped: ReadonlySet<string>;
+  readonly #tell: (line: string) => void;
+  readonly #record: (metric: JobMetric, value: number) => void;
+  readonly #ended = new Gate();
+  #progress: TransformProgress;
+
+  constructor(options: JobRunOptions) {
+    const { job, progress, fleet } = options;
+    this.#options = options;
+    this.#plan = transformPlan(job.request);
+    this.#progress = progress;
+    this.#order = new ObjectOrder(progress.after);
+    this.#skipped = new Set(progress.beyond);
+    this.#tell = jobLog(fleet, job.name);
+    this.#record = jobMetrics(fleet.openSeries, job.name);
+  }
+
+  /** Resolves when every object has been tried, or the job as a whole cannot go on: with null, or the job's FailureReason. */
+  async run(signal: AbortSignal): Promise<string | null> {
+    try {
+      await this.#transformAll(signal);
+      return this.#conclusion();
+    } catch (error) {
+      signal.throwIfAborted();
+      const reason = reasonOf(failureOf(error, this.#options.job.model.name));
+      this.#tell(`the job failed: ${reason}`);
+      return reason;
+    }
+  }
+
+  async #transformAll(signal: AbortSignal): Promise<void> {
+    const { job, fleet } = this.#options;
+    const { store } = fleet;
+    await this.#checkPlaces(signal);
+    const failed = new AbortController();
+    const either = AbortSignal.any([signal, failed.signal]);
+    const instances = Array.from({ length: job.request.TransformResources.InstanceCount }, () => this.#instance());
+    try {
+      await this.#start(instances, either, failed);
+      const shape = requestShape(job.request, (await instances[0]?.executionParameters(either)) ?? {});
+      await this.#options.started();
+      this.#tell(`the job runs: ${JSON.stringify(shape)}`);
+      const answers = { bytesMax: 0 };
+      const objects = sharedOut(inputObjects(store, this.#plan, this.#progress));
+      const workers = instances.flatMap((instance) => {
+        instance.allow(shape.concurrency);
+        const work = { instance, shape, objects, answers, fail: (error: unknown) => failed.abort(error) };
+        return Array.from({ length: shape.concurrency }, () => this.#work(work, either));
+      });
+      for (const worker of workers) worker.catch((error: unknown) => failed.abort(error));
+      await Promise.allSettled(workers);
+      either.throwIfAborted();
+    } finally {
+      await Promise.all(instances.map((instance) => instance[Symbol.asyncDispose]()));
+    }
+  }
+
+  #conclusion(): string | null {
+    const { doneCount, failedCount, failure } = this.#progress;
+    this.#tell(`the job is over: ${doneCount} objects transformed, ${failedCount} failed`);
+    if (failure !== null) {
+      const more = failedCount + doneCount > 1 ? ` (${failedCount} of ${doneCount + failedCount} objects failed)` : "";
+      return `${failure}${more}`;
+    }
+    if (doneCount > 0) return null;
+    return `ClientError: No S3 objects found under S3 URL "${this.#sourceUri}" given in input data source.`;
+  }
+
+  get #sourceUri(): string {
+    return this.#options.job.request.TransformInput.DataSource.S3DataSource.S3Uri;
+  }
+
+  /** A bucket that is not there costs no container's start. */
+  async #checkPlaces(signal: AbortSignal): Promise<void> {
+    const { store } = this.#options.fleet;
+    for (const { bucket } of [this.#plan.source, this.#plan.target]) {
+      const query = { prefix: "", delimiter: "", startAfter: "", keysMax: 1 };
+      await store.list(bucket, query).catch((error: unknown) => {
+        throw clientError(`The bucket ${bucket} cannot be listed: ${textOf(error)}`, { cause: error });
+      });
+      signal.throwIfAborted();
+    }
+  }
+
+  #instance(): TransformInstance {
+    const { job, fleet, newInstanceId } = this.#options;
+    return new TransformInstance({ id: newInstanceId(), job, plan: this.#plan, fleet, tell: this.#tell });
+  }
+
+  async #start(instances: readonly TransformInstance[], either: AbortSignal, failed: AbortController): Promise<void> {
+    const starts = instances.map((instance) => instance.start(either));
+    for (const start of starts) start.catch((error: unknown) => failed.abort(error));
+    await Promise.allSettled(starts);
+    either.throwIfAborted();
+  }
+
+  /** One object after the other. While an output is on its way to the disk the next object is at the container. */
+  async #work(work: Work, signal: AbortSignal): Promise<void> {
+    const finishing = new Set<Promise<void>>();
+    for (;;) {
+      while (this.#progress.beyond.length >= beyondMax) await orAborted(this.#ended.opened(), signal);
+      const object = await work.objects();
+      signal.throwIfAborted();
+      if (object === null) break;
+      this.#order.begun(object);
+      if (this.#skipped.has(object.place.key)) {
+        await this.#end(object, {}, signal);
+        continue;
+      }
+      const answered = Promise.withResolvers<void>();
+      const done = this.#transform(object, { ...work, answered: answered.resolve }, signal)
+        .catch(work.fail)
+        .finally(() => {
+          finishing.delete(done);
+          answered.resolve();
+        });
+      finishing.add(done);
+      await answered.promise;
+      if (finishing.size >= finishingMax) await Promise.race(finishing);
+    }
+    await Promise.all(finishing);
+    signal.throwIfAborted();
+  }
+
+  async #transform(object: InputObject, work: Work & { readonly answered: () => void }, signal: AbortSignal) {
+    const { fleet, memory, turns } = this.#options;
+    let bytes;
+    try {
+      if (object.twinKey !== null) throw sameOutput(object, object.twinKey);
+      bytes = await transformObject(object, { store: fleet.store, memory, turns, plan: this.#plan, ...work }, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      // Of the whole job, not of the object.
+      if (error instanceof InstanceFailure) throw error;
+      return await this.#fail(object, failureOf(error, this.#options.job.model.name), signal);
+    }
+    this.#record("ObjectsTransformed", 1);
+    this.#record("BytesWritten", bytes);
+    this.#tell(`transformed s3://${object.place.bucket}/${object.place.key} (${bytes} bytes)`);
+    await this.#end(object, { doneCount: this.#progress.doneCount + 1 }, signal);
+  }
+
+  async #fail(object: InputObject, error: TransformError, signal: AbortSignal): Promise<void> {
+    const { failedCount, failure } = this.#progress;
+    const text = `${error.fault}: s3://${object.place.bucket}/${object.place.key}: ${error.message}`.slice(
+      0,
+      failureCharsMax,
+    );
+    this.#record("ObjectsFailed", 1);
+    this.#tell(`failed ${text}`);
+    await this.#end(object, { failedCount: failedCount + 1, failure: failure ?? text }, signal);
+  }
+
+  async #end(object: InputObject, counted: Partial<TransformProgress>, signal: AbortSignal): Promise<void> {
+    this.#progress = { ...this.#progress, ...counted, ...this.#order.ended(object) };
+    this.#ended.open();
+    signal.throwIfAborted();
+    await this.#options.progressed(this.#progress).catch((error: unknown) => {
+      throw new TransformError("InternalServerError", `The progress cannot be recorded: ${textOf(error)}`, {
+        cause: error,
+      });
+    });
+  }
+}
+
+/** SageMaker does not say what becomes of two inputs with one output: here neither is lost without a word. */
+function sameOutput({ place, output }: InputObject, twinKey: string): TransformError {
+  const text =
+    `its output s3://${output.bucket}/${output.key} is that of s3://${place.bucket}/${twinKey}; ` +
+    'give an S3Uri that ends with "/", or a job for each of them';
+  return clientError(text);
+}
+
+/** Objects one after the other to whoever asks next. */
+function sharedOut(objects: AsyncGenerator<InputObject>): () => Promise<InputObject | null> {
+  return async () => {
+    const next = await objects.next();
+    return next.done === true ? null : next.value;
+  };
+}
+
+/** Lines of the job itself, beside what its containers print. */
+function jobLog({ openLog, clock }: FleetOptions & { readonly clock: Clock }, name: string): (line: string) => void {
+  const write = openLog(transformLogGroup, `${name}/data-log`);
+  return (line) => write(Buffer.from(`${new Date(clock.epochMs()).toISOString()} ${line}\n`));
+}
+
+const logLinesMax = 8;
+const failureCharsMax = 960;
+
+const reasonOf = ({ fault, message }: TransformError) => `${fault}: ${message}`;
+
+/** What a person is told: whose fault it was, and what the container said last. */
+function failureOf(error: unknown, modelName: string): TransformError {
+  if (error instanceof TransformError) return error;
+  if (error instanceof ModelDataError) return clientError(error.message, { cause: error });
+  if (error instanceof InstanceFailure) {
+    const lines = error.lastLines.slice(-logLinesMax).join("\n");
+    const text =
+      `The ${error.containerName} container of model ${modelName} did not pass the ping health check. ` +
+      `(${error.message}${lines === "" ? "" : `; last lines:\n${lines}`})`;
+    return new TransformError("AlgorithmError", text, { cause: error });
+  }
+  if (error instanceof DiskError) return new TransformError("InternalServerError", error.message, { cause: error });
+  if (error instanceof AwsError) {
+    const { OriginalStatusCode: status } = error.members as { readonly OriginalStatusCode?: number };
+    // Of the store, such as a disk that is full.
+    if (status === undefined && (error.statusFallback ?? 400) >= 500) {
+      return new TransformError("InternalServerError", error.message, { cause: error });
+    }
+    const isContainers = status !== undefined && (status === 0 || status >= 500);
+    return new TransformError(isContainers ? "AlgorithmError" : "ClientError", error.message, { cause: error });
+  }
+  return new TransformError("AlgorithmError", `The container did not answer: ${textOf(error)}`, { cause: error });
+}

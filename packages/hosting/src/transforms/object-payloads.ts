@@ -1,0 +1,65 @@
+import { readWhole, type TurnsOf } from "@galatea/base";
+import { filteredInput, filteredRows } from "./data-processing.ts";
+import type { ObjectSource } from "./object-source.ts";
+import { PayloadPacker, type PackedRecord, type Payload } from "./payload-packer.ts";
+import { openSplitter } from "./record-splitter.ts";
+import type { SplitRecord } from "./split-record.ts";
+import { clientError } from "./transform-error.ts";
+import type { RequestShape, TransformPlan } from "./transform-request.ts";
+
+/** A record of a job without a bound for its payloads. */
+export const recordBytesMaxDefault = 100 * 2 ** 20;
+
+/** The requests that an object is cut into, in its order; one at a time in memory, and what of the next has come. */
+export async function* objectPayloads(
+  { body }: ObjectSource,
+  plan: TransformPlan,
+  { strategy, payloadBytesMax }: RequestShape,
+  of: TurnsOf,
+): AsyncGenerator<Payload> {
+  const bytesMax = payloadBytesMax ?? recordBytesMaxDefault;
+  const { splitType } = plan;
+  if (splitType === "None") {
+    yield await wholePayload(body, plan, { bytesMax, of });
+    return;
+  }
+  const splitter = openSplitter(splitType, bytesMax);
+  const packer = new PayloadPacker(strategy, bytesMax);
+  for await (const piece of body as AsyncIterable<Buffer>) {
+    for (const record of splitter.push(piece)) {
+      const full = packer.push(packed(record, plan));
+      if (full !== null) yield full;
+    }
+  }
+  for (const record of splitter.end()) {
+    const full = packer.push(packed(record, plan));
+    if (full !== null) yield full;
+  }
+  const left = packer.end();
+  if (left !== null) yield left;
+}
+
+function packed({ framed, content }: SplitRecord, { processing }: TransformPlan): PackedRecord {
+  if (processing === null) return { alone: content, together: framed, original: null };
+  const sent = filteredInput(content, processing);
+  // The rows of an answer are told apart by their lines, and so are those that were asked.
+  return { alone: sent, together: withLineEnd(sent), original: processing.joinsInput ? content : null };
+}
+
+async function wholePayload(
+  body: ObjectSource["body"],
+  { processing }: TransformPlan,
+  { bytesMax, of }: { readonly bytesMax: number; readonly of: TurnsOf },
+): Promise<Payload> {
+  const tooLong = () => clientError(`the object is longer than the ${bytesMax} bytes of MaxPayloadInMB`);
+  const whole = await readWhole(body, bytesMax, tooLong);
+  if (processing === null) return { body: whole, recordCount: 1, originals: null };
+  const { format, joinsInput } = processing;
+  const originals = joinsInput ? whole : null;
+  if (format === "json") return { body: filteredInput(whole, processing), recordCount: 1, originals };
+  return { ...(await filteredRows(whole, processing, of)), originals };
+}
+
+export function withLineEnd(text: Buffer): Buffer {
+  return text.at(-1) === 0x0a ? text : Buffer.concat([text, Buffer.from("\n")]);
+}

@@ -1,0 +1,44 @@
+import { pipeline, Transform, type Readable } from "node:stream";
+import { createGunzip } from "node:zlib";
+import type { ObjectStore } from "../objects/index.ts";
+import { clientError } from "./transform-error.ts";
+import type { S3Place } from "./transform-request.ts";
+
+/** The bytes of an input, inflated where they are compressed. Destroying the stream ends the reading. */
+export interface ObjectSource {
+  readonly body: Readable;
+  /** Null where it is not known before they have come. */
+  readonly byteLength: number | null;
+}
+
+export async function openSource(
+  store: Pick<ObjectStore, "get">,
+  place: S3Place,
+  { isGzip, bytesMax }: { readonly isGzip: boolean; readonly bytesMax: number | null },
+): Promise<ObjectSource> {
+  const { head, body } = await store.get(place.bucket, place.key);
+  const tooLong = () =>
+    clientError(`the object is longer than the ${bytesMax} bytes of MaxPayloadInMB, and SplitType is None`);
+  if (!isGzip) {
+    if (bytesMax === null || head.byteLength <= bytesMax) return { body, byteLength: head.byteLength };
+    body.destroy();
+    throw tooLong();
+  }
+  let byteLength = 0;
+  const bounded = new Transform({
+    transform(piece: Buffer, _encoding, done) {
+      byteLength += piece.length;
+      if (bytesMax !== null && byteLength > bytesMax) done(tooLong());
+      else done(null, piece);
+    },
+  });
+  const inflated = pipeline(body, createGunzip(), bounded, () => {});
+  return { body: inflated, byteLength: null };
+}
+
+/** What inflating fails with is the object's fault. */
+export function sourceError(error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code !== "Z_DATA_ERROR" && code !== "Z_BUF_ERROR") return error;
+  return clientError(`CompressionType is Gzip, and the object is not: ${(error as Error).message}`, { cause: error });
+}

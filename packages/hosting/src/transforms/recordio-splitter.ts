@@ -1,0 +1,72 @@
+import { readRecordIoHeader, recordIoHeaderBytes, recordIoMagic, type RecordIoHeader } from "@galatea/base";
+import { ByteQueue } from "./byte-queue.ts";
+import type { RecordSplitter, SplitRecord } from "./split-record.ts";
+import { clientError } from "./transform-error.ts";
+
+const paddingBytesMax = 4;
+
+/** The records of a RecordIO stream, of one part or several. */
+export class RecordIoSplitter implements RecordSplitter {
+  readonly #recordBytesMax: number;
+  readonly #queue = new ByteQueue();
+  /** Of a record of several parts that has begun. */
+  #framed: Buffer[] = [];
+  #contents: Buffer[] = [];
+  #byteLength = 0;
+  #recordCount = 0;
+
+  constructor(recordBytesMax: number) {
+    this.#recordBytesMax = recordBytesMax;
+  }
+
+  push(piece: Buffer): readonly SplitRecord[] {
+    this.#queue.push(piece);
+    const records: SplitRecord[] = [];
+    for (;;) {
+      const head = this.#queue.peek(recordIoHeaderBytes);
+      if (head === null) return records;
+      const header = readRecordIoHeader(head, 0);
+      if (header === null) throw this.#damaged("does not begin with the number of a RecordIO record");
+      const { part, contentBytes, frameBytes } = header;
+      if (this.#byteLength + frameBytes > this.#recordBytesMax + recordIoHeaderBytes + paddingBytesMax) {
+        throw this.#damaged(`is longer than the ${this.#recordBytesMax} bytes of a payload`);
+      }
+      const framed = this.#queue.take(frameBytes);
+      if (framed === null) return records;
+      this.#add(part, framed, framed.subarray(recordIoHeaderBytes, recordIoHeaderBytes + contentBytes));
+      if (part === "whole" || part === "last") records.push(this.#close());
+    }
+  }
+
+  end(): readonly SplitRecord[] {
+    if (this.#queue.byteLength > 0 || this.#framed.length > 0) throw this.#damaged("ends before its end");
+    return [];
+  }
+
+  #add(part: RecordIoHeader["part"], framed: Buffer, content: Buffer): void {
+    const hasBegun = this.#framed.length > 0;
+    const continues = part === "middle" || part === "last";
+    if (part === null || hasBegun !== continues) throw this.#damaged("has parts in an order that no record has");
+    if (hasBegun) {
+      const number = Buffer.alloc(4);
+      number.writeUInt32LE(recordIoMagic);
+      this.#contents.push(number);
+    }
+    this.#framed.push(framed);
+    this.#contents.push(content);
+    this.#byteLength += framed.length;
+  }
+
+  #close(): SplitRecord {
+    const record = { framed: Buffer.concat(this.#framed), content: Buffer.concat(this.#contents) };
+    this.#framed = [];
+    this.#contents = [];
+    this.#byteLength = 0;
+    this.#recordCount += 1;
+    return record;
+  }
+
+  #damaged(what: string): Error {
+    return clientError(`record ${this.#recordCount + 1} ${what}`);
+  }
+}

@@ -1,0 +1,58 @@
+import { digestOf } from "../objects/index.ts";
+import { ByteQueue } from "./byte-queue.ts";
+import type { RecordSplitter, SplitRecord } from "./split-record.ts";
+import { clientError } from "./transform-error.ts";
+
+const headerBytes = 12;
+const footerBytes = 4;
+
+/** TensorFlow's records: the length in eight bytes, its checksum, the record, its checksum. Both checksums are looked at. */
+export class TfRecordSplitter implements RecordSplitter {
+  readonly #recordBytesMax: number;
+  readonly #queue = new ByteQueue();
+  #recordCount = 0;
+
+  constructor(recordBytesMax: number) {
+    this.#recordBytesMax = recordBytesMax;
+  }
+
+  push(piece: Buffer): readonly SplitRecord[] {
+    this.#queue.push(piece);
+    const records: SplitRecord[] = [];
+    for (;;) {
+      const header = this.#queue.peek(headerBytes);
+      if (header === null) return records;
+      if (header.readUInt32LE(8) !== maskedChecksum(header.subarray(0, 8))) {
+        throw this.#damaged("has a length with another checksum than it says");
+      }
+      const length = header.readBigUInt64LE(0);
+      if (length > BigInt(this.#recordBytesMax)) {
+        throw this.#damaged(`is longer than the ${this.#recordBytesMax} bytes of a payload`);
+      }
+      const contentBytes = Number(length);
+      const framed = this.#queue.take(headerBytes + contentBytes + footerBytes);
+      if (framed === null) return records;
+      const content = framed.subarray(headerBytes, headerBytes + contentBytes);
+      if (framed.readUInt32LE(headerBytes + contentBytes) !== maskedChecksum(content)) {
+        throw this.#damaged("has another checksum than it says");
+      }
+      records.push({ framed, content });
+      this.#recordCount += 1;
+    }
+  }
+
+  end(): readonly SplitRecord[] {
+    if (this.#queue.byteLength > 0) throw this.#damaged("ends before its end");
+    return [];
+  }
+
+  #damaged(what: string): Error {
+    return clientError(`record ${this.#recordCount + 1} ${what}`);
+  }
+}
+
+/** TensorFlow rotates the CRC-32C and adds a constant, so that a checksum of data with checksums is another one. */
+export function maskedChecksum(data: Buffer): number {
+  const value = Buffer.from(digestOf("crc32c", data), "base64").readUInt32BE(0);
+  return (((value >>> 15) | (value << 17)) + 0xa282ead8) >>> 0;
+}

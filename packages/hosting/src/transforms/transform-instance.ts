@@ -1,0 +1,317 @@
+import type { Readable } from "node:stream";
+import {
+  AwsError,
+  ByteBudget,
+  ByteLease,
+  delay,
+  openDeadline,
+  Semaphore,
+  TaskGroup,
+  type Deadline,
+} from "@galatea/base";
+import { FleetMember, InstanceSampler, plannedContainers, type FleetOptions } from "../endpoints/index.ts";
+import { NotAdmitted } from "../instances/index.ts";
+import {
+  beginHop,
+  beginOutcome,
+  callLimitHeader,
+  ContainerChain,
+  exchangeWhole,
+  heldBytesMax,
+  recordOutcome,
+  type InvocationRequest,
+  type InvokedContainer,
+} from "../invocations/index.ts";
+import { VariantMetrics } from "../series/index.ts";
+import { jobSeries, transformLogGroup } from "./job-signals.ts";
+import { readExecutionParameters } from "./execution-parameters.ts";
+import { mayDiffer, retryDelayMs } from "./retries.ts";
+import { clientError, TransformError } from "./transform-error.ts";
+import type { ExecutionParameters, TransformPlan } from "./transform-request.ts";
+import { transformOwner, type TransformJobRecord } from "./transform-state.ts";
+import { variantPlan } from "./variant-plan.ts";
+
+const sampleIntervalMs = 20_000;
+const hopAnswerBytesMax = 100 * 2 ** 20;
+/** Of a pipeline one container's answer is held until the next has answered. */
+const hopsHeldAtOnce = 2;
+
+export interface TransformInstanceOptions {
+  readonly id: string;
+  readonly job: TransformJobRecord;
+  readonly plan: TransformPlan;
+  readonly fleet: FleetOptions;
+  /** What is worth a line in the job's log. */
+  readonly tell: (line: string) => void;
+}
+
+/** A request whose answer is held whole. */
+export interface WholeSent {
+  readonly body: Buffer;
+  readonly answerBytesMax: number;
+  /** What is held for the answer; one that is longer is given up with `AnswerOutgrown`. */
+  readonly answerHeldBytes: number;
+}
+
+/** An answer for which more is to be held before it is asked for again. */
+export class AnswerOutgrown extends NotAdmitted {
+  constructor() {
+    super("the answer is longer than what is held for it");
+    this.name = "AnswerOutgrown";
+  }
+}
+
+/** A request that streams, and its answer. */
+export interface Sent {
+  /** Called for every attempt. */
+  readonly body: () => Promise<Buffer | Readable>;
+  /** Null where it is not known, or is that of the buffer. */
+  readonly byteLength: number | null;
+}
+
+/** One instance of a job: its containers, and requests to them, which are made again where that may help. */
+export class TransformInstance implements AsyncDisposable {
+  readonly #options: TransformInstanceOptions;
+  readonly #member: FleetMember;
+  readonly #metrics: VariantMetrics;
+  readonly #tasks: TaskGroup;
+  readonly #wholeHeaders: Record<string, string>;
+  #places = new Semaphore(1);
+
+  constructor(options: TransformInstanceOptions) {
+    this.#options = options;
+    const { id, job, plan, fleet } = options;
+    const variant = variantPlan(job);
+    const budget = fleet.host.budgetOf(variant.variant.InstanceType);
+    const containers = plannedContainers(variant, budget);
+    this.#wholeHeaders = this.#headers({ byteLength: null });
+    const logStream = `${job.name}/${id}`;
+    this.#metrics = new VariantMetrics(jobSeries(fleet.openSeries, logStream), {
+      endpoint: job.name,
+      variant: variant.variant.VariantName,
+      config: job.name,
+      multiModel: false,
+      containers: containers.filter(({ isOnly }) => !isOnly).map(({ name }) => name),
+    });
+    this.#member = new FleetMember({
+      id,
+      seat: 0,
+      ownerName: transformOwner(job.name),
+      logStream,
+      plan: variant,
+      budget,
+      containers,
+      fleet: { ...fleet, instanceLimits: patient(fleet, plan.timeoutMs) },
+      metrics: this.#metrics,
+      modelOutdated: () => {},
+      place: { ...job.owner, logGroup: transformLogGroup, logsLink: fleet.logsLink },
+    });
+    this.#tasks = new TaskGroup((error) => {
+      fleet.logger.error("a transform instance's metrics are no longer sampled", { error: String(error) });
+    });
+  }
+
+  /** Rejects with InstanceFailure or ModelDataError; nothing is left of it then. */
+  async start(signal: AbortSignal): Promise<void> {
+    await this.#member.start(signal);
+    this.#tasks.run((closing) => this.#sample(closing));
+  }
+
+  async executionParameters(signal: AbortSignal): Promise<ExecutionParameters> {
+    const client = await this.#member.invoked[0]?.container.ready(signal);
+    return readExecutionParameters((await client?.executionParameters(signal)) ?? null);
+  }
+
+  /** How many requests the containers are given at once; to be said before the first. */
+  allow(concurrency: number): void {
+    this.#places = new Semaphore(concurrency);
+  }
+
+  /** What a request may hold on its way beside its body and its answer. */
+  get hopBytes(): number {
+    return this.#member.invoked.length > 1 ? hopsHeldAtOnce * heldBytesMax : 0;
+  }
+
+  /** The whole answer to a request. Rejects with what the last attempt failed with. */
+  async ask(sent: WholeSent, signal: AbortSignal): Promise<Buffer> {
+    return await this.#attempted(signal, () => this.#askOnce(sent, signal));
+  }
+
+  /** The pieces of an answer of any length. Made again only while none of it has come. */
+  async *askStreaming(sent: Sent, signal: AbortSignal): AsyncGenerator<Buffer> {
+    const begun = await this.#attempted(signal, async () => {
+      const pieces = this.#exchange(sent, signal);
+      return { pieces, first: await pieces.next() };
+    });
+    try {
+      if (begun.first.done !== true) yield begun.first.value;
+      yield* begun.pieces;
+    } finally {
+      await begun.pieces.return(undefined);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#tasks[Symbol.asyncDispose]();
+    await this.#member[Symbol.asyncDispose]();
+  }
+
+  async #attempted<Value>(signal: AbortSignal, attempt: () => Promise<Value>): Promise<Value> {
+    const { plan, fleet, tell } = this.#options;
+    for (let count = 0; ; count++) {
+      try {
+        return await attempt();
+      } catch (error) {
+        signal.throwIfAborted();
+        const isFinal =
+          error instanceof TransformError ||
+          error instanceof NotAdmitted ||
+          !mayDiffer(error) ||
+          count >= plan.retriesMax;
+        if (isFinal) throw error;
+        tell(`a request is made again (${count + 1} of ${plan.retriesMax}): ${textOf(error)}`);
+        await delay(fleet.clock, retryDelayMs(count), signal);
+      }
+    }
+  }
+
+  async #askOnce({ body, answerBytesMax, answerHeldBytes }: WholeSent, signal: AbortSignal): Promise<Buffer> {
+    const admit = (byteLength: number) => {
+      if (byteLength > answerBytesMax) throw answerTooLong(answerBytesMax);
+      if (byteLength > answerHeldBytes) throw new AnswerOutgrown();
+    };
+    const [only, ...more] = this.#member.invoked;
+    if (only !== undefined && more.length === 0) return await this.#askAlone(only, { body, admit }, signal);
+    const pieces: Buffer[] = [];
+    let byteLength = 0;
+    for await (const piece of this.#exchange({ body: () => Promise.resolve(body), byteLength: null }, signal)) {
+      byteLength += piece.length;
+      admit(byteLength);
+      pieces.push(piece);
+    }
+    return Buffer.concat(pieces, byteLength);
+  }
+
+  /** Of the only container. Nothing but the request itself stands between a place that is free and the container. */
+  async #askAlone(
+    container: InvokedContainer,
+    { body, admit }: { readonly body: Buffer; readonly admit: (byteLength: number) => void },
+    signal: AbortSignal,
+  ): Promise<Buffer> {
+    const { clock, invocationLimits } = this.#options.fleet;
+    const place = await this.#places.acquire(signal);
+    const receivedNs = clock.monotonicNs();
+    const hop = beginHop({ ...container, clock, restartWaitMsMax: invocationLimits.restartWaitMsMax });
+    const outcome = beginOutcome({ targetModel: null }, [hop]);
+    hop.sentNs = receivedNs;
+    using deadline = this.#deadline(signal);
+    try {
+      const { signal: limit } = deadline;
+      const reply = await exchangeWhole(hop.target, { headers: this.#wholeHeaders, body, admit, signal: limit });
+      place[Symbol.dispose]();
+      hop.status = reply.status;
+      outcome.status = reply.status;
+      return reply.body;
+    } catch (error) {
+      hop.status = originalStatus(error);
+      outcome.status = hop.status === 0 ? 503 : hop.status;
+      throw deadline.isLate ? this.#late() : error;
+    } finally {
+      place[Symbol.dispose]();
+      const nowNs = clock.monotonicNs();
+      recordOutcome(this.#metrics, outcome, { nowNs, totalNs: nowNs - receivedNs });
+    }
+  }
+
+  readonly #late = (): Error =>
+    new Error(`no answer within the ${this.#options.plan.timeoutMs / 1000} s of InvocationsTimeoutInSeconds`);
+
+  #deadline(signal: AbortSignal): Deadline {
+    const { plan, fleet } = this.#options;
+    return openDeadline({ clock: fleet.clock, afterMs: plan.timeoutMs, signal, late: this.#late });
+  }
+
+  /** One request through the containers; its place is held until the last of the answer has been taken. */
+  async *#exchange(sent: Sent, signal: AbortSignal): AsyncGenerator<Buffer> {
+    const { clock, invocationLimits } = this.#options.fleet;
+    using _place = await this.#places.acquire(signal);
+    const { restartWaitMsMax } = invocationLimits;
+    const hops = this.#member.invoked.map((container) => beginHop({ ...container, clock, restartWaitMsMax }));
+    // What the hops hold was taken from the memory of all jobs for it.
+    using memory = new ByteLease(new ByteBudget(Infinity));
+    using deadline = this.#deadline(signal);
+    using chain = new ContainerChain({ hops, answerBytesMax: hopAnswerBytesMax, clock, mayGoElsewhere: false });
+    const request: InvocationRequest = {
+      headers: this.#headers(sent),
+      targetModel: null,
+      targetVariant: null,
+      targetContainer: null,
+      isStreamed: false,
+      body: sent.body,
+      memory,
+      receivedNs: clock.monotonicNs(),
+      signal: deadline.signal,
+    };
+    const outcome = beginOutcome(request, hops);
+    const body = await sent.body();
+    try {
+      const reply = await chain.send(request, body, deadline.signal);
+      outcome.status = reply.status;
+      for await (const piece of reply.body as AsyncIterable<Buffer>) yield piece;
+    } catch (error) {
+      if (outcome.status < 300) outcome.status = error instanceof AwsError ? (hops.at(-1)?.status ?? 500) : 503;
+      throw deadline.isLate ? this.#late() : error;
+    } finally {
+      if (!Buffer.isBuffer(body)) body.destroy();
+      const nowNs = clock.monotonicNs();
+      recordOutcome(this.#metrics, outcome, { nowNs, totalNs: nowNs - request.receivedNs });
+    }
+  }
+
+  #headers({ byteLength }: Pick<Sent, "byteLength">): Record<string, string> {
+    const { contentType, accept, timeoutMs } = this.#options.plan;
+    return {
+      ...callLimitHeader(timeoutMs),
+      ...(contentType === null ? {} : { "content-type": contentType }),
+      ...(accept === null ? {} : { accept }),
+      ...(byteLength === null ? {} : { "content-length": String(byteLength) }),
+    };
+  }
+
+  async #sample(closing: AbortSignal): Promise<void> {
+    const { fleet, job } = this.#options;
+    const metrics = this.#metrics;
+    const sampler = new InstanceSampler(fleet.clock, fleet.host.budgetOf(job.request.TransformResources.InstanceType));
+    const to = {
+      instance: metrics.recordInstance.bind(metrics),
+      container: (name: string) => metrics.recordUse.bind(metrics, name),
+    };
+    for (;;) {
+      await delay(fleet.clock, sampleIntervalMs, closing);
+      await sampler.sample(this.#member, to);
+    }
+  }
+}
+
+/** A container of a batch may take as long as the job says before the first byte of its answer. */
+function patient(fleet: FleetOptions, timeoutMs: number): FleetOptions["instanceLimits"] {
+  const { instanceLimits } = fleet;
+  const stalledMsMax = Math.max(instanceLimits.container.stalledMsMax, timeoutMs);
+  return { ...instanceLimits, container: { ...instanceLimits.container, stalledMsMax } };
+}
+
+function answerTooLong(bytesMax: number): TransformError {
+  const text = `the container's answer is longer than ${bytesMax} bytes; lower MaxPayloadInMB or MaxConcurrentTransforms`;
+  return clientError(text);
+}
+
+/** Zero where no container has answered. */
+function originalStatus(error: unknown): number {
+  if (!(error instanceof AwsError)) return 0;
+  const { OriginalStatusCode: status = 0 } = error.members as { readonly OriginalStatusCode?: number };
+  return status;
+}
+
+export function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

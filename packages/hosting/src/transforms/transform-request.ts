@@ -1,0 +1,161 @@
+import { parseS3Uri } from "../definitions/index.ts";
+import { invalid } from "../definitions/index.ts";
+import { rowFormatOf, type DataProcessing } from "./data-processing.ts";
+import { parseJsonPath, type JsonPath } from "./json-path.ts";
+import type { BatchStrategy } from "./payload-packer.ts";
+
+/** The members of CreateTransformJob that say what is to be done. */
+export interface TransformRequest {
+  readonly TransformJobName: string;
+  readonly ModelName: string;
+  readonly MaxConcurrentTransforms?: number;
+  readonly MaxPayloadInMB?: number;
+  readonly BatchStrategy?: BatchStrategy;
+  readonly ModelClientConfig?: {
+    readonly InvocationsTimeoutInSeconds?: number;
+    readonly InvocationsMaxRetries?: number;
+  };
+  readonly Environment?: Readonly<Record<string, string>>;
+  readonly TransformInput: {
+    readonly DataSource: { readonly S3DataSource: { readonly S3DataType: string; readonly S3Uri: string } };
+    readonly ContentType?: string;
+    readonly CompressionType?: string;
+    readonly SplitType?: string;
+  };
+  readonly TransformOutput: { readonly S3OutputPath: string; readonly Accept?: string; readonly AssembleWith?: string };
+  readonly TransformResources: { readonly InstanceType: string; readonly InstanceCount: number };
+  readonly DataProcessing?: {
+    readonly InputFilter?: string;
+    readonly OutputFilter?: string;
+    readonly JoinSource?: string;
+  };
+  readonly [member: string]: unknown;
+}
+
+export interface S3Place {
+  readonly bucket: string;
+  readonly key: string;
+}
+
+/** What a job does, apart from what its container may decide. */
+export interface TransformPlan {
+  readonly source: S3Place & { readonly kind: "prefix" | "manifest" };
+  readonly target: S3Place;
+  readonly contentType: string | null;
+  readonly accept: string | null;
+  readonly isGzip: boolean;
+  readonly splitType: "None" | "Line" | "RecordIO" | "TFRecord";
+  readonly assemblesLines: boolean;
+  readonly processing: DataProcessing | null;
+  readonly timeoutMs: number;
+  readonly retriesMax: number;
+}
+
+const timeoutSecondsDefault = 600;
+const retriesDefault = 3;
+const payloadsMebibytesMax = 100;
+
+/** Throws ValidationException for what cannot be done, or is not built. */
+export function transformPlan(request: TransformRequest): TransformPlan {
+  const { TransformInput: input, TransformOutput: output, ModelClientConfig: client = {} } = request;
+  const { S3DataType: type, S3Uri: uri } = input.DataSource.S3DataSource;
+  const source = { ...placeOf(uri), kind: sourceKind(type) } as const;
+  const target = placeOf(output.S3OutputPath);
+  if (source.kind === "prefix" && source.bucket === target.bucket && target.key.startsWith(source.key)) {
+    throw invalid(
+      `The S3OutputPath ${output.S3OutputPath} lies within the input ${uri}: what a job writes would be its own input.`,
+    );
+  }
+  const { MaxConcurrentTransforms: concurrency = 0, MaxPayloadInMB: mebibytes } = request;
+  if (Math.max(1, concurrency) * (mebibytes ?? 1) > payloadsMebibytesMax) {
+    throw invalid(`MaxConcurrentTransforms * MaxPayloadInMB cannot exceed ${payloadsMebibytesMax} MB.`);
+  }
+  const splitType = (input.SplitType ?? "None") as TransformPlan["splitType"];
+  return {
+    source,
+    target,
+    contentType: input.ContentType ?? null,
+    accept: output.Accept ?? null,
+    isGzip: input.CompressionType === "Gzip",
+    splitType,
+    assemblesLines: output.AssembleWith === "Line",
+    processing: processingOf(request, splitType),
+    timeoutMs: (client.InvocationsTimeoutInSeconds ?? timeoutSecondsDefault) * 1000,
+    retriesMax: client.InvocationsMaxRetries ?? retriesDefault,
+  };
+}
+
+function placeOf(uri: string): S3Place {
+  const place = parseS3Uri(uri);
+  if (place === null) throw invalid(`${uri} is no S3 URI.`);
+  return place;
+}
+
+function sourceKind(type: string): "prefix" | "manifest" {
+  if (type === "S3Prefix") return "prefix";
+  if (type === "ManifestFile") return "manifest";
+  throw invalid(`S3DataType ${type} is not supported by this platform yet.`);
+}
+
+/** Null where nothing of the data is looked at. */
+function processingOf(
+  { DataProcessing: asked = {}, TransformInput: input, MaxPayloadInMB: mebibytes }: TransformRequest,
+  splitType: TransformPlan["splitType"],
+): DataProcessing | null {
+  const inputFilter = filterOf("InputFilter", asked.InputFilter);
+  const outputFilter = filterOf("OutputFilter", asked.OutputFilter);
+  const joinsInput = asked.JoinSource === "Input";
+  if (inputFilter === null && outputFilter === null && !joinsInput) return null;
+  const format = rowFormatOf(input.ContentType ?? "", splitType === "Line");
+  if (format === null || splitType === "RecordIO" || splitType === "TFRecord") {
+    throw invalid(
+      "DataProcessing needs data of ContentType text/csv, application/json or application/jsonlines with SplitType Line or None.",
+    );
+  }
+  if (mebibytes === 0) throw invalid("DataProcessing needs payloads of a bounded length: MaxPayloadInMB above 0.");
+  return { format, inputFilter, outputFilter, joinsInput };
+}
+
+/** `$` picks everything. */
+function filterOf(member: string, text: string | undefined): JsonPath | null {
+  if (text === undefined || text === "" || text === "$") return null;
+  const path = parseJsonPath(text);
+  if (path !== null) return path;
+  throw invalid(
+    `${member} '${text}' is no JSONPath that is supported: $, names, indexes, slices and lists of them, of which only the last picks several.`,
+  );
+}
+
+/** What a container decides where a job leaves it open. */
+export interface ExecutionParameters {
+  readonly MaxConcurrentTransforms?: number;
+  readonly BatchStrategy?: BatchStrategy;
+  readonly MaxPayloadInMB?: number;
+}
+
+/** How requests are made of objects. */
+export interface RequestShape {
+  readonly concurrency: number;
+  readonly strategy: BatchStrategy;
+  /** Null: an object is sent as one request of any length. */
+  readonly payloadBytesMax: number | null;
+}
+
+const mebi = 2 ** 20;
+const payloadMebibytesDefault = 6;
+const concurrencyMax = 100;
+
+/** The job's own words first, then the container's, then SageMaker's defaults. */
+export function requestShape(request: TransformRequest, container: ExecutionParameters): RequestShape {
+  const mebibytes = request.MaxPayloadInMB ?? container.MaxPayloadInMB ?? payloadMebibytesDefault;
+  const payloadMebibytes = Math.min(mebibytes, payloadsMebibytesMax);
+  const asked = request.MaxConcurrentTransforms ?? 0;
+  const wanted = Math.max(1, asked > 0 ? asked : (container.MaxConcurrentTransforms ?? 1));
+  // What a container wishes for is bounded as what a job may ask for.
+  const concurrency = Math.min(wanted, Math.floor(concurrencyMax / Math.max(1, payloadMebibytes)));
+  return {
+    concurrency: Math.max(1, concurrency),
+    strategy: request.BatchStrategy ?? container.BatchStrategy ?? "MultiRecord",
+    payloadBytesMax: payloadMebibytes === 0 ? null : payloadMebibytes * mebi,
+  };
+}

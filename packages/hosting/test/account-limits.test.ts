@@ -1,0 +1,151 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
+import { DocumentMemory, MemoryDocuments } from "../src/records/contracts/index.ts";
+import { openDocuments, openRecords, recordsDefaults } from "../src/records/index.ts";
+import type { FleetOptions } from "../src/endpoints/fleet-options.ts";
+import { Hosting } from "../src/hosting.ts";
+import { hostingLimits } from "../src/capacity/quotas.ts";
+import { hostingMigrations } from "../src/store/hosting-migrations.ts";
+
+const root = mkdtempSync(join(tmpdir(), "galatea-limits-"));
+after(() => rmSync(root, { recursive: true, force: true }));
+
+const owner = { accountId: "000000000000", region: "us-east-1" };
+
+test("each limit of an account is refused as ResourceLimitExceeded, with the limit, the utilization and the request", async () => {
+  const path = join(root, "records.db");
+  await using records = await openRecords({
+    ...recordsDefaults,
+    path,
+    migrations: hostingMigrations,
+    logger: silentLogger,
+  });
+  await using hosting = await Hosting.open({
+    documents: await openDocuments(records),
+    limits: { ...hostingLimits, modelsMax: 1, configsMax: 1, endpointsMax: 0 },
+    random: Math.random,
+    alarmState: () => null,
+    // Nothing is started.
+    fleet: {
+      clock: systemClock,
+      logger: silentLogger,
+      requestMemory: new ByteBudget(2 ** 20),
+    } as unknown as FleetOptions,
+  });
+  const model = (name: string) =>
+    hosting.catalogue.createModel({ name, owner, containers: [{}], executionMode: "Serial", request: {}, tags: [] });
+  const config = (name: string) => hosting.catalogue.createConfig({ name, owner, variants: [], request: {}, tags: [] });
+  await model("a");
+  await config("a");
+  for (const [asked, what, unit, limit] of [
+    [model("b"), "Number of models", "Models", 1],
+    [config("b"), "Number of endpoint configurations", "Endpoint Configurations", 1],
+    [
+      hosting.endpoints.create({ name: "a", configName: "a", owner, tags: [], deploymentConfig: null }),
+      "Number of endpoints",
+      "Endpoints",
+      0,
+    ],
+  ] as const) {
+    await assert.rejects(asked, {
+      code: "ResourceLimitExceeded",
+      message:
+        `The account-level service limit '${what}' is ${limit} ${unit}, with current utilization of ${limit} ${unit} ` +
+        `and a request delta of 1 ${unit}. Please use fewer, or delete what is no longer needed.`,
+    });
+  }
+});
+
+test("containers are counted over all instances of endpoints and transform jobs, whatever is being written", async () => {
+  await using hosting = await Hosting.open({
+    documents: new MemoryDocuments(new DocumentMemory()),
+    limits: { ...hostingLimits, containersMax: 8 },
+    random: Math.random,
+    alarmState: () => null,
+    fleet: {
+      clock: systemClock,
+      logger: silentLogger,
+      requestMemory: new ByteBudget(2 ** 20),
+    } as unknown as FleetOptions,
+  });
+  const three = [{}, {}, {}] as const;
+  const shared = { name: "three", owner, request: {}, tags: [] };
+  await hosting.catalogue.createModel({ ...shared, containers: three, executionMode: "Serial" });
+  const config = async (name: string, InitialInstanceCount: number) => {
+    const variant = { VariantName: "v", ModelName: "three", InstanceType: "ml.m5.large", InitialVariantWeight: 1 };
+    await hosting.catalogue.createConfig({ ...shared, name, variants: [{ ...variant, InitialInstanceCount }] });
+    return hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
+  };
+  const refusal = (used: number, wanted: number) => ({
+    code: "ResourceLimitExceeded",
+    message:
+      "The account-level service limit 'Number of containers of all instances' is 8 Containers, with current utilization of " +
+      `${used} Containers and a request delta of ${wanted} Containers. Please use fewer, or delete what is no longer needed.`,
+  });
+  await assert.rejects(config("a", 3), refusal(0, 9));
+  const outcomes = await Promise.allSettled([config("b", 2), config("c", 1)]);
+  assert.deepEqual(outcomes.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
+});
+
+test("an endpoint that the machine has no memory for is refused with how much is missing", async () => {
+  const gibi = 2 ** 30;
+  await using hosting = await Hosting.open({
+    documents: new MemoryDocuments(new DocumentMemory()),
+    limits: { ...hostingLimits, memoryBytesMax: 10 * gibi },
+    random: Math.random,
+    alarmState: () => null,
+    fleet: {
+      clock: systemClock,
+      logger: silentLogger,
+      requestMemory: new ByteBudget(2 ** 20),
+    } as unknown as FleetOptions,
+  });
+  const shared = { owner, request: {}, tags: [] };
+  const promised = (bytes: number) => ({ Environment: { GALATEA_MODEL_MEMORY_BYTES: String(bytes) } });
+  const config = async (name: string, InitialInstanceCount: number, bytes: number, InstanceType = "ml.m5.xlarge") => {
+    await hosting.catalogue.createModel({
+      ...shared,
+      name,
+      containers: [promised(bytes), {}],
+      executionMode: "Serial",
+    });
+    const variant = { VariantName: "v", ModelName: name, InstanceType, InitialVariantWeight: 1 };
+    await hosting.catalogue.createConfig({ ...shared, name, variants: [{ ...variant, InitialInstanceCount }] });
+  };
+  const create = (name: string) =>
+    hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
+  const refusal = (used: number, wanted: number, missing: number) => ({
+    code: "ResourceLimitExceeded",
+    message:
+      "The account-level service limit 'Memory of this machine' is 10240 MiB, with current utilization of " +
+      `${used} MiB and a request delta of ${wanted} MiB. Please use fewer, or delete what is no longer needed. ` +
+      "A model counts with what it took before, or else with the size of its data. " +
+      `${missing} MiB are missing: fewer instances, a lower GALATEA_MODEL_MEMORY_BYTES in the Environment of the model's ` +
+      "containers, or the end of other endpoints and transform jobs would make room.",
+  });
+  // Two containers of 128 MiB beside what their models are promised.
+  await config("small", 2, 3 * gibi);
+  await config("large", 2, 5 * gibi);
+  await config("clipped", 1, 100 * gibi, "ml.m5.large");
+  await assert.rejects(create("large"), refusal(0, 10752, 512));
+  await create("small");
+  await assert.rejects(create("small-2"), /Could not find/);
+  // No more than its type has: half of nine tenths of 8 GiB, because two containers share it.
+  await assert.rejects(create("clipped"), refusal(6656, 3943, 359));
+  await config("tiny", 1, 1);
+  await create("tiny");
+  await hosting.catalogue.deleteModel("small", owner);
+  // A type alone promises nothing.
+  await hosting.catalogue.createModel({ ...shared, name: "plain", containers: [{}], executionMode: "Serial" });
+  const plain = { VariantName: "v", ModelName: "plain", InstanceType: "ml.m5.24xlarge", InitialVariantWeight: 1 };
+  await hosting.catalogue.createConfig({
+    ...shared,
+    name: "plain",
+    variants: [{ ...plain, InitialInstanceCount: 26 }],
+  });
+  await assert.rejects(create("plain"), refusal(6913, 3328, 1));
+});

@@ -1,0 +1,229 @@
+/** Requests that wait in queues, over real processes: what becomes of each. */
+import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { AwsError } from "@galatea/base";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
+import { AsyncBench, bucket, paths } from "./async-fixture.ts";
+import { owner } from "./hosting-fixture.ts";
+
+const topics = {
+  SuccessTopic: "arn:aws:sns:us-east-1:000000000000:good",
+  ErrorTopic: "arn:aws:sns:us-east-1:000000000000:bad",
+};
+
+test("a request's answer goes to S3 with its type, one of an object and one of the request itself, and its topic is told", async () => {
+  await using bench = await AsyncBench.open();
+  await bench.deploy("q", { OutputConfig: { ...paths, NotificationConfig: topics } });
+  const inputUrl = await bench.put("in/one", "hello from S3");
+  const first = await bench.ask("q", "", { inputUrl, inferenceId: "mine" });
+  assert.equal(first.inferenceId, "mine");
+  assert.match(first.outputUrl ?? "", /^s3:\/\/results\/out\/[0-9a-f-]{36}\.out$/);
+  assert.match(first.failureUrl ?? "", /^s3:\/\/results\/bad\/[0-9a-f-]{36}-error\.out$/);
+  const { ok, text, contentType } = await bench.result(first);
+  const { said, headers } = JSON.parse(text) as { said: string; headers: Record<string, string> };
+  assert.deepEqual([ok, contentType, said], [true, "text/x-said", "hello"]);
+  assert.deepEqual(
+    [headers["content-type"], headers["accept"], headers["x-amzn-sagemaker-inference-id"]],
+    ["text/x-asked", "text/x-said", "mine"],
+  );
+  const second = await bench.ask("q", "inline", { extension: "deep/er", fileName: "x.json" });
+  assert.equal(second.outputUrl, "s3://results/out/deep/er/x.json");
+  assert.equal((await bench.result(second)).ok, true);
+  await eventually(() => bench.messages.length === 2);
+  const [{ topic, message }] = bench.messages as [(typeof bench.messages)[number]];
+  assert.equal(topic, topics.SuccessTopic);
+  const { eventTime, receivedTime, ...rest } = message;
+  assert.match(
+    `${String(eventTime)} ${String(receivedTime)}`,
+    /^\d{4}-\d\d-\d\dT[\d:.]{12}Z \d{4}-\d\d-\d\dT[\d:.]{12}Z$/,
+  );
+  assert.deepEqual(rest, {
+    awsRegion: "us-east-1",
+    invocationStatus: "Completed",
+    requestParameters: {
+      accept: "text/x-said",
+      contentType: "text/x-asked",
+      endpointName: "q",
+      inputLocation: `s3://${bucket}/in/one`,
+    },
+    responseParameters: { contentType: "text/x-said", outputLocation: first.outputUrl },
+    inferenceId: "mine",
+    eventVersion: "1.0",
+    eventSource: "aws:sagemaker",
+    eventName: "InferenceResult",
+  });
+  await eventually(() => bench.sums.get("q v InvocationsProcessed") === 2);
+  assert.equal(bench.sums.get("q v InvocationFailures"), 0);
+  assert.equal(bench.sums.get("q v Invocations"), undefined);
+});
+
+test("an input's content type is the call's, else its object's; S3's default type of an object counts as none", async () => {
+  await using bench = await AsyncBench.open();
+  await bench.deploy("q");
+  const received = async (inputUrl: string, headers: Record<string, string>) => {
+    const { ok, text } = await bench.result(await bench.ask("q", "", { inputUrl, headers }));
+    assert.equal(ok, true, text);
+    return (JSON.parse(text) as { headers: Record<string, string> }).headers["content-type"];
+  };
+  const csv = await bench.put("in/csv", "some 1,2", "text/csv");
+  assert.equal(await received(csv, {}), "text/csv");
+  assert.equal(await received(csv, { "content-type": "" }), "text/csv");
+  assert.equal(await received(csv, { "content-type": "application/json" }), "application/json");
+  assert.equal(await received(await bench.put("in/untyped", "some 1,2"), {}), undefined);
+  const long = await bench.put("in/long", `some ${"1,".repeat(4 * 2 ** 20)}`, "text/csv; header=absent");
+  assert.equal(await received(long, {}), "text/csv; header=absent");
+});
+
+test("what fails leaves what the model said in its failure object, and its topic is told why", async () => {
+  await using bench = await AsyncBench.open();
+  const included = { IncludeInferenceResponseIn: ["ERROR_NOTIFICATION_TOPIC", "SUCCESS_NOTIFICATION_TOPIC"] };
+  await bench.deploy("q", { OutputConfig: { ...paths, NotificationConfig: { ...topics, ...included } } });
+  const failed = await bench.result(await bench.ask("q", "fail"));
+  assert.deepEqual([failed.ok, failed.text], [false, "the model is not well"]);
+  await eventually(() => bench.messages.length === 1);
+  const [{ topic, message }] = bench.messages as [(typeof bench.messages)[number]];
+  assert.equal(topic, topics.ErrorTopic);
+  assert.equal(message["invocationStatus"], "Failed");
+  assert.equal(
+    message["failureReason"],
+    "ClientError: Received server error (500) from model. See the SageMaker Endpoint logs in your account for more information.",
+  );
+  const { content, encoding } = message["responseBody"] as { content: string; encoding: string };
+  assert.deepEqual([Buffer.from(content, "base64").toString(), encoding], ["the model is not well", "BASE64"]);
+  const absent = await bench.result(await bench.ask("q", "", { inputUrl: `s3://${bucket}/nothing` }));
+  assert.match(absent.text, /^Unable to download the input s3:\/\/results\/nothing: NoSuchKey/);
+  const late = await bench.result(await bench.ask("q", "hang", { timeLimitSeconds: 0.1 }));
+  assert.match(late.text, /^Your invocation timed out while waiting for a response from container primary/);
+  assert.equal((await bench.result(await bench.ask("q", "fine"))).ok, true);
+  await eventually(() => bench.messages.length === 4);
+  const told = bench.messages[3]?.message["responseBody"] as { content: string };
+  assert.equal((JSON.parse(Buffer.from(told.content, "base64").toString()) as { said: string }).said, "fine");
+});
+
+test("a container that ends under a request has it run again, and one that ends each time fails it at the third", async () => {
+  await using bench = await AsyncBench.open();
+  await bench.deploy("q");
+  const failed = await bench.result(await bench.ask("q", "die"));
+  assert.match(failed.text, /The container did not answer/);
+  const runs = await readFile(join(bench.directory, "runs"), "utf8");
+  assert.equal(runs.split("die").length - 1, 3);
+  assert.equal((await bench.result(await bench.ask("q", "fine"))).ok, true);
+});
+
+test("an instance has as many requests at once as its endpoint says, and long answers stream", async () => {
+  await using bench = await AsyncBench.open();
+  await bench.deploy("q", { OutputConfig: paths, ClientConfig: { MaxConcurrentInvocationsPerInstance: 3 } });
+  const tickets = await Promise.all(Array.from({ length: 12 }, () => bench.ask("q", "hold go")));
+  const runs = async () => (await readFile(join(bench.directory, "runs"), "utf8")).trim().split("\n").length;
+  await eventually(async () => (await runs().catch(() => 0)) === 3);
+  assert.ok((bench.sums.get("q ApproximateBacklogSize") ?? 0) >= 0);
+  await writeFile(join(bench.directory, "go"), "");
+  const most = await Promise.all(
+    tickets.map(async (ticket) => (JSON.parse((await bench.result(ticket)).text) as { most: number }).most),
+  );
+  assert.equal(Math.max(...most), 3);
+  const long = await bench.result(await bench.ask("q", `long ${5 * 2 ** 20}`));
+  assert.equal(long.text.length, 5 * 2 ** 20);
+});
+
+test("an endpoint without an instance keeps its queue and says so; it is worked off when it has one", async () => {
+  await using bench = await AsyncBench.open();
+  await bench.deploy("q");
+  await bench.resize("q", 0);
+  const { record } = await bench.hosting.endpoints.describe("q", owner);
+  assert.equal(record.state.at, "InService");
+  const tickets = await Promise.all(Array.from({ length: 5 }, () => bench.ask("q", "fine")));
+  await eventually(() => (bench.sums.get("q HasBacklogWithoutCapacity") ?? 0) > 0);
+  await bench.resize("q", 1);
+  for (const ticket of tickets) assert.equal((await bench.result(ticket)).ok, true);
+});
+
+test("what waits too long expires, what a deleted endpoint leaves is told, and a full queue refuses", async () => {
+  await using bench = await AsyncBench.open({ limits: { requestsMax: 3 } });
+  await bench.deploy("q");
+  await bench.resize("q", 0);
+  const expired = await bench.result(await bench.ask("q", "fine", { ttlSeconds: 0.02 }));
+  assert.match(expired.text, /^The request expired/);
+  assert.equal(bench.sums.get("q v ExpiredRequests"), 1);
+  const left = await Promise.all(Array.from({ length: 3 }, () => bench.ask("q", "fine")));
+  await assert.rejects(bench.ask("q", "fine"), { code: "ThrottlingException" });
+  await bench.hosting.endpoints.delete("q", owner);
+  await bench.settled("q");
+  for (const ticket of left) {
+    assert.equal((await bench.result(ticket)).text, "The endpoint was deleted before the request was processed.");
+  }
+  await assert.rejects(bench.ask("q", "fine"), /Endpoint q of account 000000000000 not found/);
+});
+
+test("endpoints answer in the way of their kind alone", async () => {
+  await using bench = await AsyncBench.open();
+  await bench.deploy("q");
+  await assert.rejects(
+    bench.hosting.invoke("q", owner.accountId, {} as never),
+    /Endpoint q of account 000000000000 is an asynchronous endpoint: use InvokeEndpointAsync/,
+  );
+});
+
+test("queues have their turns: a long one holds up no other", async () => {
+  await using bench = await AsyncBench.open({ limits: { runningMax: 1 } });
+  await Promise.all([bench.deploy("long"), bench.deploy("short")]);
+  const first = await bench.ask("long", "hold go");
+  const runs = async () =>
+    (await readFile(join(bench.directory, "runs"), "utf8").catch(() => ""))
+      .trim()
+      .split("\n")
+      .map((line) => line[0]);
+  await eventually(async () => (await runs())[0] === "h");
+  const tickets = [first];
+  for (let index = 0; index < 5; index += 1) tickets.push(await bench.ask("long", "long 1"));
+  for (let index = 0; index < 2; index += 1) tickets.push(await bench.ask("short", "short 1"));
+  await writeFile(join(bench.directory, "go"), "");
+  for (const ticket of tickets) assert.equal((await bench.result(ticket)).ok, true);
+  // Whose turn is next when the first ends depends on which queue was there first.
+  const order = (await runs()).join("");
+  assert.ok(["hslsllll", "hlslslll"].includes(order), order);
+});
+
+test("a disk that is full for a while when an answer is stored has the request run again later", async () => {
+  await using bench = await AsyncBench.open();
+  await bench.deploy("q");
+  const refusalsLeft = refusePuts(bench, 2);
+  const ticket = await bench.ask("q", "fine");
+  assert.equal((await bench.result(ticket)).ok, true);
+  const runs = (await readFile(join(bench.directory, "runs"), "utf8")).trim().split("\n").length;
+  assert.deepEqual([refusalsLeft(), runs], [0, 3]);
+});
+
+test("a disk that is full for a while when a failure is stored costs time, and neither the failure nor a wrong count", async () => {
+  const absent = { ErrorTopic: "arn:aws:sns:us-east-1:000000000000:absent" };
+  await using bench = await AsyncBench.open();
+  await bench.deploy("q", { OutputConfig: { ...paths, NotificationConfig: absent } });
+  const refusalsLeft = refusePuts(bench, 2);
+  const result = await bench.result(await bench.ask("q", "fail"));
+  assert.equal(result.ok, false);
+  assert.match(result.text, /the model is not well/);
+  const sum = (name: string) => bench.sums.get(`q v ${name}`);
+  await eventually(() => sum("InvocationsProcessed") === 1);
+  assert.deepEqual([refusalsLeft(), sum("ResponseUploadFailures"), sum("NotificationFailures")], [0, undefined, 1]);
+});
+
+/** So many writes of objects meet a full disk; how many of these are still to come. */
+function refusePuts(bench: AsyncBench, count: number): () => number {
+  const put = bench.store.put.bind(bench.store);
+  let left = count;
+  bench.store.put = (...args) => {
+    if (left === 0) return put(...args);
+    left -= 1;
+    return Promise.reject(fullDisk());
+  };
+  return () => left;
+}
+
+/** What the object store throws on a full disk. */
+function fullDisk(): AwsError {
+  const cause = Object.assign(new Error("no space left"), { code: "ENOSPC", syscall: "write" });
+  const text = "There is no space left where the objects are kept";
+  return new AwsError("InsufficientStorage", text, { cause, statusFallback: 507 });
+}

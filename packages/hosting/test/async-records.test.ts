@@ -1,0 +1,129 @@
+/** What is told of asynchronous invocations: metrics, log lines, failure objects. */
+import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
+import { AsyncBench, bucket, paths } from "./async-fixture.ts";
+
+/** Lines of the data-log of any instance. */
+const logged = ({ logs }: AsyncBench) =>
+  [...logs].flatMap(([stream, text]) => (/^v\/[^/]+\/data-log$/.test(stream) ? text.trimEnd().split("\n") : []));
+
+test("each invocation is a line of its instance's data-log, in SageMaker's words", async () => {
+  await using bench = await AsyncBench.open();
+  await bench.deploy("q");
+  await bench.result(await bench.ask("q", "fine", { inferenceId: "good" }));
+  await eventually(() => logged(bench).length === 1);
+  assert.match(
+    logged(bench)[0] ?? "",
+    /^\d{4}-\d\d-\d\dT[\d:.]{12}:\[sagemaker logs\] \[good\] Inference request succeeded\. ModelLatency: \d+ us, RequestDownloadLatency: 0 us, ResponseUploadLatency: \d+ us, TimeInBacklog: \d+ ms, TotalProcessingTime: \d+ ms$/,
+  );
+  await bench.result(await bench.ask("q", "fail", { inferenceId: "bad" }));
+  await eventually(() => logged(bench).length === 2);
+  assert.match(
+    logged(bench)[1] ?? "",
+    /\[bad\] Received server error \(500\) from primary with message "the model is not well"\. See .* in account 000000000000/,
+  );
+  await bench.result(await bench.ask("q", "die", { inferenceId: "ends" }));
+  await eventually(() => logged(bench).length === 5);
+  const ends = logged(bench).slice(2);
+  assert.match(ends[0] ?? "", /\[ends\] .* The request is made again \(2 of 3\)\.$/);
+  assert.match(ends[1] ?? "", /\[ends\] .* The request is made again \(3 of 3\)\.$/);
+  assert.doesNotMatch(ends[2] ?? "", /made again/);
+  // Of a request that came to no instance, there is none that could say it.
+  const inputUrl = `s3://${bucket}/nothing`;
+  await bench.result(await bench.ask("q", "", { inputUrl }));
+  await eventually(() => bench.logs.has("v/data-log"));
+  assert.match(bench.logs.get("v/data-log") ?? "", /Unable to download the input s3:\/\/results\/nothing: NoSuchKey/);
+});
+
+test("each metric of a request counts what it says, once", async () => {
+  await using bench = await AsyncBench.open();
+  const topics = { SuccessTopic: "arn:aws:sns:us-east-1:000000000000:absent" };
+  await bench.deploy("q", { OutputConfig: { ...paths, NotificationConfig: topics } });
+  const inputUrl = await bench.put("in/one", "fine");
+  await bench.result(await bench.ask("q", "", { inputUrl }));
+  await bench.result(await bench.ask("q", "fail"));
+  await bench.result(await bench.ask("q", "", { inputUrl: "s3://elsewhere/x" }));
+  const sum = (name: string) => bench.sums.get(`q v ${name}`);
+  await eventually(() => sum("InvocationsProcessed") === 3);
+  const counts = {
+    InvocationFailures: 2,
+    ExpiredRequests: 0,
+    RequestDownloadFailures: 1,
+    ResponseUploadFailures: undefined,
+    NotificationFailures: 1,
+    Invocation4XXErrors: 0,
+    Invocation5XXErrors: 1,
+    Invocations: undefined,
+    OverheadLatency: undefined,
+  };
+  for (const [name, count] of Object.entries(counts)) assert.equal(sum(name), count, name);
+  for (const name of ["ModelLatency", "RequestDownloadLatency", "ResponseUploadLatency"]) {
+    assert.ok((sum(name) ?? 0) > 0, name);
+  }
+  assert.ok((sum("TotalProcessingTime") ?? -1) >= (sum("TimeInBacklog") ?? 0));
+});
+
+test("a queue's metrics: none without requests, and those of a backlog that nobody works off", async () => {
+  await using bench = await AsyncBench.open();
+  await bench.deploy("q");
+  await bench.resize("q", 0);
+  const sum = (name: string) => bench.sums.get(`q ${name}`) ?? 0;
+  assert.equal(sum("ApproximateBacklogSize"), 0);
+  assert.equal(sum("HasBacklogWithoutCapacity"), 0);
+  const perInstance = sum("ApproximateBacklogSizePerInstance");
+  await bench.ask("q", "fine");
+  await bench.ask("q", "fine");
+  await eventually(() => sum("ApproximateAgeOfOldestRequest") > 0 && sum("HasBacklogWithoutCapacity") > 0);
+  assert.equal(sum("ApproximateBacklogSize") % 2, 0);
+  // It is a number of an instance, of which there is none.
+  assert.equal(sum("ApproximateBacklogSizePerInstance"), perInstance);
+});
+
+test("two requests of one InferenceId are two, each with places of its own", async () => {
+  await using bench = await AsyncBench.open();
+  await bench.deploy("q");
+  const tickets = await Promise.all(["one", "two"].map((word) => bench.ask("q", word, { inferenceId: "same" })));
+  assert.notEqual(tickets[0]?.outputUrl, tickets[1]?.outputUrl);
+  const said = await Promise.all(
+    tickets.map(async (ticket) => JSON.parse((await bench.result(ticket)).text) as object),
+  );
+  assert.deepEqual(
+    said.map((each) => (each as { said: string }).said),
+    ["one", "two"],
+  );
+  assert.ok(tickets.every(({ inferenceId }) => inferenceId === "same"));
+});
+
+test("an input that is too long, and a bucket for answers that is not there, fail their request alone", async () => {
+  await using bench = await AsyncBench.open({ limits: { bodyBytesMax: 1000 } });
+  await bench.deploy("q");
+  await bench.deploy("nowhere", { OutputConfig: { ...paths, S3OutputPath: "s3://no-such-bucket/out" } });
+  const inputUrl = await bench.put("in/long", "x".repeat(1001));
+  const long = await bench.result(await bench.ask("q", "", { inputUrl }));
+  assert.match(long.text, /^Unable to download the input s3:\/\/results\/in\/long: 413: /);
+  const answer = await bench.result(await bench.ask("q", "long 2000"));
+  assert.match(answer.text, /1000 bytes/);
+  const lost = await bench.result(await bench.ask("nowhere", "fine"));
+  assert.match(lost.text, /^Unable to upload the output to s3:\/\/no-such-bucket\/out\/.*: NoSuchBucket: /);
+  assert.equal(bench.sums.get("nowhere v ResponseUploadFailures"), 1);
+  assert.equal((await bench.result(await bench.ask("q", "fine"))).ok, true);
+});
+
+test("an instance that a scale-in takes away answers what it has; nothing of it runs twice", async () => {
+  await using bench = await AsyncBench.open();
+  await bench.deploy("q", { OutputConfig: paths, ClientConfig: { MaxConcurrentInvocationsPerInstance: 1 } }, 2);
+  const tickets = await Promise.all([bench.ask("q", "hold go"), bench.ask("q", "hold go")]);
+  const runs = async () =>
+    (await readFile(join(bench.directory, "runs"), "utf8").catch(() => "")).split("hold").length - 1;
+  await eventually(async () => (await runs()) === 2);
+  await bench.resize("q", 1);
+  await writeFile(join(bench.directory, "go"), "");
+  const instances = new Set<string>();
+  for (const ticket of tickets) assert.equal((await bench.result(ticket)).ok, true);
+  await eventually(() => logged(bench).length === 2);
+  for (const stream of bench.logs.keys()) if (stream.endsWith("/data-log")) instances.add(stream);
+  assert.deepEqual([instances.size, await runs()], [2, 2]);
+});

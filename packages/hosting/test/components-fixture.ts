@@ -1,0 +1,68 @@
+import type { ComponentSpecAsked, ProductionVariant } from "../src/index.ts";
+import { owner } from "./hosting-fixture.ts";
+import type { TrafficBench } from "./traffic-fixture.ts";
+
+const gibi = 2 ** 30;
+
+/** Instances of ml.m5.large have 2 cores and, on the machine of the fixture, 7.2 GiB. */
+export function spec(name: string, memoryGib = 1, more: Partial<ComponentSpecAsked> = {}): ComponentSpecAsked {
+  const broken = name === "broken" ? { BREAKS: "1" } : {};
+  return {
+    modelName: null,
+    container: { Image: "sagemaker-tritonserver:test", Environment: { NAME: name, ...broken } },
+    claim: { cpuCores: 0.5, acceleratorCount: 0, memoryBytes: memoryGib * gibi },
+    memoryBytesMax: null,
+    strategy: null,
+    startSeconds: null,
+    downloadSeconds: null,
+    request: {},
+    ...more,
+  };
+}
+
+/** An endpoint with one variant, `v`, whose instances components share. */
+export async function deployShared(
+  bench: TrafficBench,
+  name: string,
+  more: Partial<ProductionVariant> = {},
+): Promise<void> {
+  const variant = {
+    VariantName: "v",
+    ModelName: "",
+    InitialInstanceCount: 1,
+    InstanceType: "ml.m5.large",
+    InitialVariantWeight: 1,
+  };
+  await bench.hosting.catalogue.createConfig({
+    name,
+    owner,
+    request: {},
+    tags: [],
+    variants: [{ ...variant, ...more }],
+  });
+  await bench.hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
+  await bench.settled(name);
+}
+
+export async function componentSettled(bench: TrafficBench, name: string): Promise<void> {
+  await bench.hosting.components.settled(name, { waitMsMax: 60_000, signal: new AbortController().signal });
+}
+
+type Update = Parameters<TrafficBench["hosting"]["components"]["update"]>[0];
+
+/** Resolve when it is recorded. */
+export async function createComponent(
+  bench: TrafficBench,
+  endpointName: string,
+  name: string,
+  asked: ComponentSpecAsked,
+  copyCount = 1,
+  tags: readonly { readonly Key: string; readonly Value: string }[] = [],
+): Promise<void> {
+  const given = { name, endpointName, variantName: null, spec: asked, copyCount, owner, tags };
+  await bench.hosting.components.create(given);
+}
+
+export async function updateComponent(bench: TrafficBench, name: string, more: Partial<Update>): Promise<void> {
+  await bench.hosting.components.update({ name, owner, spec: null, copyCount: null, rolling: null, ...more });
+}

@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { systemClock } from "@galatea/base";
+import { MinuteSeries } from "@galatea/base/metrics";
+import { DocumentMemory } from "../src/records/index.ts";
+import { TrafficBench, until } from "./traffic-fixture.ts";
+
+test("requests in flight are a metric in points of ten seconds, of endpoints that are asked", async () => {
+  const series = new MinuteSeries({ clock: systemClock, seriesMax: 1000, bytesMax: 1e7 });
+  await using bench = await TrafficBench.open(new DocumentMemory(), series);
+  await bench.deploy("asked", [{ name: "v" }]);
+  await bench.deploy("quiet", [{ name: "v" }]);
+  const { end } = bench.clients("asked", 4);
+  const points = (endpoint: string) => {
+    const dimensions = [
+      { name: "EndpointName", value: endpoint },
+      { name: "VariantName", value: "v" },
+    ];
+    const endMs = Math.ceil((Date.now() + 1) / 10_000) * 10_000;
+    const query = { startMs: endMs - 120_000, endMs, periodMs: 10_000, unit: "Count" };
+    return series.query({ namespace: "AWS/SageMaker", metricName: "ConcurrentRequestsPerModel", dimensions }, query);
+  };
+  // A look may come before the first request, or between two.
+  await until("somebody has looked while requests were in flight", () =>
+    points("asked").some(({ maximum }) => maximum >= 1),
+  );
+  await end();
+  for (const point of points("asked")) assert.ok(point.maximum <= 4, JSON.stringify(point));
+  assert.deepEqual(points("quiet"), []);
+});

@@ -1,0 +1,56 @@
+/** A disk that takes no records for a while, while endpoints move: what was begun goes on when there is room. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { DocumentMemory } from "../src/records/contracts/index.ts";
+import type { DocumentChange } from "../src/records/index.ts";
+import { componentSettled, createComponent, deployShared, spec } from "./components-fixture.ts";
+import { owner } from "./hosting-fixture.ts";
+import { TrafficBench, until } from "./traffic-fixture.ts";
+
+/** Fails the next write that says a change of the kind wanted. */
+class FullMemory extends DocumentMemory {
+  failing: ((change: DocumentChange) => boolean) | null = null;
+
+  override write(changes: readonly DocumentChange[]): number {
+    if (this.failing === null || !changes.some(this.failing)) return super.write(changes);
+    this.failing = null;
+    throw Object.assign(new Error("no space left"), { code: "ENOSPC", syscall: "write" });
+  }
+}
+
+test("an endpoint comes into service, and goes, where the disk is full just when that is recorded", async () => {
+  const documents = new FullMemory();
+  await using bench = await TrafficBench.open(documents);
+  documents.failing = (change) => change.do === "put" && change.body.includes('"at":"InService"');
+  await bench.deploy("e", [{ name: "v" }]);
+  await bench.settled("e");
+  assert.deepEqual(await bench.status("e"), ["InService", "e", null]);
+  assert.equal(documents.failing, null);
+  documents.failing = (change) => change.do === "delete" && change.kind === "endpoint";
+  await bench.hosting.endpoints.delete("e", owner);
+  await until("it is gone", async () =>
+    bench.hosting.endpoints.find("e", owner).then(
+      () => false,
+      () => true,
+    ),
+  );
+  assert.equal(documents.failing, null);
+});
+
+test("an inference component comes into service, and goes, where the disk is full just when that is recorded", async () => {
+  const documents = new FullMemory();
+  await using bench = await TrafficBench.open(documents);
+  await deployShared(bench, "shared");
+  const isOf = (change: DocumentChange) => change.do !== "check" && change.kind === "inference-component";
+  documents.failing = (change) => isOf(change) && change.do === "put" && change.body.includes('"at":"InService"');
+  await createComponent(bench, "shared", "c", spec("c"));
+  await componentSettled(bench, "c");
+  assert.equal((await bench.hosting.components.find("c", owner)).state.at, "InService");
+  assert.equal(documents.failing, null);
+  assert.equal((await bench.ask("shared", "x", null, "c")).container, "c");
+  documents.failing = (change) => isOf(change) && change.do === "delete";
+  await bench.hosting.components.delete("c", owner);
+  await componentSettled(bench, "c");
+  await until("its copies have ended", () => bench.running().length === 0);
+  assert.equal(documents.failing, null);
+});

@@ -1,0 +1,120 @@
+import { join } from "node:path";
+import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
+import { ArchiveUnpacker, archiveLimits, unpackerDefaults, type BucketStore } from "../src/objects/index.ts";
+import { ProcessHost } from "../src/process-host/index.ts";
+import {
+  Hosting,
+  hostingLimits,
+  instanceLimits,
+  invocationLimits,
+  type ContainerDefinition,
+  type Containers,
+  type FleetOptions,
+  type HostingLimits,
+  type HostingOptions,
+  type InstanceLimits,
+  type InvocationLimits,
+} from "../src/index.ts";
+import { MemoryDocuments, type DocumentMemory } from "../src/records/contracts/index.ts";
+
+export const owner = { accountId: "000000000000", region: "us-east-1" };
+
+export interface HostingFixtureOptions {
+  /** Of the test, which removes it. */
+  readonly directory: string;
+  readonly store: BucketStore;
+  readonly documents: DocumentMemory;
+  /** Of Node, for a container with these variables that listens at the socket. */
+  readonly argumentsFor: (
+    environment: Readonly<Record<string, string>>,
+    socketPath: string,
+    mlRoot: string,
+  ) => string[];
+  readonly onSample: (metric: string, value: number, container: string | undefined) => void;
+  /** What containers write, by the names of their streams. */
+  readonly logs: Map<string, string>;
+  readonly limits?: Partial<InvocationLimits>;
+  readonly instances?: Partial<InstanceLimits>;
+  readonly hosting?: Partial<HostingLimits>;
+  /** Of requests and jobs in flight. */
+  readonly memory?: ByteBudget;
+  /** Instead of `onSample`, where a test asks whose series they are. */
+  readonly openSeries?: FleetOptions["openSeries"];
+  /** There are no alarms unless given. */
+  readonly alarmState?: HostingOptions["alarmState"];
+  /** Where results of asynchronous inference are told, and what bounds it. */
+  readonly queues?: Pick<HostingOptions, "outbox" | "asyncLimits">;
+  readonly mirroring?: NonNullable<HostingOptions["mirroring"]>;
+}
+
+/** Containers of an image that a model may name, which these are not. */
+export function imaged(containers: readonly ContainerDefinition[]): Containers {
+  return containers.map((each) => ({ Image: "sagemaker-tritonserver:test", ...each })) as unknown as Containers;
+}
+
+export interface HostingFixture extends AsyncDisposable {
+  readonly hosting: Hosting;
+}
+
+/** Hosting whose containers are a test's own programs, taken up from what the documents hold. */
+export async function openHosting(options: HostingFixtureOptions): Promise<HostingFixture> {
+  const { directory, store, logs, argumentsFor, onSample } = options;
+  await using opening = new AsyncDisposableStack();
+  const contentDirectory = join(directory, "content");
+  const unpacker = opening.use(new ArchiveUnpacker({ ...unpackerDefaults, contentDirectory, limits: archiveLimits }));
+  const host = opening.use(
+    new ProcessHost({
+      commandFor: ({ spec, socketPath, mlRoot }) => ({
+        command: process.execPath,
+        args: argumentsFor(spec.environment, socketPath, mlRoot),
+        env: {},
+      }),
+      socketsDirectory: join(directory, "s"),
+      instancesDirectory: join(directory, "i"),
+      store,
+      unpacker,
+      machine: { vcpuCount: 4, memoryBytes: 8 * 2 ** 30 },
+      clock: systemClock,
+      logger: silentLogger,
+    }),
+  );
+  const hosting = opening.use(
+    await Hosting.open({
+      documents: new MemoryDocuments(options.documents),
+      limits: { ...hostingLimits, ...options.hosting },
+      random: Math.random,
+      alarmState: options.alarmState ?? (() => null),
+      ...options.queues,
+      mirroring: { againMs: 50, ...options.mirroring },
+      fleet: {
+        host,
+        store,
+        openSeries:
+          options.openSeries ??
+          (({ metricName, dimensions }) => {
+            const container = dimensions.find(({ name }) => name === "ContainerName")?.value;
+            return { record: (value) => onSample(metricName, value, container) };
+          }),
+        openLog: (_group, stream) => (chunk) => {
+          logs.set(stream, (logs.get(stream) ?? "") + Buffer.from(chunk).toString());
+        },
+        logsLink: (group) => `http://here${group}`,
+        issue: () => ({ environment: {}, [Symbol.dispose]: () => {} }),
+        requestMemory: options.memory ?? new ByteBudget(2 ** 30),
+        instanceLimits: {
+          ...instanceLimits,
+          startMsMax: 5000,
+          pingIntervalMs: 200,
+          restartDelayMsMin: 1,
+          ...options.instances,
+        },
+        invocationLimits: { ...invocationLimits, ...options.limits },
+        clock: systemClock,
+        logger: silentLogger,
+      },
+    }),
+  );
+  await hosting.resume();
+  const closing = opening.move();
+  return { hosting, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}

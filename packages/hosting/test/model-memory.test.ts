@@ -1,0 +1,111 @@
+/** What single models take of the machine: real processes that take it, and what is refused then. */
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { silentLogger } from "@galatea/base";
+import { openDirectoryStore } from "../src/objects/index.ts";
+import type { Hosting } from "../src/index.ts";
+import { DocumentMemory, MemoryDocuments } from "../src/records/contracts/index.ts";
+import { imaged, openHosting, owner } from "./hosting-fixture.ts";
+import { TrafficBench, until } from "./traffic-fixture.ts";
+
+const mebi = 2 ** 20;
+const never = new AbortController().signal;
+
+/** A container that has so many MiB in memory before it listens. */
+const program = `
+import { createServer } from "node:http";
+const [socketPath, bytes] = process.argv.slice(2);
+process.on("SIGTERM", () => process.exit(0));
+globalThis.held = Buffer.alloc(Number(bytes), 1);
+createServer((_request, response) => response.end()).listen(socketPath);
+`;
+
+async function deploy(hosting: Hosting, name: string, instanceCount = 1): Promise<void> {
+  await configure(hosting, name, instanceCount);
+  await hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
+  await hosting.settled(name, { waitMsMax: 60_000, signal: never });
+}
+
+async function configure(hosting: Hosting, name: string, InitialInstanceCount: number): Promise<void> {
+  const variant = { VariantName: "v", ModelName: "heavy", InstanceType: "ml.m5.large", InitialVariantWeight: 1 };
+  const variants = [{ ...variant, InitialInstanceCount }];
+  await hosting.catalogue.createConfig({ owner, request: {}, tags: [], name, variants });
+}
+
+test("instances that answer what they hold take their memory until they are gone, though the record has them no more", async () => {
+  await using bench = await TrafficBench.open(undefined, null, { hosting: { memoryBytesMax: 600 * mebi } });
+  await bench.deploy("leaving", [{ name: "a", InitialInstanceCount: 2 }]);
+  await bench.configure("further", [{ name: "b", InitialInstanceCount: 3 }]);
+  const create = () =>
+    bench.hosting.endpoints.create({
+      name: "further",
+      configName: "further",
+      owner,
+      tags: [],
+      deploymentConfig: null,
+    });
+  // One for each instance.
+  const held = [bench.ask("leaving", "hold one"), bench.ask("leaving", "hold two")];
+  await until("both are held", () => bench.heldCount() === 2);
+  await bench.hosting.endpoints.resize("leaving", [{ variantName: "a", instanceCount: 1 }], owner);
+  await bench.settled("leaving");
+  await assert.rejects(create(), missing);
+  bench.signal("SIGUSR2");
+  await Promise.all(held);
+  await until("it is gone", () => bench.running().length === 1);
+  await until("there is room", async () => {
+    const error = await create().then(
+      () => null,
+      (cause: unknown) => cause,
+    );
+    return error === null;
+  });
+});
+
+const missing = { code: "ResourceLimitExceeded", message: /Memory of this machine.* MiB are missing/ };
+
+test("what a single model was seen to take counts: beside it, for its next endpoint, for an update, and in the next life of the platform", async () => {
+  await using closing = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), "gal-memory-"));
+  closing.defer(() => rm(directory, { recursive: true, force: true }));
+  const path = join(directory, "container.mjs");
+  await writeFile(path, program);
+  const store = closing.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
+  const documents = new DocumentMemory();
+  const open = () =>
+    openHosting({
+      directory,
+      store,
+      documents,
+      argumentsFor: ({ BYTES = "" }, socketPath) => [path, socketPath, BYTES],
+      onSample: () => {},
+      logs: new Map(),
+      hosting: { memoryBytesMax: 700 * mebi },
+    });
+  {
+    await using fixture = await open();
+    const { hosting } = fixture;
+    const containers = imaged([{ Environment: { BYTES: String(400 * mebi) } }]);
+    const model = { owner, request: {}, tags: [], name: "heavy", containers, executionMode: "Serial" } as const;
+    await hosting.catalogue.createModel(model);
+    // Nothing is known of the model: 128 MiB for its container.
+    await deploy(hosting, "first");
+    const records = new MemoryDocuments(documents);
+    await until("its memory is written down", async () => (await records.get("model-memory", "heavy")) !== null);
+    await assert.rejects(deploy(hosting, "second"), missing);
+    const plain = { deploymentConfig: null, retainsDeployment: false, retained: new Set<never>() };
+    const update = hosting.endpoints.update({ ...plain, name: "first", configName: "second", owner });
+    await assert.rejects(update, missing);
+    await hosting.endpoints.delete("first", owner);
+    await hosting.settled("first", { waitMsMax: 60_000, signal: never });
+  }
+  await using fixture = await open();
+  const { hosting } = fixture;
+  // Nothing runs now, and one has room.
+  await assert.rejects(deploy(hosting, "two", 2), missing);
+  await deploy(hosting, "one");
+  assert.equal((await hosting.endpoints.find("one", owner)).state.at, "InService");
+});

@@ -1,0 +1,244 @@
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { gzipSync } from "node:zlib";
+import { Header } from "tar";
+import { ByteBudget, ByteLease, silentLogger, systemClock } from "@galatea/base";
+import { openDirectoryStore, type BucketStore } from "../src/objects/index.ts";
+import type { ContainerDefinition, Hosting, HostingLimits, InvocationLimits } from "../src/index.ts";
+import { DocumentMemory } from "../src/records/contracts/index.ts";
+import { imaged, openHosting, owner } from "./hosting-fixture.ts";
+
+/** A multi-model container: it writes what it loads and unloads, and answers with the model's text, its instance and its process. */
+const program = `
+import { createServer } from "node:http";
+import { existsSync, readFileSync } from "node:fs";
+const [socketPath, mlRoot] = process.argv.slice(2);
+if (existsSync(mlRoot + "/../broken")) process.exit(1);
+const models = new Map();
+process.on("SIGTERM", () => process.exit(0));
+createServer(async (request, response) => {
+  let body = "";
+  for await (const piece of request) body += piece;
+  const send = (status, text = "", headers = {}) => { response.writeHead(status, headers); response.end(text); };
+  const [, , id, verb] = request.url.split("/");
+  if (request.url === "/ping") return send(200);
+  const target = request.headers["x-amzn-sagemaker-target-model"];
+  if (request.method === "POST" && request.url === "/models") {
+    const { model_name, url } = JSON.parse(body);
+    console.log("load " + target);
+    const text = readFileSync(url.replace("/opt/ml", mlRoot) + "/answer", "utf8");
+    if (text === "slow") await new Promise((resolve) => setTimeout(resolve, 1000));
+    models.set(model_name, text);
+    return send(200, "", { "x-galatea-model-bytes": 1000000 });
+  }
+  if (request.method === "DELETE") { console.log("unload " + target); return send(models.delete(id) ? 200 : 404); }
+  if (verb !== "invoke" || !models.has(id)) return send(404);
+  const answer = () => send(200, [models.get(id), socketPath.split("/").pop(), process.pid].join(" "));
+  setTimeout(answer, Number(body));
+}).listen(socketPath);
+`;
+
+export interface ModelAnswer {
+  readonly text: string;
+  readonly instance: string;
+  readonly pid: number;
+}
+
+export interface ModelCounts {
+  answers: number;
+  readonly failures: string[];
+}
+
+interface BenchParts {
+  readonly hosting: Hosting;
+  readonly store: BucketStore;
+  readonly samples: Map<string, number[]>;
+  readonly logs: ReadonlyMap<string, string>;
+  readonly instancesDirectory: string;
+}
+
+const never = new AbortController().signal;
+const budget = new ByteBudget(64 * 2 ** 20);
+
+/** Hosting over multi-model containers that tell of their loads, and clients that ask for models all the time. */
+export class ModelsBench implements AsyncDisposable {
+  readonly #parts: BenchParts;
+  readonly #closing: AsyncDisposableStack;
+
+  private constructor(parts: BenchParts, closing: AsyncDisposableStack) {
+    this.#parts = parts;
+    this.#closing = closing;
+  }
+
+  static async open(
+    limits: Partial<InvocationLimits> = {},
+    account: Partial<HostingLimits> = {},
+  ): Promise<ModelsBench> {
+    await using opening = new AsyncDisposableStack();
+    const directory = await mkdtemp(join(tmpdir(), "gal-models-"));
+    opening.defer(() => rm(directory, { recursive: true, force: true }));
+    const path = join(directory, "container.mjs");
+    await writeFile(path, program);
+    const store = opening.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
+    await store.createBucket("models");
+    const [samples, logs] = [new Map<string, number[]>(), new Map<string, string>()];
+    const { hosting } = opening.use(
+      await openHosting({
+        directory,
+        store,
+        documents: new DocumentMemory(),
+        argumentsFor: (_environment, socketPath, mlRoot) => [path, socketPath, mlRoot],
+        onSample: () => {},
+        openSeries: ({ metricName, dimensions }) => ({
+          record(value) {
+            if (dimensions.length !== 2) return;
+            const values = samples.get(metricName);
+            if (values === undefined) samples.set(metricName, [value]);
+            else values.push(value);
+          },
+        }),
+        logs,
+        limits,
+        hosting: account,
+      }),
+    );
+    return new ModelsBench({ hosting, store, samples, logs, instancesDirectory: join(directory, "i") }, opening.move());
+  }
+
+  get hosting(): Hosting {
+    return this.#parts.hosting;
+  }
+
+  /** Of a metric with the dimensions EndpointName and VariantName alone, in their order. */
+  samples(metric: string): readonly number[] {
+    return this.#parts.samples.get(metric) ?? [];
+  }
+
+  /** An archive whose model answers with a text. */
+  async put(target: string, text: string): Promise<void> {
+    const bytes = Buffer.from(text);
+    const header = new Header({ path: "./answer", type: "File", size: bytes.length, mode: 0o644, mtime: new Date(0) });
+    header.encode();
+    const padding = Buffer.alloc((512 - (bytes.length % 512)) % 512);
+    const archive = gzipSync(Buffer.concat([header.block ?? Buffer.alloc(0), bytes, padding, Buffer.alloc(1024)]));
+    await this.#parts.store.put("models", target, Readable.from([archive]), { signal: never });
+  }
+
+  async remove(target: string): Promise<void> {
+    await this.#parts.store.delete("models", target);
+  }
+
+  /** A configuration with a model of its own. */
+  async configure(name: string, instanceCount: number, container: Partial<ContainerDefinition> = {}): Promise<void> {
+    const shared = { owner, request: {}, tags: [] };
+    const containers = imaged([{ Mode: "MultiModel", ModelDataUrl: "s3://models/", ...container }]);
+    await this.hosting.catalogue.createModel({ ...shared, name, containers, executionMode: "Serial" });
+    const variant = {
+      VariantName: "all",
+      ModelName: name,
+      InitialInstanceCount: instanceCount,
+      InstanceType: "ml.m5.large",
+      InitialVariantWeight: 1,
+    };
+    await this.hosting.catalogue.createConfig({ ...shared, name, variants: [variant] });
+  }
+
+  /** Resolves when the endpoint is in a state that stays. */
+  async deploy(name: string, instanceCount: number, container: Partial<ContainerDefinition> = {}): Promise<void> {
+    await this.configure(name, instanceCount, container);
+    await this.hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
+    await this.settled(name);
+  }
+
+  async resize(name: string, instanceCount: number): Promise<void> {
+    await this.hosting.endpoints.resize(name, [{ variantName: "all", instanceCount }], owner);
+    await this.settled(name);
+  }
+
+  /** Resolves when the update is begun. */
+  async update(name: string, configName: string): Promise<void> {
+    const plain = { deploymentConfig: null, retainsDeployment: false, retained: new Set<never>() };
+    await this.hosting.endpoints.update({ ...plain, name, configName, owner });
+  }
+
+  async settled(name: string): Promise<void> {
+    await this.hosting.settled(name, { waitMsMax: 60_000, signal: never });
+  }
+
+  /** Asks a model, which answers after a while. */
+  async ask(name: string, target: string, afterMs = 0): Promise<ModelAnswer> {
+    using memory = new ByteLease(budget);
+    const reply = await this.hosting.invoke(name, owner.accountId, {
+      headers: {},
+      targetModel: target,
+      targetVariant: null,
+      targetContainer: null,
+      body: () => Promise.resolve(Buffer.from(String(afterMs))),
+      memory,
+      receivedNs: systemClock.monotonicNs(),
+      isStreamed: false,
+      signal: never,
+    });
+    const [text = "", instance = "", pid] = (reply.body as Buffer).toString().split(" ");
+    reply.done();
+    return { text, instance, pid: Number(pid) };
+  }
+
+  /** The models that lie on the disks of instances, once for each of them. */
+  async unpacked(): Promise<readonly string[]> {
+    const { instancesDirectory: directory } = this.#parts;
+    const instances = (await readdir(directory)).filter((name) => name.startsWith("i-"));
+    return (await Promise.all(instances.map((name) => readdir(join(directory, name, "ml", "models"))))).flat();
+  }
+
+  /** The container of an instance ends whenever it is started from now on. */
+  async breakInstance(instance: string): Promise<void> {
+    await writeFile(join(this.#parts.instancesDirectory, instance.replace(".sock", ""), "broken"), "");
+  }
+
+  /** How often each model was loaded so far (or unloaded), on all instances together. */
+  loads(what: "load" | "unload" = "load"): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>();
+    for (const text of this.#parts.logs.values()) {
+      for (const line of text.split("\n")) {
+        const [verb, target = ""] = line.split(" ");
+        if (verb === what) counts.set(target, (counts.get(target) ?? 0) + 1);
+      }
+    }
+    return counts;
+  }
+
+  /** Clients that ask for one of the models after the other until `end`, which gives what they heard. */
+  clients(name: string, clientCount: number, next: () => string): { readonly end: () => Promise<ModelCounts> } {
+    const counts: ModelCounts = { answers: 0, failures: [] };
+    const over = new AbortController();
+    const one = async () => {
+      while (!over.signal.aborted) {
+        const target = next();
+        try {
+          const { text } = await this.ask(name, target);
+          if (text === target) counts.answers += 1;
+          else counts.failures.push(`${target} answered ${text}`);
+        } catch (error) {
+          counts.failures.push(String(error));
+          // What is refused at once must not keep everything else from being done.
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+      }
+    };
+    const all = Array.from({ length: clientCount }, one);
+    const end = async () => {
+      over.abort();
+      await Promise.all(all);
+      return counts;
+    };
+    this.#closing.defer(async () => void (await end()));
+    return { end };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#closing.disposeAsync();
+  }
+}

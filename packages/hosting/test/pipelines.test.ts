@@ -1,0 +1,364 @@
+/** Containers behind each other on one instance, and beside each other: real processes that speak the contract and nothing else. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ByteBudget, type AwsError } from "@galatea/base";
+import { owner } from "./hosting-fixture.ts";
+import { PipelineBench } from "./pipelines-fixture.ts";
+import { until } from "./traffic-fixture.ts";
+
+const three = ["clean", "featurize", "score"].map((name) => ({ ContainerHostname: name, Environment: { NAME: name } }));
+const unnamed = ["a", "b"].map((name) => ({ Environment: { NAME: name } }));
+
+interface Told {
+  readonly name: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly length?: number;
+}
+const told = (text: string) => JSON.parse(text) as Told[];
+
+/** The error that an invocation is refused with. */
+async function refusal(asked: Promise<unknown>): Promise<AwsError> {
+  return await asked.then(
+    () => assert.fail("it was answered"),
+    (error: AwsError) => error,
+  );
+}
+
+test("what each container answers is what the next one is asked, with its content type", async () => {
+  await using bench = await PipelineBench.open();
+  await bench.deploy("serial", three);
+  const reply = await bench.ask("serial", {
+    headers: {
+      "content-type": "application/json; charset=ascii",
+      accept: "text/csv",
+      "x-amzn-sagemaker-inference-id": "7",
+    },
+    does: { nobody: {} },
+  });
+  const [clean, featurize, score] = told(reply.text);
+  assert.ok(clean !== undefined && featurize !== undefined && score !== undefined);
+  assert.deepEqual([clean.name, featurize.name, score.name], ["clean", "featurize", "score"]);
+  const types = [clean, featurize, score].map(({ headers }) => headers["content-type"]);
+  assert.deepEqual(types, [
+    "application/json; charset=ascii",
+    "text/x-clean; charset=utf-8",
+    "text/x-featurize; charset=utf-8",
+  ]);
+  assert.equal(reply.contentType, "text/x-score; charset=utf-8");
+  assert.equal(reply.customAttributes, "from score");
+  const accepts = [clean, featurize, score].map(({ headers }) => headers["accept"]);
+  assert.deepEqual(accepts, [undefined, undefined, "text/csv"]);
+  for (const { headers, path } of [clean, featurize, score]) {
+    assert.equal(path, "/invocations");
+    assert.equal(headers["x-amzn-sagemaker-custom-attributes"], '{"nobody":{}}');
+    assert.equal(headers["x-amzn-sagemaker-inference-id"], "7");
+    assert.equal(headers["x-galatea-call-limit-ms"], "59000");
+  }
+});
+
+test("an answer without a content type is passed on without one, and an empty one as an empty body", async () => {
+  await using bench = await PipelineBench.open();
+  await bench.deploy("serial", three);
+  const { text } = await bench.ask("serial", { does: { clean: { type: null } } });
+  assert.equal(told(text)[1]?.headers["content-type"], undefined);
+  const empty = await bench.ask("serial", { does: { clean: { status: 204 }, score: { length: true } } });
+  assert.equal(told(empty.text)[0]?.name, "score");
+});
+
+test("the container that fails is named, and none behind it is asked", async () => {
+  await using bench = await PipelineBench.open();
+  await bench.deploy("serial", three);
+  const error = await refusal(bench.ask("serial", { does: { featurize: { status: 418, text: "no tea" } } }));
+  assert.equal(error.code, "ModelError");
+  assert.equal(error.statusFallback, 424);
+  assert.equal(
+    error.message,
+    'Received client error (418) from featurize with message "no tea". See http://here/aws/sagemaker/Endpoints/serial ' +
+      "in account 000000000000 for more information.",
+  );
+  const {
+    OriginalStatusCode: status,
+    OriginalMessage: message,
+    LogStreamArn: stream,
+  } = error.members as Record<string, string>;
+  assert.deepEqual([status, message], [418, "no tea"]);
+  assert.match(String(stream), /:log-stream:all\/i-[0-9a-f]{16}\/featurize$/);
+  const count = (container: string, metric: string) =>
+    bench.samples.filter((each) => each.container === container && each.metric === metric).map(({ value }) => value);
+  assert.deepEqual(count("clean", "Invocations"), [1]);
+  assert.deepEqual(count("clean", "Invocation4XXErrors"), [0]);
+  assert.deepEqual(count("featurize", "Invocation4XXErrors"), [1]);
+  assert.deepEqual(count("score", "Invocations"), []);
+  // Of the variant, too, it is an error of the model's own status, also while the container before still answers.
+  const ofVariant = (metric: string) =>
+    bench.samples.findLast((each) => each.container === undefined && each.metric === metric)?.value;
+  assert.equal(ofVariant("Invocation4XXErrors"), 1);
+  const early = { clean: { sends: 3_000_000, trickle: 5 }, featurize: { deaf: true, status: 500, text: "full" } };
+  const full = await refusal(bench.ask("serial", { does: early }));
+  assert.match(full.message, /^Received server error \(500\) from featurize with message "full"/);
+  assert.deepEqual([ofVariant("Invocation4XXErrors"), ofVariant("Invocation5XXErrors")], [0, 1]);
+  const failing = await refusal(bench.ask("serial", { does: { clean: { status: 500, text: "oops" } } }));
+  assert.match(failing.message, /^Received server error \(500\) from clean with message "oops"/);
+});
+
+test("containers without names are called by their positions", async () => {
+  await using bench = await PipelineBench.open();
+  await bench.deploy("serial", unnamed);
+  const error = await refusal(bench.ask("serial", { does: { b: { status: 400, text: "bad" } } }));
+  assert.match(error.message, /^Received client error \(400\) from container-2 with message "bad"/);
+  const streams = new Set([...bench.logs.keys()].map((stream) => stream.split("/")[2]));
+  assert.deepEqual(streams, new Set(["container-1", "container-2"]));
+});
+
+test("each container has its latency, and together they are the model's", async () => {
+  await using bench = await PipelineBench.open();
+  await bench.deploy("serial", three);
+  await bench.ask("serial");
+  const value = (metric: string, container?: string) =>
+    bench.samples.find((each) => each.metric === metric && each.container === container)?.value ?? Number.NaN;
+  const latencies = three.map(({ ContainerHostname: name }) => value("ContainerLatency", name));
+  assert.ok(
+    latencies.every((us) => us > 0),
+    String(latencies),
+  );
+  const sum = latencies.reduce((total, us) => total + us, 0);
+  assert.ok(Math.abs(value("ModelLatency") - sum) < 1, `${value("ModelLatency")} ${sum}`);
+  assert.ok(value("OverheadLatency") > 0);
+  // While one answers the next is asked already: that time is not the model's twice.
+  bench.samples.length = 0;
+  await bench.ask("serial", { does: { clean: { sends: 2_000_000, trickle: 10 }, featurize: { length: true } } });
+  const [first, second] = three.map(({ ContainerHostname: name }) => value("ContainerLatency", name));
+  assert.ok(first !== undefined && second !== undefined && first > 200_000 && second > 200_000, `${first} ${second}`);
+  assert.ok(value("ModelLatency") < first + second / 2, `${value("ModelLatency")} of ${first} and ${second}`);
+});
+
+test("the time for an answer is that of all containers together, and who is waited for is named", async () => {
+  await using bench = await PipelineBench.open({ answerMsMax: 700 });
+  await bench.deploy("serial", three);
+  await bench.ask("serial");
+  const error = await refusal(bench.ask("serial", { does: { featurize: { hangs: true } } }));
+  assert.match(
+    error.message,
+    /^Received server error \(0\) from featurize with message "Your invocation timed out while waiting for a response from container featurize\. /,
+  );
+  // A slow stream is what its sender is waited for, not who would read it.
+  const does = { clean: { sends: 2 ** 21, trickle: 200 }, featurize: { length: true }, score: {} };
+  assert.match((await refusal(bench.ask("serial", { does }))).message, /from container clean\./);
+});
+
+test("a long answer streams to the next container, and memory for short ones is given back at each", async () => {
+  await using bench = await PipelineBench.open();
+  await bench.deploy("serial", three);
+  for (const chunked of [false, true]) {
+    const does = { clean: { sends: 5_000_000, chunked }, featurize: { length: true } };
+    const reply = await bench.ask("serial", { does });
+    const [featurize] = told(reply.text);
+    assert.deepEqual([featurize?.name, featurize?.length], ["featurize", 5_000_000]);
+  }
+  const short = await bench.ask("serial", { does: { clean: { sends: 1_000_000 }, featurize: { length: true } } });
+  assert.equal(short.heldBytes, short.text.length);
+  assert.equal(bench.memory.usedBytes, 0);
+});
+
+test("an answer that is too long for the next container is refused, as its container's", async () => {
+  await using bench = await PipelineBench.open({ responseBytesMax: 1_500_000 });
+  await bench.deploy("serial", three);
+  for (const does of [
+    { clean: { sends: 1_500_001 }, featurize: { length: true } },
+    { clean: { sends: 1_500_001, chunked: true }, featurize: { length: true } },
+    { clean: { endless: true }, featurize: { length: true } },
+  ]) {
+    const error = await refusal(bench.ask("serial", { does }));
+    assert.equal(error.code, "413", error.message);
+    assert.equal(error.message, "HTTP content length exceeded 1500000 bytes. They are the answer of container clean.");
+  }
+  const last = await refusal(bench.ask("serial", { does: { score: { sends: 1_500_001 } } }));
+  assert.equal(last.message, "HTTP content length exceeded 1500000 bytes.");
+  await bench.ask("serial");
+});
+
+test("a container that reads nothing holds up the one that answers to it, and is the one that is waited for", async () => {
+  await using bench = await PipelineBench.open({ answerMsMax: 1500, responseBytesMax: 2 ** 30 });
+  await bench.deploy("serial", three);
+  const does = { clean: { endless: true }, featurize: { deaf: true, hangs: true } };
+  const error = await refusal(bench.ask("serial", { does }));
+  assert.match(error.message, /from container featurize\./);
+  const log = () => [...bench.logs].find(([stream]) => stream.endsWith("/clean"))?.[1] ?? "";
+  await until("the endless answer is cut", () => log().includes("closed cut"));
+  const sent = Number(/closed cut after (\d+)/.exec(log())?.[1]);
+  assert.ok(sent < 4 * 2 ** 20, `${sent} bytes were sent to a container that read none`);
+  await bench.ask("serial");
+});
+
+test("a client that leaves ends what is under way, wherever it is", async () => {
+  await using bench = await PipelineBench.open();
+  await bench.deploy("serial", three);
+  for (const { ContainerHostname: name } of three) {
+    const log = () => [...bench.logs].find(([stream]) => stream.endsWith(`/${name}`))?.[1] ?? "";
+    const client = new AbortController();
+    const asked = bench.ask("serial", { does: { [name]: { hangs: true } }, signal: client.signal });
+    await Promise.all([
+      assert.rejects(asked, /the client left/),
+      until(`${name} hangs`, () => log().includes("hangs")).then(() => client.abort(new Error("the client left"))),
+    ]);
+    await until(`${name} is told`, () => log().includes("closed cut"));
+  }
+});
+
+test("a container that dies in the middle is named, and comes again", async () => {
+  await using bench = await PipelineBench.open();
+  await bench.deploy("serial", three);
+  const dead = await refusal(bench.ask("serial", { does: { featurize: { dies: "before" } } }));
+  assert.match(
+    dead.message,
+    /^Received server error \(503\) from featurize with message "The container did not answer: /,
+  );
+  assert.equal(told((await bench.ask("serial")).text).length, 3);
+  // While its answer streams, whose reader has done nothing wrong.
+  const does = { clean: { sends: 4_000_000, dies: "amidst" }, featurize: { length: true } };
+  const amidst = await refusal(bench.ask("serial", { does }));
+  assert.match(
+    amidst.message,
+    /^Received server error \(503\) from clean with message "The container did not answer: /,
+  );
+  assert.equal(told((await bench.ask("serial")).text).length, 3);
+});
+
+test("every container is healthy before the endpoint is in service, and the one that is not is named", async () => {
+  await using bench = await PipelineBench.open();
+  const [first, second] = three;
+  assert.ok(first !== undefined && second !== undefined);
+  const sick = { ...second, Environment: { ...second.Environment, PING: "500" } };
+  await bench.deploy("sick", [first, sick]);
+  const { record } = await bench.hosting.endpoints.describe("sick", owner);
+  assert.ok(record.state.at === "Failed");
+  assert.match(
+    record.state.reason,
+    /^The featurize for production variant all did not pass the ping health check\. Please check CloudWatch logs for this endpoint\. /,
+  );
+  const absent = { ...second, ModelDataUrl: "s3://none/model.tar.gz" };
+  await bench.deploy("absent", [first, absent]);
+  const described = await bench.hosting.endpoints.describe("absent", owner);
+  assert.ok(described.record.state.at === "Failed");
+  assert.match(described.record.state.reason, /^Failed to download model data for container "featurize" from URL/);
+});
+
+test("in Direct mode the named container answers alone, whatever the others do", async () => {
+  await using bench = await PipelineBench.open();
+  await bench.deploy("direct", three, "Direct");
+  for (const { ContainerHostname: name } of three) {
+    const { text } = await bench.ask("direct", { targetContainer: name, headers: { accept: "text/csv" } });
+    const [only, ...more] = told(text);
+    assert.deepEqual([only?.name, only?.headers["accept"], more], [name, "text/csv", []]);
+  }
+  const failed = await refusal(
+    bench.ask("direct", { targetContainer: "score", does: { score: { status: 400, text: "no" } } }),
+  );
+  assert.match(failed.message, /from score with message "no"/);
+  // While one is being started again.
+  const dead = await refusal(
+    bench.ask("direct", { targetContainer: "featurize", does: { featurize: { dies: "before" } } }),
+  );
+  assert.match(dead.message, /^Received server error \(503\) from featurize/);
+  assert.equal(told((await bench.ask("direct", { targetContainer: "clean" })).text)[0]?.name, "clean");
+  const metrics = bench.samples.filter(({ metric }) => metric === "Invocations").map(({ container }) => container);
+  assert.deepEqual(
+    metrics.filter((container) => container !== undefined),
+    ["clean", "featurize", "score", "score", "featurize", "clean"],
+  );
+});
+
+test("names of containers are asked for in Direct mode and refused elsewhere", async () => {
+  await using bench = await PipelineBench.open();
+  await bench.deploy("direct", three, "Direct");
+  await bench.deploy("serial", three);
+  for (const [endpoint, targetContainer, sentence] of [
+    [
+      "direct",
+      null,
+      "Endpoint direct is a multi-container endpoint with direct invocation, and requires a target container hostname header.",
+    ],
+    ["direct", "nobody", "Container nobody not found for Request of endpoint direct."],
+    [
+      "serial",
+      "score",
+      "Endpoint serial is not a multi-container endpoint with direct invocation and does not support target container hostname header.",
+    ],
+  ] as const) {
+    const error = await refusal(bench.ask(endpoint, { targetContainer }));
+    assert.deepEqual([error.code, error.message], ["ValidationError", sentence]);
+  }
+  const model = await refusal(bench.ask("serial", { targetModel: "a.tar.gz" }));
+  assert.equal(
+    model.message,
+    "Endpoint serial is not a multi-model endpoint and does not support target model header.",
+  );
+});
+
+test("in a pipeline the name of a model goes to the container that has many, wherever it is", async () => {
+  await using bench = await PipelineBench.open();
+  const ModelDataUrl = await bench.put("team/one.tar.gz");
+  const many = (name: string) => ({
+    ContainerHostname: name,
+    Environment: { NAME: name },
+    Mode: "MultiModel" as const,
+    ModelDataUrl,
+  });
+  for (const place of [0, 1, 2]) {
+    const name = `place-${place}`;
+    await bench.deploy(
+      name,
+      three.map((each, index) => (index === place ? many(each.ContainerHostname) : each)),
+    );
+    const headers = { "x-amzn-sagemaker-target-model": "team/one.tar.gz" };
+    const { text } = await bench.ask(name, { targetModel: "team/one.tar.gz", headers });
+    for (const [index, { path, headers: sent }] of told(text).entries()) {
+      const isMany = index === place;
+      assert.match(path, isMany ? /^\/models\/[0-9a-f]{32}\/invoke$/ : /^\/invocations$/);
+      assert.equal(sent["x-amzn-sagemaker-target-model"], isMany ? "team/one.tar.gz" : undefined);
+    }
+    const without = await refusal(bench.ask(name));
+    assert.equal(without.message, `Endpoint ${name} is a multi-model endpoint, and requires a target model header.`);
+    const absent = await refusal(bench.ask(name, { targetModel: "none.tar.gz", does: { clean: { hangs: true } } }));
+    assert.match(absent.message, /^Failed to download model data\(bucket: models, key: none\.tar\.gz\)/);
+  }
+});
+
+test("in Direct mode each container that has many models has its own", async () => {
+  await using bench = await PipelineBench.open();
+  const ModelDataUrl = await bench.put("a.tar.gz");
+  const many = { Mode: "MultiModel", ModelDataUrl } as const;
+  await bench.deploy("direct", [{ ...three[0], ...many }, { ...three[1], ...many }, three[2] ?? {}], "Direct");
+  for (const name of ["clean", "featurize"]) {
+    const { text } = await bench.ask("direct", { targetContainer: name, targetModel: "a.tar.gz" });
+    assert.deepEqual([told(text)[0]?.name, told(text).length], [name, 1]);
+    assert.match(
+      (await refusal(bench.ask("direct", { targetContainer: name }))).message,
+      /requires a target model header/,
+    );
+  }
+  const single = await refusal(bench.ask("direct", { targetContainer: "score", targetModel: "a.tar.gz" }));
+  assert.match(single.message, /does not support target model header/);
+});
+
+test("a content type that no container could be sent is a failure of the one that says it", async () => {
+  await using bench = await PipelineBench.open();
+  await bench.deploy("serial", three);
+  assert.equal(told((await bench.ask("serial", { does: { clean: { type: "text/caf\u00e9" } } })).text).length, 3);
+  const long = await refusal(bench.ask("serial", { does: { clean: { type: `text/${"x".repeat(1020)}` } } }));
+  assert.match(long.message, /^Received server error \(502\) from clean with message "The container's content type /);
+});
+
+test("an answer for which there is no memory is refused and dropped, wherever it is, and nothing else ends with it", async () => {
+  await using bench = await PipelineBench.open();
+  await bench.deploy("serial", three);
+  for (const does of [{ clean: { sends: 2000 } }, { clean: { sends: 200_000 } }, { score: { sends: 2000 } }]) {
+    const error = await refusal(bench.ask("serial", { does, budget: new ByteBudget(1000) }));
+    assert.equal(error.statusFallback, 413, error.message);
+    assert.match(error.message, /exceed the memory for all requests in flight/);
+    // What a dropped body has to say is said by now.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  assert.equal(told((await bench.ask("serial")).text).length, 3);
+});

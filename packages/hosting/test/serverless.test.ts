@@ -1,0 +1,212 @@
+/** Serverless variants over real processes: started by the first request, ended when nobody asks, and bounded in between. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { text } from "node:stream/consumers";
+import { AwsError, ByteBudget, ByteLease, systemClock } from "@galatea/base";
+import { DocumentMemory } from "../src/records/contracts/index.ts";
+import { TrafficBench, until, type PlannedVariant } from "./traffic-fixture.ts";
+import { owner } from "./hosting-fixture.ts";
+
+function serverless(name: string, max: number, provisioned = 0): PlannedVariant {
+  const kept = provisioned === 0 ? {} : { ProvisionedConcurrency: provisioned };
+  return {
+    name,
+    VariantName: "v",
+    InitialInstanceCount: provisioned > 0 ? 1 : 0,
+    InstanceType: "serverless",
+    ServerlessConfig: { MemorySizeInMB: 1024, MaxConcurrency: max, ...kept },
+  };
+}
+
+const open = (more: Parameters<typeof TrafficBench.open>[2] = {}, documents = new DocumentMemory()) =>
+  TrafficBench.open(documents, null, more);
+
+async function refused(asked: Promise<unknown>): Promise<AwsError> {
+  const error = await asked.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof AwsError, String(error));
+  return error;
+}
+
+/** A container that is in service is told to answer what it holds, until it has. */
+async function released(bench: TrafficBench, held: Promise<unknown>): Promise<void> {
+  const telling = setInterval(() => bench.signal("SIGUSR2"), 20);
+  await held.finally(() => clearInterval(telling));
+}
+
+const inService = (bench: TrafficBench) =>
+  until("an instance is in service", () => bench.hosting.figures().instancesInServiceCount === 1);
+
+test("the first request starts the instance and is held for it, those beside it share it, and it ends when nobody asks", async () => {
+  await using bench = await open({ instances: { idleMsMax: 200 } });
+  await bench.deploy("asleep", [serverless("one", 5)]);
+  assert.deepEqual(await bench.status("asleep"), ["InService", "asleep", null]);
+  assert.deepEqual(bench.running(), []);
+  const answers = await Promise.all(Array.from({ length: 5 }, () => bench.ask("asleep", "x")));
+  assert.equal(new Set(answers.map(({ pid }) => pid)).size, 1);
+  const name = "asleep v";
+  assert.equal(bench.sums.get(`${name} Invocations`), 5);
+  const setupUs = bench.sums.get(`${name} ModelSetupTime`) ?? 0;
+  assert.ok(setupUs > 1000, String(setupUs));
+  assert.ok((bench.sums.get(`${name} OverheadLatency`) ?? 0) > setupUs, "the start is part of the overhead");
+  await until("the instance has ended", () => bench.running().length === 0);
+  const again = await bench.ask("asleep", "x");
+  assert.notEqual(again.pid, answers[0]?.pid);
+});
+
+test("more requests at once than MaxConcurrency are throttled, while it starts and while it runs", async () => {
+  await using bench = await open();
+  await bench.deploy("busy", [serverless("one", 2)]);
+  const held = [bench.ask("busy", "hold"), bench.ask("busy", "hold")];
+  const early = await refused(bench.ask("busy", "x"));
+  assert.deepEqual([early.code, early.statusFallback], ["ThrottlingException", 429]);
+  assert.match(
+    early.message,
+    /^Rate exceeded: variant v of endpoint busy answers 2 requests at once \(MaxConcurrency\)/,
+  );
+  await inService(bench);
+  assert.equal((await refused(bench.ask("busy", "x"))).code, "ThrottlingException");
+  await released(bench, Promise.all(held));
+  assert.equal((await bench.ask("busy", "x")).container, "one");
+  assert.equal(bench.sums.get("busy v Invocation4XXErrors"), 2);
+});
+
+test("a start that fails is told to all who wait, with what to do, and is tried again by a later request only", async () => {
+  await using bench = await open();
+  await bench.deploy("broken", [{ ...serverless("one", 9), isBroken: true }]);
+  const waiting = await Promise.all([1, 2, 3].map(() => refused(bench.ask("broken", "x"))));
+  for (const { code, message } of waiting) {
+    assert.equal(code, "ModelError");
+    assert.match(
+      message,
+      /did not pass the ping health check.*the model breaks.*It is started again by (the next request|a request in 1 s or later)/s,
+    );
+  }
+  assert.match((await refused(bench.ask("broken", "x"))).message, /the model breaks/);
+  assert.deepEqual(await bench.status("broken"), ["InService", "broken", null]);
+});
+
+test("a variant that there is no room for cannot be started, says so, and can be when there is room", async () => {
+  await using bench = await open({ instances: { idleMsMax: 100 }, hosting: { memoryBytesMax: 1.5 * 2 ** 30 } });
+  await bench.deploy("one", [serverless("one", 5)]);
+  await bench.deploy("two", [serverless("two", 5)]);
+  const held = bench.ask("one", "hold");
+  await inService(bench);
+  const error = await refused(bench.ask("two", "x"));
+  assert.deepEqual([error.code, error.statusFallback], ["ServiceUnavailable", 503]);
+  assert.match(error.message, /^Serverless variant v cannot be started now: .*Memory of this machine/);
+  await released(bench, held);
+  await until("there is room again", async () => {
+    const answer = await bench.ask("two", "x").catch(() => null);
+    return answer?.container === "two";
+  });
+});
+
+test("provisioned concurrency has the instance there before the first request, and again after its death and the platform's", async () => {
+  const documents = new DocumentMemory();
+  {
+    await using bench = await open({ instances: { idleMsMax: 50 } }, documents);
+    await bench.deploy("warm", [serverless("one", 4, 2)]);
+    assert.deepEqual(bench.running(), ["one"]);
+    const { pid } = await bench.ask("warm", "x");
+    assert.equal(bench.sums.get("warm v ServerlessProvisionedConcurrencyUtilization"), 0.5);
+    process.kill(pid, "SIGKILL");
+    assert.notEqual((await bench.ask("warm", "x")).pid, pid);
+  }
+  await using bench = await open({ instances: { idleMsMax: 50 } }, documents);
+  await until("it runs again", () => bench.running().length === 1);
+  assert.equal((await bench.ask("warm", "x")).container, "one");
+  const shrunk = { variantName: "v", concurrency: { provisioned: 0 } };
+  await bench.hosting.endpoints.resize("warm", [shrunk], owner);
+  await bench.settled("warm");
+  await until("it sleeps now", () => bench.running().length === 0);
+  assert.equal((await bench.ask("warm", "x")).container, "one");
+});
+
+test("an endpoint goes from instances to serverless and back, and no request fails meanwhile", async () => {
+  await using bench = await open();
+  await bench.deploy("moving", [{ name: "fixed", VariantName: "v" }]);
+  await bench.configure("sleeping", [serverless("less", 100)]);
+  await bench.configure("fixed again", [{ name: "fixed", VariantName: "v" }]);
+  const clients = bench.clients("moving");
+  for (const [config, container] of [
+    ["sleeping", "less"],
+    ["fixed again", "fixed"],
+  ] as const) {
+    await bench.update("moving", config);
+    await bench.settled("moving");
+    assert.deepEqual(await bench.status("moving"), ["InService", config, null]);
+    assert.equal((await bench.ask("moving", "x")).container, container);
+    await until("nothing else runs", () => bench.running().join() === container);
+  }
+  const { failures } = await clients.end();
+  assert.deepEqual(Object.fromEntries(failures), {});
+});
+
+test("a deletion answers the requests that wait for the instance, and leaves nothing", async () => {
+  await using bench = await open();
+  await bench.deploy("gone", [serverless("one", 5)]);
+  const held = bench.ask("gone", "x");
+  await bench.hosting.endpoints.delete("gone", owner);
+  assert.equal((await held).container, "one");
+  await bench.settled("gone");
+  await until("nothing runs", () => bench.running().length === 0);
+});
+
+test("whoever leaves while the request is held gives its place up, without its body having been read; the start goes on", async () => {
+  await using bench = await open();
+  await bench.deploy("left", [serverless("one", 1)]);
+  const leaving = new AbortController();
+  let readCount = 0;
+  using memory = new ByteLease(new ByteBudget(2 ** 20));
+  const held = bench.hosting.invoke("left", owner.accountId, {
+    headers: {},
+    targetModel: null,
+    targetVariant: null,
+    inferenceComponent: null,
+    targetContainer: null,
+    isStreamed: false,
+    body: () => {
+      readCount += 1;
+      return Promise.resolve(Buffer.from("x"));
+    },
+    memory,
+    receivedNs: systemClock.monotonicNs(),
+    signal: leaving.signal,
+  });
+  assert.equal((await refused(bench.ask("left", "x"))).code, "ThrottlingException");
+  const reason = new Error("the client has left");
+  leaving.abort(reason);
+  await assert.rejects(held, reason);
+  assert.equal(readCount, 0);
+  const { pid } = await bench.ask("left", "x");
+  assert.equal((await bench.ask("left", "x")).pid, pid);
+  assert.equal(bench.running().length, 1);
+});
+
+test("data of a serverless variant is captured, that of the request that starts it too; asleep it takes no memory", async () => {
+  await using bench = await open({ instances: { idleMsMax: 50 }, hosting: { memoryBytesMax: 1.5 * 2 ** 30 } });
+  await bench.store.createBucket("captured");
+  const dataCapture = {
+    InitialSamplingPercentage: 100,
+    DestinationS3Uri: "s3://captured/of",
+    CaptureOptions: [{ CaptureMode: "Input" }, { CaptureMode: "Output" }],
+  } as const;
+  // Each would take a GiB of the machine's one and a half.
+  for (const name of ["seen", "beside", "third"]) await bench.deploy(name, [serverless(name, 2)], { dataCapture });
+  for (const body of ["first", "second"]) assert.equal((await bench.ask("seen", body)).container, "seen");
+  await until("it sleeps, and another has its room", async () => {
+    const answer = await bench.ask("beside", "x").catch(() => null);
+    return answer?.container === "beside";
+  });
+  await bench.hosting.endpoints.delete("seen", owner);
+  await bench.settled("seen");
+  await until("all are written", async () => {
+    const options = { prefix: "of/seen/v/", delimiter: "", startAfter: "", keysMax: 10 };
+    const { objects } = await bench.store.list("captured", options);
+    const files = objects.map(async ({ key }) => await text((await bench.store.get("captured", key)).body));
+    return (await Promise.all(files)).join("").split("\n").length === 3;
+  });
+});

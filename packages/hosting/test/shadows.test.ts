@@ -1,0 +1,187 @@
+/** Shadow variants: real processes, and callers that must not hear of them. */
+import assert from "node:assert/strict";
+import { text } from "node:stream/consumers";
+import { test } from "node:test";
+import { ByteBudget, ByteLease, systemClock } from "@galatea/base";
+import { owner } from "./hosting-fixture.ts";
+import { TrafficBench, until } from "./traffic-fixture.ts";
+
+const lost = (bench: TrafficBench) => bench.hosting.mirrorFigures.lost;
+const invocations = (bench: TrafficBench, name: string) => bench.sums.get(`${name} Invocations`) ?? 0;
+
+async function ask(bench: TrafficBench, name: string, requestCount: number, body = "x"): Promise<void> {
+  for (let index = 0; index < requestCount; index += 1) {
+    const { variant, container } = await bench.ask(name, body);
+    assert.deepEqual([variant, container], ["a", "a"]);
+  }
+}
+
+test("a shadow is asked as many as its weight says, answers nobody, and has metrics and weights of its own", async () => {
+  await using bench = await TrafficBench.open();
+  await bench.deploy("mirrored", [
+    { name: "a", InitialVariantWeight: 0.5 },
+    { name: "s", InitialVariantWeight: 3, isShadow: true },
+  ]);
+  await ask(bench, "mirrored", 20);
+  await until("all copies are answered", () => invocations(bench, "mirrored s") === 20);
+  assert.equal(invocations(bench, "mirrored a"), 20);
+  assert.equal(bench.sums.get("mirrored s Invocation5XXErrors"), 0);
+  assert.ok((bench.sums.get("mirrored s ModelLatency") ?? 0) > 0);
+  await assert.rejects(bench.ask("mirrored", "x", "s"), /Variant s not found for Request of endpoint mirrored/);
+  const noProduction = [{ variantName: "a", weight: 0 }];
+  await assert.rejects(bench.hosting.endpoints.resize("mirrored", noProduction, owner), /needs a weight above zero/);
+  await bench.hosting.endpoints.resize("mirrored", [{ variantName: "s", weight: 0 }], owner);
+  await bench.settled("mirrored");
+  await ask(bench, "mirrored", 20);
+  await until("no copy is under way", () => bench.hosting.mirrorFigures.callCount === 0);
+  assert.equal(invocations(bench, "mirrored s"), 20);
+});
+
+test("a shadow that hangs holds nobody up: its copies are bounded, and what is more is given up", async () => {
+  await using bench = await TrafficBench.open(undefined, null, { mirroring: { endpointBytesMax: 400_000 } });
+  await bench.deploy("hung", [{ name: "a" }, { name: "s", isShadow: true }]);
+  const body = "y".repeat(10_000);
+  bench.signal("SIGSTOP", "s");
+  try {
+    let highestBytes = 0;
+    for (let round = 0; round < 20; round += 1) {
+      await Promise.all(Array.from({ length: 10 }, () => ask(bench, "hung", 1, body)));
+      highestBytes = Math.max(highestBytes, bench.hosting.mirrorFigures.bytes);
+    }
+    assert.ok(highestBytes > 300_000 && highestBytes <= 400_000, `${highestBytes} bytes are held`);
+    assert.ok(lost(bench)["no-room"] >= 100, `${lost(bench)["no-room"]} were given up`);
+    assert.equal(invocations(bench, "hung a"), 200);
+    assert.equal(bench.sums.get("hung a InvocationModelErrors"), 0);
+  } finally {
+    bench.signal("SIGCONT", "s");
+  }
+  await until("its copies are answered", () => bench.hosting.mirrorFigures.callCount === 0);
+  assert.deepEqual(bench.hosting.mirrorFigures.bytes, 0);
+  assert.equal(invocations(bench, "hung s") + lost(bench)["no-room"], 200);
+});
+
+test("a shadow that answers without end, at once or part by part, costs its callers no answer, and is given up with its endpoint", async () => {
+  await using bench = await TrafficBench.open();
+  await bench.deploy("flooded", [{ name: "a" }, { name: "s", isShadow: true }]);
+  const budget = new ByteBudget(2 ** 20);
+  const streamed = async () => {
+    using memory = new ByteLease(budget);
+    const reply = await bench.hosting.invoke("flooded", owner.accountId, {
+      headers: { "content-type": "text/csv" },
+      targetModel: null,
+      targetVariant: null,
+      targetContainer: null,
+      isStreamed: true,
+      body: () => Promise.resolve(Buffer.from("flood")),
+      memory,
+      receivedNs: systemClock.monotonicNs(),
+      signal: new AbortController().signal,
+    });
+    assert.ok(!Buffer.isBuffer(reply.body));
+    const told = await text(reply.body);
+    reply.done();
+    return told.split(" ")[0];
+  };
+  for (let round = 0; round < 20; round += 1) assert.equal(await streamed(), "a");
+  await ask(bench, "flooded", 40, "flood");
+  await ask(bench, "flooded", 100);
+  // A stream goes on for as long as streams may; nothing of it is kept.
+  const { callCount, bytes } = bench.hosting.mirrorFigures;
+  assert.ok(callCount >= 1 && bytes < 64 * 2 ** 20, `${callCount} copies hold ${bytes} bytes`);
+  assert.equal(bench.sums.get("flooded a InvocationModelErrors"), 0);
+  await bench.hosting.endpoints.delete("flooded", owner);
+  await bench.settled("flooded");
+  assert.deepEqual([bench.hosting.mirrorFigures.callCount, bench.hosting.mirrorFigures.bytes], [0, 0]);
+  await until("nothing is left of it", () => bench.running().length === 0);
+});
+
+test("a shadow that does not answer keeps neither an update without it nor a deletion waiting", async () => {
+  await using bench = await TrafficBench.open();
+  await bench.deploy("left", [{ name: "a" }, { name: "s", isShadow: true }]);
+  await bench.configure("again", [{ name: "a" }, { name: "s", isShadow: true }]);
+  const underWay = () => bench.hosting.mirrorFigures.callCount;
+  /** The production variant is told to answer, its shadow is not. */
+  const held = async () => {
+    let isAnswered = false;
+    const asked = ask(bench, "left", 1, "hold").then(() => (isAnswered = true));
+    await until("the caller is answered", () => {
+      bench.signal("SIGUSR2", "a");
+      return isAnswered;
+    });
+    await asked;
+    assert.equal(underWay(), 1);
+  };
+  await held();
+  await bench.update("left", "again");
+  await bench.settled("left");
+  await until("the old shadow's request is given up", () => underWay() === 0);
+  await held();
+  await bench.hosting.endpoints.delete("left", owner);
+  await bench.settled("left");
+  assert.deepEqual([underWay(), bench.hosting.mirrorFigures.bytes], [0, 0]);
+  await until("nothing is left of it", () => bench.running().length === 0);
+});
+
+test("the death of a shadow is its own: it is started again, and callers hear nothing", async () => {
+  await using bench = await TrafficBench.open();
+  await bench.deploy("dying", [{ name: "a" }, { name: "s", isShadow: true }]);
+  const clients = bench.clients("dying", 4);
+  for (let round = 0; round < 3; round += 1) {
+    const before = bench.running().filter((name) => name === "s").length;
+    assert.equal(before, 1);
+    bench.signal("SIGKILL", "s");
+    await until("it is gone", () => !bench.running().includes("s"));
+    const heard = invocations(bench, "dying s");
+    await until(
+      "it is back and asked",
+      () => bench.running().includes("s") && invocations(bench, "dying s") > heard + 20,
+    );
+  }
+  const { answers, failures } = await clients.end();
+  assert.deepEqual([[...answers.keys()], [...failures]], [["a a"], []]);
+  assert.equal(bench.sums.get("dying a InvocationModelErrors"), 0);
+});
+
+test("updates of endpoints with a shadow, up to its promotion, fail nobody", async () => {
+  await using bench = await TrafficBench.open();
+  await bench.deploy("promoted", [
+    { name: "a", InitialInstanceCount: 2 },
+    { name: "s", isShadow: true },
+  ]);
+  const clients = bench.clients("promoted", 4);
+  await bench.configure("canary", [
+    { name: "a", InitialInstanceCount: 2 },
+    { name: "s", isShadow: true },
+  ]);
+  const routing = {
+    Type: "CANARY",
+    WaitIntervalInSeconds: 0,
+    CanarySize: { Type: "INSTANCE_COUNT", Value: 1 },
+  } as const;
+  await bench.update("promoted", "canary", {
+    deploymentConfig: { BlueGreenUpdatePolicy: { TrafficRoutingConfiguration: routing } },
+  });
+  await bench.settled("promoted");
+  assert.deepEqual(await bench.status("promoted"), ["InService", "canary", null]);
+  await bench.configure("rolled", [{ name: "a", InitialInstanceCount: 2 }]);
+  const batch = { Type: "INSTANCE_COUNT", Value: 1 } as const;
+  await bench.update("promoted", "rolled", {
+    deploymentConfig: { RollingUpdatePolicy: { MaximumBatchSize: batch, WaitIntervalInSeconds: 0 } },
+  });
+  await bench.settled("promoted");
+  await until("the shadow ends", () => !bench.running().includes("s"));
+  await bench.configure("swapped", [{ name: "s" }, { name: "a", isShadow: true }]);
+  await bench.update("promoted", "swapped");
+  await bench.settled("promoted");
+  assert.deepEqual(await bench.status("promoted"), ["InService", "swapped", null]);
+  await until("the shadow of before answers", () => (clients.counts.answers.get("s s") ?? 0) > 20);
+  const { answers, failures } = await clients.end();
+  assert.deepEqual([...failures], []);
+  assert.deepEqual([...answers.keys()].toSorted(), ["a a", "s s"]);
+  await bench.configure("broken", [{ name: "s" }, { name: "a", isShadow: true, isBroken: true }]);
+  await bench.update("promoted", "broken");
+  await bench.settled("promoted");
+  const [at, configName, reason] = await bench.status("promoted");
+  assert.deepEqual([at, configName], ["InService", "swapped"]);
+  assert.match(reason ?? "", /variant a did not pass the ping health check/);
+});

@@ -1,0 +1,211 @@
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { ByteBudget, silentLogger } from "@galatea/base";
+import { openDirectoryStore, type BucketStore } from "../src/objects/index.ts";
+import type { Containers, Hosting, TransformJobRecord, TransformRequest } from "../src/index.ts";
+import { DocumentMemory } from "../src/records/contracts/index.ts";
+import { imaged, openHosting, owner, type HostingFixture } from "./hosting-fixture.ts";
+
+/**
+ * A container that answers each line of a request with what the variable DOES makes of it. It tells what it is asked in its log, one line for
+ * each request.
+ */
+const program = `
+import { createServer } from "node:http";
+import { existsSync, writeFileSync } from "node:fs";
+const died = process.argv[1] + ".died";
+const [does, socketPath, parameters] = process.argv.slice(2);
+if (does === "breaks") process.exit(1);
+process.on("SIGTERM", () => process.exit(0));
+let askedCount = 0;
+let underWay = 0;
+const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const server = createServer(async (request, response) => {
+  if (request.url === "/ping") return response.end();
+  if (request.url === "/execution-parameters") return parameters === "" ? response.writeHead(404).end() : response.end(parameters);
+  underWay += 1;
+  const at = ++askedCount;
+  if (does === "stream") {
+    for await (const piece of request) if (!response.write(piece)) await new Promise((resolve) => response.once("drain", resolve));
+    return response.end();
+  }
+  const pieces = [];
+  for await (const piece of request) pieces.push(piece);
+  const text = Buffer.concat(pieces).toString();
+  if (does !== "quiet") console.log("asked " + JSON.stringify({ text: text.slice(0, 200), bytes: text.length, underWay, type: request.headers["content-type"], accept: request.headers.accept, length: request.headers["content-length"] }));
+  const done = (status, answer) => { underWay -= 1; response.writeHead(status).end(answer); };
+  if (does === "hang") return;
+  if (does === "dies" && !existsSync(died)) {
+    writeFileSync(died, "");
+    process.kill(process.pid, "SIGKILL");
+  }
+  if (does === "unsure" && at < 3) return done(503, "busy");
+  if (does === "slow") await wait(300);
+  // The first of two is answered last.
+  if (does === "shuffled") await wait(at % 2 ? 60 : 1);
+  if (text.includes("bad")) return done(400, "no such row");
+  if (does === "echo" || does === "quiet") return done(200, text);
+  const rows = text.split("\\n").filter((row) => row !== "");
+  if (does === "length") return done(200, rows.map((row) => row.length).join("\\n"));
+  if (does === "few") return done(200, "one");
+  done(200, rows.map((row) => row.toUpperCase()).join("\\n"));
+});
+server.listen(socketPath);
+`;
+
+/** Hosting over such containers, and a store with the bucket `bkt`. */
+export class TransformBench implements AsyncDisposable {
+  readonly logs = new Map<string, string>();
+  readonly samples: { readonly metric: string; readonly value: number }[] = [];
+  readonly store: BucketStore;
+  readonly #directory: string;
+  readonly #documents: DocumentMemory;
+  readonly #closing: AsyncDisposableStack;
+  readonly #memory: ByteBudget;
+  #running!: HostingFixture;
+
+  private constructor(
+    directory: string,
+    store: BucketStore,
+    of: { readonly closing: AsyncDisposableStack; readonly memory: ByteBudget; readonly documents: DocumentMemory },
+  ) {
+    this.#memory = of.memory;
+    this.#documents = of.documents;
+    this.#directory = directory;
+    this.store = store;
+    this.#closing = of.closing;
+  }
+
+  /** With what an earlier life has left in the documents, and in the bucket by key. */
+  static async open(
+    memory = new ByteBudget(2 ** 30),
+    documents = new DocumentMemory(),
+    objects: ReadonlyMap<string, string> = new Map(),
+  ): Promise<TransformBench> {
+    await using opening = new AsyncDisposableStack();
+    const directory = await mkdtemp(join(tmpdir(), "gal-tr-"));
+    opening.defer(() => rm(directory, { recursive: true, force: true }));
+    await writeFile(join(directory, "container.mjs"), program);
+    const store = opening.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
+    await store.createBucket("bkt");
+    const bench = new TransformBench(directory, store, { closing: opening.move(), memory, documents });
+    for (const [key, body] of objects) await bench.put(key, body);
+    await bench.#start();
+    return bench;
+  }
+
+  get hosting(): Hosting {
+    return this.#running.hosting;
+  }
+
+  /** As after a stop of the platform: records and objects are there, nothing else. */
+  async startAgain(): Promise<void> {
+    await this.#running[Symbol.asyncDispose]();
+    await this.#start();
+  }
+
+  async put(key: string, body: string | Buffer): Promise<void> {
+    const pieces = Readable.from([Buffer.from(body)]);
+    await this.store.put("bkt", key, pieces, { signal: new AbortController().signal });
+  }
+
+  /** Null for one that is not there. */
+  async get(key: string): Promise<string | null> {
+    const found = await this.store.get("bkt", key).catch(() => null);
+    if (found === null) return null;
+    const pieces: Buffer[] = [];
+    for await (const piece of found.body) pieces.push(piece as Buffer);
+    return Buffer.concat(pieces).toString();
+  }
+
+  /** All that the bucket holds now, by key. */
+  async objects(): Promise<ReadonlyMap<string, string>> {
+    const held = (await this.keys("")).map(async (key) => [key, (await this.get(key)) ?? ""] as const);
+    return new Map(await Promise.all(held));
+  }
+
+  /** Of instances: each has one for as long as it is there. */
+  async directoryCount(): Promise<number> {
+    return (await readdir(join(this.#directory, "i"))).filter((each) => each.startsWith("i-")).length;
+  }
+
+  async keys(prefix: string): Promise<string[]> {
+    const { objects } = await this.store.list("bkt", { prefix, delimiter: "", startAfter: "", keysMax: 1000 });
+    return objects.map(({ key }) => key);
+  }
+
+  /** Of a model whose container does so. The input is `in/`, the output `out`. */
+  async begin(
+    name: string,
+    does: string,
+    more: Partial<TransformRequest> = {},
+    parameters = "",
+    containers: Containers = [{ Environment: { DOES: does, PARAMETERS: parameters } }],
+  ): Promise<void> {
+    const shared = { owner, request: {}, tags: [] };
+    await this.hosting.catalogue.createModel({
+      ...shared,
+      name,
+      containers: imaged(containers),
+      executionMode: "Serial",
+    });
+    const request: TransformRequest = {
+      TransformJobName: name,
+      ModelName: name,
+      TransformInput: input({}),
+      TransformOutput: { S3OutputPath: "s3://bkt/out" },
+      TransformResources: { InstanceType: "ml.m5.xlarge", InstanceCount: 1 },
+      ...more,
+    };
+    await this.hosting.transforms.create(request, owner, []);
+  }
+
+  async ended(name: string): Promise<TransformJobRecord> {
+    await this.hosting.transforms.settled(name, { waitMsMax: 60_000, signal: new AbortController().signal });
+    return await this.hosting.transforms.find(name);
+  }
+
+  async run(name: string, does: string, more: Partial<TransformRequest> = {}, parameters = "") {
+    await this.begin(name, does, more, parameters);
+    return await this.ended(name);
+  }
+
+  /** What the containers of a job were asked. */
+  asked(name: string): { text: string; bytes: number; underWay: number; type?: string; accept?: string }[] {
+    const lines = [...this.logs].filter(([stream]) => stream.startsWith(`${name}/i-`)).map(([, text]) => text);
+    const told = [...lines.join("").matchAll(/^asked (.*)$/gm)];
+    return told.map(([, text = ""]) => JSON.parse(text) as ReturnType<TransformBench["asked"]>[number]);
+  }
+
+  async #start(): Promise<void> {
+    const directory = this.#directory;
+    this.#running = await openHosting({
+      directory,
+      store: this.store,
+      documents: this.#documents,
+      argumentsFor: (environment, socketPath) => [
+        join(directory, "container.mjs"),
+        environment["DOES"] ?? "",
+        socketPath,
+        environment["PARAMETERS"] ?? "",
+      ],
+      onSample: (metric, value) => void this.samples.push({ metric, value }),
+      logs: this.logs,
+      memory: this.#memory,
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#running[Symbol.asyncDispose]();
+    await this.#closing.disposeAsync();
+  }
+}
+
+export function input(
+  more: Partial<TransformRequest["TransformInput"]>,
+  uri = "s3://bkt/in/",
+): TransformRequest["TransformInput"] {
+  return { DataSource: { S3DataSource: { S3DataType: "S3Prefix", S3Uri: uri } }, ContentType: "text/csv", ...more };
+}

@@ -1,0 +1,98 @@
+import type { Clock } from "@galatea/base";
+import type { ModelConfig } from "@galatea/server/modelconfig";
+import type { Backend, LoadContext, LoadedModel, ModelSource } from "@galatea/server/backends";
+import { type DeviceBytes, onMachine } from "@galatea/server/backends";
+import type { AlgorithmName } from "./algorithm-models.ts";
+import { AlgorithmThreads, type HeldAlgorithm } from "./algorithm-threads.ts";
+import { algorithmInstance } from "./algorithm-instance.ts";
+
+export interface AlgorithmBackendOptions {
+  readonly algorithm: AlgorithmName;
+  /** Whether each model has a thread of its own: where a request's work is not bounded by its length. */
+  readonly threadPerModel: boolean;
+  /** Reading a model, or answering a request, may take so long. */
+  readonly orderMsMax: number;
+  /** Models are read by so many threads while none of them is slow: as many as there are processors. */
+  readonly processorCount: number;
+  readonly clock: Clock;
+}
+
+/** A thread is left to an order that has taken longer: most take less than a millisecond. */
+const patienceMs = 100;
+/** So many are started beside those of the processors for models whose thread is slow, and so many there are at most. */
+const threadsForOthers = 2;
+const threadsMax = 8;
+
+/** What a thread takes beside its models. */
+const threadBytes = 8 * 2 ** 20;
+
+/** Models of one of SageMaker's algorithms, with the one input `body` and the one output `answer`. */
+export function createAlgorithmBackend(options: AlgorithmBackendOptions): Backend {
+  return new AlgorithmBackend(options);
+}
+
+class AlgorithmBackend implements Backend {
+  readonly name: string;
+  readonly #options: AlgorithmBackendOptions;
+  readonly #shared: AlgorithmThreads | null;
+
+  constructor(options: AlgorithmBackendOptions) {
+    this.name = options.algorithm;
+    this.#options = options;
+    this.#shared = options.threadPerModel ? null : this.#threads(options.processorCount + threadsForOthers);
+  }
+
+  #threads(most: number): AlgorithmThreads {
+    const { processorCount, ...options } = this.#options;
+    return new AlgorithmThreads({ ...options, patienceMs, spread: processorCount, most: Math.min(most, threadsMax) });
+  }
+
+  complete(_source: ModelSource, config: ModelConfig): Promise<ModelConfig> {
+    return Promise.resolve(config);
+  }
+
+  estimateBytes(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
+  async load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel> {
+    const { algorithm, clock } = this.#options;
+    const threads = this.#shared ?? this.#threads(1);
+    const own = threads === this.#shared ? null : threads;
+    let held: HeldAlgorithm;
+    try {
+      const settings = Object.fromEntries(config.parameters);
+      held = await threads.load({ algorithm, directory: source.versionDirectory, settings }, context.signal);
+    } catch (error) {
+      await own?.[Symbol.asyncDispose]();
+      throw error;
+    }
+    const version = String(source.version);
+    return {
+      instances: [
+        algorithmInstance({
+          name: `${config.name}_0`,
+          modelName: config.name,
+          version,
+          held,
+          arena: context.arena,
+          clock,
+        }),
+      ],
+      memoryBytes: (): Promise<DeviceBytes> =>
+        Promise.resolve(onMachine(held.memoryBytes + (own === null ? 0 : threadBytes))),
+      async [Symbol.asyncDispose]() {
+        await held[Symbol.asyncDispose]();
+        await own?.[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  warmUp(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#shared?.[Symbol.asyncDispose]();
+  }
+}

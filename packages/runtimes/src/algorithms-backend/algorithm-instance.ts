@@ -1,0 +1,70 @@
+import { type Clock, InferenceError } from "@galatea/base";
+import type { InferenceRequest, Instance, Outcome } from "@galatea/server/inference";
+import type { Arena } from "@galatea/server/tensor";
+import type { HeldAlgorithm } from "./algorithm-threads.ts";
+
+export interface AlgorithmInstanceParts {
+  readonly name: string;
+  readonly modelName: string;
+  readonly version: string;
+  readonly held: HeldAlgorithm;
+  readonly arena: Arena;
+  readonly clock: Clock;
+}
+
+/** Elements of BYTES tensors begin with their length. */
+const lengthBytes = 4;
+
+/** Answers requests one after another, each in the thread of its model. */
+export function algorithmInstance({ name, clock, ...parts }: AlgorithmInstanceParts): Instance {
+  return {
+    name,
+    executionsMax: 1,
+    supervision: null,
+    givenUp: () => {},
+    async execute(batch) {
+      const startNs = clock.monotonicNs();
+      const outcomes: Outcome[] = [];
+      for (const request of batch) outcomes.push(await outcomeOf(request, parts));
+      return { outcomes, computeInputNs: 0, computeInferNs: clock.monotonicNs() - startNs, computeOutputNs: 0 };
+    },
+  };
+}
+
+type AnsweringParts = Omit<AlgorithmInstanceParts, "name" | "clock">;
+
+async function outcomeOf(
+  request: InferenceRequest,
+  { held, arena, modelName, version }: AnsweringParts,
+): Promise<Outcome> {
+  try {
+    const [body] = request.inputs;
+    if (body === undefined) throw new InferenceError("INVALID_ARG", `model '${modelName}' has no input 'body'`);
+    const answer = await held.answer({
+      // A copy, which is given to the thread: what lies in the arena cannot be.
+      bytes: Uint8Array.from(body.data.subarray(lengthBytes)),
+      contentType: textParameter(request, "content_type"),
+      accept: textParameter(request, "accept"),
+    });
+    const block = arena.allocate(answer.bytes.length + lengthBytes);
+    const { bytes: data } = block;
+    new DataView(data.buffer, data.byteOffset).setUint32(0, answer.bytes.length, true);
+    data.set(answer.bytes, lengthBytes);
+    return {
+      modelName,
+      modelVersion: version,
+      parameters: new Map<string, string | bigint>([
+        ["status", BigInt(answer.status)],
+        ["content_type", answer.contentType],
+      ]),
+      outputs: [{ name: "answer", datatype: "BYTES", shape: [1], data, block }],
+    };
+  } catch (error) {
+    return InferenceError.from(error);
+  }
+}
+
+function textParameter({ parameters }: InferenceRequest, name: string): string {
+  const value = parameters.get(name);
+  return typeof value === "string" ? value : "";
+}

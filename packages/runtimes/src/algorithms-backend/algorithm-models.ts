@@ -1,0 +1,95 @@
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import {
+  type AlgorithmAnswer,
+  AlgorithmRefusal,
+  type AlgorithmRequest,
+  answerLinear,
+  answerSpark,
+  answerXgboost,
+  readLinearModel,
+  readSparkModel,
+  refusalAnswer,
+} from "../algorithms/index.ts";
+import { InferenceError, unreachable } from "@galatea/base";
+import { readXgboostServing } from "./xgboost-models.ts";
+
+/** Algorithms that are run here, by the name of their backend. */
+export type AlgorithmName = "linear_learner" | "sparkml" | "xgboost";
+
+/** What a model is loaded from. */
+export interface AlgorithmSource {
+  readonly algorithm: AlgorithmName;
+  readonly directory: string;
+  /** Variables of the container that the algorithm knows. */
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+export interface AlgorithmModel {
+  /** What it takes, as far as it is known. */
+  readonly memoryBytes: number;
+  /** Never throws for a reason of the request. */
+  readonly answer: (request: AlgorithmRequest) => AlgorithmAnswer;
+  /** Gives memory back that a collector would come to late; the model is asked no more. */
+  readonly discard: () => void;
+}
+
+/** Of linear learner's archive. */
+const artifactBytesMax = 512 * 2 ** 20;
+
+/** Throws InferenceError where the files are no such model. Takes time in proportion to them: for a thread of its own. */
+export function readAlgorithmModel({ algorithm, directory, settings }: AlgorithmSource): AlgorithmModel {
+  switch (algorithm) {
+    case "linear_learner": {
+      const model = readLinearModel(readArtifact(directory));
+      return {
+        memoryBytes: model.memoryBytes,
+        answer: refusing((request) => answerLinear(model, request)),
+        discard: nothingElse,
+      };
+    }
+    case "sparkml": {
+      const schemaText = settings.SAGEMAKER_SPARKML_SCHEMA ?? "";
+      const serving = { model: readSparkModel(directory), schemaText };
+      return { memoryBytes: 0, answer: refusing((request) => answerSpark(serving, request)), discard: nothingElse };
+    }
+    case "xgboost": {
+      const { serving, memoryBytes, discard } = readXgboostServing(directory, settings);
+      return { memoryBytes, answer: refusing((request) => answerXgboost(serving, request)), discard };
+    }
+    default:
+      return unreachable(algorithm);
+  }
+}
+
+const nothingElse = (): void => {};
+
+function refusing(answer: (request: AlgorithmRequest) => AlgorithmAnswer): AlgorithmModel["answer"] {
+  return (request) => {
+    try {
+      return answer(request);
+    } catch (error) {
+      if (error instanceof AlgorithmRefusal) return refusalAnswer(error);
+      throw error;
+    }
+  };
+}
+
+function readArtifact(directory: string): Uint8Array {
+  const path = join(directory, "model_algo-1");
+  try {
+    const { size } = statSync(path);
+    if (size > artifactBytesMax)
+      throw new InferenceError("UNSUPPORTED", `'model_algo-1' is larger than ${artifactBytesMax} bytes`);
+    return readFileSync(path);
+  } catch (error) {
+    if (error instanceof InferenceError) throw error;
+    throw new InferenceError(
+      "INVALID_ARG",
+      "the archive has no file 'model_algo-1', which linear learner's archives have",
+      {
+        cause: error,
+      },
+    );
+  }
+}

@@ -1,0 +1,95 @@
+import { Worker } from "node:worker_threads";
+import { type Clock, InferenceError, openDeadline } from "@galatea/base";
+import type { AlgorithmOrder, AlgorithmReply } from "./algorithm-worker.ts";
+
+/** What lies in typed arrays is not counted. */
+const heapMebibytesMax = 1024;
+
+type Unnumbered<Order> = Order extends unknown ? Omit<Order, "id"> : never;
+
+interface Pending {
+  readonly resolve: (reply: AlgorithmReply) => void;
+  readonly reject: (error: Error) => void;
+}
+
+export interface OrderOptions {
+  /** An order that takes longer ends the thread: an expression of a model may have no end. */
+  readonly orderMsMax: number;
+  readonly clock: Clock;
+  /** Given away with the order. */
+  readonly transfer: readonly ArrayBuffer[];
+}
+
+/** A thread that reads and evaluates models of algorithms. When it ends, by force or for lack of memory, what it was doing fails. */
+export class AlgorithmThread implements AsyncDisposable {
+  readonly #worker: Worker;
+  readonly #pending = new Map<number, Pending>();
+  #nextId = 1;
+  #reason = "its thread has ended";
+  #hasEnded = false;
+
+  constructor() {
+    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+    this.#worker = new Worker(new URL(`./algorithm-worker.${extension}`, import.meta.url), {
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: heapMebibytesMax },
+    });
+    this.#worker.unref();
+    this.#worker.on("message", (reply: AlgorithmReply) => {
+      const pending = this.#pending.get(reply.id);
+      this.#pending.delete(reply.id);
+      pending?.resolve(reply);
+    });
+    this.#worker.on("error", (error) => {
+      this.#reason = error.message;
+    });
+    this.#worker.once("exit", () => {
+      this.#hasEnded = true;
+      for (const { reject } of this.#pending.values()) reject(this.#failure());
+      this.#pending.clear();
+    });
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** One order at a time: its time begins now. Rejects with InferenceError where the thread does not carry it out. */
+  async order(order: Unnumbered<AlgorithmOrder>, { transfer, orderMsMax, clock }: OrderOptions) {
+    if (this.#hasEnded) throw this.#failure();
+    const id = this.#nextId++;
+    const replied = Promise.withResolvers<AlgorithmReply>();
+    this.#pending.set(id, replied);
+    this.#worker.ref();
+    this.#worker.postMessage({ ...order, id }, transfer);
+    using deadline = openDeadline({ clock, afterMs: orderMsMax, signal: null });
+    const onAbort = () => void this.#end(`the model took longer than ${orderMsMax} ms`);
+    deadline.signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      return await replied.promise;
+    } finally {
+      deadline.signal.removeEventListener("abort", onAbort);
+      this.#worker.unref();
+    }
+  }
+
+  /** The model goes when what the thread is doing is done; nobody waits for it. */
+  forget(model: number): void {
+    const order: AlgorithmOrder = { kind: "unload", id: this.#nextId++, model };
+    if (!this.#hasEnded) this.#worker.postMessage(order, []);
+  }
+
+  #failure(): InferenceError {
+    return new InferenceError("INTERNAL", `the model did not answer: ${this.#reason}`);
+  }
+
+  async #end(reason: string): Promise<void> {
+    this.#reason = reason;
+    this.#hasEnded = true;
+    await this.#worker.terminate();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#end("its container ends");
+  }
+}

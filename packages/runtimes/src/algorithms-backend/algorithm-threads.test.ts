@@ -1,0 +1,160 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { type Clock, InferenceError, systemClock } from "@galatea/base";
+import { AlgorithmThreads, type AlgorithmThreadsOptions, type HeldAlgorithm } from "./algorithm-threads.ts";
+import type { AlgorithmSource } from "./algorithm-models.ts";
+import { linearLearnerArtifact, savedLinearModels } from "../algorithms/linear-learner/linear-models-fixture.ts";
+
+const root = await mkdtemp(join(tmpdir(), "galatea-algorithms-"));
+after(() => rm(root, { recursive: true }));
+let folders = 0;
+
+async function folderOf(files: Readonly<Record<string, string | Buffer>>): Promise<string> {
+  const directory = join(root, String(++folders));
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(dirname(join(directory, name)), { recursive: true });
+    await writeFile(join(directory, name), content);
+  }
+  return directory;
+}
+
+const linear = async (): Promise<AlgorithmSource> => ({
+  algorithm: "linear_learner",
+  directory: await folderOf({ "model_algo-1": linearLearnerArtifact(savedLinearModels.regressor) }),
+  settings: {},
+});
+
+/** A tokenizer whose pattern takes a time that doubles with each letter. */
+const endless = async (): Promise<AlgorithmSource> => ({
+  algorithm: "sparkml",
+  directory: await folderOf({
+    "bundle.json": '{"format":"json"}',
+    "root/node.json": JSON.stringify({
+      name: "x",
+      shape: { inputs: [{ name: "t", port: "input" }], outputs: [{ name: "w", port: "output" }] },
+    }),
+    "root/model.json": JSON.stringify({
+      op: "regex_tokenizer",
+      attributes: { regex: { string: "(a+)+b" }, match_gaps: {}, token_min_length: { int: 1 }, lowercase_text: {} },
+    }),
+  }),
+  settings: {
+    SAGEMAKER_SPARKML_SCHEMA: JSON.stringify({
+      input: [{ name: "t", type: "string" }],
+      output: { name: "w", type: "string", struct: "array" },
+    }),
+  },
+});
+
+const orderMsMax = 60_000;
+const opened = (more: Partial<AlgorithmThreadsOptions>) =>
+  new AlgorithmThreads({ orderMsMax, patienceMs: 100, spread: 1, most: 1, clock: systemClock, ...more });
+
+const signal = new AbortController().signal;
+
+async function asked(model: HeldAlgorithm, text: string): Promise<string> {
+  const answer = await model.answer({ bytes: Uint8Array.from(Buffer.from(text)), contentType: "text/csv", accept: "" });
+  return `${answer.status} ${Buffer.from(answer.bytes).toString("utf8")}`;
+}
+
+test("models of a thread answer, refuse what they do not take, and are gone when they are disposed of", async () => {
+  await using threads = opened({});
+  const first = await threads.load(await linear(), signal);
+  const second = await threads.load(await linear(), signal);
+  assert.match(await asked(first, "1,2,3,4"), /^200 \{"predictions": \[\{"score": /);
+  assert.match(await asked(first, "1,2"), /^400 unable to evaluate payload provided/);
+  await first[Symbol.asyncDispose]();
+  assert.match(await asked(second, "1,2,3,4"), /^200 /);
+  await second[Symbol.asyncDispose]();
+});
+
+test("files that are no model fail their load with a sentence, and nobody else", async () => {
+  await using threads = opened({});
+  const good = await threads.load(await linear(), signal);
+  const broken = { ...(await linear()), directory: await folderOf({ "model_algo-1": "nothing" }) };
+  await assert.rejects(
+    threads.load(broken, signal),
+    new InferenceError("INVALID_ARG", "the archive is no zip archive, or was cut short"),
+  );
+  const empty = { ...broken, directory: await folderOf({ other: "x" }) };
+  await assert.rejects(threads.load(empty, signal), /the archive has no file 'model_algo-1'/);
+  assert.match(await asked(good, "1,2,3,4"), /^200 /);
+});
+
+/** A clock on which the time of orders is over when the test says so. */
+class OrderClock implements Clock {
+  readonly #running = new Set<() => void>();
+
+  monotonicNs = (): number => systemClock.monotonicNs();
+  epochMs = (): number => systemClock.epochMs();
+
+  timer(delayMs: number, fire: () => void): Disposable {
+    if (delayMs !== orderMsMax) return systemClock.timer(delayMs, fire);
+    this.#running.add(fire);
+    return { [Symbol.dispose]: () => void this.#running.delete(fire) };
+  }
+
+  endOrders(): void {
+    for (const fire of this.#running) fire();
+  }
+}
+
+test("a request that does not end is ended with its thread, and the next one is answered in another", async () => {
+  const clock = new OrderClock();
+  await using threads = opened({ clock });
+  const model = await threads.load(await endless(), signal);
+  assert.equal(await asked(model, "aab"), "200 aab");
+  const refused = assert.rejects(asked(model, "a".repeat(60)), /the model did not answer: the model took longer than/);
+  await setImmediate();
+  clock.endOrders();
+  await refused;
+  assert.equal(await asked(model, "ab"), "200 ab");
+});
+
+test("a model that takes long holds none of its siblings up: they are read again in another thread", async () => {
+  await using threads = opened({ most: 2 });
+  const slow = await threads.load(await endless(), signal);
+  const siblings = [await threads.load(await linear(), signal), await threads.load(await linear(), signal)];
+  assert.equal(threads.threadCount, 1);
+  let hasEnded = false;
+  const ended = asked(slow, "a".repeat(60)).catch((error: unknown) => {
+    hasEnded = true;
+    return String(error);
+  });
+  for (let round = 0; round < 2; round++) {
+    const answers = await Promise.all(siblings.map((model) => asked(model, "1,2,3,4")));
+    for (const answer of answers) assert.match(answer, /^200 /);
+    assert.deepEqual([hasEnded, threads.threadCount], [false, 2]);
+  }
+  await threads[Symbol.asyncDispose]();
+  assert.match(await ended, /the model did not answer: its container ends/);
+});
+
+test("who waits for a thread when the container ends is refused", async () => {
+  await using threads = opened({});
+  const slow = await threads.load(await endless(), signal);
+  const sibling = await threads.load(await linear(), signal);
+  const both = Promise.allSettled([asked(slow, "a".repeat(60)), asked(sibling, "1,2,3,4")]);
+  await threads[Symbol.asyncDispose]();
+  for (const outcome of await both)
+    assert.match(String(outcome.status === "rejected" && outcome.reason), /its container ends/);
+  assert.equal(threads.threadCount, 0);
+});
+
+test("where all threads are slow a model waits for the first that is free, and is answered", async () => {
+  const clock = new OrderClock();
+  await using threads = opened({ clock, patienceMs: 1 });
+  const slow = await threads.load(await endless(), signal);
+  const sibling = await threads.load(await linear(), signal);
+  const refused = assert.rejects(asked(slow, "a".repeat(60)), /the model did not answer: the model took longer than/);
+  const answered = asked(sibling, "1,2,3,4");
+  await setImmediate();
+  clock.endOrders();
+  await refused;
+  assert.match(await answered, /^200 /);
+  assert.equal(threads.threadCount, 1);
+});

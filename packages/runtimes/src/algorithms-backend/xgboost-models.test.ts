@@ -1,0 +1,231 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { AlgorithmRefusal, answerXgboost, readPickledBooster } from "../algorithms/index.ts";
+import { InferenceError } from "@galatea/base";
+import { readXgboostServing } from "./xgboost-models.ts";
+
+/** Models that XGBoost 3.2.0 and 2.1.4 trained on random rows and saved or pickled, and what `Booster.predict` said of six rows. */
+interface XgboostVectors {
+  readonly rows: readonly (readonly (number | null)[])[];
+  readonly models: readonly {
+    readonly objective: string;
+    readonly booster: "gbtree" | "gblinear";
+    readonly version: string;
+    readonly predictions: readonly (number | readonly number[])[];
+    readonly files: Readonly<Record<string, string>>;
+  }[];
+}
+
+const vectors = JSON.parse(
+  readFileSync(new URL("../../../../conformance/vectors/xgboost-models.json", import.meta.url), "utf8"),
+) as XgboostVectors;
+const csv = vectors.rows.map((row) => row.map((value) => value ?? "").join(",")).join("\n");
+const fileOf = (objective: string, form = "ubj") => {
+  const model = vectors.models.find((each) => each.objective === objective && form in each.files);
+  return Buffer.from(model?.files[form] ?? assert.fail(form), "base64");
+};
+
+type Settings = Readonly<Record<string, string>>;
+
+function servingOf(files: Readonly<Record<string, Buffer>>, settings: Settings = {}) {
+  const directory = mkdtempSync(join(tmpdir(), "galatea-xgboost-"));
+  try {
+    for (const [name, bytes] of Object.entries(files)) writeFileSync(join(directory, name), bytes);
+    mkdirSync(join(directory, "code"));
+    return readXgboostServing(directory, settings).serving;
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+interface Asked {
+  readonly settings?: Settings;
+  readonly body?: string | Buffer;
+  readonly contentType?: string;
+  readonly accept?: string;
+}
+
+function ask(files: Readonly<Record<string, Buffer>>, asked: Asked = {}) {
+  const { body = csv, contentType = "text/csv", accept = "", settings = {} } = asked;
+  const answer = answerXgboost(servingOf(files, settings), { bytes: Buffer.from(body), contentType, accept });
+  return { ...answer, text: Buffer.from(answer.bytes).toString("utf8") };
+}
+
+function refused(files: Readonly<Record<string, Buffer>>, asked: Asked) {
+  try {
+    ask(files, asked);
+  } catch (error) {
+    assert.ok(error instanceof AlgorithmRefusal, String(error));
+    return [error.status, error.message];
+  }
+  return assert.fail("it was answered");
+}
+
+function assertClose(text: string, expected: XgboostVectors["models"][number]["predictions"], about: string): void {
+  const actual = text.trimEnd().split("\n");
+  assert.equal(actual.length, expected.length, about);
+  for (const [row, line] of actual.entries()) {
+    const numbers = line.split(",").map(Number);
+    const wanted = [expected[row] as number | readonly number[]].flat();
+    assert.equal(numbers.length, wanted.length, about);
+    for (const [at, value] of wanted.entries()) {
+      assert.ok(Math.abs((numbers[at] as number) - value) <= 1e-6, `${about} row ${row}: ${line} ${wanted.join()}`);
+    }
+  }
+}
+
+for (const { objective, booster, version, predictions, files } of vectors.models) {
+  test(`${booster}, ${objective} of XGBoost ${version} predicts as its library does: ${Object.keys(files).join(", ")}`, () => {
+    for (const [form, bytes] of Object.entries(files)) {
+      const answer = ask({ "xgboost-model": Buffer.from(bytes, "base64"), ".hidden": Buffer.from("x") });
+      assert.equal(answer.contentType, "text/csv");
+      assertClose(answer.text, predictions, `${objective} ${form}`);
+    }
+  });
+}
+
+const logistic = { "xgboost-model": fileOf("binary:logistic") };
+const pickled = { "xgboost-model": fileOf("binary:logistic", "pickle4") };
+
+test("the same rows are answered alike from CSV with other delimiters, libsvm counted from 1 and from 0", () => {
+  const expected = ask(logistic).text;
+  const libsvm = (shift: number) =>
+    vectors.rows
+      .map((row) => `1 ${row.flatMap((value, at) => (value === null ? [] : [`${at + shift}:${value}`])).join(" ")}`)
+      .join("\n");
+  assert.equal(ask(logistic, { body: `${csv.replaceAll(",", ";")}\n` }).text, expected);
+  assert.equal(
+    ask(logistic, { body: csv.replaceAll(",", "\t"), contentType: "text/csv; label_size=1" }).text,
+    expected,
+  );
+  assert.equal(ask(logistic, { body: libsvm(1), contentType: "text/x-libsvm" }).text, expected);
+  assert.equal(ask(logistic, { body: libsvm(0), contentType: "" }).text, expected);
+});
+
+test("accepted types, transform jobs and selected outputs have the container's forms", () => {
+  const whole = { body: csv.split("\n")[0] as string };
+  const score = ask(logistic, whole).text.trim();
+  const softprob = { "xgboost-model": fileOf("multi:softprob") };
+  const classes = ask(softprob, whole).text.trim().replaceAll(",", ", ");
+  const forms = (accept: string, files = logistic) => ask(files, { ...whole, accept }).text;
+  assert.equal(forms("application/json"), `{"predictions": [{"score": ${score}}]}`);
+  assert.equal(forms("application/jsonlines"), `{"score": ${score}}\n`);
+  assert.equal(forms("application/json", softprob), `{"predictions": [{"score": [${classes}]}]}`);
+  assert.equal(ask(softprob, { ...whole, settings: { SAGEMAKER_BATCH: "True" } }).text, `[${classes}]\n`);
+  const settings = { SAGEMAKER_INFERENCE_OUTPUT: "predicted_label, labels,probability,predicted_score" };
+  const label = Number(score) > 0.5 ? 1 : 0;
+  assert.equal(
+    ask(logistic, { ...whole, settings, accept: "application/json" }).text,
+    `{"predictions": [{"predicted_label": ${label}, "labels": [0, 1], "probability": ${score}, "predicted_score": NaN}]}`,
+  );
+  assert.equal(ask(logistic, { ...whole, settings }).text, `${label},"[0, 1]",${score},nan`);
+});
+
+test("with many models the forms are those of the model server, as its handler was seen to answer", () => {
+  const many = (accept: string, objective = "binary:logistic", more: Settings = {}) => {
+    const settings = { SAGEMAKER_MULTI_MODEL: "true", ...more };
+    const files = { "xgboost-model": fileOf(objective) };
+    const { text, contentType } = ask(files, { settings, accept, body: "1,2,3,4\n1,,,2" });
+    return [contentType, text];
+  };
+  const single = (objective: string) =>
+    ask({ "xgboost-model": fileOf(objective) }, { body: "1,2,3,4" })
+      .text.trim()
+      .replaceAll(",", ", ");
+  const [one, three] = [single("binary:logistic"), `[${single("multi:softprob")}]`];
+  assert.deepEqual(many(""), ["application/json", `[${one}, ${one}]`]);
+  assert.deepEqual(many("Application/JSON"), ["Application/JSON", `[${one}, ${one}]`]);
+  assert.deepEqual(many("text/csv"), ["text/csv", `${one},${one}`]);
+  assert.deepEqual(many("csv", "multi:softprob"), ["csv", `${three},${three}`]);
+  assert.deepEqual(many("*/*", "multi:softprob"), ["application/json", `[${three}, ${three}]`]);
+  assert.deepEqual(many("csv", "multi:softprob", { SAGEMAKER_BATCH: "True" }), ["csv", `${three}\n${three}\n`]);
+  assert.deepEqual(
+    refused(logistic, { settings: { SAGEMAKER_MULTI_MODEL: "true" }, accept: "application/jsonlines" }),
+    [
+      415,
+      "Encoding to accept type application/jsonlines failed with exception: application/jsonlines is not an accepted " +
+        "Accept type. Please choose one of the following: ['text/csv', 'application/json'].",
+    ],
+  );
+});
+
+test("columns that are not there are missing", () => {
+  assert.equal(ask(logistic, { body: "1,2" }).text, ask(logistic, { body: "1,2,," }).text);
+  assert.equal(refused(pickled, { body: "1,2" })[0], 400);
+});
+
+test("several models are an ensemble: the mean of their scores, the label that most have", () => {
+  const old = fileOf("binary:logistic", "binary");
+  const of = (files: Readonly<Record<string, Buffer>>, settings: Settings = {}) =>
+    ask(files, { settings }).text.trim().split("\n").map(Number);
+  const [first, second, mean] = [of(logistic), of({ b: old }), of({ ...logistic, b: old })];
+  for (const [row, value] of mean.entries()) {
+    assert.ok(Math.abs(value - ((first[row] as number) + (second[row] as number)) / 2) <= 1e-7);
+  }
+  assert.deepEqual(of({ ...logistic, zz: old }, { SAGEMAKER_INFERENCE_ENSEMBLE: "false" }), first);
+  const softmax = fileOf("multi:softmax");
+  assert.deepEqual(of({ a: softmax, b: softmax, c: softmax }), of({ a: softmax }));
+  assert.throws(() => servingOf({ a: softmax, b: old }), /different objectives/);
+});
+
+test("what the container does not take is refused with 415, 406, 400 and 204", () => {
+  assert.equal(ask(logistic, { body: "" }).status, 204);
+  assert.deepEqual(refused(logistic, { contentType: "image/png" }), [
+    415,
+    "image/png is not an accepted ContentType: csv, libsvm, parquet, recordio-protobuf, text/csv, text/libsvm, text/x-libsvm, " +
+      "application/x-parquet, application/x-recordio-protobuf.",
+  ]);
+  const [status, message] = refused(logistic, { body: "1,2,3,x" });
+  assert.equal(status, 415);
+  assert.match(String(message), /^Loading csv data failed with Exception, please ensure data is in csv format:\n/);
+  assert.deepEqual(refused(pickled, { body: "1,2,3,4,5" }), [
+    400,
+    "Unable to evaluate payload provided: Feature size of csv inference data 5 is not consistent with feature size of trained model 4.",
+  ]);
+  assert.equal(refused(logistic, { body: "1,2,3,4,5" })[0], 400);
+  assert.deepEqual(refused(logistic, { contentType: "application/x-parquet" }), [
+    415,
+    "Content-type application/x-parquet is not supported.",
+  ]);
+  assert.deepEqual(refused(logistic, { accept: "image/png" }), [
+    406,
+    "Accept type image/png is not supported. Please use supported accept types: ['application/json', 'application/jsonlines', " +
+      "'application/x-recordio-protobuf', 'text/csv'].",
+  ]);
+  for (const column of [6, 99_999_999, 99_999_999_999]) {
+    assert.deepEqual(refused(logistic, { body: `1 1:0 ${column}:1`, contentType: "text/libsvm" }), [
+      400,
+      `Unable to evaluate payload provided: Feature size of libsvm inference data ${column} is larger than feature size of trained model 4.`,
+    ]);
+  }
+});
+
+test("a pickle is read and not run: one that names anything but a Booster is refused, and a cut or damaged one, too", () => {
+  const evil = Buffer.from("\x80\x02cposix\nsystem\nX\x02\x00\x00\x00id\x85R.", "latin1");
+  assert.throws(
+    () => servingOf({ m: evil }),
+    /the pickle names 'posix\.system', which no Booster needs; it was not looked up/,
+  );
+  const stacked = Buffer.from("\x80\x04\x8c\x02os\x8c\x06system\x93.", "latin1");
+  assert.throws(() => servingOf({ m: stacked }), /the pickle names 'os\.system'/);
+  for (const form of ["pickle2", "pickle5"]) {
+    const whole = fileOf("binary:logistic", form);
+    for (let length = 0; length < whole.length; length += length < 300 ? 1 : 997) {
+      assert.throws(() => readPickledBooster(whole.subarray(0, length)), InferenceError, `${form} ${length}`);
+    }
+    for (let bit = 0; bit < 8 * whole.length; bit += bit < 400 ? 1 : 1999) {
+      const turned = Buffer.from(whole);
+      turned[bit >> 3] = (turned[bit >> 3] as number) ^ (1 << (bit & 7));
+      try {
+        answerXgboost(servingOf({ m: turned }), { bytes: Buffer.from(csv), contentType: "text/csv", accept: "" });
+      } catch (error) {
+        const isSentence = error instanceof InferenceError || error instanceof AlgorithmRefusal;
+        assert.ok(isSentence, `${form} bit ${bit}: ${String(error)}\n${(error as Error).stack}`);
+      }
+    }
+  }
+  assert.throws(() => servingOf({}), /no file that a model could be/);
+});

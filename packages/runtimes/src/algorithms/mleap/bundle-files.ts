@@ -1,0 +1,129 @@
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { InferenceError } from "@galatea/base";
+import { BundleAttributes, memberOf } from "./bundle-attributes.ts";
+
+/** Of one file of a bundle, and of all of them. */
+const fileBytesMax = 256 * 2 ** 20;
+const bundleBytesMax = 1024 * 2 ** 20;
+const nodesMax = 10_000;
+/** Pipelines within pipelines. */
+const depthMax = 32;
+
+/** A folder of a bundle, in which a model lies: `model.json`, what it needs beside it, and for a step of a pipeline `node.json`. */
+export class BundleFolder {
+  readonly #path: string;
+  readonly #depth: number;
+  readonly #count: BundleCount;
+  /** As errors call it. */
+  readonly name: string;
+
+  private constructor(path: string, depth: number, count: BundleCount) {
+    this.#path = path;
+    this.#depth = depth;
+    this.#count = count;
+    this.name = path.slice(count.root.length + 1);
+  }
+
+  static root(directory: string): BundleFolder {
+    const count = { root: directory, nodes: 0, bytes: 0 };
+    const bundle = new BundleFolder(directory, 0, count);
+    const format = memberOf(bundle.json("bundle.json"), "format");
+    if (format !== "json") {
+      throw new InferenceError(
+        "UNSUPPORTED",
+        `the bundle has the format '${String(format).slice(0, 100)}', json is read`,
+      );
+    }
+    return bundle.folder("root");
+  }
+
+  /** A folder within this one. Names come from files: what would lead elsewhere is refused. */
+  folder(name: string): BundleFolder {
+    // oxlint-disable-next-line no-control-regex
+    if (!/^[^/\\\u0000]{1,255}$/.test(name) || name === "." || name === "..") {
+      throw brokenBundle(`has a step with the name '${name.slice(0, 100)}'`);
+    }
+    this.#count.nodes += 1;
+    if (this.#count.nodes > nodesMax)
+      throw new InferenceError("UNSUPPORTED", `the bundle has more than ${nodesMax} steps`);
+    if (this.#depth === depthMax)
+      throw new InferenceError("UNSUPPORTED", `the bundle is deeper than ${depthMax} folders`);
+    return new BundleFolder(join(this.#path, name), this.#depth + 1, this.#count);
+  }
+
+  text(name: string): string {
+    const path = join(this.#path, name);
+    const about = path.slice(this.#count.root.length + 1);
+    try {
+      const found = statSync(path);
+      if (!found.isFile()) throw brokenBundle(`has '${about}', which is no file`);
+      this.#count.bytes += found.size;
+      if (found.size > fileBytesMax || this.#count.bytes > bundleBytesMax) {
+        throw new InferenceError("UNSUPPORTED", `the bundle is too large at '${about}'`);
+      }
+      return readFileSync(path, "utf8");
+    } catch (error) {
+      if (error instanceof InferenceError) throw error;
+      throw new InferenceError("INVALID_ARG", `the bundle has no '${about}' that can be read`, { cause: error });
+    }
+  }
+
+  json(name: string): unknown {
+    const text = this.text(name);
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      throw new InferenceError("INVALID_ARG", `'${join(this.name, name)}' of the bundle is no JSON`, { cause: error });
+    }
+  }
+
+  /** Its model: the operator and the attributes. */
+  model(): { readonly operator: string; readonly attributes: BundleAttributes } {
+    const document = this.json("model.json");
+    const operator = memberOf(document, "op");
+    if (typeof operator !== "string") throw brokenBundle(`has no operator in '${this.name}'`);
+    const members = memberOf(document, "attributes") ?? {};
+    if (typeof members !== "object" || members === null) throw brokenBundle(`has no attributes in '${this.name}'`);
+    return {
+      operator,
+      attributes: new BundleAttributes(new Map(Object.entries(members)), `'${this.name}' of the bundle`),
+    };
+  }
+
+  /** The columns that a step reads and writes, by its names for them. */
+  shape(): StepShape {
+    const shape = memberOf(this.json("node.json"), "shape");
+    return { inputs: this.#sockets(shape, "inputs"), outputs: this.#sockets(shape, "outputs") };
+  }
+
+  #sockets(shape: unknown, side: "inputs" | "outputs"): Map<string, string> {
+    const listed = memberOf(shape, side);
+    if (!Array.isArray(listed)) throw brokenBundle(`has no ${side} in '${this.name}'`);
+    const sockets = new Map<string, string>();
+    for (const socket of listed) {
+      const port = memberOf(socket, "port");
+      const column = memberOf(socket, "name");
+      if (typeof port !== "string" || typeof column !== "string")
+        throw brokenBundle(`has broken ${side} in '${this.name}'`);
+      sockets.set(port, column);
+    }
+    return sockets;
+  }
+}
+
+interface BundleCount {
+  readonly root: string;
+  nodes: number;
+  bytes: number;
+}
+
+/** Columns by the port of a step. */
+export interface StepShape {
+  readonly inputs: ReadonlyMap<string, string>;
+  readonly outputs: ReadonlyMap<string, string>;
+}
+
+export function brokenBundle(what: string): InferenceError {
+  return new InferenceError("INVALID_ARG", `the bundle ${what}`);
+}

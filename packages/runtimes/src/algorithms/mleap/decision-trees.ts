@@ -1,0 +1,126 @@
+import { InferenceError } from "@galatea/base";
+import { memberOf } from "./bundle-attributes.ts";
+import { brokenBundle, type BundleFolder } from "./bundle-files.ts";
+import { LeapFailure } from "./leap-values.ts";
+
+const nodesMax = 2 ** 22;
+
+/** A tree as arrays by node, each before what lies below it; a node's left child is the one behind it. */
+export interface DecisionTree {
+  /** -1 at leaves. */
+  readonly features: Int32Array;
+  readonly thresholds: Float64Array;
+  /** 0 at leaves: no node has the root below it. */
+  readonly right: Int32Array;
+  /** Splits by category: rows go left where the feature is one of these, or, with `isLeft` false, where it is not. */
+  readonly categories: ReadonlyMap<number, CategorySplit>;
+  /** What leaves say, `leafWidth` numbers each, where `leafAt` tells. */
+  readonly leafValues: Float64Array;
+  readonly leafAt: Int32Array;
+  readonly leafWidth: number;
+}
+
+interface CategorySplit {
+  readonly isLeft: boolean;
+  readonly values: ReadonlySet<number>;
+}
+
+/** Reads `tree.json`: the nodes of a tree, one a line, each before its left side and that before its right side. */
+export function readDecisionTree(folder: BundleFolder): DecisionTree {
+  const lines = folder
+    .text("tree.json")
+    .split("\n")
+    .filter((line) => line !== "");
+  if (lines.length === 0 || lines.length > nodesMax)
+    throw brokenBundle(`has ${lines.length} nodes in '${folder.name}'`);
+  const about = folder.name;
+  const nodeCount = lines.length;
+  const features = new Int32Array(nodeCount).fill(-1);
+  const thresholds = new Float64Array(nodeCount);
+  const right = new Int32Array(nodeCount);
+  const categories = new Map<number, CategorySplit>();
+  const leafAt = new Int32Array(nodeCount);
+  const leaves: number[] = [];
+  let leafWidth = 0;
+  // Inner nodes whose right side has not begun.
+  const open: number[] = [];
+  for (const [node, line] of lines.entries()) {
+    const read = parsedNode(line, about);
+    if (read.kind === "inner") {
+      open.push(node);
+      features[node] = read.feature;
+      thresholds[node] = read.threshold;
+      if (read.split !== null) categories.set(node, read.split);
+      continue;
+    }
+    leafWidth = leafWidth === 0 ? read.values.length : leafWidth;
+    if (read.values.length !== leafWidth) throw brokenBundle(`has leaves of different sizes in '${about}'`);
+    leafAt[node] = leaves.length;
+    for (const value of read.values) leaves.push(value);
+    const parent = open.pop();
+    if (parent === undefined) {
+      if (node !== nodeCount - 1) throw brokenBundle(`has nodes behind the end of the tree in '${about}'`);
+    } else right[parent] = node + 1;
+  }
+  // Each inner node has been left open once and closed once, if the tree is whole.
+  if (open.length > 0 || right.includes(nodeCount)) throw brokenBundle(`has a tree in '${about}' that does not end`);
+  return { features, thresholds, right, categories, leafValues: Float64Array.from(leaves), leafAt, leafWidth };
+}
+
+type ReadNode =
+  | { readonly kind: "leaf"; readonly values: readonly number[] }
+  | {
+      readonly kind: "inner";
+      readonly feature: number;
+      readonly threshold: number;
+      readonly split: CategorySplit | null;
+    };
+
+function parsedNode(line: string, about: string): ReadNode {
+  let node: unknown;
+  try {
+    node = JSON.parse(line);
+  } catch (error) {
+    throw new InferenceError("INVALID_ARG", `the bundle has a node in '${about}' that is no JSON`, { cause: error });
+  }
+  if (memberOf(node, "type") === "leaf") {
+    const values = memberOf(node, "values");
+    if (!isNumbers(values) || values.length === 0) throw brokenBundle(`has a leaf without numbers in '${about}'`);
+    return { kind: "leaf", values };
+  }
+  const split = memberOf(node, "split");
+  const feature = memberOf(split, "featureIndex") ?? 0;
+  if (typeof feature !== "number" || !Number.isInteger(feature) || feature < 0) {
+    throw brokenBundle(`splits by a feature that is none in '${about}'`);
+  }
+  if (memberOf(split, "type") === "continuous") {
+    const threshold = memberOf(split, "threshold") ?? 0;
+    if (typeof threshold !== "number") throw brokenBundle(`has a split without a threshold in '${about}'`);
+    return { kind: "inner", feature, threshold, split: null };
+  }
+  const values = memberOf(split, "categories") ?? [];
+  if (memberOf(split, "type") !== "categorical" || !isNumbers(values)) {
+    throw brokenBundle(`has a node that is neither leaf nor split in '${about}'`);
+  }
+  const isLeft = memberOf(split, "isLeft") === true;
+  return { kind: "inner", feature, threshold: 0, split: { isLeft, values: new Set(values) } };
+}
+
+function isNumbers(value: unknown): value is readonly number[] {
+  return Array.isArray(value) && value.every((each) => typeof each === "number");
+}
+
+/** What the leaf says that the features lead to: a view. */
+export function leafOf(tree: DecisionTree, features: Float64Array): Float64Array {
+  let node = 0;
+  for (let feature = tree.features[0] as number; feature !== -1; feature = tree.features[node] as number) {
+    const value = features[feature];
+    if (value === undefined) throw new LeapFailure(`a vector has no element ${feature}, which a tree asks for`);
+    const split = tree.categories.get(node);
+    const isLeft =
+      split === undefined ? value <= (tree.thresholds[node] as number) : split.values.has(value) === split.isLeft;
+    node = isLeft ? node + 1 : (tree.right[node] as number);
+  }
+  const at = tree.leafAt[node] as number;
+  return tree.leafValues.subarray(at, at + tree.leafWidth);
+}

@@ -1,0 +1,70 @@
+import { InferenceError } from "@galatea/base";
+
+const spaces = " \\t\\n\\v\\f\\r";
+/** Escapes that mean the same in Java and in JavaScript. */
+const sharedEscapes = /^[dDwWbBtnrfux0-9cpPk^$\\.*+?()[\]{}|/-]$/;
+
+/**
+ * A pattern of Java's regular expressions as one of JavaScript's. Throws InferenceError, UNSUPPORTED for what the two do not share: possessive
+ * quantifiers, inline flags, unions and intersections of classes, and Java's own escapes.
+ */
+export function javaPattern(source: string): RegExp {
+  try {
+    return new RegExp(translated(source), "gu");
+  } catch (error) {
+    if (error instanceof InferenceError) throw error;
+    throw new InferenceError("UNSUPPORTED", `the pattern '${source.slice(0, 200)}' cannot be run`, { cause: error });
+  }
+}
+
+function translated(source: string): string {
+  let out = "";
+  let inClass = false;
+  for (let at = 0; at < source.length; at += 1) {
+    const one = source[at] as string;
+    const next = source[at + 1] ?? "";
+    if (one === "\\") {
+      out += escaped(next, inClass, source);
+      at += 1;
+      continue;
+    }
+    const isFlag = one === "(" && next === "?" && !/^\(\?(?::|=|!|<)/.test(source.slice(at, at + 3));
+    const isPossessive = !inClass && /[*+?}]/.test(one) && next === "+";
+    const isSetOperation = inClass && (one === "[" || (one === "&" && next === "&"));
+    if ((isFlag && !inClass) || isPossessive || isSetOperation) throw notShared(source.slice(at, at + 3), source);
+    if (one === "[") inClass = true;
+    else if (one === "]") inClass = false;
+    out += one;
+  }
+  return out;
+}
+
+/** Java's `\s` are six characters, JavaScript's are those of Unicode. */
+function escaped(letter: string, inClass: boolean, source: string): string {
+  if (letter === "s") return inClass ? spaces : `[${spaces}]`;
+  if (letter === "S" && !inClass) return `[^${spaces}]`;
+  if (sharedEscapes.test(letter)) return letter === "-" && !inClass ? "-" : `\\${letter}`;
+  // Java lets any character be escaped that is no letter.
+  if (letter !== "" && !/[A-Za-z]/.test(letter)) return letter;
+  throw notShared(`\\${letter}`, source);
+}
+
+function notShared(what: string, source: string): InferenceError {
+  return new InferenceError("UNSUPPORTED", `'${what}' in the pattern '${source.slice(0, 200)}' is of Java alone`);
+}
+
+/** As Java's `Pattern.split`: no empty strings at the end, and none at the beginning where the first match is empty. */
+export function javaSplit(text: string, pattern: RegExp): string[] {
+  const parts: string[] = [];
+  let from = 0;
+  for (const match of text.matchAll(pattern)) {
+    const end = match.index + match[0].length;
+    if (end === 0) continue;
+    parts.push(text.slice(from, match.index));
+    from = end;
+  }
+  if (parts.length === 0 && from === 0) return [text];
+  parts.push(text.slice(from));
+  while (parts.at(-1) === "") parts.pop();
+  return parts;
+}

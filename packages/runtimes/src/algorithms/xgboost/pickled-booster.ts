@@ -1,0 +1,75 @@
+import { InferenceError } from "@galatea/base";
+import { type Pickled, PickledObject, PickleError, readPickle } from "../../formats/index.ts";
+
+/** What a pickled `xgboost.Booster` holds. */
+export interface PickledBooster {
+  /** The model, as `Booster.save_raw` and `Booster.serialize` write it. */
+  readonly model: Uint8Array;
+  /** Trees of a class, or rounds, that training found best; 0 for all. */
+  readonly bestTreeLimit: number;
+}
+
+/** Pickles of protocol 2 and later begin with this. */
+const protocolOpcode = 0x80;
+const boosterName = "xgboost.core.Booster";
+
+export function isPickle(bytes: Uint8Array): boolean {
+  return bytes[0] === protocolOpcode && (bytes[1] ?? 255) <= 5;
+}
+
+/**
+ * Reads a pickle of a Booster and nothing else: no name that it holds is looked up, and no code of it runs. Throws InferenceError for a pickle of
+ * anything else.
+ */
+export function readPickledBooster(bytes: Uint8Array): PickledBooster {
+  const booster = readValue(bytes);
+  if (!(booster instanceof PickledObject) || booster.className !== boosterName)
+    throw brokenPickle("holds no xgboost.Booster");
+  const model = booster.state.get("handle");
+  if (!(model instanceof Uint8Array)) throw brokenPickle("holds a Booster without a model");
+  const limit = booster.state.get("best_ntree_limit");
+  return { model, bestTreeLimit: typeof limit === "number" && limit > 0 ? limit : 0 };
+}
+
+function readValue(bytes: Uint8Array): Pickled {
+  try {
+    return readPickle(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), {
+      needs: "Booster needs",
+      names: (name) => calls.get(name) ?? null,
+      classes: new Set([boosterName]),
+      persistent: () => null,
+    });
+  } catch (error) {
+    if (!(error instanceof PickleError)) throw error;
+    throw new InferenceError(error.isForeign ? "UNSUPPORTED" : "INVALID_ARG", `the pickle ${error.message}`, {
+      cause: error,
+    });
+  }
+}
+
+/** The few things that pickles of a Booster call. Protocols before 3 write bytes as a text and its encoding. */
+const calls: ReadonlyMap<string, (args: readonly Pickled[]) => Pickled> = new Map([
+  ["builtins.bytearray", bytesOf],
+  ["__builtin__.bytearray", bytesOf],
+  ["_codecs.encode", encoded],
+  ["builtins.object", () => refusedCall("builtins.object")],
+  ["__builtin__.object", () => refusedCall("__builtin__.object")],
+  ["copyreg._reconstructor", ([made]: readonly Pickled[]) => PickledObject.of(made)],
+  ["copy_reg._reconstructor", ([made]: readonly Pickled[]) => PickledObject.of(made)],
+]);
+
+function bytesOf([bytes = Buffer.alloc(0)]: readonly Pickled[]): Pickled {
+  return bytes instanceof Uint8Array ? bytes : refusedCall("bytearray");
+}
+
+function encoded([text, encoding]: readonly Pickled[]): Pickled {
+  return typeof text === "string" && encoding === "latin1" ? Buffer.from(text, "latin1") : refusedCall("encode");
+}
+
+function refusedCall(name: string): never {
+  throw new PickleError(`calls '${name}' with what it does not take`);
+}
+
+function brokenPickle(what: string): InferenceError {
+  return new InferenceError("INVALID_ARG", `the pickle ${what}`);
+}

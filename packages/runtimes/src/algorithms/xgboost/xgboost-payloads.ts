@@ -1,0 +1,162 @@
+import { unreachable } from "@galatea/base";
+import { isOpen, parseMediaType } from "../payloads/media-type.ts";
+import { pythonFloat, pythonJsonFloat } from "../payloads/number-text.ts";
+import {
+  type AlgorithmAnswer,
+  AlgorithmRefusal,
+  type AlgorithmRequest,
+  type FeatureRows,
+  textAnswer,
+} from "../payloads/algorithm-request.ts";
+import { recordIoLabels } from "../payloads/record-io.ts";
+import { manyModelsAnswer } from "./many-models-answer.ts";
+import { selectedCsv, selectedJson, type SelectedRow, selectedRows } from "./selected-output.ts";
+import { predictRows, type RowPrediction, type TreePredictor } from "./tree-predictor.ts";
+import { readXgboostRows, type XgboostRows } from "./xgboost-rows.ts";
+
+const acceptTypes = [
+  "application/json",
+  "application/jsonlines",
+  "application/x-recordio-protobuf",
+  "text/csv",
+] as const;
+type AcceptType = (typeof acceptTypes)[number];
+
+/** A container of the XGBoost algorithm. */
+export interface XgboostServing {
+  /** One, or those of an ensemble. */
+  readonly models: readonly TreePredictor[];
+  /** Whether the first was a pickle: how many features a row may have is another check then. */
+  readonly isPickled: boolean;
+  /** SAGEMAKER_INFERENCE_OUTPUT, in parts; null where it is not set. */
+  readonly selection: readonly string[] | null;
+  /** Whether it serves a transform job. */
+  readonly isBatch: boolean;
+  /** Whether its container serves many models. */
+  readonly isOneOfMany: boolean;
+}
+
+/** Answers a request as SageMaker's XGBoost container does in algorithm mode. Throws AlgorithmRefusal. */
+export function answerXgboost(serving: XgboostServing, request: AlgorithmRequest): AlgorithmAnswer {
+  if (request.bytes.length === 0) return { ...textAnswer("text/html; charset=utf-8", ""), status: 204 };
+  const read = readXgboostRows(request, (serving.models[0] as TreePredictor).featureCount);
+  let predictions: RowPrediction[];
+  try {
+    predictions = predictRows(serving.models, fittedRows(serving, read));
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new AlgorithmRefusal(400, `Unable to evaluate payload provided: ${error.message}`);
+  }
+  if (serving.isOneOfMany) return manyModelsAnswer(predictions, request.accept, serving.isBatch);
+  const accept = acceptOf(request.accept);
+  return serving.selection === null
+    ? encodedScores(predictions, accept, serving)
+    : selectedAnswer(predictions, accept, { ...serving, selection: serving.selection });
+}
+
+/** The rows with as many columns as the model has features: those that are absent are missing. */
+function fittedRows({ models, isPickled }: XgboostServing, { type, rows }: XgboostRows): FeatureRows {
+  const { featureCount } = models[0] as TreePredictor;
+  const { columnCount } = rows;
+  if (isPickled && type === "libsvm" && columnCount > featureCount + 1) {
+    throw new RangeError(
+      `Feature size of libsvm inference data ${columnCount} is larger than feature size of trained model ${featureCount}.`,
+    );
+  }
+  if (isPickled && type !== "libsvm" && columnCount !== featureCount && columnCount !== featureCount - 1) {
+    throw new RangeError(
+      `Feature size of ${type} inference data ${columnCount} is not consistent with feature size of trained model ${featureCount}.`,
+    );
+  }
+  if (columnCount > featureCount) {
+    throw new RangeError(
+      `Number of columns does not match number of features in booster. (${featureCount} vs. ${columnCount})`,
+    );
+  }
+  return columnCount === featureCount ? rows : widened(rows, featureCount);
+}
+
+function widened({ rowCount, columnCount, values }: FeatureRows, width: number): FeatureRows {
+  const wide = new Float32Array(rowCount * width).fill(NaN);
+  for (let row = 0; row < rowCount; row += 1) {
+    wide.set(values.subarray(row * columnCount, (row + 1) * columnCount), row * width);
+  }
+  return { rowCount, columnCount: width, values: wide };
+}
+
+function acceptOf(accept: string): AcceptType {
+  if (isOpen(accept)) return "text/csv";
+  const { type } = parseMediaType(accept);
+  const found = acceptTypes.find((each) => each === type);
+  if (found !== undefined) return found;
+  const known = acceptTypes.map((each) => `'${each}'`).join(", ");
+  throw new AlgorithmRefusal(
+    406,
+    `Accept type ${type} is not supported. Please use supported accept types: [${known}].`,
+  );
+}
+
+/** In a transform job each prediction has a line, as Python prints it, whatever is accepted. */
+function encodedScores(
+  predictions: readonly RowPrediction[],
+  type: AcceptType,
+  { isBatch }: XgboostServing,
+): AlgorithmAnswer {
+  if (isBatch)
+    return textAnswer(type, predictions.map((each) => `${printed(each, pythonFloat, ", ", true)}\n`).join(""));
+  const score = (each: RowPrediction) => `{"score": ${printed(each, pythonJsonFloat, ", ", true)}}`;
+  switch (type) {
+    case "application/json":
+      return textAnswer(type, `{"predictions": [${predictions.map(score).join(", ")}]}`);
+    case "application/jsonlines":
+      return textAnswer(type, predictions.map((each) => `${score(each)}\n`).join(""));
+    case "text/csv":
+      return textAnswer(type, predictions.map((each) => `${printed(each, pythonFloat, ",", false)}\n`).join(""));
+    case "application/x-recordio-protobuf":
+      return records(predictions.map((each) => [["score", typeof each === "number" ? [each] : each]]));
+    default:
+      return unreachable(type);
+  }
+}
+
+function printed(
+  prediction: RowPrediction,
+  print: (value: number) => string,
+  between: string,
+  inBrackets: boolean,
+): string {
+  if (typeof prediction === "number") return print(prediction);
+  const joined = prediction.map(print).join(between);
+  return inBrackets ? `[${joined}]` : joined;
+}
+
+function selectedAnswer(
+  predictions: readonly RowPrediction[],
+  type: AcceptType,
+  { models, selection, isBatch }: XgboostServing & { readonly selection: readonly string[] },
+): AlgorithmAnswer {
+  const { objective, outputCount } = models[0] as TreePredictor;
+  let rows: readonly SelectedRow[];
+  try {
+    rows = selectedRows(predictions, { selection, objective, classCount: outputCount });
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new AlgorithmRefusal(500, error.message);
+  }
+  switch (type) {
+    case "application/json":
+      return textAnswer(type, `{"predictions": [${rows.map(selectedJson).join(", ")}]}`);
+    case "application/jsonlines":
+      return textAnswer(type, rows.map((row) => `${selectedJson(row)}\n`).join(""));
+    case "text/csv":
+      return textAnswer(type, rows.map((row) => selectedCsv(row, selection)).join("\n") + (isBatch ? "\n" : ""));
+    case "application/x-recordio-protobuf":
+      return records(rows.map((row) => [...row].map(([key, { numbers }]) => [key, numbers] as const)));
+    default:
+      return unreachable(type);
+  }
+}
+
+function records(examples: Parameters<typeof recordIoLabels>[0]): AlgorithmAnswer {
+  return { status: 200, contentType: "application/x-recordio-protobuf", bytes: recordIoLabels(examples) };
+}

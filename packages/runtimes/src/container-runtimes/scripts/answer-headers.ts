@@ -1,0 +1,57 @@
+import { InferenceError } from "@galatea/base";
+
+const headersMax = 64;
+/** Of all names and values together: the platform's client takes heads of 16 KiB. */
+const charactersMax = 8 * 1024;
+const nameShape = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
+/** What no header may hold. */
+const unsafe = /[^\t\x20-\x7e\x80-\xff]/g;
+
+/** The server's own: they say how the answer is sent, or are said by the content type and the status. */
+const ownNames: ReadonlySet<string> = new Set([
+  "connection",
+  "content-length",
+  "content-type",
+  "date",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/**
+ * The headers that a script gave its answer, flat: name, value, name, value. `text` is a JSON object that the script's process wrote, which
+ * may be anything. Throws INTERNAL for what is no header; the server's own are left out, as multi-model-server overwrites them.
+ */
+export function answerHeaders(text: string): readonly string[] {
+  const entries = entriesOf(text);
+  if (entries.length > headersMax) throw refused(`it has ${entries.length} headers; up to ${headersMax} are sent`);
+  const headers: string[] = [];
+  let characters = 0;
+  for (const [name, value] of entries) {
+    if (!nameShape.test(name)) throw refused(`${JSON.stringify(name.slice(0, 100))} is no name of a header`);
+    if (ownNames.has(name.toLowerCase())) continue;
+    const said = String(value).replace(unsafe, " ");
+    characters += name.length + said.length;
+    if (characters > charactersMax) throw refused(`its headers are longer than ${charactersMax} characters`);
+    headers.push(name, said);
+  }
+  return headers;
+}
+
+function entriesOf(text: string): readonly [string, unknown][] {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) return Object.entries(parsed);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  throw refused("its headers are none");
+}
+
+function refused(why: string): InferenceError {
+  return new InferenceError("INTERNAL", `the script's answer cannot be sent: ${why}`);
+}

@@ -1,0 +1,50 @@
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { InferenceError } from "@galatea/base";
+
+const fileName = "requirements.txt";
+const fileBytesMax = 64 * 1024;
+const packagesMax = 100;
+
+const version = String.raw`(?:===?|!=|~=|<=|>=|<|>)\s*[\w.*+!-]+`;
+/** A name, extras, versions and a marker: nothing that names files, addresses, variables or options. */
+const requirementShape = new RegExp(
+  String.raw`^[A-Za-z0-9][\w.-]*\s*(?:\[[\w., -]+\])?\s*(?:${version}(?:\s*,\s*${version})*)?\s*(?:;[\w\s.<>=!~'"()]+)?$`,
+);
+
+/**
+ * What a script's requirements.txt asks for, as pip reads it; [] where there is none. What pip would do beyond packages of its index by
+ * their names is refused: the file is the script's author's, and pip is the server's.
+ */
+export function parseRequirements(text: string): readonly string[] {
+  const packages: string[] = [];
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
+    const requirement = line.replace(/(?:^|\s)#.*$/, "").trim();
+    if (requirement === "") continue;
+    if (!requirementShape.test(requirement))
+      throw refused(
+        `line ${index + 1}, '${requirement.slice(0, 200)}', is no package with its versions, such as scipy>=1.16,<2: options, ` +
+          "addresses and files are not taken",
+      );
+    packages.push(requirement);
+  }
+  if (packages.length > packagesMax) throw refused(`it names ${packages.length} packages; ${packagesMax} are allowed`);
+  return packages;
+}
+
+/** The requirements that lie in the first of these directories of code that has any. */
+export async function readRequirements(directories: readonly string[]): Promise<readonly string[]> {
+  for (const directory of directories) {
+    const path = join(directory, fileName);
+    const found = await stat(path).catch(() => null);
+    if (found === null) continue;
+    // A link to a device has no end.
+    if (!found.isFile() || found.size > fileBytesMax) throw refused(`it is no file of up to ${fileBytesMax} bytes`);
+    return parseRequirements(await readFile(path, "utf8"));
+  }
+  return [];
+}
+
+function refused(why: string): InferenceError {
+  return new InferenceError("INVALID_ARG", `the script's ${fileName} cannot be installed: ${why}`);
+}

@@ -1,0 +1,85 @@
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { InferenceError } from "@galatea/base";
+import type { PayloadCodec, PayloadReply } from "@galatea/server/protocols";
+import type { ContainerKind, KindStart, OpenedContainer } from "../container-kind.ts";
+import { readRequirements } from "../scripts/requirements.ts";
+import { bodyInput, bodyOutput, scriptCodec } from "../scripts/script-codec.ts";
+import { servingSettings } from "./serving-settings.ts";
+
+/** The python-based backend that serves an archive's SavedModels as TensorFlow Serving does, and the framework that it runs in. */
+const backend = "tensorflow_serving";
+const framework = "tensorflow";
+/** Requests that a process is handed together, however many rows may be computed together. */
+const togetherMax = 256;
+
+/** SageMaker's TensorFlow Serving: an archive of SavedModels, and a script before and behind them where it has one. */
+export const tensorflowServingContainer: ContainerKind = { open: openServingContainer };
+
+function openServingContainer(start: KindStart): OpenedContainer {
+  const settings = servingSettings(start);
+  const { batching } = settings;
+  const config = {
+    backend,
+    max_batch_size: batching === null ? 0 : Math.min(batching.rowsMax, togetherMax),
+    ...(batching === null
+      ? {}
+      : {
+          dynamic_batching: {
+            max_queue_delay_microseconds: batching.delayUs,
+            default_queue_policy: { max_queue_size: batching.queuedMax },
+          },
+        }),
+    input: [{ name: bodyInput, data_type: "TYPE_STRING", dims: [1] }],
+    output: [{ name: bodyOutput, data_type: "TYPE_STRING", dims: [1] }],
+    instance_group: [{ count: settings.instanceCount, kind: "KIND_CPU" }],
+  };
+  return {
+    codec: servingCodec,
+    readPaths: [],
+    opensPort: true,
+    callMsMax: settings.callMsMax,
+    bodyBytesMax: null,
+    notes: settings.notes,
+    modelsIn: async (directory, installer) => {
+      const packages = await scriptPackages(directory);
+      const values: Readonly<Record<string, string | number>> = {
+        default_model: settings.defaultModel,
+        is_multi_model: String(start.isMultiModel),
+        intra_threads: settings.intraThreads,
+        inter_threads: settings.interThreads,
+        rows_max: batching?.rowsMax ?? 0,
+        wait_seconds: settings.waitSeconds,
+        packages_dir: packages.length === 0 ? "" : await installer(framework, packages),
+      };
+      const parameters = Object.fromEntries(
+        Object.entries(values).map(([name, value]) => [name, { string_value: String(value) }]),
+      );
+      return [{ name: "model", directory, config: { ...config, parameters } }];
+    },
+  };
+}
+
+/** What the script's requirements.txt asks for; nothing where there is no script, or `code/lib` brings what it needs. */
+async function scriptPackages(directory: string): Promise<readonly string[]> {
+  const code = join(directory, "code");
+  if (!(await exists(join(code, "inference.py"))) || (await exists(join(code, "lib")))) return [];
+  return await readRequirements([code]);
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => null)) !== null;
+}
+
+/** Bodies as for scripts; what the engine refuses is told in TensorFlow Serving's form. */
+const servingCodec: PayloadCodec = {
+  ...scriptCodec,
+  failed(error: InferenceError): PayloadReply {
+    const { status } = scriptCodec.failed(error);
+    return {
+      status,
+      contentType: "application/json",
+      body: Buffer.from(JSON.stringify({ error: error.message })),
+    };
+  },
+};

@@ -1,0 +1,221 @@
+import { InferenceError } from "@galatea/base";
+import { type Forest, nodesMax, type Precision, type Transform, type Tree } from "../forest.ts";
+import { type NodeSpace, type PlacedTree, placedNodeCount, placeTree } from "./compact-tree.ts";
+import { type Explained, explainedOf } from "./explained-forest.ts";
+import { keyBehind } from "./float-keys.ts";
+import { checkLinear, linearBytes, linearSteps, placeLinear } from "./linear-leaves.ts";
+import { ValueColumns } from "./value-columns.ts";
+import {
+  columnBytes,
+  lanes,
+  linearLeaves,
+  node as nodeLayout,
+  outputBytes,
+  tree as treeLayout,
+} from "./walk-module.ts";
+import { memoryPageBytes, memoryPagesMax } from "./wasm-code.ts";
+import { webAssembly, type WasmMemory } from "./web-assembly.ts";
+
+/**
+ * A forest in a memory that threads share: its nodes, weights and trees, and for each thread a desk to work at. All beside the memory is plain
+ * data, so that a thread can be sent it.
+ */
+export interface CompactForest {
+  readonly memory: WasmMemory;
+  readonly precision: Precision;
+  readonly featureCount: number;
+  readonly outputCount: number;
+  readonly baseScores: readonly number[];
+  readonly transform: Transform;
+  /** Where trees begin and end: as many as there are, and, for walks of one row, up to the next multiple of eight. */
+  readonly trees: number;
+  readonly treesEnd: number;
+  readonly octetsEnd: number;
+  /** For each column twice its feature, and 1 more where what is missing is below everything. */
+  readonly columnsAt: number;
+  readonly columnCount: number;
+  /** Where the first desk begins, the bytes of each, how many there are, and how many groups of eight rows each has place for. */
+  readonly desksAt: number;
+  readonly deskBytes: number;
+  readonly deskCount: number;
+  readonly groupsMax: number;
+  /** What one row costs: steps through all trees, and the numbers that go in and come out. */
+  readonly rowSteps: number;
+  /** Null where nobody asked. */
+  readonly explained: Explained | null;
+}
+
+interface CompactOptions {
+  readonly deskCount: number;
+  /** Whether rows shall be explained, which needs covers. */
+  readonly explains?: boolean;
+}
+
+/** What is worked on at a time, values and sums, stays in a processor's second cache. */
+const deskBytesGoal = 96 * 1024;
+const groupsAtOnceMax = 32;
+/** A transform may be an exponential, which takes longer than a step. */
+const numberSteps = 8;
+/** The sum of the places of eight nodes fits 32 bits. */
+const nodeBytesMax = 2 ** 29;
+
+/** Lays out a forest for so many threads. Throws where its trees are none, or are too many. */
+export function compactForest(forest: Forest, { deskCount, explains = false }: CompactOptions): CompactForest {
+  const { trees, precision, featureCount, outputCount, baseScores, transform } = forest;
+  const nodeCount = countNodes(forest);
+  const weightCount = trees.reduce((sum, tree) => sum + (tree.target === "every" ? tree.leafWeights.length : 0), 0);
+  const recordCount = lanes * Math.max(1, Math.ceil(trees.length / lanes));
+  // A root takes a pair's place, so that no pair lies across two lines of a cache.
+  const nodesEnd = (nodeCount + trees.length + 2) * nodeLayout.bytes;
+  const linearAt = Math.ceil((nodesEnd + 4 * weightCount) / 8) * 8;
+  const weightsEnd = linearAt + trees.reduce((sum, tree) => sum + linearBytes(tree), 0);
+  const coversEnd = weightsEnd + (explains ? nodesEnd / 4 : 0);
+  const recordsAt = Math.ceil(coversEnd / 64) * 64;
+  const recordsEnd = recordsAt + recordCount * treeLayout.bytes;
+  if (nodesEnd > nodeBytesMax) throw tooLarge("nodes");
+  const memory = newMemory(recordsEnd);
+  const [integers, floats] = [new Int32Array(memory.buffer), new Float32Array(memory.buffer)];
+  const columns = new ValueColumns();
+  const space = nodeSpace({ integers, floats, coversAt: explains ? weightsEnd : null });
+  const doubles = new Float64Array(memory.buffer);
+  let weightsAt = nodesEnd;
+  let termsAt = linearAt;
+  const placed = trees.map((tree) => {
+    const linearPlaces = placeLinear(tree, { integers, doubles, columns, at: termsAt });
+    termsAt += linearBytes(tree);
+    const one = placeTree(tree, { forest, space, columns, weightsAt, linearPlaces });
+    if (tree.target === "every") {
+      floats.set(tree.leafWeights, weightsAt >> 2);
+      weightsAt += 4 * tree.leafWeights.length;
+    }
+    return one;
+  });
+  writeRecords(forest, placed, { integers, at: recordsAt, count: recordCount, empty: placeEmpty(space) });
+  // Trees of one leaf ask for no feature; groups have a place all the same.
+  if (columns.count === 0) columns.place(0, { missingBelow: false });
+  const columnsAt = recordsEnd;
+  const desksAt = Math.ceil((columnsAt + 4 * columns.count) / 64) * 64;
+  const desk = deskOf({ columnCount: columns.count, outputCount });
+  growMemory(memory, desksAt + deskCount * desk.deskBytes);
+  new Int32Array(memory.buffer).set(columns.list(), columnsAt >> 2);
+  return {
+    memory,
+    precision,
+    featureCount,
+    outputCount,
+    baseScores,
+    transform,
+    trees: recordsAt,
+    treesEnd: recordsAt + trees.length * treeLayout.bytes,
+    octetsEnd: recordsEnd,
+    columnsAt,
+    columnCount: columns.count,
+    desksAt,
+    deskCount,
+    ...desk,
+    rowSteps: columns.count + numberSteps * outputCount + stepsOf(trees, placed),
+    explained: explains ? explainedOf(forest, weightsEnd) : null,
+  };
+}
+
+/** What one row takes through all trees. */
+function stepsOf(trees: readonly Tree[], placed: readonly PlacedTree[]): number {
+  const walked = placed.reduce((sum, { levels }) => sum + levels + 1, 0);
+  return trees.reduce((sum, tree) => sum + linearSteps(tree), walked);
+}
+
+/** Checks that all are trees. */
+function countNodes(forest: Forest): number {
+  let count = 0;
+  for (const [index, tree] of forest.trees.entries()) {
+    count += placedNodeCount(tree, forest, `tree ${index}`);
+    checkLinear(tree, forest, `tree ${index}`);
+    if (count > nodesMax) {
+      throw new InferenceError(
+        "UNSUPPORTED",
+        `the trees have more than ${nodesMax} nodes, counting the ranges of their categories`,
+      );
+    }
+  }
+  return count;
+}
+
+function nodeSpace(memory: Omit<NodeSpace, "take">): NodeSpace {
+  let end = 0;
+  const take = (count: number): number => {
+    const at = end;
+    // Roots are alone.
+    end += Math.max(2, count) * nodeLayout.bytes;
+    return at;
+  };
+  return { ...memory, take };
+}
+
+/** A leaf that adds nothing, which fills the last eight trees up. */
+function placeEmpty({ integers, take }: NodeSpace): number {
+  const at = take(1);
+  integers[(at + nodeLayout.key) >> 2] = keyBehind;
+  integers[(at + nodeLayout.children) >> 2] = at;
+  return at;
+}
+
+interface Records {
+  readonly integers: Int32Array;
+  readonly at: number;
+  readonly count: number;
+  readonly empty: number;
+}
+
+function writeRecords(forest: Forest, placed: readonly PlacedTree[], { integers, at, count, empty }: Records): void {
+  for (let index = 0; index < count; index += 1) {
+    const record = (at + index * treeLayout.bytes) >> 2;
+    const octet = placed.slice(index, index + lanes);
+    const target = forest.trees[index]?.target ?? 0;
+    const isLinear = (forest.trees[index]?.linear ?? null) !== null;
+    const { root, levels, goesOn } = placed[index] ?? { root: empty, levels: 0, goesOn: false };
+    integers[record + (treeLayout.root >> 2)] = root;
+    integers[record + (treeLayout.sums >> 2)] = target === "every" ? 0 : target * outputBytes;
+    const weightCount = target === "every" ? forest.outputCount : 0;
+    integers[record + (treeLayout.weightCount >> 2)] = isLinear ? linearLeaves : weightCount;
+    integers[record + (treeLayout.levels >> 2)] = levels;
+    integers[record + (treeLayout.goesOn >> 2)] = goesOn ? 1 : 0;
+    integers[record + (treeLayout.octetLevels >> 2)] = Math.max(0, ...octet.map((one) => one.levels));
+    integers[record + (treeLayout.octetGoesOn >> 2)] = octet.some((one) => one.goesOn) ? 1 : 0;
+  }
+}
+
+function deskOf({ columnCount, outputCount }: { readonly columnCount: number; readonly outputCount: number }) {
+  const groupBytes = columnCount * columnBytes + outputCount * outputBytes;
+  const groupsMax = Math.min(groupsAtOnceMax, Math.max(1, Math.floor(deskBytesGoal / groupBytes)));
+  // A line of the cache is one thread's: desks begin and end with one.
+  return { groupsMax, deskBytes: Math.ceil((groupsMax * groupBytes) / 64) * 64 };
+}
+
+function newMemory(byteLength: number): WasmMemory {
+  try {
+    return new webAssembly.Memory({ initial: pagesOf(byteLength), maximum: memoryPagesMax, shared: true });
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new InferenceError("UNAVAILABLE", `no memory for trees: ${error.message}`, { cause: error });
+  }
+}
+
+function growMemory(memory: WasmMemory, byteLength: number): void {
+  const pages = pagesOf(byteLength) - memory.buffer.byteLength / memoryPageBytes;
+  try {
+    if (pages > 0) memory.grow(pages);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new InferenceError("UNAVAILABLE", `no memory for trees: ${error.message}`, { cause: error });
+  }
+}
+
+function pagesOf(byteLength: number): number {
+  const pages = Math.max(1, Math.ceil(byteLength / memoryPageBytes));
+  if (pages > memoryPagesMax) throw tooLarge("weights and columns");
+  return pages;
+}
+
+function tooLarge(what: string): InferenceError {
+  return new InferenceError("UNSUPPORTED", `the trees have more ${what} than fit their memory`);
+}

@@ -1,0 +1,159 @@
+import { assert } from "@galatea/base";
+import { type Answer, answerColumns, contributionColumns } from "./answer.ts";
+import type { CompactForest } from "./compact-forest.ts";
+import { Explainer } from "./explainer.ts";
+import { type FinishRow, finishRow } from "./finish-rows.ts";
+import { keyOfBits, missingAboveKey, missingBelowKey } from "./float-keys.ts";
+import { type WasmModule, webAssembly } from "./web-assembly.ts";
+import {
+  columnBytes,
+  encodeWalk,
+  lanes,
+  outputBytes,
+  type WalkFunctions,
+  type WalkModuleFunctions,
+} from "./walk-module.ts";
+
+/** A model as threads evaluate it. */
+export interface TreeModel {
+  readonly forest: CompactForest;
+  readonly answer: Answer;
+}
+
+/** Rows that lie one behind the other, and where their answers go. */
+export interface RowRange {
+  /** Float32 by their bits: features of each row. */
+  readonly rows: Int32Array;
+  readonly rowCount: number;
+  /** Null where nobody asked for them; the same of `contributions`. */
+  readonly answers: Float32Array | null;
+  /** For each output of a row one for each feature, and what is left. */
+  readonly contributions: Float32Array | null;
+}
+
+/** Up to so many rows are walked one after the other, through eight trees at a time. */
+const singleRowsMax = 2;
+
+/** The machine code is the same for all models of a thread. */
+export function compileWalk(): WasmModule {
+  return new webAssembly.Module(encodeWalk());
+}
+
+/** One thread's way to evaluate a model, at one of its desks. */
+export class Evaluator {
+  readonly #forest: CompactForest;
+  readonly #walk: WalkFunctions;
+  readonly #finish: FinishRow;
+  readonly #answerColumns: number;
+  readonly #columns: Int32Array;
+  readonly #groupBytes: number;
+  readonly #sumBytes: number;
+  readonly #valuesAt: number;
+  readonly #sumsAt: number;
+  readonly #values: Int32Array;
+  readonly #sums: Float64Array;
+  readonly #scores: Float64Array;
+  /** Made when it is first asked for. */
+  #explainer: Explainer | null = null;
+
+  constructor(walk: WasmModule, { forest, answer }: TreeModel, desk: number) {
+    const { memory, columnCount, outputCount, groupsMax, desksAt, deskBytes } = forest;
+    this.#forest = forest;
+    const walks = new webAssembly.Instance(walk, { trees: { memory } }).exports as WalkModuleFunctions;
+    const { precision } = forest;
+    this.#walk = { walkRows: walks[`walkRows_${precision}`], walkTrees: walks[`walkTrees_${precision}`] };
+    this.#finish = finishRow(forest.transform, answer, precision);
+    this.#answerColumns = answerColumns(forest, answer);
+    this.#columns = new Int32Array(memory.buffer, forest.columnsAt, columnCount);
+    this.#groupBytes = columnCount * columnBytes;
+    this.#sumBytes = outputCount * outputBytes;
+    this.#sumsAt = desksAt + desk * deskBytes;
+    this.#valuesAt = this.#sumsAt + groupsMax * this.#sumBytes;
+    this.#sums = new Float64Array(memory.buffer, this.#sumsAt, (groupsMax * this.#sumBytes) / 8);
+    this.#values = new Int32Array(memory.buffer, this.#valuesAt, (groupsMax * this.#groupBytes) / 4);
+    this.#scores = new Float64Array(outputCount);
+  }
+
+  evaluate(range: RowRange): void {
+    const rowsAtOnce = this.#forest.groupsMax * lanes;
+    for (let first = 0; first < range.rowCount; first += rowsAtOnce) {
+      this.#evaluateSome(range, first, Math.min(rowsAtOnce, range.rowCount - first));
+    }
+  }
+
+  #evaluateSome(range: RowRange, first: number, rowCount: number): void {
+    this.#layOut(range.rows, first, rowCount);
+    if (range.answers !== null) {
+      this.#walkSome(rowCount);
+      this.#answer(range.answers, first, rowCount);
+    }
+    if (range.contributions !== null) this.#explain(range.contributions, first, rowCount);
+  }
+
+  #walkSome(rowCount: number): void {
+    const { trees, treesEnd, octetsEnd } = this.#forest;
+    const groupCount = Math.ceil(rowCount / lanes);
+    this.#beginSums(groupCount);
+    const rest = rowCount % lanes;
+    const wholeCount = rest !== 0 && rest <= singleRowsMax ? groupCount - 1 : groupCount;
+    if (wholeCount > 0 && treesEnd > trees) {
+      const valuesEnd = this.#valuesAt + wholeCount * this.#groupBytes;
+      this.#walk.walkRows(trees, treesEnd, this.#valuesAt, valuesEnd, this.#groupBytes, this.#sumsAt, this.#sumBytes);
+    }
+    for (let row = wholeCount * lanes; row < rowCount; row += 1) {
+      const lane = row % lanes;
+      const values = this.#valuesAt + wholeCount * this.#groupBytes + 4 * lane;
+      this.#walk.walkTrees(trees, octetsEnd, values, this.#sumsAt + wholeCount * this.#sumBytes + 8 * lane);
+    }
+  }
+
+  /** From 0, to which the base scores are added at the end, or, as XGBoost adds, from the base scores. */
+  #beginSums(groupCount: number): void {
+    const { precision, baseScores, outputCount } = this.#forest;
+    if (precision === "float64") this.#sums.fill(0, 0, (groupCount * this.#sumBytes) / 8);
+    else {
+      for (let at = 0; at < groupCount * outputCount; at += 1)
+        this.#sums.fill(baseScores[at % outputCount] as number, at * lanes, (at + 1) * lanes);
+    }
+  }
+
+  #explain(contributions: Float32Array, first: number, rowCount: number): void {
+    const { explained } = this.#forest;
+    assert(explained !== null, "models are read with what they are asked for");
+    this.#explainer ??= new Explainer(this.#forest, explained);
+    const ofRow = new Float64Array(contributionColumns(this.#forest));
+    for (let row = 0; row < rowCount; row += 1) {
+      const group = Math.floor(row / lanes);
+      this.#explainer.explain(this.#valuesAt + group * this.#groupBytes + 4 * (row % lanes), ofRow);
+      contributions.set(ofRow, (first + row) * ofRow.length);
+    }
+  }
+
+  /** Values as keys, eight rows of a column one behind the other. */
+  #layOut(rows: Int32Array, first: number, rowCount: number): void {
+    const { featureCount, columnCount } = this.#forest;
+    const values = this.#values;
+    for (let column = 0; column < columnCount; column += 1) {
+      const code = this.#columns[column] as number;
+      const missingKey = (code & 1) === 1 ? missingBelowKey : missingAboveKey;
+      let from = first * featureCount + (code >> 1);
+      for (let row = 0; row < rowCount; row += 1, from += featureCount) {
+        const group = row >> 3;
+        values[(group * columnCount + column) * lanes + (row & 7)] = keyOfBits(rows[from] as number, missingKey);
+      }
+    }
+  }
+
+  #answer(answers: Float32Array, first: number, rowCount: number): void {
+    const { precision, baseScores, outputCount } = this.#forest;
+    const scores = this.#scores;
+    for (let row = 0; row < rowCount; row += 1) {
+      const sums = (row >> 3) * outputCount * lanes + (row & 7);
+      for (let output = 0; output < outputCount; output += 1) {
+        const sum = this.#sums[sums + output * lanes] as number;
+        scores[output] = precision === "float64" ? sum + (baseScores[output] as number) : sum;
+      }
+      this.#finish(scores, answers, (first + row) * this.#answerColumns);
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import { InferenceError } from "@galatea/base";
+import { type Forest, nodesInOrder, type Tree } from "../forest.ts";
+
+/** What explaining needs beside the trees. */
+export interface Explained {
+  /** For each place of a node its cover: how much of the training's data came to it. */
+  readonly coversAt: number;
+  /** Of each output: what the trees give on average, and the base score. */
+  readonly expected: readonly number[];
+  /** Levels of the deepest tree. */
+  readonly depthMax: number;
+  /** Steps that explaining one row takes. */
+  readonly rowSteps: number;
+}
+
+/** Some seconds for each row: more than that nobody waits for, and a row cannot be given up. */
+const rowStepsMax = 2 ** 30;
+
+/** What explaining a forest takes. Throws where it cannot be done. */
+export function explainedOf(forest: Forest, coversAt: number): Explained {
+  const expected = [...forest.baseScores];
+  let depthMax = 0;
+  let rowSteps = forest.outputCount * (forest.featureCount + 1);
+  for (const [index, tree] of forest.trees.entries()) {
+    if (tree.linear !== null) {
+      throw new InferenceError(
+        "UNSUPPORTED",
+        `tree ${index} has linear models at its leaves, and treeshap_output is not computed for such trees`,
+      );
+    }
+    if (tree.steps.size > 0) {
+      throw new InferenceError(
+        "UNSUPPORTED",
+        `tree ${index} splits by category, or sends values near zero their own way, and treeshap_output is not computed for such trees`,
+      );
+    }
+    const { depth, leafCount } = addExpected(tree, { order: nodesInOrder(tree, forest, `tree ${index}`), expected });
+    depthMax = Math.max(depthMax, depth);
+    rowSteps += leafCount * (depth + 1) ** 2;
+  }
+  if (rowSteps > rowStepsMax) {
+    throw new InferenceError(
+      "UNSUPPORTED",
+      `treeshap_output would take ${rowSteps} steps for each row, and ${rowStepsMax} are the most that are taken`,
+    );
+  }
+  return { coversAt, expected, depthMax, rowSteps };
+}
+
+/** Adds what a tree gives on average of the data that it was trained with. */
+function addExpected(
+  tree: Tree,
+  { order, expected }: { readonly order: Int32Array; readonly expected: number[] },
+): { readonly depth: number; readonly leafCount: number } {
+  const shares = new Float64Array(tree.left.length);
+  const depths = new Int32Array(tree.left.length);
+  let depth = 0;
+  let leafCount = 0;
+  shares[0] = 1;
+  for (const node of order) {
+    depth = Math.max(depth, depths[node] as number);
+    const share = shares[node] as number;
+    const right = tree.right[node] as number;
+    if (tree.left[node] === -1) {
+      leafCount += 1;
+      const outputs = tree.target === "every" ? expected.keys() : [tree.target];
+      let place = right;
+      for (const output of outputs) expected[output]! += share * (tree.leafWeights[place++] as number);
+      continue;
+    }
+    const cover = tree.covers?.[node] ?? 0;
+    for (const child of [tree.left[node] as number, right]) {
+      shares[child] = cover > 0 ? (share * (tree.covers?.[child] ?? 0)) / cover : 0;
+      depths[child] = (depths[node] as number) + 1;
+    }
+  }
+  return { depth, leafCount };
+}

@@ -1,0 +1,190 @@
+import assert from "node:assert/strict";
+import { link, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, test } from "node:test";
+import { type Clock, InferenceError, silentLogger, systemClock } from "@galatea/base";
+import { completeConfig, parseConfigText } from "@galatea/server/modelconfig";
+import { newInferenceRequest, type InferenceRequest } from "@galatea/server/inference";
+import { createArena, type Arena, releaseTensors, type Tensor } from "@galatea/server/tensor";
+import type { Backend, LoadContext, LoadedModel, ModelSource } from "@galatea/server/backends/backend.ts";
+import { noNamespaceMetrics } from "@galatea/server/backends/no-namespace-metrics.ts";
+import { noOtherModels } from "@galatea/server/backends/no-other-models.ts";
+import { createFilBackend } from "./fil-backend.ts";
+
+let root: string;
+let arena: Arena;
+let backend: Backend;
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), "fil-backend-"));
+  arena = createArena({ capacityBytes: 1 << 22 });
+  backend = createFilBackend({ laneCount: 2, runDeadlineMs: null, clock: systemClock, log: silentLogger });
+});
+
+afterEach(async () => {
+  await backend[Symbol.asyncDispose]();
+  arena[Symbol.dispose]();
+  await rm(root, { recursive: true });
+});
+
+/** A LightGBM model of one leaf. */
+const text =
+  "tree\nversion=v4\nmax_feature_idx=1\nobjective=regression\n\nTree=0\nnum_leaves=1\nnum_cat=0\nleaf_value=2\n\nend of trees\n";
+
+async function sourceOf(name: string): Promise<ModelSource> {
+  const versionDirectory = join(root, name, "1");
+  await mkdir(versionDirectory, { recursive: true });
+  return { servedName: name, modelDirectory: join(root, name), version: 1, versionDirectory };
+}
+
+async function written(name: string, content = text): Promise<ModelSource> {
+  const source = await sourceOf(name);
+  await writeFile(join(source.versionDirectory, "model.txt"), content);
+  return source;
+}
+
+async function load(source: ModelSource, parameters: Readonly<Record<string, string>> = {}): Promise<LoadedModel> {
+  const given = Object.entries({ model_type: "lightgbm", is_classifier: "false", ...parameters });
+  const config = completeConfig(
+    parseConfigText(
+      `backend: "fil" max_batch_size: 8 instance_group { kind: KIND_CPU }
+       input { name: "input__0" data_type: TYPE_FP32 dims: 2 } output { name: "output__0" data_type: TYPE_FP32 dims: 1 }
+       ${given.map(([key, value]) => `parameters { key: "${key}" value { string_value: "${value}" } }`).join("\n")}`,
+      "config.pbtxt",
+    ),
+    { directoryName: source.servedName, servedName: source.servedName, versionEntries: [], gpuCount: 0 },
+  );
+  const context: LoadContext = {
+    arena,
+    backendConfig: new Map(),
+    onHealth: () => {},
+    others: noOtherModels,
+    metrics: noNamespaceMetrics,
+    signal: new AbortController().signal,
+  };
+  return await backend.load(source, await backend.complete(source, config, context), context);
+}
+
+const bytesOf = async (model: LoadedModel) => (await model.memoryBytes()).get("machine") ?? 0;
+
+/** Answers of requests with so many rows each, which are one batch; features are 0 in the first, 1 in the second and so on. */
+async function answers(model: LoadedModel, ...rowCounts: readonly number[]): Promise<(readonly number[])[]> {
+  const [instance] = model.instances;
+  const batch = rowCounts.map((rowCount, index): InferenceRequest => {
+    const block = arena.allocate(8 * rowCount);
+    new Float32Array(block.bytes.buffer, block.bytes.byteOffset, 2 * rowCount).fill(index);
+    const input: Tensor = { name: "input__0", datatype: "FP32", shape: [rowCount, 2], data: block.bytes, block };
+    return { ...emptyRequest, inputs: [input] };
+  });
+  const { outcomes } = await instance!.execute(batch);
+  for (const { inputs } of batch) releaseTensors(inputs);
+  return outcomes.map((outcome) => {
+    if (outcome instanceof InferenceError || !("outputs" in outcome)) throw outcome as Error;
+    const [output] = outcome.outputs;
+    const { data } = output!;
+    const values = [...new Float32Array(data.slice().buffer)];
+    assert.deepEqual(output!.shape, [values.length]);
+    releaseTensors(outcome.outputs);
+    return values;
+  });
+}
+
+const emptyRequest = newInferenceRequest({
+  modelName: "trees",
+  inputs: [],
+});
+
+/** A chain of splits: what is at most 0, 1, 2 and so on. */
+function chain(splitCount: number): string {
+  const splits = Array.from({ length: splitCount }, (_, index) => index);
+  return text.replace(
+    "num_leaves=1\nnum_cat=0\nleaf_value=2\n",
+    [
+      `num_leaves=${splitCount + 1}`,
+      "num_cat=0",
+      `split_feature=${splits.map(() => 0).join(" ")}`,
+      `threshold=${splits.join(" ")}`,
+      `decision_type=${splits.map(() => 2).join(" ")}`,
+      `left_child=${splits.map((index) => -1 - index).join(" ")}`,
+      `right_child=${splits.map((index) => (index + 1 < splitCount ? index + 1 : -1 - splitCount)).join(" ")}`,
+      `leaf_value=${[...splits, splitCount].map((index) => 10 + index).join(" ")}`,
+      "",
+    ].join("\n"),
+  );
+}
+
+test("small batches are answered, and large ones, which threads share", async () => {
+  await using one = await load(await written("a"));
+  assert.deepEqual(await answers(one, 1, 3), [[2], [2, 2, 2]]);
+  await using deep = await load(await written("b", chain(500)), { cpu_nthread: "2" });
+  const before = arena.usedBytes;
+  assert.deepEqual(await answers(deep, 2, 1, 3), [[10, 10], [11], [12, 12, 12]]);
+  const [few, many] = await answers(deep, 3, 8000);
+  assert.deepEqual(few, [10, 10, 10]);
+  assert.equal(many!.length, 8000);
+  assert.ok(many!.every((value) => value === 11));
+  assert.equal(arena.usedBytes, before);
+});
+
+test("a batch that nobody waits for any more ends, and the next is answered", async () => {
+  await using deep = await load(await written("b", chain(500)));
+  const [instance] = deep.instances;
+  const block = arena.allocate(8 * 20_000);
+  const input: Tensor = { name: "input__0", datatype: "FP32", shape: [20_000, 2], data: block.bytes, block };
+  const request: InferenceRequest = { ...emptyRequest, inputs: [input] };
+  const executed = instance!.execute([request]);
+  instance!.givenUp(request);
+  const { outcomes } = await executed;
+  assert.deepEqual((outcomes[0] as InferenceError).code, "CANCELLED");
+  block.release();
+  assert.deepEqual(await answers(deep, 1), [[10]]);
+});
+
+test("a run that takes longer than its deadline ends with a sentence, and the next is answered", async () => {
+  await backend[Symbol.asyncDispose]();
+  // The clock's one timer fires when the test says so.
+  const timers: (() => void)[] = [];
+  const clock: Clock = {
+    ...systemClock,
+    timer: (_, fire) => {
+      timers.push(fire);
+      return { [Symbol.dispose]: () => timers.splice(timers.indexOf(fire), 1) };
+    },
+  };
+  backend = createFilBackend({ laneCount: 2, runDeadlineMs: 5000, clock, log: silentLogger });
+  await using deep = await load(await written("b", chain(500)));
+  const late = answers(deep, 20_000);
+  timers[0]?.();
+  const sentence = "the run of model 'b' did not end within 5000 ms and was ended";
+  await assert.rejects(late, { code: "INTERNAL", message: sentence });
+  assert.deepEqual(timers, []);
+  assert.deepEqual((await answers(deep, 2000))[0]?.length, 2000);
+  assert.deepEqual(timers, []);
+});
+
+test("models that share a file share its trees, which one of them is charged for", async () => {
+  const first = await written("a");
+  const second = await sourceOf("b");
+  await link(join(first.versionDirectory, "model.txt"), join(second.versionDirectory, "model.txt"));
+  const [one, two] = await Promise.all([load(first), load(second)]);
+  assert.deepEqual(
+    [await bytesOf(one), await bytesOf(two)].map((bytes) => bytes > 0),
+    [true, false],
+  );
+  await one[Symbol.asyncDispose]();
+  assert.ok((await bytesOf(two)) > 0);
+  assert.deepEqual(await answers(two, 1), [[2]]);
+  await two[Symbol.asyncDispose]();
+});
+
+test("a load that fails leaves nothing behind, and its file can be loaded once it is put right", async () => {
+  const source = await written("a", text.replace("leaf_value=2", "leaf_value=two"));
+  await assert.rejects(load(source), {
+    code: "INVALID_ARG",
+    message: `unable to read '${source.versionDirectory}/model.txt' as lightgbm: the value of 'leaf_value' has 'two', which is no number`,
+  });
+  await written("a");
+  await using model = await load(source);
+  assert.deepEqual(await answers(model, 1), [[2]]);
+});

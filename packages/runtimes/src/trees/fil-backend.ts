@@ -1,0 +1,128 @@
+import { join } from "node:path";
+import type { Clock, Logger } from "@galatea/base";
+import type { ModelConfig } from "@galatea/server/modelconfig";
+import type { Arena } from "@galatea/server/tensor";
+import type { Backend, LoadContext, LoadedModel, ModelSource } from "@galatea/server/backends";
+import { onMachine } from "@galatea/server/backends";
+import type { SessionLease } from "@galatea/server/backends";
+import { compileWalk, Evaluator } from "./evaluation/evaluator.ts";
+import { readFilParameters } from "./fil-parameters.ts";
+import { filInstance } from "./fil-instance.ts";
+import { readTensors } from "./plan-answer.ts";
+import { type OpenModel, SharedModels } from "./shared-models.ts";
+import { TreeLanes } from "./tree-lanes.ts";
+
+export interface FilBackendOptions {
+  /** Threads that evaluate large batches. */
+  readonly laneCount: number;
+  /** A batch that threads have not evaluated after so long is given up; null for never. */
+  readonly runDeadlineMs: number | null;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** `fil`: models of decision trees. */
+export function createFilBackend(options: FilBackendOptions): Backend {
+  return new FilBackend(options);
+}
+
+class FilBackend implements Backend {
+  readonly name = "fil";
+  readonly #options: FilBackendOptions;
+  readonly #walk = compileWalk();
+  readonly #lanes: TreeLanes;
+  readonly #models: SharedModels;
+  /** Models by arena. */
+  readonly #arenas = new Map<number, number>();
+
+  constructor(options: FilBackendOptions) {
+    this.#options = options;
+    const { laneCount } = options;
+    this.#lanes = new TreeLanes({ laneCount, walk: this.#walk });
+    this.#models = new SharedModels({ deskCount: laneCount + 1, onClosed: (id) => this.#lanes.forgetModel(id) });
+  }
+
+  /** Configurations of this backend are complete or wrong: the files do not tell whether a model classifies. */
+  complete(_source: ModelSource, config: ModelConfig): Promise<ModelConfig> {
+    return Promise.resolve(config);
+  }
+
+  estimateBytes(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
+  async load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel> {
+    const { log } = this.#options;
+    const parameters = readFilParameters(config);
+    for (const key of parameters.withoutEffect) {
+      log.warning(`model '${config.name}': parameter '${key}' is for GPUs and has no effect here`);
+    }
+    if (config.instanceGroups.some((group) => group.kind === "KIND_GPU")) {
+      log.warning(`model '${config.name}' asks for KIND_GPU; its trees are evaluated on the CPU`);
+    }
+    const asked = readTensors(config);
+    const modelPath = join(source.versionDirectory, parameters.fileName);
+    const lease = await this.#models.lease({ modelPath, parameters, asked }, context.onMemory ?? (() => {}));
+    try {
+      context.signal.throwIfAborted();
+      return this.#loaded({ source, config, context, lease, threadsMax: parameters.threadCount || Infinity });
+    } catch (error) {
+      await lease[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  #loaded({ source, config, context, lease, threadsMax }: Loading): LoadedModel {
+    const { clock, runDeadlineMs } = this.#options;
+    const { arena } = context;
+    const opened = lease.session;
+    const shared = {
+      modelName: source.servedName,
+      modelVersion: String(source.version),
+      opened,
+      evaluator: new Evaluator(this.#walk, opened.model, 0),
+      lanes: this.#lanes,
+      threadsMax,
+      runDeadlineMs,
+      arena,
+      clock,
+    };
+    this.#arenas.set(arena.id, (this.#arenas.get(arena.id) ?? 0) + 1);
+    return {
+      instances: config.instanceGroups.flatMap((group) =>
+        Array.from({ length: group.count }, (_, index) => filInstance({ ...shared, name: `${group.name}_${index}` })),
+      ),
+      memoryBytes: () => Promise.resolve(onMachine(lease.chargedBytes())),
+      [Symbol.asyncDispose]: async () => {
+        this.#leave(arena);
+        await lease[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  /** Threads do not hold an arena that no model of theirs has. */
+  #leave({ id }: Arena): void {
+    const count = (this.#arenas.get(id) ?? 1) - 1;
+    this.#arenas.set(id, count);
+    if (count > 0) return;
+    this.#arenas.delete(id);
+    this.#lanes.forgetArena(id);
+  }
+
+  warmUp(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#models[Symbol.asyncDispose]();
+    await this.#lanes[Symbol.asyncDispose]();
+  }
+}
+
+interface Loading {
+  readonly source: ModelSource;
+  readonly config: ModelConfig;
+  readonly context: LoadContext;
+  readonly lease: SessionLease<OpenModel>;
+  readonly threadsMax: number;
+}

@@ -1,0 +1,98 @@
+import { InferenceError } from "@galatea/base";
+import type { ModelConfig } from "@galatea/server/modelconfig";
+
+/** Files that trees lie in, as `model_type` names them, and what each is called where the configuration says nothing. */
+export const modelTypes = {
+  xgboost: "xgboost.model",
+  xgboost_json: "xgboost.json",
+  xgboost_ubj: "xgboost.ubj",
+  lightgbm: "model.txt",
+  treelite_checkpoint: "checkpoint.tl",
+} as const;
+
+export type ModelType = keyof typeof modelTypes;
+
+/** What a configuration asks of the `fil` backend. */
+export interface FilParameters {
+  readonly modelType: ModelType;
+  readonly fileName: string;
+  readonly isClassifier: boolean;
+  readonly predictProba: boolean;
+  readonly threshold: number;
+  readonly allowUnknownField: boolean;
+  /** Threads of a run; 0 for one on each core. */
+  readonly threadCount: number;
+  /** Parameters that were given and change nothing here. */
+  readonly withoutEffect: readonly string[];
+}
+
+const thresholdDefault = 0.5;
+/** They say how a GPU goes through the trees; the last four have left Triton's backend and are still met. */
+const gpuParameters = [
+  "layout",
+  "chunk_size",
+  "transfer_threshold",
+  "use_experimental_optimizations",
+  "algo",
+  "threads_per_tree",
+  "storage_type",
+  "blocks_per_sm",
+];
+
+/** Throws with the texts of Triton's backend; a classifier's threshold may be left out, as its documentation says. */
+export function readFilParameters(config: ModelConfig): FilParameters {
+  const modelType = config.parameters.get("model_type") ?? "xgboost";
+  if (!isModelType(modelType)) {
+    throw new InferenceError("UNSUPPORTED", `${modelType} not recognized as a valid serialization format.`);
+  }
+  return {
+    modelType,
+    fileName: config.defaultModelFilename === "" ? modelTypes[modelType] : config.defaultModelFilename,
+    isClassifier: readIsClassifier(config),
+    predictProba: readSwitch(config, "predict_proba") ?? false,
+    threshold: readNumber(config, "threshold") ?? thresholdDefault,
+    allowUnknownField: readSwitch(config, "xgboost_allow_unknown_field") ?? false,
+    threadCount: readThreadCount(config),
+    withoutEffect: gpuParameters.filter((key) => config.parameters.has(key)),
+  };
+}
+
+function isModelType(text: string): text is ModelType {
+  return Object.hasOwn(modelTypes, text);
+}
+
+/** `output_class` is its former name. */
+function readIsClassifier(config: ModelConfig): boolean {
+  const isClassifier = readSwitch(config, "output_class") ?? readSwitch(config, "is_classifier");
+  if (isClassifier === null) throw invalid("Required parameter is_classifier not found in config");
+  return isClassifier;
+}
+
+function readSwitch(config: ModelConfig, key: string): boolean | null {
+  const text = config.parameters.get(key);
+  if (text === undefined) return null;
+  if (text !== "true" && text !== "false") {
+    throw invalid(`Expected 'true' or 'false' for parameter '${key}', got: '${text}'`);
+  }
+  return text === "true";
+}
+
+const threadCountMax = 1024;
+
+/** -1 and 0 are all cores. */
+function readThreadCount(config: ModelConfig): number {
+  const count = readNumber(config, "cpu_nthread") ?? -1;
+  if (!Number.isInteger(count) || count > threadCountMax) throw invalid("Bad input for parameter cpu_nthread");
+  return Math.max(0, count);
+}
+
+function readNumber(config: ModelConfig, key: string): number | null {
+  const text = config.parameters.get(key);
+  if (text === undefined) return null;
+  if (!/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)) throw invalid(`Bad input for parameter ${key}`);
+  return Number(text);
+}
+
+function invalid(message: string): InferenceError {
+  return new InferenceError("INVALID_ARG", message);
+}

@@ -1,0 +1,45 @@
+import { InferenceError } from "@galatea/base";
+import type { Transform, Tree } from "../forest.ts";
+
+/** Divides by the number of trees that add to an output. */
+export function averageTreelite(trees: readonly Tree[], outputCount: number): void {
+  const counts = new Float64Array(outputCount);
+  for (const { target } of trees) {
+    if (target === "every") for (const output of counts.keys()) counts[output] = (counts[output] as number) + 1;
+    else counts[target] = (counts[target] as number) + 1;
+  }
+  for (const { target, leafWeights } of trees) {
+    for (const place of leafWeights.keys()) {
+      const count = counts[target === "every" ? place % outputCount : target] as number;
+      leafWeights[place] = (leafWeights[place] as number) / count;
+    }
+  }
+}
+
+export function treeliteTransform(
+  name: string,
+  { alpha, ratio }: { readonly alpha: number; readonly ratio: number },
+): Transform {
+  switch (name) {
+    case "identity":
+    case "identity_multiclass":
+      return { kind: "identity" };
+    case "sigmoid":
+    case "multiclass_ova":
+      return { kind: "sigmoid", alpha };
+    case "softmax":
+      return { kind: "softmax" };
+    case "exponential":
+      return { kind: "exponential" };
+    case "logarithm_one_plus_exp":
+      return { kind: "softplus" };
+    case "hinge":
+      return { kind: "hinge" };
+    case "signed_square":
+      return { kind: "signed-square" };
+    case "exponential_standard_ratio":
+      return { kind: "exponential-ratio", ratio };
+    default:
+      throw new InferenceError("UNSUPPORTED", `Post-processor named '${name}' not found`);
+  }
+}

@@ -1,0 +1,46 @@
+import { InferenceError } from "@galatea/base";
+import { logFloat } from "../evaluation/c-library.ts";
+import type { Transform } from "../forest.ts";
+
+/** How an objective of XGBoost makes predictions of margins, and margins of the base score that its files hold, all of them float32. */
+interface Objective {
+  readonly transform: Transform;
+  readonly marginOf: (baseScore: number) => number;
+}
+
+const plain: Objective = { transform: { kind: "identity" }, marginOf: (score) => score };
+const logit = (score: number): number => -logFloat(Math.fround(Math.fround(1 / score) - 1));
+const logistic: Objective = { transform: { kind: "sigmoid", alpha: 1 }, marginOf: logit };
+const exponential: Objective = { transform: { kind: "exponential" }, marginOf: logFloat };
+const softmax: Objective = { transform: { kind: "softmax" }, marginOf: (score) => score };
+
+const objectives: Readonly<Record<string, Objective>> = {
+  "reg:squarederror": plain,
+  "reg:linear": plain,
+  "reg:squaredlogerror": plain,
+  "reg:pseudohubererror": plain,
+  "reg:absoluteerror": plain,
+  "reg:quantileerror": plain,
+  "reg:expectileerror": plain,
+  "reg:logistic": logistic,
+  "binary:logistic": logistic,
+  "binary:logitraw": plain,
+  "binary:hinge": { ...plain, transform: { kind: "hinge" } },
+  "multi:softmax": softmax,
+  "multi:softprob": softmax,
+  "count:poisson": exponential,
+  "reg:gamma": exponential,
+  "reg:tweedie": exponential,
+  "survival:cox": exponential,
+  // Its predictions are exponentials of doubles.
+  "survival:aft": { ...exponential, transform: { kind: "exponential", precision: "float64" } },
+  "rank:pairwise": plain,
+  "rank:ndcg": plain,
+  "rank:map": plain,
+};
+
+export function xgboostObjective(name: string): Objective & { readonly name: string } {
+  const objective = Object.hasOwn(objectives, name) ? objectives[name] : undefined;
+  if (objective === undefined) throw new InferenceError("UNSUPPORTED", `Unrecognized XGBoost objective: ${name}`);
+  return { ...objective, name };
+}

@@ -1,0 +1,93 @@
+import { Worker } from "node:worker_threads";
+import { InferenceError, Semaphore } from "@galatea/base";
+import type { TreeModel } from "./evaluation/evaluator.ts";
+import type { ReadingReply } from "./reading-thread.ts";
+import type { ReadingOrder } from "./read-tree-model.ts";
+
+/** What lies in typed arrays, as most of a model does, is not counted. */
+const heapMebibytesMax = 1024;
+const threadsMax = 2;
+/** What a thread has read leaves garbage in it, which after so much is given back with the thread. */
+const keptBytesMax = 16 * 2 ** 20;
+/** A thread that does little may never collect what it made: each model keeps addresses (10 GB, no memory). */
+const readingsMax = 500;
+
+export interface ReadingOptions {
+  /** Of the file. */
+  readonly byteLength: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Reads models in worker threads, two at a time. A thread that runs out of memory fails its model and nothing else. One thread
+ * stays for the next model.
+ */
+export class ModelReader implements AsyncDisposable {
+  readonly #places = new Semaphore(threadsMax);
+  #idle: Worker | null = null;
+  /** By the threads that have been kept. */
+  readonly #readCounts = new WeakMap<Worker, number>();
+
+  /** Ends early, with the thread, when the signal aborts. */
+  async read(order: ReadingOrder, { byteLength, signal }: ReadingOptions): Promise<TreeModel> {
+    using _place = await this.#places.acquire(signal);
+    const worker = this.#idle ?? this.#startThread();
+    this.#idle = null;
+    worker.ref();
+    let reply: ReadingReply;
+    try {
+      reply = await replyOf(worker, order, signal);
+    } catch (error) {
+      await worker.terminate();
+      throw error;
+    }
+    worker.unref();
+    const readCount = (this.#readCounts.get(worker) ?? 0) + 1;
+    this.#readCounts.set(worker, readCount);
+    if (this.#idle === null && byteLength <= keptBytesMax && readCount < readingsMax) this.#idle = worker;
+    else await worker.terminate();
+    if (!reply.ok) throw new InferenceError(reply.code, reply.message);
+    return reply.model;
+  }
+
+  #startThread(): Worker {
+    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+    const worker = new Worker(new URL(`./reading-thread.${extension}`, import.meta.url), {
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: heapMebibytesMax },
+    });
+    // Whoever waits for a reply hears of it.
+    worker.on("error", () => {});
+    worker.once("exit", () => {
+      if (this.#idle === worker) this.#idle = null;
+    });
+    return worker;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#idle?.terminate();
+    this.#idle = null;
+  }
+}
+
+async function replyOf(worker: Worker, order: ReadingOrder, signal: AbortSignal): Promise<ReadingReply> {
+  const replied = Promise.withResolvers<ReadingReply>();
+  const onAbort = () => replied.reject(signal.reason);
+  const onError = (error: Error) =>
+    replied.reject(new InferenceError("INTERNAL", `reading '${order.modelPath}' failed: ${error.message}`));
+  const onExit = () => onError(new Error("its thread has ended"));
+  worker.once("message", replied.resolve);
+  worker.once("error", onError);
+  worker.once("exit", onExit);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    signal.throwIfAborted();
+    worker.postMessage(order, []);
+    return await replied.promise;
+  } finally {
+    worker.off("message", replied.resolve);
+    worker.off("error", onError);
+    worker.off("exit", onExit);
+    signal.removeEventListener("abort", onAbort);
+  }
+}

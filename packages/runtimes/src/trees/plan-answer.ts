@@ -1,0 +1,100 @@
+import { InferenceError } from "@galatea/base";
+import type { ModelConfig, OutputConfig } from "@galatea/server/modelconfig";
+import type { FilParameters } from "./fil-parameters.ts";
+import type { Forest } from "./forest.ts";
+import { type Answer, answerColumns } from "./evaluation/answer.ts";
+
+export const inputName = "input__0";
+export const outputName = "output__0";
+export const contributionsName = "treeshap_output";
+
+/** What the configuration says about tensors, once it has been found to be what this backend gives. */
+export interface AskedTensors {
+  readonly featureCount: number;
+  readonly columnCount: number;
+  /** Whether rows shall be explained, and the dimensions of what explains one; null where they shall not. */
+  readonly contributionDims: readonly number[] | null;
+}
+
+/** Throws where a configuration names other tensors than these models have, or other types. */
+export function readTensors(config: ModelConfig): AskedTensors {
+  if (config.maxBatchSize < 1) {
+    throw invalid(`model '${config.name}' must have a max_batch_size of at least 1: rows come in batches`);
+  }
+  const [input, ...moreInputs] = config.inputs;
+  if (input?.name !== inputName || moreInputs.length > 0) {
+    throw invalid(`model '${config.name}' must have one input, named '${inputName}'`);
+  }
+  const contributions = config.outputs.find((each) => each.name === contributionsName);
+  const [output, ...moreOutputs] = config.outputs.filter((each) => each !== contributions);
+  if (output?.name !== outputName || moreOutputs.length > 0) {
+    throw invalid(
+      `model '${config.name}' must have one output, named '${outputName}', and '${contributionsName}' beside it or not`,
+    );
+  }
+  for (const tensor of [input, output, ...(contributions === undefined ? [] : [contributions])]) {
+    if (tensor.datatype !== "FP32") {
+      throw invalid(`tensor '${tensor.name}' of model '${config.name}' must be TYPE_FP32, not TYPE_${tensor.datatype}`);
+    }
+  }
+  return {
+    featureCount: elementsOf(config, input),
+    columnCount: elementsOf(config, output),
+    contributionDims: contributions?.backendDims ?? null,
+  };
+}
+
+function elementsOf(config: ModelConfig, tensor: Pick<OutputConfig, "name" | "backendDims">): number {
+  const { backendDims } = tensor;
+  const [dim] = backendDims;
+  if (dim === undefined || backendDims.length !== 1 || dim < 1) {
+    throw invalid(
+      `tensor '${tensor.name}' of model '${config.name}' must have one dimension of fixed size, not [${backendDims.join()}]`,
+    );
+  }
+  return dim;
+}
+
+/** What the model answers with; throws where its trees give something else than the configuration announces. */
+export function planAnswer(
+  forest: Pick<Forest, "featureCount" | "outputCount">,
+  parameters: Pick<FilParameters, "isClassifier" | "predictProba" | "threshold">,
+  asked: AskedTensors,
+): Answer {
+  if (forest.featureCount !== asked.featureCount) {
+    throw invalid(
+      `the trees have ${forest.featureCount} features, but the configuration gives '${inputName}' ${asked.featureCount}`,
+    );
+  }
+  const { contributionDims } = asked;
+  if (contributionDims !== null) {
+    const dims = [forest.outputCount, forest.featureCount + 1].filter((dim) => dim !== 1);
+    if (contributionDims.filter((dim) => dim !== 1).join() !== dims.join()) {
+      throw invalid(
+        `the trees explain each row by [${dims.join()}] numbers, but the configuration gives '${contributionsName}' [${contributionDims.join()}]`,
+      );
+    }
+  }
+  const answer = answerOf(forest.outputCount, parameters, asked.columnCount);
+  const columnCount = answerColumns(forest, answer);
+  if (columnCount !== asked.columnCount) {
+    throw invalid(
+      `the trees give ${columnCount} numbers for each row, but the configuration gives '${outputName}' ${asked.columnCount}`,
+    );
+  }
+  return answer;
+}
+
+function answerOf(
+  outputCount: number,
+  { isClassifier, predictProba, threshold }: Pick<FilParameters, "isClassifier" | "predictProba" | "threshold">,
+  columnCount: number,
+): Answer {
+  if (!isClassifier) return { kind: "scores" };
+  if (predictProba) return outputCount === 1 && columnCount === 2 ? { kind: "both-classes" } : { kind: "scores" };
+  return outputCount === 1 ? { kind: "above", threshold } : { kind: "best-class" };
+}
+
+function invalid(message: string): InferenceError {
+  return new InferenceError("INVALID_ARG", message);
+}

@@ -1,0 +1,57 @@
+import { type FileHandle, open } from "node:fs/promises";
+import { InferenceError } from "@galatea/base";
+import { compactForest } from "./evaluation/compact-forest.ts";
+import type { TreeModel } from "./evaluation/evaluator.ts";
+import type { FilParameters } from "./fil-parameters.ts";
+import { type AskedTensors, planAnswer } from "./plan-answer.ts";
+import { readForest } from "./read-forest.ts";
+
+/** What is made of a model file, by a thread of its own. */
+export interface ReadingOrder {
+  readonly modelPath: string;
+  readonly parameters: FilParameters;
+  readonly asked: AskedTensors;
+  /** Threads that will evaluate the model. */
+  readonly deskCount: number;
+}
+
+/** Ten million nodes as XGBoost's JSON; more than that has more nodes than are run. */
+const fileBytesMax = 500 * 2 ** 20;
+
+/** Throws InferenceError for a file that is no model, or another than the configuration announces. */
+export async function readTreeModel({ modelPath, parameters, asked, deskCount }: ReadingOrder): Promise<TreeModel> {
+  const bytes = await readBytes(modelPath);
+  try {
+    const explains = asked.contributionDims !== null;
+    const { allowUnknownField } = parameters;
+    const forest = readForest(bytes, parameters.modelType, { allowUnknownField, explains });
+    const answer = planAnswer(forest, parameters, asked);
+    return { forest: compactForest(forest, { deskCount, explains }), answer };
+  } catch (error) {
+    if (!(error instanceof InferenceError)) throw error;
+    throw new InferenceError(error.code, `unable to read '${modelPath}' as ${parameters.modelType}: ${error.message}`);
+  }
+}
+
+async function readBytes(path: string): Promise<Uint8Array> {
+  await using file = await openFile(path);
+  const { size } = await file.stat();
+  if (size > fileBytesMax) throw new InferenceError("UNSUPPORTED", `'${path}' is larger than ${fileBytesMax} bytes`);
+  const bytes = new Uint8Array(size);
+  let count = 0;
+  while (count < size) {
+    const { bytesRead } = await file.read(bytes, count, size - count, count);
+    if (bytesRead === 0) break;
+    count += bytesRead;
+  }
+  return bytes.subarray(0, count);
+}
+
+async function openFile(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, "r");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    throw new InferenceError("UNAVAILABLE", `unable to find '${path}'`);
+  }
+}

@@ -1,0 +1,86 @@
+import { stat } from "node:fs/promises";
+import { InferenceError } from "@galatea/base";
+import { discardMemory } from "@galatea/base/system";
+import { type SessionLease, SharedSessions } from "@galatea/server/backends";
+import type { TreeModel } from "./evaluation/evaluator.ts";
+import type { WasmMemory } from "./evaluation/web-assembly.ts";
+import { ModelReader } from "./model-reader.ts";
+import type { ReadingOrder } from "./read-tree-model.ts";
+
+/** A model that has been read. */
+export interface OpenModel extends AsyncDisposable {
+  /** No other model has had it. */
+  readonly id: number;
+  readonly model: TreeModel;
+}
+
+interface SharedModelsOptions {
+  readonly deskCount: number;
+  /** Called before the memory of a model that nobody runs any more is given back. */
+  readonly onClosed: (id: number) => void;
+}
+
+/** Models by the file and the configuration that they are read by: those that share a file, by hard links, share its trees. */
+export class SharedModels implements AsyncDisposable {
+  readonly #options: SharedModelsOptions;
+  readonly #reader = new ModelReader();
+  readonly #shared = new SharedSessions<OpenModel>();
+  /** What is read may be several loads', so none of them ends it; the length of the file bounds it. */
+  readonly #closing = new AbortController();
+  #lastId = 0;
+
+  constructor(options: SharedModelsOptions) {
+    this.#options = options;
+  }
+
+  async lease(order: Omit<ReadingOrder, "deskCount">, onCharged: () => void): Promise<SessionLease<OpenModel>> {
+    const { key, byteLength } = await fileAt(order.modelPath);
+    const { parameters, asked } = order;
+    let memory: WasmMemory | null = null;
+    const open = async () => {
+      const opened = await this.#open(order, byteLength);
+      ({ memory } = opened.model.forest);
+      return opened;
+    };
+    return this.#shared.lease(`${key} ${JSON.stringify({ parameters, asked })}`, {
+      bytes: () => memory?.buffer.byteLength ?? byteLength,
+      onCharged,
+      open,
+    });
+  }
+
+  async #open(order: Omit<ReadingOrder, "deskCount">, byteLength: number): Promise<OpenModel> {
+    const { deskCount, onClosed } = this.#options;
+    const { signal } = this.#closing;
+    const model = await this.#reader.read({ ...order, deskCount }, { byteLength, signal });
+    this.#lastId += 1;
+    const id = this.#lastId;
+    return {
+      id,
+      model,
+      [Symbol.asyncDispose]: () => {
+        onClosed(id);
+        // Threads that have seen it hold it until their collectors run, which idle threads' do not.
+        discardMemory(model.forest.memory.buffer);
+        return Promise.resolve();
+      },
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(new InferenceError("UNAVAILABLE", "Server exiting"));
+    await this.#reader[Symbol.asyncDispose]();
+  }
+}
+
+/** The key is the same as long as the file has the same bytes. */
+async function fileAt(path: string): Promise<{ readonly key: string; readonly byteLength: number }> {
+  try {
+    const found = await stat(path, { bigint: true });
+    const key = `${found.dev}:${found.ino}:${found.size}:${found.mtimeNs}:${found.birthtimeNs}`;
+    if (found.isFile()) return { key, byteLength: Number(found.size) };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+  throw new InferenceError("UNAVAILABLE", `unable to find '${path}'`);
+}

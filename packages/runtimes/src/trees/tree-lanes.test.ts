@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, test } from "node:test";
+import { type Arena, createArena } from "@galatea/server/tensor";
+import { compactForest } from "./evaluation/compact-forest.ts";
+import { compileWalk, type TreeModel } from "./evaluation/evaluator.ts";
+import { type Forest, newTree } from "./forest.ts";
+import { TreeLanes, type TreeLaneRun } from "./tree-lanes.ts";
+
+const laneCount = 2;
+const rowCount = 64;
+
+let arena: Arena;
+let lanes: TreeLanes;
+
+beforeEach(() => {
+  arena = createArena({ capacityBytes: 1 << 26 });
+  lanes = new TreeLanes({ laneCount, walk: compileWalk() });
+});
+
+afterEach(async () => {
+  await lanes[Symbol.asyncDispose]();
+  arena[Symbol.dispose]();
+});
+
+/** One tree, which gives `value` to every row of its one feature. */
+function modelOf(value: number): TreeModel {
+  const tree = newTree(3, 0);
+  [tree.left[0], tree.right[0]] = [1, 2];
+  tree.leafWeights.fill(value);
+  const forest: Forest = {
+    precision: "float64",
+    featureCount: 1,
+    outputCount: 1,
+    trees: [tree],
+    baseScores: [0],
+    transform: { kind: "identity" },
+  };
+  return { forest: compactForest(forest, { deskCount: laneCount + 1 }), answer: { kind: "scores" } };
+}
+
+interface Asked {
+  readonly id: number;
+  readonly model: TreeModel;
+  readonly sliceCount?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** Runs slices of as many rows each, and gives the answers. */
+async function run({ id, model, sliceCount = 1, signal = new AbortController().signal }: Asked): Promise<number[]> {
+  const block = arena.allocate(8 * rowCount * sliceCount);
+  block.bytes.fill(0);
+  const slices: TreeLaneRun["slices"] = Array.from({ length: sliceCount }, (_, slice) => [
+    {
+      rowsAt: block.byteOffset + 4 * rowCount * slice,
+      rowCount,
+      answersAt: block.byteOffset + 4 * rowCount * (sliceCount + slice),
+      contributionsAt: null,
+    },
+  ]);
+  try {
+    await lanes.run({ opened: { id, model }, arena, slices, threadsMax: Infinity, signal });
+    return [...new Float32Array(block.bytes.slice(block.bytes.length / 2).buffer)];
+  } finally {
+    block.release();
+  }
+}
+
+test("jobs of several models are answered, each by its own", async () => {
+  const models = [1, 2, 3].map(modelOf);
+  const answers = await Promise.all(models.map((model, id) => run({ id, model, sliceCount: 20 })));
+  for (const [index, values] of answers.entries())
+    assert.deepEqual(
+      values,
+      Array.from({ length: 1280 }, () => index + 1),
+    );
+});
+
+test("a long job does not hold up a short one behind it", async () => {
+  await run({ id: 1, model: modelOf(1), sliceCount: 4 });
+  const ended: string[] = [];
+  const long = run({ id: 1, model: modelOf(1), sliceCount: 2000 }).then(() => ended.push("long"));
+  const short = run({ id: 2, model: modelOf(2), sliceCount: 2 }).then(() => ended.push("short"));
+  await Promise.all([long, short]);
+  assert.deepEqual(ended, ["short", "long"]);
+});
+
+test("a job that is given up ends with the reason, and the next goes on", async () => {
+  const controller = new AbortController();
+  const job = run({ id: 1, model: modelOf(1), sliceCount: 2000, signal: controller.signal });
+  controller.abort(new Error("nobody waits"));
+  await assert.rejects(job, /nobody waits/);
+  await assert.rejects(run({ id: 1, model: modelOf(1), signal: controller.signal }), /nobody waits/);
+  assert.equal((await run({ id: 2, model: modelOf(2) }))[0], 2);
+});
+
+test("a model that its threads die of fails its own jobs, and others are answered by new threads", async () => {
+  const model = modelOf(1);
+  // The columns that it names lie behind its memory.
+  const broken = { ...model, forest: { ...model.forest, columnsAt: 2 ** 30 } };
+  await assert.rejects(run({ id: 1, model: broken, sliceCount: 50 }), {
+    code: "INTERNAL",
+    message: /^evaluating trees failed: /,
+  });
+  assert.equal((await run({ id: 2, model: modelOf(2), sliceCount: 8 }))[0], 2);
+});
+
+test("models and arenas that are forgotten can come again", async () => {
+  for (let round = 0; round < 3; round += 1) {
+    assert.equal((await run({ id: 1, model: modelOf(round), sliceCount: 4 }))[0], round);
+    lanes.forgetModel(1);
+    lanes.forgetArena(arena.id);
+  }
+});

@@ -1,0 +1,101 @@
+"""One instance of an archive, as the Python backend runs it: a request is a body with its types, an answer likewise."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+from galatea_worker import heap, reading_only
+
+from .asked import Asked, Said, Scripted
+from .calls import run_together
+from .models import Models
+from .rest import RestListener
+from .script import Context, Script
+
+if TYPE_CHECKING:
+    from triton_python_backend_utils import InferenceRequest, InferenceResponse
+
+    from .answer import Answer
+
+# `container-runtimes/scripts/script-codec.ts` knows these, too.
+_OUTPUT = "answer"
+_CONTENT_TYPE = "content_type"
+_ACCEPT = "accept"
+_ATTRIBUTES = "custom_attributes"
+_STATUS = "status"
+
+# See `tensorflow/program.py`.
+_RUNS_TO_TRIM = 2
+
+
+class ServingProgram:
+    """The contract of the Python backend for archives of SavedModels."""
+
+    def initialize(self, args: dict[str, str]) -> None:
+        """Loads all models and versions of the archive."""
+        root = args["model_repository"]
+        said = {key: value["string_value"] for key, value in json.loads(args["model_config"])["parameters"].items()}
+        self._rows_max = int(said["rows_max"])
+        script = os.path.join(root, "code", "inference.py")
+        has_script = os.path.isfile(script)
+        if not has_script:
+            # Before TensorFlow starts a thread: rules are of the thread that enters them.
+            reading_only.enter(root)
+        threads = int(said["intra_threads"]), int(said["inter_threads"])
+        served_name = args["model_name"] if said["is_multi_model"] == "true" else None
+        self._models = Models(root, said["default_model"], served_name, threads)
+        self._runs_to_trim = _RUNS_TO_TRIM
+        self._script = None
+        if has_script:
+            Context.timeout = int(said["wait_seconds"])
+            self._rest = _listen(self._models)
+            self._script = Script(script, said["packages_dir"])
+        heap.trim()
+
+    def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
+        """Those that fit together are run together, where batching is asked for."""
+        asked = [self._asked(request) for request in requests]
+        if self._rows_max > 0:
+            waiting = [one for one in asked if one.call is not None]
+            answers = run_together([one.call for one in waiting], self._rows_max)
+            for one, answer in zip(waiting, answers):
+                one.settle(answer)
+        else:
+            for one in asked:
+                one.run()
+        if self._runs_to_trim > 0:
+            self._runs_to_trim -= 1
+            if self._runs_to_trim == 0:
+                heap.trim()
+        return [_response(one.answer) for one in asked]
+
+    def _asked(self, request: InferenceRequest) -> Asked:
+        given = json.loads(request.parameters())
+        body = request.inputs()[0].as_numpy().reshape(-1)[0]
+        said = Said(body, *(given.get(name, "") for name in (_CONTENT_TYPE, _ACCEPT, _ATTRIBUTES)))
+        if self._script is None:
+            return Asked(said, self._models)
+        return Scripted(said, self._models, self._script, self._rest)
+
+
+def _listen(models: Models) -> str:
+    """The address of the REST API for the script."""
+    # A proxy that the container names would be asked for this machine's own addresses.
+    for name in ("no_proxy", "NO_PROXY"):
+        os.environ[name] = ",".join(filter(None, (os.environ.get(name), "localhost", "127.0.0.1")))
+    try:
+        return RestListener(models).base
+    except OSError as error:
+        print("no port may be opened for context.rest_uri, which a script's handler would ask: %s" % error, flush=True)
+        return "http://localhost:0"
+
+
+def _response(answer: Answer) -> InferenceResponse:
+    body = np.empty((1,), np.object_)
+    body[0] = answer.body
+    parameters = {_STATUS: answer.status, _CONTENT_TYPE: answer.content_type}
+    return pb_utils.InferenceResponse([pb_utils.Tensor(_OUTPUT, body)], parameters=parameters)

@@ -1,0 +1,109 @@
+"""The frames of a model that calls others, and of models that load others: see WIRE.md. Nobody else imports this.
+
+The twin of this file is `packages/server/src/backends/python/call-codec.ts`; both read the golden bytes in `conformance/vectors`.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import TYPE_CHECKING
+
+from . import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+
+MESSAGE_HEAD = struct.Struct("<IIII")  # textBytes, inlineOffset, loanCount, reserved
+
+CONTROL_HEAD = struct.Struct("<II")  # textBytes, reserved
+
+# Of CALL.
+STREAMED = 1
+# Of CALL_ANSWER.
+LAST = 1
+
+LOAD = 1
+UNLOAD = 2
+READY = 3
+
+
+def encode_message(kind: int, call_id: int, extra: int, text: bytes, tensors: Sequence[wire.Output]) -> bytes:
+    """A frame of a JSON object and tensors, [(name_index, datatype, shape, place, offset, data)] as in a RESULT."""
+    at = wire.HEADER_BYTES + MESSAGE_HEAD.size + len(text)
+    padding = wire.pad8(at)
+    parts = [text, bytes(padding)]
+    at += padding
+    inline = []
+    inline_at = 0
+    for name_index, datatype, shape, place, offset, data in tensors:
+        size = data
+        if place == wire.INLINE:
+            padding = -inline_at & 15
+            inline.append(bytes(padding))
+            offset = inline_at + padding
+            size = len(data)
+            inline.append(data)
+            inline_at = offset + size
+        parts.append(
+            wire.TENSOR.pack(name_index, datatype, len(shape), place, offset, size) + wire.DIMS[len(shape)].pack(*shape)
+        )
+        at += wire.TENSOR_BYTES + 8 * len(shape)
+    padding = -at & 15
+    inline_offset = at + padding
+    head = wire.HEADER.pack(inline_offset + inline_at, kind, len(tensors), call_id, extra)
+    return b"".join((head, MESSAGE_HEAD.pack(len(text), inline_offset, 0, 0), *parts, bytes(padding), *inline))
+
+
+def decode_loans(view: memoryview) -> list[wire.Loan]:
+    """The loans of a CALL_ANSWER, [(lent_id, flags, offset, size)]."""
+    loan_count = MESSAGE_HEAD.unpack_from(view, wire.HEADER_BYTES)[2]
+    at = wire.HEADER_BYTES + MESSAGE_HEAD.size
+    return [wire.LENT.unpack_from(view, at + index * wire.LENT_BYTES) for index in range(loan_count)]
+
+
+def decode_message(view: memoryview) -> tuple[dict[str, Any], list[wire.Loan], list[wire.Input], int]:
+    """CALL_ANSWER -> (object, loans, tensors, inline_offset); tensors are (name_index, datatype, shape, place, offset, size)."""
+    count = wire.HEADER.unpack_from(view, 0)[2]
+    text_bytes, inline_offset, _, _ = MESSAGE_HEAD.unpack_from(view, wire.HEADER_BYTES)
+    loans = decode_loans(view)
+    at = wire.HEADER_BYTES + MESSAGE_HEAD.size + len(loans) * wire.LENT_BYTES
+    text = json.loads(bytes(view[at : at + text_bytes]))
+    at += text_bytes
+    at += -at & 7
+    tensors = []
+    for _ in range(count):
+        name_index, datatype, rank, place, offset, size = wire.TENSOR.unpack_from(view, at)
+        at += wire.TENSOR_BYTES
+        shape = wire.DIMS[rank].unpack_from(view, at)
+        at += 8 * rank
+        tensors.append((name_index, datatype, shape, place, offset, size))
+    return text, loans, tensors, inline_offset
+
+
+def encode_ask(call_id: int, sizes: list[int]) -> bytes:
+    """CALL_ASK: space for the inputs of a call."""
+    return wire.frame(wire.CALL_ASK, struct.pack("<%dQ" % len(sizes), *sizes), len(sizes), call_id)
+
+
+def encode_cancel(call_id: int) -> bytes:
+    """CALL_CANCEL: nobody reads the answers any more."""
+    return wire.frame(wire.CALL_CANCEL, b"", 0, call_id)
+
+
+def encode_taken(call_id: int, count: int) -> bytes:
+    """CALL_TAKEN: so many answers have been read."""
+    return wire.frame(wire.CALL_TAKEN, b"", 0, call_id, count)
+
+
+def encode_control(control_id: int, verb: int, text: bytes, files: list[bytes]) -> bytes:
+    """CONTROL: a JSON object, then the bytes of the files whose lengths it tells."""
+    head = CONTROL_HEAD.pack(len(text), 0)
+    return wire.frame(wire.CONTROL, b"".join((head, text, *files)), len(files), control_id, verb)
+
+
+def decode_controlled(view: memoryview) -> dict[str, Any]:
+    """CONTROLLED -> the JSON object."""
+    return json.loads(bytes(view[wire.HEADER_BYTES :]))

@@ -1,0 +1,21 @@
+import { InferenceError } from "@galatea/base";
+import { releaseTensors } from "../tensor/index.ts";
+import type { OtherModels } from "./other-models.ts";
+
+const absent = () => new InferenceError("NOT_FOUND", "there are no other models here");
+
+/** The door of a namespace in which there is no other model: for what is only looked at, and for tests. */
+export const noOtherModels: OtherModels = {
+  infer(call) {
+    releaseTensors(call.inputs);
+    return Promise.reject(absent());
+  },
+  stream(call, sink) {
+    releaseTensors(call.inputs);
+    sink.respond(absent(), true, () => {});
+    return Promise.resolve();
+  },
+  load: () => Promise.reject(absent()),
+  unload: () => Promise.resolve(),
+  isReady: () => false,
+};

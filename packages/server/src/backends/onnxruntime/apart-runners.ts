@@ -1,0 +1,116 @@
+import { type Clock, Gate, InferenceError, type Logger, Turns } from "@galatea/base";
+import type { Runner } from "./runner.ts";
+import { RunnerEnded } from "./suspects.ts";
+
+export interface ApartRunnersOptions {
+  /** Processes at once; who needs one more waits until one is free. */
+  readonly runnersMax: number;
+  /** How long a process that nobody uses is kept. */
+  readonly idleMs: number;
+  readonly start: (name: string) => Promise<Runner>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+interface Apart {
+  readonly key: string;
+  readonly starting: Promise<Runner>;
+  /** Those that use it or wait for it. */
+  userCount: number;
+  /** One after another. */
+  readonly turns: Turns;
+  idle: Disposable | null;
+}
+
+/** Processes for one content each, which do one thing at a time: what ends them is known. */
+export class ApartRunners implements AsyncDisposable {
+  readonly #options: ApartRunnersOptions;
+  readonly #byKey = new Map<string, Apart>();
+  /** Opened when a process may be free. */
+  readonly #freed = new Gate();
+  #isClosed = false;
+
+  constructor(options: ApartRunnersOptions) {
+    this.#options = options;
+  }
+
+  /** Does `work` in the process for this content, alone. */
+  async use<T>(key: string, work: (runner: Runner) => Promise<T>): Promise<T> {
+    const apart = await this.#take(key);
+    try {
+      return await apart.turns.run(async () => {
+        const runner = await apart.starting;
+        if (!runner.alive) throw new RunnerEnded("none", "before its turn");
+        return await work(runner);
+      });
+    } finally {
+      this.#leave(apart);
+    }
+  }
+
+  /** Ends the process for this content, which nobody uses. */
+  async end(key: string): Promise<void> {
+    const apart = this.#byKey.get(key);
+    if (apart !== undefined) await this.#end(apart);
+  }
+
+  async forget(arenaId: number): Promise<void> {
+    for (const apart of this.#byKey.values()) await (await apart.starting.catch(() => null))?.forget(arenaId);
+  }
+
+  async #take(key: string): Promise<Apart> {
+    for (;;) {
+      if (this.#isClosed) throw new InferenceError("UNAVAILABLE", "the ONNX Runtime backend is closed");
+      const known = this.#byKey.get(key);
+      if (known !== undefined) return this.#enter(known);
+      if (this.#byKey.size < this.#options.runnersMax) return this.#enter(this.#open(key));
+      const idle = [...this.#byKey.values()].find(({ userCount }) => userCount === 0);
+      if (idle === undefined) await this.#freed.opened();
+      else await this.#end(idle);
+    }
+  }
+
+  #open(key: string): Apart {
+    const starting = this.#options.start(`apart ${key.slice(0, 8)}`);
+    const apart: Apart = { key, starting, userCount: 0, turns: new Turns(), idle: null };
+    this.#byKey.set(key, apart);
+    starting.then(
+      (runner) => void runner.ended.then(() => this.#remove(apart)),
+      () => this.#remove(apart),
+    );
+    return apart;
+  }
+
+  #enter(apart: Apart): Apart {
+    apart.userCount += 1;
+    apart.idle?.[Symbol.dispose]();
+    apart.idle = null;
+    return apart;
+  }
+
+  #leave(apart: Apart): void {
+    apart.userCount -= 1;
+    if (apart.userCount > 0) return;
+    this.#freed.open();
+    apart.idle = this.#options.clock.timer(this.#options.idleMs, () => {
+      this.#end(apart).catch((error: unknown) => this.#options.log.error(`ending a process: ${String(error)}`));
+    });
+  }
+
+  async #end(apart: Apart): Promise<void> {
+    this.#remove(apart);
+    await (await apart.starting.catch(() => null))?.[Symbol.asyncDispose]();
+  }
+
+  #remove(apart: Apart): void {
+    apart.idle?.[Symbol.dispose]();
+    if (this.#byKey.get(apart.key) === apart) this.#byKey.delete(apart.key);
+    this.#freed.open();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#byKey.values()].map((apart) => this.#end(apart)));
+    this.#freed.open();
+  }
+}

@@ -1,0 +1,36 @@
+import { open } from "node:fs/promises";
+import { InferenceError } from "@galatea/base";
+import type { ExecutionProvider } from "../../native/index.ts";
+
+/** The operator that holds, or names the file of, an engine that TensorRT made. A graph has its operators' names as they are. */
+const operatorName = "EPContext";
+const chunkBytes = 2 ** 20;
+
+/**
+ * Refuses a graph that brings TensorRT's engines along, where TensorRT would run it among other tenants' tensors: an engine is code. (A
+ * graph that has the name in a weight by chance, one of 2^72 sequences of nine bytes, is refused with it.)
+ */
+export async function refuseContainedEngines(
+  modelPath: string,
+  modelName: string,
+  providers: readonly ExecutionProvider[],
+): Promise<void> {
+  if (!providers.some(({ name }) => name === "tensorrt")) return;
+  await using file = await open(modelPath);
+  const window = Buffer.alloc(operatorName.length - 1 + chunkBytes);
+  // What a chunk ends with begins the next window: the name may lie across two.
+  let kept = 0;
+  for (;;) {
+    const { bytesRead } = await file.read(window, kept, chunkBytes);
+    if (bytesRead === 0) return;
+    const filled = window.subarray(0, kept + bytesRead);
+    if (filled.includes(operatorName)) break;
+    kept = Math.min(filled.length, operatorName.length - 1);
+    filled.copy(window, 0, filled.length - kept);
+  }
+  throw new InferenceError(
+    "UNSUPPORTED",
+    `model '${modelName}' has operators '${operatorName}' and asks for the Execution Accelerator 'tensorrt', which is not served here: ` +
+      "an engine is code, and would run in a process that tenants share",
+  );
+}

@@ -1,0 +1,107 @@
+import { InferenceError } from "@galatea/base";
+import type { InferenceRequest } from "../../inference/index.ts";
+import { type Arena, type Block, datatypes, type Tensor } from "../../tensor/index.ts";
+import type { ModelInput } from "./model-run.ts";
+
+export interface InputSlot {
+  readonly name: string;
+  /** Place among the session's inputs. */
+  readonly index: number;
+}
+
+export interface JoinedInputs {
+  readonly inputs: readonly ModelInput[];
+  /** Elements on the batch axis of each request; 1 where the model does not batch. */
+  readonly rowCounts: readonly number[];
+  /** What was allocated to join them; released by the caller after the run. */
+  readonly blocks: readonly Block[];
+}
+
+/**
+ * Makes one run's inputs of a batch. A single request, and requests whose tensors lie one behind the other (the usual case
+ * behind a step that ran as one batch), are passed by reference where they lie in the arena; others are copied together into it.
+ */
+export function joinInputs(
+  batch: readonly InferenceRequest[],
+  slots: readonly InputSlot[],
+  arena: Arena,
+): JoinedInputs {
+  const inputs: ModelInput[] = [];
+  const blocks: Block[] = [];
+  try {
+    for (const slot of slots) {
+      const tensors = findAll(batch, slot.name);
+      if (tensors === null) continue;
+      const first = tensors[0] as Tensor;
+      const shape = tensors.length === 1 ? first.shape : joinedShape(tensors);
+      inputs.push({ index: slot.index, shape, ...joinBytes(tensors, arena, blocks) });
+    }
+  } catch (error) {
+    for (const block of blocks) block.release();
+    throw error;
+  }
+  return { inputs, rowCounts: batch.map((request) => request.inputs[0]?.shape[0] ?? 1), blocks };
+}
+
+/** The named input of every request; null when none has it (an optional one). */
+function findAll(batch: readonly InferenceRequest[], name: string): readonly Tensor[] | null {
+  const tensors: Tensor[] = [];
+  for (const request of batch) {
+    const tensor = request.inputs.find((input) => input.name === name);
+    if (tensor !== undefined) tensors.push(tensor);
+  }
+  if (tensors.length === 0) return null;
+  if (tensors.length < batch.length) {
+    throw new InferenceError("INTERNAL", `input '${name}' is missing in some requests of a batch`);
+  }
+  return tensors;
+}
+
+function joinedShape(tensors: readonly Tensor[]): readonly number[] {
+  const [first, ...rest] = (tensors[0] as Tensor).shape;
+  let rows = 0;
+  for (const tensor of tensors) {
+    if (tensor.shape.length !== rest.length + 1 || rest.some((dim, axis) => tensor.shape[axis + 1] !== dim)) {
+      throw new InferenceError(
+        "INTERNAL",
+        `input '${tensor.name}' has shapes [${[first, ...rest].join()}] and [${tensor.shape.join()}] in one batch`,
+      );
+    }
+    rows += tensor.shape[0] as number;
+  }
+  return [rows, ...rest];
+}
+
+function joinBytes(
+  tensors: readonly Tensor[],
+  arena: Arena,
+  blocks: Block[],
+): { readonly byteOffset: number; readonly byteLength: number } {
+  const { data: first, datatype, block: firstBlock } = tensors[0] as Tensor;
+  const elementBytes = datatype === "BYTES" ? 1 : datatypes[datatype].byteSize;
+  let byteLength = 0;
+  let adjacent = true;
+  for (const { data, block } of tensors) {
+    adjacent &&= isIn(arena, block, data);
+    adjacent &&= data.buffer === first.buffer && data.byteOffset === first.byteOffset + byteLength;
+    byteLength += data.byteLength;
+  }
+  if (byteLength === 0) return { byteOffset: 0, byteLength };
+  // An element across its natural boundary (a binary tail behind an odd header) is not for the library to read in place.
+  const aligned = first.byteOffset % elementBytes === 0;
+  if (adjacent && aligned && firstBlock !== null) {
+    return { byteOffset: firstBlock.byteOffset + first.byteOffset - firstBlock.bytes.byteOffset, byteLength };
+  }
+  const block = arena.allocate(byteLength);
+  blocks.push(block);
+  let at = 0;
+  for (const { data } of tensors) {
+    block.bytes.set(data, at);
+    at += data.byteLength;
+  }
+  return { byteOffset: block.byteOffset, byteLength };
+}
+
+function isIn(arena: Arena, block: Block | null, data: Uint8Array): boolean {
+  return block !== null && block.arenaId === arena.id && data.buffer === block.bytes.buffer;
+}

@@ -1,0 +1,419 @@
+import { createHash } from "node:crypto";
+import { type Clock, InferenceError, type Logger } from "@galatea/base";
+import { mergeAutoComplete, placedInstances, type ModelConfig } from "../../modelconfig/index.ts";
+import type { Arena } from "../../tensor/index.ts";
+import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
+import type { DeviceBytes, MemoryDevice } from "../device-bytes.ts";
+import { checkModel } from "./check-model.ts";
+import { refuseContainedEngines } from "./contained-engines.ts";
+import type { CrashLimits } from "./crash-record.ts";
+import { completionFor } from "./complete-model.ts";
+import { noGpus, type OnnxGpus, refuseWithoutGpu, resolvePaths } from "./gpus.ts";
+import { type HeldSession, holdSession } from "./held-session.ts";
+import { type ModelFiles, ModelFileIndex } from "./model-files.ts";
+import { onnxRuntimeInstance } from "./onnxruntime-instance.ts";
+import { Runner } from "./runner.ts";
+import { Runners, type RunnersOptions } from "./runners.ts";
+import { readSessionParameters, type SessionParameters } from "./session-parameters.ts";
+import { type SessionLease, SharedSessions } from "../shared-sessions.ts";
+
+export interface OnnxRuntimeBackendOptions {
+  /** libonnxruntime.so.1 of the onnxruntime-node package, or any other from 1.16 on. Opened with the first model. */
+  readonly libraryPath: string;
+  /** Environment of the processes that models run in; null to run them in this process, which a model can then end. */
+  readonly processEnv: Readonly<Record<string, string>> | null;
+  /** Runs at once over all models that have just begun; those that last do not hold others up. */
+  readonly slotCount: number;
+  /** After so long a run is ended; null for never. */
+  readonly runDeadlineMs: number | null;
+  /** Threads of a run, 0 for one on each core. `--backend-config` may set another number. */
+  readonly intraOpThreadCount: number;
+  /** Sessions have thread pools of their own until these have so many threads together; the others share one. */
+  readonly ownThreadCountMax: number;
+  /** A run that lasts longer is not what other runs wait for. */
+  readonly longRunMs: number;
+  /** Runs at once of one model, and of one tenant, beyond the slots. */
+  readonly longRunsOfModelMax: number;
+  readonly longRunsOfTenantMax: number;
+  /** Threads that run models, in each process. */
+  readonly runsMax: number;
+  readonly gpus: OnnxGpus;
+  readonly crashes: CrashLimits;
+  /** Processes for content that runs alone, and how long each is kept when nobody uses it. */
+  readonly apartRunnersMax: number;
+  readonly apartIdleMs: number;
+  /** What runs may leave behind in a process, and how long after a run that is looked at. */
+  readonly keptBytesMax: number;
+  readonly settleMs: number;
+  /** How long a process may take for what is no model's doing; one that takes longer hangs, and is ended. */
+  readonly answerMs: number;
+  /** How long a run whose time is over may take to its next operator before its process is ended. */
+  readonly terminateMs: number;
+  readonly log: Logger;
+  readonly clock: Clock;
+}
+
+/** Everything that has a sensible value without being asked for. */
+export const onnxRuntimeBackendDefaults = {
+  // Most runs take a hundredth of it.
+  longRunMs: 100,
+  // Long runs are threads that take the neighbours' processors.
+  longRunsOfModelMax: 2,
+  longRunsOfTenantMax: 8,
+  runsMax: 64,
+  gpus: noGpus,
+  crashes: { apartAfter: 2, refusedAfter: 4, forgetMs: 10 * 60_000, contentsMax: 1000 },
+  apartRunnersMax: 4,
+  apartIdleMs: 30_000,
+  keptBytesMax: 64 * 2 ** 20,
+  settleMs: 1000,
+  answerMs: 60_000,
+  terminateMs: 5000,
+} as const;
+
+/** How long a session opened to complete a configuration waits to be wanted by the load that follows. */
+const completionKeptMs = 5_000;
+
+/** `onnxruntime`: ONNX models through the C API, in processes of their own or in this one. */
+export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Backend {
+  return new OnnxRuntimeBackend(options);
+}
+
+class OnnxRuntimeBackend implements Backend {
+  readonly name = "onnxruntime";
+  readonly #options: OnnxRuntimeBackendOptions;
+  readonly #files = new ModelFileIndex();
+  readonly #sessions = new SharedSessions<HeldSession>();
+  readonly #arenas = new ArenaUse(async (arena) => {
+    for (const runners of await this.#allRunners()) await runners.forget(arena);
+  });
+  /** What `complete` opened, by what it was opened for. */
+  readonly #kept = new Map<string, () => Promise<void>>();
+  #runners: Runners | null = null;
+  /** Those of models on GPUs. */
+  #gpuRunners: Promise<Runners> | null = null;
+
+  constructor(options: OnnxRuntimeBackendOptions) {
+    this.#options = options;
+  }
+
+  async complete(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<ModelConfig> {
+    if (config.inputs.length > 0 && config.outputs.length > 0) return config;
+    const [device] = this.#devicesOf(config);
+    const held = await this.#lease({ source, config, context, device: device! }, { onCharged: null });
+    try {
+      return mergeAutoComplete(config, completionFor(config, held.lease.session, context.backendConfig));
+    } finally {
+      await this.#keepForLoad(loadKey(source, context), held.lease);
+    }
+  }
+
+  async estimateBytes(source: ModelSource, config: ModelConfig): Promise<DeviceBytes> {
+    const found = await this.#files.find(source.versionDirectory, fileNameOf(config), config.name);
+    // Memory is asked for: what runs have just left behind is known first.
+    for (const runners of await this.#allRunners()) await runners.settle();
+    const bytes = new Map<MemoryDevice, number>();
+    for (const device of this.#devicesOf(config)) {
+      const key = keyOf(found.contentKey, await this.#parametersOn(source, config, device));
+      if (this.#sessions.isOpen(key)) continue;
+      bytes.set("machine", (bytes.get("machine") ?? 0) + found.byteLength);
+      if (device !== null) bytes.set(`gpu ${device}`, found.byteLength);
+    }
+    return bytes;
+  }
+
+  warmUp(): Promise<void> {
+    return this.#openRunners(new Map()).warmUp();
+  }
+
+  async load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel> {
+    const { gpus, log, clock } = this.#options;
+    refuseWithoutGpu(config, gpus);
+    const devices = this.#devicesOf(config);
+    warnWithoutEffect(config, devices, log);
+    await using holding = new AsyncDisposableStack();
+    const held = new Map<number | null, PlacedSession>();
+    for (const device of devices) {
+      const onCharged = context.onMemory ?? (() => {});
+      const placed = await this.#lease({ source, config, context, device }, { onCharged });
+      holding.use(placed.lease);
+      held.set(device, placed);
+      checkModel(config, placed.lease.session);
+    }
+    await this.#kept.get(loadKey(source, context))?.();
+    return loadedModel({ source, config, context, held, gpuCount: gpus.count, holding: holding.move(), clock });
+  }
+
+  /** The GPUs that the model's instances are on; null among them for the CPU. */
+  #devicesOf(config: ModelConfig): readonly (number | null)[] {
+    const placed = placedInstances(config, this.#options.gpus.count);
+    return [...new Set(placed.map(({ kind, deviceId }) => (kind === "GPU" ? deviceId : null)))];
+  }
+
+  async #parametersOn(source: ModelSource, config: ModelConfig, device: number | null): Promise<PlacedParameters> {
+    const { session } = readSessionParameters(config);
+    if (device === null) return { ...session, device };
+    const { gpus } = this.#options;
+    const providers = await resolvePaths(gpus.providersOn(config, device), source, gpus);
+    return { ...session, options: { ...session.options, providers }, device };
+  }
+
+  async #runnersOn(device: number | null, backendConfig: ReadonlyMap<string, string>): Promise<Runners> {
+    if (device === null) return this.#openRunners(backendConfig);
+    this.#gpuRunners ??= this.#openGpuRunners(backendConfig).catch((error: unknown) => {
+      // What is missing may be set up before the next model is loaded.
+      this.#gpuRunners = null;
+      throw error;
+    });
+    return await this.#gpuRunners;
+  }
+
+  async #openGpuRunners(backendConfig: ReadonlyMap<string, string>): Promise<Runners> {
+    const { findLibrary, bytesOf } = this.#options.gpus;
+    const options = { ...this.#options, ...(await findLibrary()) };
+    return this.#makeRunners(runnersOptions(options, backendConfig, bytesOf));
+  }
+
+  async #allRunners(): Promise<readonly Runners[]> {
+    const onGpus = await this.#gpuRunners?.catch(() => null);
+    return [this.#runners, onGpus].filter((runners) => runners !== null && runners !== undefined);
+  }
+
+  /** Settings of the library are those of the first model: there is one of each in a process. */
+  #openRunners(backendConfig: ReadonlyMap<string, string>): Runners {
+    this.#runners ??= this.#makeRunners(runnersOptions(this.#options, backendConfig, null));
+    return this.#runners;
+  }
+
+  #makeRunners(options: Omit<RunnersOptions, "onMemory">): Runners {
+    return new Runners({
+      ...options,
+      onMemory: (keys) => {
+        for (const key of keys) this.#sessions.changed(key);
+      },
+    });
+  }
+
+  async #lease(
+    { source, config, context, device }: PlacedModel,
+    use: { onCharged: (() => void) | null },
+  ): Promise<PlacedSession> {
+    const parameters = await this.#parametersOn(source, config, device);
+    const opened = await this.#runnersOn(device, context.backendConfig);
+    // The process starts while the files are read; where it cannot, the load says so.
+    opened.warmUp().catch(() => {});
+    const find = () => this.#files.find(source.versionDirectory, fileNameOf(config), config.name);
+    const found = await find();
+    if (!this.#options.gpus.keepsEngines)
+      await refuseContainedEngines(found.modelPath, source.servedName, parameters.options.providers);
+    context.signal.throwIfAborted();
+    const key = keyOf(found.contentKey, parameters);
+    const content = {
+      key,
+      modelName: source.servedName,
+      device,
+      options: { ...parameters.options, modelPath: found.modelPath, optimizedModelPath: null },
+      shrinksAfterRun: parameters.shrinksAfterRun,
+      byteLength: found.byteLength,
+      verify: () => checkSame(source.servedName, found, find),
+    };
+    const held = await this.#sessions.lease(key, {
+      bytes: () => opened.bytesOf(key) ?? found.byteLength,
+      onCharged: use.onCharged,
+      open: () => holdSession(opened, content),
+    });
+    return { lease: this.#arenas.during(context.arena, held), gpuBytes: () => opened.gpuBytesOf(key) };
+  }
+
+  /** Holds a lease until the load that follows has its own, so that a model is not loaded twice. */
+  async #keepForLoad(key: string, held: SessionLease<HeldSession>): Promise<void> {
+    await this.#kept.get(key)?.();
+    const end = async () => {
+      if (this.#kept.get(key) === end) this.#kept.delete(key);
+      timer[Symbol.dispose]();
+      await held[Symbol.asyncDispose]();
+    };
+    this.#kept.set(key, end);
+    const timer = this.#options.clock.timer(completionKeptMs, () => {
+      end().catch((error: unknown) => this.#options.log.error(`closing an ONNX Runtime session: ${String(error)}`));
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const end of this.#kept.values()) await end();
+    for (const runners of await this.#allRunners()) await runners[Symbol.asyncDispose]();
+    this.#runners = null;
+    this.#gpuRunners = null;
+  }
+}
+
+/** A model's session on one device. */
+interface PlacedSession {
+  readonly lease: SessionLease<HeldSession>;
+  /** What the session holds of GPUs, whomever it is charged to. */
+  readonly gpuBytes: () => DeviceBytes;
+}
+
+interface PlacedModel {
+  readonly source: ModelSource;
+  readonly config: ModelConfig;
+  readonly context: LoadContext;
+  /** null: the CPU. */
+  readonly device: number | null;
+}
+
+/** Equal values on equal files are one session. */
+type PlacedParameters = SessionParameters & Pick<PlacedModel, "device">;
+
+function loadedModel(parts: {
+  readonly source: ModelSource;
+  readonly config: ModelConfig;
+  readonly context: LoadContext;
+  /** By the GPU that they are on. */
+  readonly held: ReadonlyMap<number | null, PlacedSession>;
+  readonly gpuCount: number;
+  readonly holding: AsyncDisposable;
+  readonly clock: Clock;
+}): LoadedModel {
+  const { source, config, context, held, holding } = parts;
+  const placed = (tensors: readonly { readonly name: string }[], values: readonly { readonly name: string }[]) =>
+    tensors.map(({ name }) => ({ name, index: values.findIndex((value) => value.name === name) }));
+  const shared = ({ lease: { session } }: PlacedSession) => ({
+    modelName: source.servedName,
+    modelVersion: String(source.version),
+    batches: config.maxBatchSize > 0,
+    session,
+    arena: context.arena,
+    clock: parts.clock,
+    inputs: placed(config.inputs, session.inputs),
+    outputs: placed(config.outputs, session.outputs),
+  });
+  const byDevice = new Map([...held].map(([device, session]) => [device, shared(session)]));
+  return {
+    instances: placedInstances(config, parts.gpuCount).map(({ name, kind, deviceId }) =>
+      onnxRuntimeInstance({ ...byDevice.get(kind === "GPU" ? deviceId : null)!, name }),
+    ),
+    memoryBytes: () => Promise.resolve(chargedBytes([...held.values()])),
+    [Symbol.asyncDispose]: () => holding[Symbol.asyncDispose](),
+  };
+}
+
+function chargedBytes(sessions: readonly PlacedSession[]): DeviceBytes {
+  const bytes = new Map<MemoryDevice, number>([["machine", 0]]);
+  for (const { lease, gpuBytes } of sessions) {
+    bytes.set("machine", bytes.get("machine")! + lease.chargedBytes());
+    if (!lease.isCharged()) continue;
+    for (const [device, here] of gpuBytes()) bytes.set(device, (bytes.get(device) ?? 0) + here);
+  }
+  return bytes;
+}
+
+/** Arenas that models of this backend have, and how many each. */
+class ArenaUse {
+  readonly #counts = new Map<number, number>();
+  readonly #onUnused: (arena: Arena) => Promise<void>;
+
+  constructor(onUnused: (arena: Arena) => Promise<void>) {
+    this.#onUnused = onUnused;
+  }
+
+  /** The same lease, which uses the arena too. */
+  during(arena: Arena, lease: SessionLease<HeldSession>): SessionLease<HeldSession> {
+    this.#counts.set(arena.id, (this.#counts.get(arena.id) ?? 0) + 1);
+    let isHeld = true;
+    return {
+      session: lease.session,
+      isCharged: () => lease.isCharged(),
+      chargedBytes: () => lease.chargedBytes(),
+      [Symbol.asyncDispose]: async () => {
+        if (!isHeld) return;
+        isHeld = false;
+        await lease[Symbol.asyncDispose]();
+        const count = (this.#counts.get(arena.id) ?? 1) - 1;
+        if (count > 0) {
+          this.#counts.set(arena.id, count);
+          return;
+        }
+        this.#counts.delete(arena.id);
+        await this.#onUnused(arena);
+      },
+    };
+  }
+}
+
+function runnersOptions(
+  options: OnnxRuntimeBackendOptions,
+  backendConfig: ReadonlyMap<string, string>,
+  gpuBytesOf: OnnxGpus["bytesOf"] | null,
+) {
+  const { clock, log, processEnv, slotCount, runDeadlineMs, crashes, apartRunnersMax, apartIdleMs } = options;
+  const { keptBytesMax, settleMs, terminateMs, answerMs } = options;
+  const runtime = {
+    libraryPath: options.libraryPath,
+    intraOpThreadCount: threadCount(backendConfig, "intra_op_thread_count") || options.intraOpThreadCount,
+    ownThreadCountMax: options.ownThreadCountMax,
+    interOpThreadCount: threadCount(backendConfig, "inter_op_thread_count") ?? 0,
+    // ONNX Runtime's own name for it. Off, each step of a run waits for its threads to wake (MiniLM, 8 tokens: 2.2 ms
+    // instead of 1.5 on two cores); on, they take the cores from worker processes for a moment after each step.
+    spin: backendConfig.get("session.intra_op.allow_spinning") !== "0",
+  };
+  const lanesMax = Math.max(options.runsMax, slotCount);
+  const limits = { lanesMax, keptBytesMax, settleMs, terminateMs, answerMs, deadlineMs: runDeadlineMs };
+  const start: RunnersOptions["start"] = (name, onMemory) =>
+    Runner.start({ name, processEnv, runtime, ...limits, onMemory, gpuBytesOf, clock, log });
+  const turns = {
+    slotCount,
+    longNs: options.longRunMs * 1e6,
+    modelRunsMax: slotCount + options.longRunsOfModelMax,
+    tenantRunsMax: slotCount + options.longRunsOfTenantMax,
+    runsMax: lanesMax,
+  };
+  return { turns, crashes, apartRunnersMax, apartIdleMs, start, clock, log };
+}
+
+async function checkSame(modelName: string, loaded: ModelFiles, find: () => Promise<ModelFiles>): Promise<void> {
+  const text = `the files of model '${modelName}' have changed since it was loaded: load it again`;
+  let found: ModelFiles;
+  try {
+    found = await find();
+  } catch (error) {
+    // They are not there any more, or are changing now.
+    if (error instanceof InferenceError) throw new InferenceError("UNAVAILABLE", text, { cause: error });
+    throw error;
+  }
+  if (found.contentKey !== loaded.contentKey) throw new InferenceError("UNAVAILABLE", text);
+}
+
+/** What a `complete` and the load that follows it have in common. */
+function loadKey(source: ModelSource, { arena }: LoadContext): string {
+  return `${arena.id} ${source.versionDirectory}`;
+}
+
+function fileNameOf(config: ModelConfig): string {
+  return config.defaultModelFilename === "" ? "model.onnx" : config.defaultModelFilename;
+}
+
+function keyOf(contentKey: string, parameters: PlacedParameters): string {
+  const { options, shrinksAfterRun, device } = parameters;
+  const settings = JSON.stringify({ ...options, config: Object.fromEntries(options.config), shrinksAfterRun, device });
+  return createHash("sha256").update(`${contentKey}\0${settings}`).digest("hex");
+}
+
+function warnWithoutEffect(config: ModelConfig, devices: readonly (number | null)[], log: Logger): void {
+  if (devices.some((device) => device !== null)) return;
+  if (config.instanceGroups.some((group) => group.kind === "KIND_GPU")) {
+    log.warning(`model '${config.name}' asks for KIND_GPU; its ONNX Runtime sessions run on the CPU`);
+  }
+  for (const key of readSessionParameters(config).withoutEffect) {
+    log.warning(`model '${config.name}': parameter '${key}' is for GPUs and has no effect here`);
+  }
+}
+
+function threadCount(backendConfig: ReadonlyMap<string, string>, key: string): number | null {
+  const text = backendConfig.get(key);
+  if (text === undefined) return null;
+  if (!/^\d{1,4}$/.test(text)) {
+    throw new InferenceError("INVALID_ARG", `--backend-config onnxruntime,${key}: '${text}' is no thread count`);
+  }
+  return Number(text);
+}

@@ -1,0 +1,105 @@
+/** Models that end their process or never end themselves: what their neighbours notice. Longer attacks are in conformance/faults. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { dividing, dividingAtLoad, endless, harmless } from "../../../../../conformance/faults/onnx-models.ts";
+import { InferenceError } from "@galatea/base";
+import { type Arena, createArena } from "../../tensor/index.ts";
+import {
+  mebibyte,
+  division,
+  deadly,
+  negation,
+  write,
+  load,
+  run,
+  negates,
+  failureOf,
+  theRunner,
+  open,
+} from "../../../../../conformance/faults/onnx-workshop.ts";
+
+test("a run that ends its process fails with the model's name and the signal, and the next ones of all models succeed", async () => {
+  await using shop = await open();
+  await using bad = await load(shop, "bad", dividing);
+  await using good = await load(shop, "good", harmless);
+  assert.equal(
+    failureOf(await run(bad, deadly())),
+    "INTERNAL: model 'bad' has ended the process that ran it (signal SIGFPE)",
+  );
+  await negates(good);
+  assert.ok(!((await run(bad, division([6], [3]))) instanceof InferenceError));
+  assert.equal(shop.arena.usedBytes, 0);
+});
+
+test("a file that ends the process that loads it fails its load, and nobody else's", async () => {
+  await using shop = await open();
+  await using good = await load(shop, "good", harmless);
+  const message = "model 'deadly' has ended the process that ran it (signal SIGFPE)";
+  await assert.rejects(load(shop, "deadly", dividingAtLoad), { code: "INTERNAL", message });
+  await negates(good);
+});
+
+test("files with a byte changed at any place load, are refused or end a process of their own; none ends ours or a neighbour's model", async () => {
+  await using shop = await open();
+  await using good = await load(shop, "good", harmless);
+  const source = await write(shop, "mutant", { ...endless, graphName: "mutant" });
+  const path = join(source.versionDirectory, "model.onnx");
+  const whole = readFileSync(path);
+  for (let at = 0; at < whole.byteLength; at += 5) {
+    const mutant = Buffer.from(whole);
+    mutant[at] = (mutant[at]! * 7 + 101) & 255;
+    await writeFile(path, mutant);
+    try {
+      await using _model = await shop.load(source, "");
+    } catch (error) {
+      assert.ok(error instanceof InferenceError, String(error));
+    }
+  }
+  await negates(good);
+});
+
+test("endless runs of one tenant leave another's a place at once, as often as they like", async () => {
+  await using shop = await open({ slotCount: 2 });
+  using arena: Arena = createArena({ capacityBytes: mebibyte });
+  await using loops = await load(shop, "loops", endless);
+  await using good = await load(shop, "good", harmless, arena);
+  const requests = [0, 1, 2, 3].map(() => negation());
+  const running = requests.map((each, instance) => loops.instances[instance]!.execute([each]));
+  for (let answered = 0; answered < 50; answered += 1) await negates(good);
+  // Their clients go; the library looks at the next operator.
+  for (const [instance, each] of requests.entries()) loops.instances[instance]!.givenUp(each);
+  for (const { outcomes } of await Promise.all(running)) {
+    assert.ok(outcomes[0] instanceof InferenceError && outcomes[0].code === "CANCELLED");
+  }
+  await negates(good);
+  assert.equal(shop.arena.usedBytes, 0);
+});
+
+test("a run that does not end within its time is ended, and its process goes on", async () => {
+  await using shop = await open({ runDeadlineMs: 200 });
+  await using loops = await load(shop, "loops", endless);
+  await using good = await load(shop, "good", harmless);
+  const pid = await theRunner();
+  assert.equal(
+    failureOf(await run(loops, negation())),
+    "INTERNAL: the run of model 'loops' did not end within 200 ms and was ended",
+  );
+  await negates(good);
+  assert.equal(await theRunner(), pid);
+});
+
+test("a load that is sent to a process that has just been killed is not blamed for its end, and succeeds in the next", async () => {
+  await using shop = await open();
+  await using good = await load(shop, "good", harmless);
+  for (let round = 0; round < 5; round += 1) {
+    const pid = await theRunner();
+    const source = await write(shop, `later${round}`, { ...harmless, graphName: `later ${round}` });
+    // Before this process can have noticed.
+    process.kill(pid, "SIGKILL");
+    await using _later = await shop.load(source, "");
+    await negates(good);
+  }
+});

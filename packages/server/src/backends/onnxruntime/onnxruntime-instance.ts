@@ -1,0 +1,172 @@
+import { type Clock, InferenceError } from "@galatea/base";
+import type { Execution, InferenceRequest, Instance, Outcome } from "../../inference/index.ts";
+import { noParameters } from "../../inference/index.ts";
+import { onnxStringType, type RunResult } from "../../native/index.ts";
+import { type Arena, type Block, datatypes, elementCount, releaseTensors, type Tensor } from "../../tensor/index.ts";
+import { datatypeOfElements } from "./element-types.ts";
+import { foreseeShape } from "./foresee-shapes.ts";
+import { type InputSlot, joinInputs } from "./join-inputs.ts";
+import type { HeldSession } from "./held-session.ts";
+import type { ModelInput, ModelOutput } from "./model-run.ts";
+import { splitOutput } from "./split-output.ts";
+
+export interface InstanceParts {
+  readonly name: string;
+  readonly modelName: string;
+  readonly modelVersion: string;
+  readonly batches: boolean;
+  readonly session: HeldSession;
+  readonly arena: Arena;
+  readonly clock: Clock;
+  readonly inputs: readonly InputSlot[];
+  /** Configured outputs in their order, with their place among the session's. */
+  readonly outputs: readonly { readonly name: string; readonly index: number }[];
+}
+
+/** Requests of the batch that runs that somebody waits for, and how to end the run when there are none. */
+interface Running {
+  readonly waiting: Set<InferenceRequest>;
+  readonly controller: AbortController;
+}
+
+/** One concurrent run of a shared session. */
+export function onnxRuntimeInstance(parts: InstanceParts): Instance {
+  let running: Running | null = null;
+  return {
+    name: parts.name,
+    executionsMax: 1,
+    supervision: null,
+    givenUp(request) {
+      if (running?.waiting.delete(request) && running.waiting.size === 0) running.controller.abort();
+    },
+    async execute(batch) {
+      running = { waiting: new Set(batch), controller: new AbortController() };
+      const { signal } = running.controller;
+      const startNs = parts.clock.monotonicNs();
+      let inferNs = startNs;
+      let outputNs = startNs;
+      const finish = (outcomes: readonly Outcome[]): Execution => ({
+        outcomes,
+        computeInputNs: inferNs - startNs,
+        computeInferNs: outputNs - inferNs,
+        computeOutputNs: parts.clock.monotonicNs() - outputNs,
+      });
+      try {
+        const joined = joinInputs(batch, parts.inputs, parts.arena);
+        let made: MadeOutputs;
+        try {
+          inferNs = outputNs = parts.clock.monotonicNs();
+          made = await run(parts, { inputs: joined.inputs, wanted: wantedOutputs(parts, batch), signal });
+          outputNs = parts.clock.monotonicNs();
+        } finally {
+          for (const block of joined.blocks) block.release();
+        }
+        return finish(answers(parts, { batch, rowCounts: joined.rowCounts, made }));
+      } catch (error) {
+        const failure = InferenceError.from(error);
+        return finish(batch.map(() => failure));
+      } finally {
+        running = null;
+      }
+    },
+  };
+}
+
+type WantedOutput = InstanceParts["outputs"][number];
+
+/** Outputs that at least one request asked for. */
+function wantedOutputs(parts: InstanceParts, batch: readonly InferenceRequest[]): readonly WantedOutput[] {
+  if (batch.some((request) => request.requestedOutputs === null)) return parts.outputs;
+  return parts.outputs.filter(({ name }) => batch.some((request) => request.requestedOutputs?.includes(name)));
+}
+
+/** What a run gave, by the output's place in the session; the blocks are ours to release. */
+interface MadeOutputs {
+  readonly results: readonly { readonly name: string; readonly result: RunResult; readonly block: Block | null }[];
+}
+
+interface RunOptions {
+  readonly inputs: readonly ModelInput[];
+  readonly wanted: readonly WantedOutput[];
+  readonly signal: AbortSignal | null;
+}
+
+async function run(parts: InstanceParts, options: RunOptions): Promise<MadeOutputs> {
+  const { session, arena } = parts;
+  const { unforeseeable } = session;
+  const { inputs, wanted, signal } = options;
+  const blocks = new Map<number, Block>();
+  const allocate = (index: number, byteLength: number): Block => {
+    const block = arena.allocate(byteLength);
+    blocks.set(index, block);
+    return block;
+  };
+  let foreseen = false;
+  try {
+    const outputs = wanted.map(({ index }): ModelOutput => {
+      const value = session.outputs[index];
+      if (value === undefined || value.elementType === onnxStringType || unforeseeable.has(index)) {
+        return { index, target: null };
+      }
+      const shape = foreseeShape(value, inputs, session.inputs);
+      const datatype = datatypeOfElements(value.elementType);
+      if (shape === null || datatype === undefined) return { index, target: null };
+      foreseen = true;
+      const byteLength = elementCount(shape) * datatypes[datatype].byteSize;
+      return { index, target: { shape, byteLength, block: byteLength === 0 ? null : allocate(index, byteLength) } };
+    });
+    const results = await session.run({ arena, run: { inputs, outputs, allocate }, signal });
+    return {
+      results: wanted.map(({ name, index }, place) => ({
+        name,
+        result: results[place] as RunResult,
+        block: blocks.get(index) ?? null,
+      })),
+    };
+  } catch (error) {
+    for (const block of blocks.values()) block.release();
+    if (!foreseen || !isShapeSurprise(error)) throw error;
+    // A model whose outputs do not have the sizes that it declares: from now on the library allocates them.
+    for (const { index } of wanted) unforeseeable.add(index);
+    return await run(parts, options);
+  }
+}
+
+/** ONNX Runtime's words, older and newer, when an output does not fit the memory bound for it. */
+const shapeSurprises = ["OrtValue shape verification failed", "The output OrtValue provided for output"];
+
+function isShapeSurprise(error: unknown): boolean {
+  return error instanceof InferenceError && shapeSurprises.some((words) => error.message.includes(words));
+}
+
+/** One outcome per request; every response owns a reference to each block it shows a part of. */
+function answers(
+  parts: InstanceParts,
+  options: { batch: readonly InferenceRequest[]; rowCounts: readonly number[]; made: MadeOutputs },
+): readonly Outcome[] {
+  const { batch, rowCounts, made } = options;
+  const outputs: Tensor[][] = batch.map(() => []);
+  try {
+    for (const { name, result, block } of made.results) {
+      const pieces = splitOutput(
+        { name, result, block },
+        parts.batches ? rowCounts : null,
+        batch.map((request) => request.requestedOutputs?.includes(name) ?? true),
+      );
+      for (const [index, piece] of pieces.entries()) {
+        if (piece !== null) (outputs[index] as Tensor[]).push(piece);
+      }
+    }
+  } catch (error) {
+    for (const tensors of outputs) releaseTensors(tensors);
+    throw error;
+  } finally {
+    for (const { block } of made.results) block?.release();
+  }
+  return outputs.map((tensors) => ({
+    modelName: parts.modelName,
+    modelVersion: parts.modelVersion,
+    outputs: tensors,
+    parameters: noParameters,
+  }));
+}

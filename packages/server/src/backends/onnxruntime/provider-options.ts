@@ -1,0 +1,210 @@
+import { InferenceError } from "@galatea/base";
+import type { ModelConfig } from "../../modelconfig/index.ts";
+import type { ExecutionProvider } from "../../native/index.ts";
+
+/** What the parameter of an accelerator becomes: options of the library's; none where it changes nothing. Throws for a bad value. */
+type Parameter = (key: string, value: string, model: ModelConfig) => ExecutionProvider["options"];
+
+const bool: Parameter = (key, text) => {
+  const value = ["1", "true"].includes(text.toLowerCase());
+  if (!value && !["0", "false"].includes(text.toLowerCase())) throw unconverted(key, text, "boolean value");
+  return [[key, value ? "1" : "0"]];
+};
+
+const whole: Parameter = (key, value) => {
+  if (!/^\d{1,20}$/.test(value)) throw unconverted(key, value, "integral number");
+  return [[key, value]];
+};
+
+const asText: Parameter = (key, value) => (value === "" ? [] : [[key, value]]);
+
+const oneOf =
+  (...names: readonly string[]): Parameter =>
+  (key, value) => {
+    if (!names.includes(value)) throw invalid(`unsupported ${key} value '${value}' is requested`);
+    return [[key, value]];
+  };
+
+const named =
+  (option: string, parameter: Parameter): Parameter =>
+  (key, value, model) =>
+    parameter(key, value, model).map(([, found]) => [option, found] as const);
+
+/** A file or directory below the model's own directory, given by a path from there: nothing else is the model's to read and write. */
+const ownPath: Parameter = (key, value, { name }) => {
+  const parts = value.split("/");
+  if (value === "" || value.startsWith("/") || parts.includes("..") || value.includes("\0"))
+    throw invalid(
+      `parameter '${key}' of model '${name}' names '${value}'; it has to be a path from the model's directory, and to stay below it`,
+    );
+  return [[key, value]];
+};
+
+const ownName: Parameter = (key, value, model) => {
+  if (value.includes("/")) throw invalid(`parameter '${key}' of model '${model.name}' is a file's name, not a path`);
+  return ownPath(key, value, model);
+};
+
+const refused =
+  (why: string): Parameter =>
+  (key, _value, { name }) => {
+    throw new InferenceError("UNSUPPORTED", `parameter '${key}' of model '${name}' is not served: ${why}`);
+  };
+
+const algorithms = ["EXHAUSTIVE", "HEURISTIC", "DEFAULT"] as const;
+const strategies = ["kNextPowerOfTwo", "kSameAsRequested"] as const;
+
+/**
+ * Options of the CUDA provider that a configuration may set. The library has more, some of which are addresses of functions that it
+ * calls: a name that is not here is refused.
+ */
+const cudaParameters: Readonly<Record<string, Parameter>> = {
+  cudnn_conv_algo_search: oneOf(...algorithms),
+  gpu_mem_limit: whole,
+  arena_extend_strategy: oneOf(...strategies),
+  do_copy_in_default_stream: bool,
+  use_ep_level_unified_stream: bool,
+  cudnn_conv_use_max_workspace: bool,
+  cudnn_conv1d_pad_to_nc1d: bool,
+  enable_skip_layer_norm_strict_mode: bool,
+  prefer_nhwc: bool,
+  use_tf32: bool,
+  fuse_conv_bias: bool,
+  tunable_op_enable: bool,
+  tunable_op_tuning_enable: bool,
+  tunable_op_max_tuning_duration_ms: whole,
+};
+
+const precisions: Readonly<Record<string, string | null>> = {
+  FP32: null,
+  FP16: "trt_fp16_enable",
+  BF16: "trt_bf16_enable",
+  INT8: "trt_int8_enable",
+};
+
+const precision: Parameter = (_key, value) => {
+  const option = Object.hasOwn(precisions, value) ? precisions[value] : undefined;
+  if (option === undefined) throw invalid(`unsupported precision mode '${value}' is requested`);
+  return option === null ? [] : [[option, "1"]];
+};
+
+const writesElsewhere = "it writes files where the server runs";
+
+/** Triton's parameters of the accelerator. */
+const tensorRtParameters: Readonly<Record<string, Parameter>> = {
+  precision_mode: precision,
+  max_workspace_size_bytes: named("trt_max_workspace_size", whole),
+  int8_calibration_table_name: named("trt_int8_calibration_table_name", ownName),
+  int8_use_native_calibration_table: named("trt_int8_use_native_calibration_table", bool),
+  trt_max_partition_iterations: whole,
+  trt_min_subgraph_size: whole,
+  trt_dla_enable: bool,
+  trt_dla_core: whole,
+  trt_engine_cache_enable: bool,
+  trt_engine_cache_path: ownPath,
+  trt_engine_cache_prefix: ownName,
+  trt_force_sequential_engine_build: bool,
+  trt_context_memory_sharing_enable: bool,
+  trt_layer_norm_fp32_fallback: bool,
+  trt_timing_cache_enable: bool,
+  trt_timing_cache_path: ownPath,
+  trt_force_timing_cache: bool,
+  trt_detailed_build_log: bool,
+  trt_build_heuristics_enable: bool,
+  trt_sparsity_enable: bool,
+  trt_builder_optimization_level: whole,
+  trt_auxiliary_streams: (key, value) => (value === "-1" ? [[key, value]] : whole(key, value, undefined as never)),
+  trt_tactic_sources: asText,
+  trt_profile_min_shapes: asText,
+  trt_profile_max_shapes: asText,
+  trt_profile_opt_shapes: asText,
+  trt_cuda_graph_enable: bool,
+  trt_extra_plugin_lib_paths: refused("it opens a library in a process that models share"),
+  trt_dump_subgraphs: refused(writesElsewhere),
+  trt_dump_ep_context_model: refused(writesElsewhere),
+  trt_ep_context_file_path: refused(writesElsewhere),
+  trt_ep_context_embed_mode: refused(writesElsewhere),
+};
+
+/** Of the TensorRT provider's options those that are paths from the model's directory. */
+export const pathOptions: ReadonlySet<string> = new Set(["trt_engine_cache_path", "trt_timing_cache_path"]);
+/** What is written where no path is given would lie where the server runs. */
+const needsPath = [
+  ["trt_engine_cache_enable", "trt_engine_cache_path"],
+  ["trt_timing_cache_enable", "trt_timing_cache_path"],
+] as const;
+
+/** Parameters of the model itself that mean the CUDA provider, as Triton had them before accelerators took any; numbers for names. */
+const modelParameters: Readonly<Record<string, Parameter>> = {
+  cudnn_conv_algo_search: byNumber(algorithms),
+  gpu_mem_limit: whole,
+  arena_extend_strategy: byNumber(strategies),
+  do_copy_in_default_stream: bool,
+  use_ep_level_unified_stream: bool,
+};
+
+export const cudaModelParameters: readonly string[] = Object.keys(modelParameters);
+
+function byNumber(names: readonly string[]): Parameter {
+  return (key, value) => {
+    if (!/^-?\d{1,9}$/.test(value)) throw unconverted(key, value, "integral number");
+    const name = names[Number(value)];
+    if (name === undefined) throw invalid(`unsupported ${key} value '${value}' is requested`);
+    return [[key, name]];
+  };
+}
+
+/**
+ * What runs a model's sessions on a GPU, best first: TensorRT where it is asked for, and CUDA in any case, as in Triton. Throws
+ * INVALID_ARG or UNSUPPORTED in Triton's words, naming the parameter.
+ */
+export function providersOnGpu(config: ModelConfig, device: number): readonly ExecutionProvider[] {
+  const accelerators = config.message.optimization?.executionAccelerators?.gpuExecutionAccelerator ?? [];
+  const cuda = new Map<string, string>();
+  const tensorRt: ExecutionProvider[] = [];
+  for (const { name, parameters } of accelerators) {
+    if (name === "tensorrt") {
+      const options = read("TensorRT", tensorRtParameters, parameters, config);
+      tensorRt.push({ name: "tensorrt", options: [...checkPaths(options), ["device_id", String(device)]] });
+    } else if (name === "cuda") {
+      for (const [key, value] of read("CUDA", cudaParameters, parameters, config)) cuda.set(key, value);
+    } else throw invalid(`unknown Execution Accelerator '${name}' is requested`);
+  }
+  for (const [key, parameter] of Object.entries(modelParameters)) {
+    const value = config.parameters.get(key);
+    if (value === undefined) continue;
+    for (const [option, found] of parameter(key, value, config)) cuda.set(option, found);
+  }
+  return [...tensorRt, { name: "cuda", options: [...cuda, ["device_id", String(device)]] }];
+}
+
+function read(
+  accelerator: "TensorRT" | "CUDA",
+  known: Readonly<Record<string, Parameter>>,
+  given: Readonly<Record<string, string>>,
+  config: ModelConfig,
+): ExecutionProvider["options"] {
+  return Object.entries(given).flatMap(([key, value]) => {
+    const parameter = Object.hasOwn(known, key) ? known[key] : undefined;
+    if (parameter === undefined)
+      throw invalid(`unknown parameter '${key}' is provided for ${accelerator} Execution Accelerator`);
+    return parameter(key, value, config);
+  });
+}
+
+function checkPaths(options: ExecutionProvider["options"]): ExecutionProvider["options"] {
+  const found = new Map(options);
+  for (const [enable, path] of needsPath) {
+    if (found.get(enable) === "1" && !found.has(path))
+      throw invalid(`parameter '${enable}' needs '${path}', a directory of the model's own`);
+  }
+  return options;
+}
+
+function unconverted(key: string, value: string, to: string): InferenceError {
+  return invalid(`failed to convert parameter '${key}' value '${value}' to ${to}`);
+}
+
+function invalid(message: string): InferenceError {
+  return new InferenceError("INVALID_ARG", message);
+}

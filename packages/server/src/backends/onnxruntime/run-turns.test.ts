@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Clock } from "@galatea/base";
+import { RunTurns } from "./run-turns.ts";
+
+/** Time that the test moves. */
+function handClock() {
+  let nowMs = 0;
+  const timers = new Set<{ atMs: number; fire: () => void }>();
+  const clock: Clock = {
+    epochMs: () => nowMs,
+    monotonicNs: () => nowMs * 1e6,
+    timer(delayMs, fire) {
+      const timer = { atMs: nowMs + delayMs, fire };
+      timers.add(timer);
+      return { [Symbol.dispose]: () => void timers.delete(timer) };
+    },
+  };
+  const pass = (ms: number) => {
+    nowMs += ms;
+    for (const timer of timers) {
+      if (timer.atMs > nowMs) continue;
+      timers.delete(timer);
+      timer.fire();
+    }
+  };
+  return { clock, pass };
+}
+
+const limits = { slotCount: 1, longNs: 100e6, modelRunsMax: 2, tenantRunsMax: 2, runsMax: 4 };
+
+const owner = (tenant: number) => ({ tenant, model: "m" });
+
+/** Notes who is let in, and keeps the turns. */
+function book(turns: RunTurns) {
+  const admitted: number[] = [];
+  const held = new Map<number, Disposable>();
+  const enter = async (tenant: number) => {
+    held.set(tenant, await turns.enter(owner(tenant), null));
+    admitted.push(tenant);
+  };
+  return {
+    admitted,
+    enter: (tenant: number) => void enter(tenant),
+    leave: (tenant: number) => held.get(tenant)![Symbol.dispose](),
+  };
+}
+
+const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+test("a run that becomes long makes room for the next without ending", async () => {
+  const { clock, pass } = handClock();
+  const turns = new RunTurns(limits, clock);
+  const { admitted, enter } = book(turns);
+  enter(1);
+  enter(2);
+  await settled();
+  assert.deepEqual(admitted, [1]);
+  pass(100);
+  await settled();
+  assert.deepEqual(admitted, [1, 2]);
+});
+
+test("a tenant that comes back for more lets the others go first, by the time that each has used", async () => {
+  const { clock, pass } = handClock();
+  const turns = new RunTurns(limits, clock);
+  const { admitted, enter, leave } = book(turns);
+  enter(1);
+  await settled();
+  for (const tenant of [1, 2, 3]) enter(tenant);
+  pass(50);
+  leave(1);
+  await settled();
+  pass(10);
+  leave(2);
+  await settled();
+  pass(10);
+  leave(3);
+  await settled();
+  assert.deepEqual(admitted, [1, 2, 3, 1]);
+});
+
+for (const doesGiveUp of [false, true]) {
+  const others = doesGiveUp ? ", and what its run uses is not forgotten when another request of it gives up" : "";
+  test(`a tenant is charged the time from its admission to its end${others}`, async () => {
+    const { clock, pass } = handClock();
+    const turns = new RunTurns(limits, clock);
+    const { admitted, enter, leave } = book(turns);
+    enter(1);
+    await settled();
+    const gone = new AbortController();
+    if (doesGiveUp) turns.enter(owner(1), gone.signal).catch(() => {});
+    gone.abort();
+    enter(2);
+    pass(50);
+    leave(1);
+    await settled();
+    for (const tenant of [1, 2]) enter(tenant);
+    pass(10);
+    leave(2);
+    await settled();
+    leave(2);
+    await settled();
+    assert.deepEqual(admitted, [1, 2, 2, 1]);
+  });
+}
+
+test("who gives up while it waits leaves the queue, and one whose signal has fired never enters it", async () => {
+  const { clock } = handClock();
+  const turns = new RunTurns(limits, clock);
+  const first = await turns.enter(owner(1), null);
+  const controller = new AbortController();
+  const waiting = turns.enter(owner(2), controller.signal);
+  assert.equal(turns.waitingCount, 1);
+  controller.abort();
+  await assert.rejects(waiting, { code: "CANCELLED" });
+  await assert.rejects(turns.enter(owner(3), AbortSignal.abort()), { code: "CANCELLED" });
+  assert.equal(turns.waitingCount, 0);
+  first[Symbol.dispose]();
+  first[Symbol.dispose]();
+  (await turns.enter(owner(2), null))[Symbol.dispose]();
+});

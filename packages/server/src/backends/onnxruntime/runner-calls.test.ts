@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import { closeSync, openSync } from "node:fs";
+import { test } from "node:test";
+import { openSocketPair } from "@galatea/base/system";
+import { RunnerCaller } from "./runner-calls.ts";
+
+test("a descriptor for a runner that has just ended fails with that end, and with no words of the kernel's", async (t) => {
+  const control = openSocketPair();
+  const descriptors = openSocketPair();
+  const closed = Promise.withResolvers<void>();
+  const calls = new RunnerCaller({ controlFd: control.ours, descriptorFd: descriptors.ours }, closed.resolve);
+  const given = openSync("/dev/null", "r");
+  t.after(() => [given, descriptors.ours].forEach((fd) => closeSync(fd)));
+  // The process's end closes its sockets one after the other; the server looks in between.
+  closeSync(descriptors.theirs);
+
+  const call = calls.callWith("arena", { arena: 1, byteLength: 4096 }, given);
+  await Promise.race([closed.promise, call]);
+  calls.fail(new Error("it was killed"));
+
+  await assert.rejects(call, { message: "it was killed" });
+  closeSync(control.theirs);
+});

@@ -1,0 +1,108 @@
+import { assert, type InferenceCode, inferenceCodes, InferenceError, Turns } from "@galatea/base";
+import { sendDescriptors, SystemCallError } from "@galatea/base/system";
+import { JsonChannel } from "./json-channel.ts";
+import type { CallMessage, ReplyMessage, RunnerCall, RunnerCalls } from "./runner-control.ts";
+
+interface PendingCall {
+  readonly begun: () => void;
+  readonly resolve: (reply: never) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** The server's side of a runner's control socket. Owns both descriptors. */
+export class RunnerCaller {
+  readonly #channel: JsonChannel;
+  readonly #descriptorFd: number;
+  readonly #pending = new Map<number, PendingCall>();
+  /** A descriptor waits in its socket until the call that it belongs to is handled: one at a time. */
+  readonly #descriptorTurns = new Turns();
+  readonly #closed = Promise.withResolvers<void>();
+  #lastId = 0;
+  #failure: Error | null = null;
+
+  constructor(sockets: { controlFd: number; descriptorFd: number }, onClosed: () => void) {
+    this.#descriptorFd = sockets.descriptorFd;
+    this.#channel = new JsonChannel(sockets.controlFd, {
+      onMessage: (message) => this.#onReply(message),
+      onClosed: () => {
+        this.#closed.resolve();
+        onClosed();
+      },
+    });
+    this.#channel.unref();
+  }
+
+  get descriptorFd(): number {
+    return this.#descriptorFd;
+  }
+
+  /** Resolves when nothing comes from the runner any more. */
+  get closed(): Promise<void> {
+    return this.#closed.promise;
+  }
+
+  /** `begun` is called when the runner says so. */
+  call<Call extends RunnerCall>(
+    call: Call,
+    request: RunnerCalls[Call]["request"],
+    begun: () => void = () => {},
+  ): Promise<RunnerCalls[Call]["reply"]> {
+    return new Promise((resolve, reject) => {
+      if (this.#failure !== null) throw this.#failure;
+      const id = ++this.#lastId;
+      this.#pending.set(id, { begun, resolve, reject });
+      // Somebody waits; an idle runner keeps no program alive.
+      this.#channel.ref();
+      this.#channel.send({ id, call, request } satisfies CallMessage);
+    });
+  }
+
+  /** The same, with a descriptor that stays the caller's. */
+  callWith<Call extends "lane" | "arena">(
+    call: Call,
+    request: RunnerCalls[Call]["request"],
+    fd: number,
+  ): Promise<RunnerCalls[Call]["reply"]> {
+    return this.#descriptorTurns.run(async () => {
+      if (this.#failure !== null) throw this.#failure;
+      this.#sendDescriptor(fd);
+      return await this.call(call, request);
+    });
+  }
+
+  /** Every call under way fails so, and every later one. */
+  fail(error: Error): void {
+    this.#failure ??= error;
+    for (const { reject } of this.#pending.values()) reject(error);
+    this.#pending.clear();
+  }
+
+  close(): void {
+    this.#channel.close();
+  }
+
+  /** A runner that takes no descriptor any more has ended, or is ended here: the call fails with its end, as every other does. */
+  #sendDescriptor(fd: number): void {
+    try {
+      assert(sendDescriptors(this.#descriptorFd, new Uint8Array(1), [fd]), "one descriptor at a time has room");
+    } catch (error) {
+      if (!(error instanceof SystemCallError)) throw error;
+      this.#channel.close();
+    }
+  }
+
+  #onReply(message: unknown): void {
+    const reply = message as ReplyMessage;
+    const pending = this.#pending.get(reply.id);
+    if (pending === undefined) return;
+    if ("begun" in reply) return pending.begun();
+    this.#pending.delete(reply.id);
+    if (this.#pending.size === 0) this.#channel.unref();
+    if ("reply" in reply) pending.resolve(reply.reply as never);
+    else pending.reject(new InferenceError(codeOf(reply.error.code), reply.error.message));
+  }
+}
+
+function codeOf(text: string): InferenceCode {
+  return inferenceCodes.find((code) => code === text) ?? "INTERNAL";
+}

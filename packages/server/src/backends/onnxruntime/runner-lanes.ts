@@ -1,0 +1,94 @@
+import { closeSync } from "node:fs";
+import { assert, type InferenceError } from "@galatea/base";
+import { openSocketPair } from "@galatea/base/system";
+import { Lane } from "./lane.ts";
+
+export interface RunnerLanesOptions {
+  readonly lanesMax: number;
+  /** Starts the thread at the other end of a lane's socket; the descriptor stays the caller's. */
+  readonly open: (number: number, fd: number) => Promise<unknown>;
+  /** A thread has ended, or answers what cannot be. Whether its run is told so now; else it is with the end of the process. */
+  readonly onBroken: () => boolean;
+}
+
+/** The lanes of one runner, each opened when it is first needed and then kept. */
+export class RunnerLanes {
+  readonly #options: RunnerLanesOptions;
+  readonly #lanes: (Promise<Lane> | null)[] = [];
+  /** All that were opened: one whose thread has gone still owes its run an answer, which comes with the end of the process. */
+  readonly #opened = new Set<Lane>();
+  readonly #busy = new Set<number>();
+
+  constructor(options: RunnerLanesOptions) {
+    this.#options = options;
+  }
+
+  /** Opens the first lane. */
+  async warmUp(): Promise<void> {
+    await this.#lane(0);
+  }
+
+  /** A lane that does nothing, until it is given back: the one that is `home`, else one that is there, else a new one. */
+  async take(home: number): Promise<Lane> {
+    const { lanesMax } = this.#options;
+    let free = -1;
+    for (let place = 0; place < lanesMax; place += 1) {
+      const number = (home + place) % lanesMax;
+      if (this.#busy.has(number)) continue;
+      if (free === -1) free = number;
+      const isThere = this.#lanes[number] !== undefined && this.#lanes[number] !== null;
+      if (!isThere && number !== home) continue;
+      free = number;
+      break;
+    }
+    assert(free !== -1, "more runs at once than there are lanes");
+    this.#busy.add(free);
+    try {
+      return await this.#lane(free);
+    } catch (error) {
+      this.#busy.delete(free);
+      throw error;
+    }
+  }
+
+  giveBack(lane: Lane): void {
+    this.#busy.delete(lane.number);
+  }
+
+  /** No answer will come of any. */
+  fail(error: Error): void {
+    for (const lane of this.#opened) lane.fail(error);
+  }
+
+  close(): void {
+    for (const lane of this.#opened) lane.close();
+  }
+
+  #lane(number: number): Promise<Lane> {
+    return (this.#lanes[number] ??= this.#open(number));
+  }
+
+  async #open(number: number): Promise<Lane> {
+    const pair = openSocketPair();
+    const lane = new Lane(number, pair.ours, (error) => this.#onBroken(lane, error));
+    this.#opened.add(lane);
+    try {
+      await this.#options.open(number, pair.theirs);
+      return lane;
+    } catch (error) {
+      this.#lanes[number] = null;
+      this.#opened.delete(lane);
+      lane.close();
+      throw error;
+    } finally {
+      closeSync(pair.theirs);
+    }
+  }
+
+  #onBroken(lane: Lane, error: InferenceError): void {
+    this.#lanes[lane.number] = null;
+    if (!this.#options.onBroken()) return;
+    this.#opened.delete(lane);
+    lane.fail(error);
+  }
+}

@@ -1,0 +1,215 @@
+import { type Clock, InferenceError, type Logger } from "@galatea/base";
+import type { RunResult } from "../../native/index.ts";
+import type { Arena } from "../../tensor/index.ts";
+import type { DeviceBytes, MemoryDevice } from "../device-bytes.ts";
+import { ApartRunners } from "./apart-runners.ts";
+import type { TurnLimits } from "./choose-turn.ts";
+import { type CrashLimits, CrashRecord, type Verdict } from "./crash-record.ts";
+import type { ModelRun } from "./model-run.ts";
+import { RunTurns } from "./run-turns.ts";
+import type { RunnerSession } from "./runner-control.ts";
+import type { Runner, RunnerOptions, SessionContent } from "./runner.ts";
+import { RunnerEnded } from "./suspects.ts";
+
+export interface RunnersOptions {
+  readonly turns: TurnLimits;
+  readonly crashes: CrashLimits;
+  /** Processes for content that runs alone. */
+  readonly apartRunnersMax: number;
+  readonly apartIdleMs: number;
+  /** Starts a runner with this name. */
+  readonly start: (name: string, onMemory: RunnerOptions["onMemory"]) => Promise<Runner>;
+  /** `bytesOf` these contents says something else now. */
+  readonly onMemory: RunnerOptions["onMemory"];
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * Sessions and their runs, over processes that may end at any time. All content shares one process, until it ends. What it was doing
+ * when it ended fails where it did nothing else, for then that ended it; else each run is done once more in a process apart, alone,
+ * which tells the guilty one from the others, that have lost nothing. Content that keeps ending processes runs apart, and then not at
+ * all (crash-record.ts). What was loaded is loaded again.
+ */
+export class Runners implements AsyncDisposable {
+  readonly #options: RunnersOptions;
+  readonly #turns: RunTurns;
+  readonly #crashes: CrashRecord;
+  readonly #apart: ApartRunners;
+  /** Held content by key. */
+  readonly #held = new Map<string, SessionContent>();
+  readonly #live = new Set<Runner>();
+  #shared: Promise<Runner> | null = null;
+  #reopening: Promise<void> = Promise.resolve();
+  #isClosed = false;
+
+  constructor(options: RunnersOptions) {
+    this.#options = options;
+    this.#turns = new RunTurns(options.turns, options.clock);
+    this.#crashes = new CrashRecord(options.crashes);
+    this.#apart = new ApartRunners({
+      runnersMax: options.apartRunnersMax,
+      idleMs: options.apartIdleMs,
+      start: (name) => this.#start(name),
+      clock: options.clock,
+      log: options.log,
+    });
+  }
+
+  /** Starts the process that content shares. */
+  async warmUp(): Promise<void> {
+    await this.#sharedRunner();
+  }
+
+  /** Loads content that nobody holds; `close` gives it back. Throws ONNX Runtime's words, or INTERNAL where loading ends the process. */
+  async open(content: SessionContent): Promise<RunnerSession> {
+    const session = await this.#attempt(content, (runner) => runner.session(content));
+    this.#held.set(content.key, content);
+    return session;
+  }
+
+  /** Frees content that nobody holds any more; no run of it is under way. */
+  async close(content: SessionContent): Promise<void> {
+    this.#held.delete(content.key);
+    await this.#apart.end(content.key);
+    const shared = await this.#shared?.catch(() => null);
+    await shared?.close(content.key);
+  }
+
+  /** No model uses this arena any more. */
+  async forget(arena: Arena): Promise<void> {
+    await this.#apart.forget(arena.id);
+    const shared = await this.#shared?.catch(() => null);
+    await shared?.forget(arena.id);
+  }
+
+  /** Runs held content over an arena. Memory is borrowed until this settles; nothing touches it afterwards. */
+  run(
+    content: SessionContent,
+    task: { readonly arena: Arena; readonly run: ModelRun; readonly signal: AbortSignal | null },
+  ): Promise<readonly RunResult[]> {
+    return this.#attempt(content, async (runner) => {
+      // Nobody's turn is spent on loading.
+      await runner.session(content);
+      using _turn = await this.#turns.enter({ tenant: task.arena.id, model: content.key }, task.signal);
+      return await runner.run({ content, ...task });
+    });
+  }
+
+  /** Does it in the process that all share, or apart where the content, or what happens, calls for it. */
+  async #attempt<T>(content: SessionContent, work: (runner: Runner) => Promise<T>): Promise<T> {
+    let isSuspect = false;
+    for (let attempt = 1; ; attempt += 1) {
+      const verdict = this.#verdict(content);
+      try {
+        if (verdict === "apart" || isSuspect) return await this.#apart.use(content.key, work);
+        return await work(await this.#sharedRunner());
+      } catch (error) {
+        if (!(error instanceof RunnerEnded)) throw error;
+        if (this.#isClosed) throw closed();
+        if (error.blame === "certain") throw this.#guilty(content, error);
+        if (attempt === attemptsMax) throw new InferenceError("UNAVAILABLE", error.message, { cause: error });
+        // What is known to be innocent goes back to where it came from; in a process apart nothing else was under way.
+        isSuspect ||= error.blame === "possible";
+      }
+    }
+  }
+
+  async #start(name: string): Promise<Runner> {
+    const runner = await this.#options.start(name, this.#options.onMemory);
+    this.#live.add(runner);
+    void runner.ended.then(() => this.#live.delete(runner));
+    return runner;
+  }
+
+  /** What content is charged with over all processes; null where that is not known. */
+  bytesOf(key: string): number | null {
+    let bytes: number | null = null;
+    for (const runner of this.#live) {
+      const here = runner.bytesOf(key);
+      if (here !== null) bytes = (bytes ?? 0) + here;
+    }
+    return bytes;
+  }
+
+  /** What content holds of GPUs over all processes. */
+  gpuBytesOf(key: string): DeviceBytes {
+    const bytes = new Map<MemoryDevice, number>();
+    for (const runner of this.#live)
+      for (const [device, here] of runner.gpuBytesOf(key)) bytes.set(device, (bytes.get(device) ?? 0) + here);
+    return bytes;
+  }
+
+  /** Looks at once at what the runs until now have left behind, where that is still to be done. */
+  async settle(): Promise<void> {
+    await Promise.all([...this.#live].map((runner) => runner.settle()));
+  }
+
+  #verdict({ key, modelName }: SessionContent): Verdict {
+    const verdict = this.#crashes.verdict(key, this.#options.clock.epochMs());
+    if (verdict !== "refused") return verdict;
+    const minutes = Math.round(this.#options.crashes.forgetMs / 60_000);
+    throw new InferenceError(
+      "UNAVAILABLE",
+      `model '${modelName}' is not run: it has ended the process that ran it ${this.#options.crashes.refusedAfter} times. ` +
+        `Load another file, or try again in ${minutes} minutes.`,
+    );
+  }
+
+  #guilty({ key, modelName }: SessionContent, { how }: RunnerEnded): InferenceError {
+    this.#crashes.crashed(key, this.#options.clock.epochMs());
+    const message = `model '${modelName}' has ended the process that ran it (${how})`;
+    this.#options.log.error(message);
+    return new InferenceError("INTERNAL", message);
+  }
+
+  #sharedRunner(): Promise<Runner> {
+    if (this.#isClosed) return Promise.reject(closed());
+    if (this.#shared !== null) return this.#shared;
+    const starting = this.#start("shared");
+    this.#shared = starting;
+    const gone = () => {
+      if (this.#shared === starting) this.#shared = null;
+    };
+    starting.then((runner) => {
+      void runner.ended.then((how) => {
+        gone();
+        if (this.#isClosed) return;
+        this.#options.log.error(`the ONNX Runtime process has ended (${how}); its sessions are loaded again`);
+        this.#reopening = this.#reopening.then(() => this.#reopen());
+      });
+    }, gone);
+    return starting;
+  }
+
+  /** Loads what was loaded, before somebody has to wait for it. */
+  async #reopen(): Promise<void> {
+    for (const content of this.#held.values()) {
+      if (this.#isClosed) return;
+      if (this.#crashes.verdict(content.key, this.#options.clock.epochMs()) !== "shared") continue;
+      try {
+        const runner = await this.#sharedRunner();
+        if (this.#held.has(content.key)) await runner.session(content);
+      } catch (error) {
+        // The process that ended while it loaded is followed by another, whose turn to load comes next.
+        if (error instanceof RunnerEnded) return;
+        this.#options.log.error(`loading model '${content.modelName}' again: ${InferenceError.from(error).message}`);
+      }
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    const shared = await this.#shared?.catch(() => null);
+    await shared?.[Symbol.asyncDispose]();
+    await this.#apart[Symbol.asyncDispose]();
+    await this.#reopening;
+  }
+}
+
+/** Other content may end the process of a run that is not to blame, and once more while it is done again; not for ever. */
+const attemptsMax = 5;
+
+function closed(): InferenceError {
+  return new InferenceError("UNAVAILABLE", "the ONNX Runtime backend is closed");
+}

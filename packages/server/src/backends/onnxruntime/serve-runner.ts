@@ -1,0 +1,150 @@
+import { closeSync } from "node:fs";
+import { assert, InferenceError } from "@galatea/base";
+import { mapMemory, type MappedMemory, receiveDescriptor } from "@galatea/base/system";
+import { openOnnxRuntime, openRunLane, type OnnxRuntime, type OnnxSession, type RunLane } from "../../native/index.ts";
+import { JsonChannel } from "./json-channel.ts";
+import type { CallMessage, LoadedSession, ReplyMessage, RunnerCall, RunnerCalls } from "./runner-control.ts";
+import { RunnerMemory } from "./runner-memory.ts";
+
+export interface RunnerSockets {
+  readonly controlFd: number;
+  /** Brings the descriptors of lanes' sockets and of arenas. */
+  readonly descriptorFd: number;
+}
+
+type Handlers = {
+  readonly [Call in RunnerCall]: (
+    request: RunnerCalls[Call]["request"],
+    begun: () => void,
+  ) => Promise<RunnerCalls[Call]["reply"]>;
+};
+
+/**
+ * The runner's side: does what the server asks for over `controlFd` until that is closed, then resolves. Runs themselves go past this,
+ * from the server's socket to the lane's thread. It trusts the server in everything.
+ */
+export async function serveRunner(sockets: RunnerSockets): Promise<void> {
+  const runner = new ServedRunner(sockets.descriptorFd);
+  await new Promise<void>((resolve) => {
+    const channel = new JsonChannel(sockets.controlFd, {
+      onMessage: (message) => {
+        const { id, call, request } = message as CallMessage;
+        const handle = runner.handlers[call] as (request: unknown, begun: () => void) => Promise<unknown>;
+        handle(request, () => channel.send({ id, begun: true } satisfies ReplyMessage)).then(
+          (reply) => channel.send({ id, reply } satisfies ReplyMessage),
+          (thrown: unknown) => {
+            const { code, message: text } = InferenceError.from(thrown);
+            channel.send({ id, error: { code, message: text } } satisfies ReplyMessage);
+          },
+        );
+      },
+      onClosed: resolve,
+    });
+  });
+  await runner[Symbol.asyncDispose]();
+}
+
+class ServedRunner implements AsyncDisposable {
+  readonly handlers: Handlers;
+  readonly #descriptorFd: number;
+  readonly #lanes = new Map<number, RunLane>();
+  readonly #arenas = new Map<number, MappedMemory>();
+  readonly #sessions = new Map<string, OnnxSession>();
+  readonly #memory = new RunnerMemory();
+  #runtime: OnnxRuntime | null = null;
+  #libraryPath = "";
+  /** What the process held after it last gave memory back, and with what sessions took and gave since. */
+  #settledBytes = 0;
+  /** What it holds without a session; null until the first is opened. */
+  #bareBytes: number | null = null;
+
+  constructor(descriptorFd: number) {
+    this.#descriptorFd = descriptorFd;
+    this.handlers = {
+      start: async (options) => {
+        this.#libraryPath = options.libraryPath;
+        this.#runtime = openOnnxRuntime(options);
+        this.#settledBytes = await this.#memory.bytes();
+        return { version: this.#runtime.version };
+      },
+      lane: async ({ lane }) => {
+        const fd = receiveDescriptor(this.#descriptorFd);
+        this.#lanes.set(lane, await openRunLane({ libraryPath: this.#libraryPath, fd }));
+        return {};
+      },
+      terminate: async ({ lane, does }) => {
+        this.#lanes.get(lane)?.terminates(does);
+        return {};
+      },
+      arena: async ({ arena, byteLength }) => {
+        const fd = receiveDescriptor(this.#descriptorFd);
+        try {
+          const mapped = mapMemory(fd, byteLength);
+          this.#arenas.set(arena, mapped);
+          return { address: Number(mapped.address) };
+        } finally {
+          closeSync(fd);
+        }
+      },
+      forget: async ({ arena }) => {
+        this.#arenas.get(arena)?.unmap();
+        this.#arenas.delete(arena);
+        return {};
+      },
+      load: (request, begun) => this.#load(request, begun),
+      close: async ({ session }) => {
+        const before = await this.#memory.bytes();
+        await this.#sessions.get(session)?.[Symbol.asyncDispose]();
+        this.#sessions.delete(session);
+        const after = await this.#memory.bytes();
+        this.#settledBytes += after - before;
+        return { heldBytes: this.#heldBytes(after) };
+      },
+      settle: async ({ keptBytesMax }) => {
+        let bytes = await this.#memory.bytes();
+        if (bytes - this.#settledBytes > keptBytesMax) {
+          await this.#runtime!.giveBackMemory();
+          bytes = await this.#memory.bytes();
+          this.#settledBytes = bytes;
+        }
+        return { heldBytes: this.#heldBytes(bytes) };
+      },
+    };
+  }
+
+  async #load({ session, options }: RunnerCalls["load"]["request"], begun: () => void): Promise<LoadedSession> {
+    assert(this.#runtime !== null && !this.#sessions.has(session), "a session is loaded once, after the start");
+    const before = await this.#memory.bytes();
+    this.#bareBytes ??= before;
+    begun();
+    const opened = await this.#runtime.openSession({ ...options, config: new Map(options.config) });
+    this.#sessions.set(session, opened);
+    const after = await this.#memory.bytes();
+    this.#settledBytes += after - before;
+    const { handle, inputs, outputs, placement } = opened;
+    return {
+      handle: Number(handle),
+      inputs,
+      outputs,
+      inputNames: opened.inputNames.map(Number),
+      outputNames: opened.outputNames.map(Number),
+      home: placement?.home ?? 0,
+      processors: placement?.caller ?? this.#runtime.processors,
+      openedBytes: Math.max(0, after - before),
+      heldBytes: this.#heldBytes(after),
+    };
+  }
+
+  #heldBytes(bytes: number): number {
+    return Math.max(0, bytes - (this.#bareBytes ?? bytes));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    closeSync(this.#descriptorFd);
+    // Their sockets' other ends are closed, or will be: they end with the run that they do.
+    await Promise.all([...this.#lanes.values()].map((lane) => lane.end()));
+    for (const session of this.#sessions.values()) await session[Symbol.asyncDispose]();
+    for (const arena of this.#arenas.values()) arena.unmap();
+    await this.#runtime?.[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,79 @@
+import { InferenceError } from "@galatea/base";
+import type { RunResult } from "../../native/index.ts";
+import { type Block, datatypes, elementCount, elementEnd, type Tensor } from "../../tensor/index.ts";
+import { datatypeOfElements } from "./element-types.ts";
+
+export interface MadeOutput {
+  readonly name: string;
+  readonly result: RunResult;
+  /** Where the elements lie; null for no bytes at all. */
+  readonly block: Block | null;
+}
+
+/**
+ * Cuts a run's output into the requests' parts, one per row count (null: the model does not batch, the one request gets it
+ * whole). Each owns its part of the block; unwanted ones are null. Throws and leaves no reference
+ * behind when the output has another number of rows than went in.
+ */
+export function splitOutput(
+  output: MadeOutput,
+  rowCounts: readonly number[] | null,
+  wanted: readonly boolean[],
+): readonly (Tensor | null)[] {
+  const { name, result, block } = output;
+  const [rowsMade, ...rest] = result.shape;
+  if (rowCounts !== null) {
+    const rows = rowCounts.reduce((sum, count) => sum + count, 0);
+    if (rowsMade !== rows) {
+      throw new InferenceError(
+        "INTERNAL",
+        `output '${name}' has shape [${result.shape.join()}], but its batch dimension must be ${rows} as in the inputs`,
+      );
+    }
+  }
+  const shapes = rowCounts === null ? [result.shape] : rowCounts.map((count) => [count, ...rest]);
+  const datatype = datatypeOfElements(result.elementType);
+  if (datatype === undefined) {
+    throw new InferenceError("UNSUPPORTED", `output '${name}' has ONNX element type ${result.elementType}`);
+  }
+  const pieces: ((Pick<Tensor, "name" | "datatype" | "shape"> & Span) | null)[] = [];
+  let at = 0;
+  for (const [index, shape] of shapes.entries()) {
+    const start = at;
+    at = datatype === "BYTES" ? endOfStrings(output, at, elementCount(shape)) : at + elementBytes(datatype, shape);
+    pieces.push(wanted[index] === true ? { name, datatype, shape, start, end: at } : null);
+  }
+  const isWhole = pieces.length === 1;
+  return pieces.map((piece) => {
+    if (piece === null) return null;
+    const { start, end, ...tensor } = piece;
+    return { ...tensor, ...pieceOf(block, isWhole, { start, end }) };
+  });
+}
+
+function elementBytes(datatype: Tensor["datatype"], shape: readonly number[]): number {
+  return elementCount(shape) * datatypes[datatype].byteSize;
+}
+
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** One reference to the block where it is one request's alone, else to a part of it that has users of its own. */
+function pieceOf(block: Block | null, isWhole: boolean, { start, end }: Span): Pick<Tensor, "data" | "block"> {
+  if (block === null || start === end) return { data: new Uint8Array(0), block: null };
+  if (!isWhole) {
+    const part = block.part(start, end - start);
+    return { data: part.bytes, block: part };
+  }
+  block.retain();
+  return { data: block.bytes.subarray(start, end), block };
+}
+
+/** Where so many strings of a BYTES tensor end. */
+function endOfStrings({ block }: MadeOutput, start: number, count: number): number {
+  let at = start;
+  if (block !== null) for (let index = 0; index < count; index += 1) at = elementEnd(block.bytes, at);
+  return at;
+}

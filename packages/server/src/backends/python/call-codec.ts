@@ -1,0 +1,225 @@
+import { FrameReader, readHeader, readTensor } from "./frame-decoder.ts";
+import { frameLimits } from "./frame-limits.ts";
+import { readBoundedObject } from "./untrusted-json.ts";
+import {
+  encodeFrame,
+  headerBytes,
+  kinds,
+  lentBytes,
+  lentRecords,
+  MalformedRecord,
+  tensorBytes,
+  type WireLent,
+  type WireTensor,
+  writeLent,
+  writeTensor,
+} from "./wire.ts";
+
+/**
+ * The frames of models that call or load others: see `packages/server/python/WIRE.md`. The twin of this file is
+ * `packages/server/python/galatea_worker/call_wire.py`; both read the golden bytes in `conformance/vectors`.
+ */
+const headBytes = 16;
+const streamed = 1;
+
+/** What a model asks of another, as its worker says it: names and numbers are of the right kind, and nothing else is known of them. */
+export interface WireCall {
+  readonly callId: number;
+  /** The answers come one by one, and are taken one by one. */
+  readonly isStreamed: boolean;
+  /** The execution that it is part of; null: of none. */
+  readonly executionId: number | null;
+  readonly modelName: string;
+  readonly modelVersion: string;
+  readonly requestId: string;
+  readonly correlation: bigint | string;
+  readonly flags: number;
+  readonly timeoutUs: number;
+  /** Null asks for all. */
+  readonly requested: readonly string[] | null;
+  readonly parametersJson: string;
+  /** `nameIndex` is of `names`; `place` the id of a loan, or of space that was lent for this call. */
+  readonly names: readonly string[];
+  readonly inputs: readonly WireTensor[];
+}
+
+export interface WireCallAnswer {
+  readonly callId: number;
+  readonly isLast: boolean;
+  readonly loans: readonly WireLent[];
+  readonly answer:
+    | {
+        readonly kind: "outputs";
+        readonly names: readonly string[];
+        readonly parametersJson: string;
+        /** `place` is an index into the loans. */
+        readonly outputs: readonly WireTensor[];
+      }
+    | { readonly kind: "error"; readonly code: number; readonly message: string }
+    /** Nothing more follows. */
+    | { readonly kind: "nothing" };
+}
+
+export const controlVerbs = { load: 1, unload: 2, ready: 3 } as const;
+
+export interface WireControl {
+  readonly controlId: number;
+  readonly verb: number;
+  readonly modelName: string;
+  readonly modelVersion: string;
+  readonly configJson: string | null;
+  readonly unloadDependents: boolean;
+  readonly files: ReadonlyMap<string, Uint8Array>;
+}
+
+/** A CALL frame. Inline tensors' bytes are copied out, once for all of them. */
+export function decodeCall(frame: Buffer): WireCall {
+  const { count, id, extra } = readHeader(frame);
+  if (extra > streamed) throw new MalformedRecord(`a call with flags ${extra}`);
+  const reader = new FrameReader(frame);
+  const head = reader.take(headBytes);
+  const inlineOffset = reader.u32(head + 4);
+  if (reader.u32(head + 8) !== 0) throw new MalformedRecord("a call that lends blocks");
+  const said = readText(reader, frame, reader.u32(head));
+  reader.align8();
+  if (inlineOffset < reader.at || inlineOffset > frame.byteLength)
+    throw new MalformedRecord("its inline bytes lie elsewhere");
+  const inline = new Uint8Array(frame.byteLength - inlineOffset);
+  inline.set(frame.subarray(inlineOffset));
+  const inputs: WireTensor[] = [];
+  for (let index = 0; index < count; index++) inputs.push(readTensor(reader, inline));
+  if (reader.at > inlineOffset) throw new MalformedRecord("its tensors run into its inline bytes");
+  const names = textsOf(said["names"]);
+  for (const { nameIndex } of inputs)
+    if (nameIndex >= names.length) throw new MalformedRecord(`input ${nameIndex} of ${names.length}`);
+  return {
+    callId: id,
+    isStreamed: extra === streamed,
+    executionId: said["execution"] === null ? null : naturalOf(said["execution"], 0xffff_ffff),
+    modelName: textOf(said["model"]),
+    modelVersion: textOf(said["version"]),
+    requestId: textOf(said["id"]),
+    correlation: correlationOf(said["correlation"]),
+    flags: naturalOf(said["flags"], 0xffff_ffff),
+    timeoutUs: naturalOf(said["timeout"], Number.MAX_SAFE_INTEGER),
+    requested: said["outputs"] === null ? null : textsOf(said["outputs"]),
+    parametersJson: textOf(said["parameters"]),
+    names,
+    inputs,
+  };
+}
+
+/** A CONTROL frame; the files' bytes are copied out. */
+export function decodeControl(frame: Buffer): WireControl {
+  const { count, id, extra } = readHeader(frame);
+  const reader = new FrameReader(frame);
+  const said = readText(reader, frame, reader.u32(reader.take(8)));
+  const paths = textsOf(said["files"]);
+  const lengths = said["lengths"];
+  if (!Array.isArray(lengths) || lengths.length !== count || paths.length !== count)
+    throw new MalformedRecord("files without their lengths");
+  const files = new Map<string, Uint8Array>();
+  paths.forEach((path, index) => {
+    const at = reader.take(naturalOf(lengths[index], frame.byteLength));
+    files.set(path, Uint8Array.from(frame.subarray(at, reader.at)));
+  });
+  return {
+    controlId: id,
+    verb: extra,
+    modelName: textOf(said["model"]),
+    modelVersion: textOf(said["version"]),
+    configJson: said["config"] === null ? null : textOf(said["config"]),
+    unloadDependents: said["dependents"] === true,
+    files,
+  };
+}
+
+/** CALL_SPACE: the blocks that a call asked for, or why there are none. */
+export function encodeCallSpace(callId: number, blocks: readonly WireLent[] | string): Buffer {
+  if (typeof blocks === "string") return encodeFrame(kinds.callSpace, Buffer.from(blocks), { id: callId, extra: 1 });
+  return encodeFrame(kinds.callSpace, lentRecords(blocks), { id: callId, count: blocks.length });
+}
+
+/** CONTROLLED: what came of a CONTROL. */
+export function encodeControlled(
+  controlId: number,
+  said: { readonly ready: boolean } | { readonly code: number; readonly message: string },
+): Buffer {
+  return encodeFrame(kinds.controlled, Buffer.from(JSON.stringify(said)), { id: controlId });
+}
+
+/** CALL_ANSWER. */
+export function encodeCallAnswer({ callId, isLast, loans, answer }: WireCallAnswer): Buffer {
+  const { outputs, said } = partsOf(answer);
+  const text = Buffer.from(JSON.stringify(said));
+  const loansAt = headerBytes + headBytes;
+  const textAt = loansAt + loans.length * lentBytes;
+  const tensorsAt = (textAt + text.byteLength + 7) & ~7;
+  let inlineOffset = tensorsAt;
+  for (const { shape } of outputs) inlineOffset += tensorBytes + 8 * shape.length;
+  inlineOffset = (inlineOffset + 15) & ~15;
+  let end = inlineOffset;
+  for (const { data, byteLength } of outputs) if (data !== null) end = ((end + 15) & ~15) + byteLength;
+  const frame = Buffer.alloc(end);
+  const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
+  view.setUint32(0, end, true);
+  view.setUint16(4, kinds.callAnswer, true);
+  view.setUint16(6, outputs.length, true);
+  view.setUint32(8, callId, true);
+  view.setUint32(12, isLast ? 1 : 0, true);
+  view.setUint32(16, text.byteLength, true);
+  view.setUint32(20, inlineOffset, true);
+  view.setUint32(24, loans.length, true);
+  loans.forEach((lent, index) => writeLent(view, loansAt + index * lentBytes, lent));
+  frame.set(text, textAt);
+  let at = tensorsAt;
+  let inlineAt = inlineOffset;
+  for (const output of outputs) {
+    if (output.data === null) {
+      at = writeTensor(view, at, output, output.byteOffset);
+      continue;
+    }
+    inlineAt = (inlineAt + 15) & ~15;
+    frame.set(output.data, inlineAt);
+    at = writeTensor(view, at, output, inlineAt - inlineOffset);
+    inlineAt += output.byteLength;
+  }
+  return frame;
+}
+
+function partsOf(answer: WireCallAnswer["answer"]): { outputs: readonly WireTensor[]; said: object } {
+  if (answer.kind === "outputs")
+    return { outputs: answer.outputs, said: { names: answer.names, parameters: answer.parametersJson } };
+  if (answer.kind === "error") return { outputs: [], said: { code: answer.code, message: answer.message } };
+  return { outputs: [], said: {} };
+}
+
+function readText(reader: FrameReader, frame: Buffer, byteLength: number): Record<string, unknown> {
+  const at = reader.take(byteLength);
+  return readBoundedObject(frame.subarray(at, at + byteLength));
+}
+
+function textOf(value: unknown): string {
+  if (typeof value !== "string") throw new MalformedRecord("a text that is none");
+  return value;
+}
+
+function textsOf(value: unknown): string[] {
+  if (!Array.isArray(value) || value.length > frameLimits.callNamesMax)
+    throw new MalformedRecord("names that are none");
+  return value.map(textOf);
+}
+
+function naturalOf(value: unknown, most: number): number {
+  if (typeof value !== "number" || !Number.isInteger(value) || value < 0 || value > most)
+    throw new MalformedRecord("a number that is none, or beyond its bound");
+  return value;
+}
+
+/** `["7"]`: a number of 64 bits; `"7"`: a text. */
+function correlationOf(value: unknown): bigint | string {
+  if (!Array.isArray(value)) return textOf(value);
+  const digits = textOf(value[0]);
+  if (!/^\d{1,20}$/.test(digits)) throw new MalformedRecord("a correlation id that is no number");
+  return BigInt.asUintN(64, BigInt(digits));
+}

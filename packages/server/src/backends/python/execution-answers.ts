@@ -1,0 +1,160 @@
+import { InferenceError } from "@galatea/base";
+import { releaseResponse, SentAnswers, type InferenceRequest, type Outcome } from "../../inference/index.ts";
+import { outcomeOf, ResultReading, type FrameFacts } from "./execution-codec.ts";
+import { frameLimits } from "./frame-limits.ts";
+import type { LentBlock } from "./lent-blocks.ts";
+import type { PythonWorker } from "./python-worker.ts";
+import { askIdMax, encodeCredit, MalformedRecord, type WireAnswer } from "./wire.ts";
+
+/** What is known of one request's answers. */
+interface Answers {
+  readonly request: InferenceRequest;
+  readonly end: PromiseWithResolvers<Outcome | null>;
+  isOpen: boolean;
+  /** Nobody waits for them: what still comes is dropped, and earns no credit. */
+  isGivenUp: boolean;
+  untakenCount: number;
+  /** Taken, and not told to the worker yet. */
+  creditCount: number;
+}
+
+export interface ExecutionAnswersOptions {
+  readonly executionId: number;
+  readonly batch: readonly InferenceRequest[];
+  readonly facts: FrameFacts;
+  readonly worker: PythonWorker;
+}
+
+/** The worker is told of taken answers when it could use half of its bound, not of each. */
+const creditStep = frameLimits.answersMax / 2;
+
+/**
+ * The answers to the requests of one execution, until each request has had its last: of a decoupled model from EXECUTE on, of any other from
+ * the RESULT on that says which of its responses come later.
+ */
+export class ExecutionAnswers {
+  readonly executionId: number;
+  readonly batch: readonly InferenceRequest[];
+  /** What is left of each request when it is released. */
+  readonly sent: readonly SentAnswers[];
+  readonly #facts: FrameFacts;
+  readonly #worker: PythonWorker;
+  readonly #answers: readonly Answers[];
+  /** Space of answers that have not come, by the id of its ASK. */
+  readonly #asked = new Map<number, readonly LentBlock[]>();
+  #openCount: number;
+  #isReleased = false;
+
+  constructor({ executionId, batch, facts, worker }: ExecutionAnswersOptions, isOpen = (_place: number) => true) {
+    this.executionId = executionId;
+    this.batch = batch;
+    this.#facts = facts;
+    this.#worker = worker;
+    this.#answers = batch.map((request, place) => ({
+      request,
+      end: Promise.withResolvers<Outcome | null>(),
+      isOpen: isOpen(place),
+      isGivenUp: false,
+      untakenCount: 0,
+      creditCount: 0,
+    }));
+    this.#openCount = this.#answers.filter((answers) => answers.isOpen).length;
+    this.sent = this.#answers.map(({ end }) => new SentAnswers(end.promise));
+  }
+
+  /** Nothing more can come: `execute` has returned, and each request has had its last answer. */
+  get isOver(): boolean {
+    return this.#isReleased && this.#openCount === 0;
+  }
+
+  /** Whether the model waits for clients that take nothing. */
+  get isHeldUp(): boolean {
+    return this.#answers.some(({ isOpen, untakenCount }) => isOpen && untakenCount >= frameLimits.answersMax);
+  }
+
+  /** `execute` has returned. */
+  released(): void {
+    this.#isReleased = true;
+    this.#endSpaces();
+  }
+
+  /** Space for one answer was lent; a worker asks for no more answers at once than it may send. */
+  lent(askId: number, blocks: readonly LentBlock[]): void {
+    if (askId > askIdMax || this.#asked.has(askId) || this.#asked.size >= frameLimits.answersMax * this.#answers.length)
+      throw new MalformedRecord(`execution ${this.executionId} asks for space again and again`);
+    this.#asked.set(askId, blocks);
+  }
+
+  answered({ place, isFinal, askId, response }: WireAnswer): void {
+    const answers = this.#answers[place];
+    if (answers?.isOpen !== true) throw new MalformedRecord(`an answer to request ${place}, which has had its last`);
+    // An error may come with the final flag when the model can send no more: it needs no credit.
+    if (response !== null && !isFinal && answers.untakenCount >= frameLimits.answersMax)
+      throw new MalformedRecord("more answers than the worker has credit for");
+    if (!this.#facts.isDecoupled && (response === null || !isFinal))
+      throw new MalformedRecord("an answer of a model that is not decoupled, which is not its one response");
+    const spaces = this.#asked.get(askId) ?? [];
+    const outcome = response === null ? null : this.#outcomeOf(response, spaces);
+    this.#asked.delete(askId);
+    this.#worker.lent.endSpaces(spaces);
+    if (!this.#facts.isDecoupled) {
+      this.#close(answers, outcome);
+      return this.#endSpaces();
+    }
+    if (outcome !== null) answers.untakenCount++;
+    if (isFinal) this.#close(answers, null);
+    this.#pass(answers, place, outcome, isFinal);
+    this.#endSpaces();
+  }
+
+  #outcomeOf(response: NonNullable<WireAnswer["response"]>, spaces: readonly LentBlock[]): Outcome {
+    const find = (lentId: number) => {
+      const lent = spaces.find((space) => space.lentId === lentId);
+      if (lent === undefined) throw new MalformedRecord(`an answer in block ${lentId}, which it was not lent`);
+      return lent;
+    };
+    return outcomeOf(response, this.#facts, new ResultReading([], find));
+  }
+
+  #pass(answers: Answers, place: number, outcome: Outcome | null, isFinal: boolean): void {
+    const { request, isGivenUp } = answers;
+    const sink = request.answers;
+    if (sink !== undefined && !isGivenUp) return sink.respond(outcome, isFinal, () => this.#taken(answers, place));
+    if (outcome === null) return;
+    if (!(outcome instanceof InferenceError)) releaseResponse(outcome);
+    this.#taken(answers, place);
+  }
+
+  #taken(answers: Answers, place: number): void {
+    answers.untakenCount--;
+    if (!answers.isOpen || answers.isGivenUp || ++answers.creditCount < creditStep) return;
+    this.#worker.sendSoon(encodeCredit(this.executionId, place, answers.creditCount));
+    answers.creditCount = 0;
+  }
+
+  /** The place of a request that still has answers to come, -1 for any other. */
+  givenUp(request: InferenceRequest): number {
+    const place = this.#answers.findIndex((answers) => answers.request === request && answers.isOpen);
+    if (place !== -1) this.#answers[place]!.isGivenUp = true;
+    return place;
+  }
+
+  /** Ends whatever is open with the error: the worker has said so, or is no more. */
+  fail(error: InferenceError): void {
+    for (const answers of this.#answers) if (answers.isOpen) this.#close(answers, error);
+    this.released();
+  }
+
+  #close(answers: Answers, last: Outcome | null): void {
+    answers.isOpen = false;
+    this.#openCount--;
+    answers.end.resolve(last);
+  }
+
+  /** When nothing more can come, what was lent for answers that never came is nobody's. */
+  #endSpaces(): void {
+    if (!this.isOver) return;
+    for (const blocks of this.#asked.values()) this.#worker.lent.endSpaces(blocks);
+    this.#asked.clear();
+  }
+}

@@ -1,0 +1,209 @@
+import { assert, InferenceError, inferenceCodes } from "@galatea/base";
+import type { InferenceRequest, Outcome, ParameterValue } from "../../inference/index.ts";
+import { noParameters } from "../../inference/index.ts";
+import {
+  countBytesElements,
+  datatypeOfNumber,
+  datatypes,
+  elementCount,
+  type Arena,
+  type Block,
+  type Tensor,
+} from "../../tensor/index.ts";
+import { frameLimits } from "./frame-limits.ts";
+import type { LentBlock, LentBlocks } from "./lent-blocks.ts";
+import { readFlatObject, type MemberBudget } from "./untrusted-json.ts";
+import {
+  MalformedRecord,
+  sequenceEnd,
+  sequenceStart,
+  type WireRequest,
+  type WireResponse,
+  type WireTensor,
+} from "./wire.ts";
+
+/** What turning requests into frames and frames into responses has to know of a model version. */
+export interface FrameFacts {
+  readonly modelName: string;
+  readonly modelVersion: string;
+  readonly inputIndex: ReadonlyMap<string, number>;
+  readonly outputIndex: ReadonlyMap<string, number>;
+  readonly outputNames: readonly string[];
+  /** Any number of answers to a request, each sent by itself. */
+  readonly isDecoupled: boolean;
+  readonly arena: Arena;
+  /** Tensors up to this size travel in the frame: below it a copy costs less than a loan. */
+  readonly inlineBytesMax: number;
+}
+
+/** Collects what an execution lends while its requests are put into wire form. */
+export class LoanCollector {
+  readonly loans: LentBlock[] = [];
+  /** Places among them; made with the first, for most executions lend nothing. */
+  #places: Map<Block, number> | null = null;
+  readonly #facts: FrameFacts;
+  readonly #lent: LentBlocks;
+  readonly #executionId: number;
+
+  constructor(facts: FrameFacts, lent: LentBlocks, executionId: number) {
+    this.#facts = facts;
+    this.#lent = lent;
+    this.#executionId = executionId;
+  }
+
+  /** Throws UNAVAILABLE when the arena cannot take an input; the caller gives back what was lent before. */
+  request(request: InferenceRequest): WireRequest {
+    const { sequence } = request;
+    return {
+      requestId: request.id,
+      parametersJson: request.parameters.size === 0 ? "" : printParameters(request.parameters),
+      correlation: sequence === null ? 0n : sequence.id,
+      flags: sequence === null ? 0 : (sequence.start ? sequenceStart : 0) | (sequence.end ? sequenceEnd : 0),
+      timeoutUs: request.queueTimeoutUs,
+      requested: request.requestedOutputs === null ? null : this.#requested(request.requestedOutputs),
+      inputs: request.inputs.map((tensor) => this.#tensor(tensor)),
+    };
+  }
+
+  #requested(names: readonly string[]): number[] {
+    const indices: number[] = [];
+    for (const name of names) {
+      const index = this.#facts.outputIndex.get(name);
+      if (index !== undefined) indices.push(index);
+    }
+    return indices;
+  }
+
+  #tensor(tensor: Tensor): WireTensor {
+    const nameIndex = this.#facts.inputIndex.get(tensor.name);
+    assert(nameIndex !== undefined, `input '${tensor.name}' was checked against the configuration`);
+    const byteLength = tensor.data.byteLength;
+    const datatype = datatypes[tensor.datatype].configNumber;
+    const { shape } = tensor;
+    if (byteLength <= this.#facts.inlineBytesMax)
+      return { nameIndex, datatype, shape, place: null, byteOffset: 0, byteLength, data: tensor.data };
+    const { block } = tensor;
+    if (block !== null && block.arenaId === this.#facts.arena.id) {
+      const byteOffset = tensor.data.byteOffset - block.bytes.byteOffset;
+      return { nameIndex, datatype, shape, place: this.#placeOf(block), byteOffset, byteLength, data: null };
+    }
+    const copy = this.#facts.arena.allocate(byteLength);
+    copy.bytes.set(tensor.data);
+    const place = this.loans.push(this.#lent.lend(copy, this.#executionId, "input")) - 1;
+    return { nameIndex, datatype, shape, place, byteOffset: 0, byteLength, data: null };
+  }
+
+  #placeOf(block: Block): number {
+    const known = this.#places?.get(block);
+    if (known !== undefined) return known;
+    // Each tensor has a reference of its own: a block of two tensors of this very batch is shared as well.
+    const isShared = block.holderCount > 1;
+    block.retain();
+    const place = this.loans.push(this.#lent.lend(block, this.#executionId, "input", isShared)) - 1;
+    this.#places ??= new Map();
+    this.#places.set(block, place);
+    return place;
+  }
+}
+
+export function printParameters(parameters: ReadonlyMap<string, ParameterValue>): string {
+  const parts: string[] = [];
+  for (const [key, value] of parameters) parts.push(`${JSON.stringify(key)}:${printParameter(value)}`);
+  return `{${parts.join(",")}}`;
+}
+
+/** A double stays one in Python: `1.0`, not `1`; what is not finite is what Python's own module reads and prints. */
+function printParameter(value: ParameterValue): string {
+  if (typeof value !== "number") return typeof value === "bigint" ? String(value) : JSON.stringify(value);
+  const text = Object.is(value, -0) ? "-0" : String(value);
+  return /^-?\d+$/.test(text) ? `${text}.0` : text;
+}
+
+const noBlocks: ReadonlySet<LentBlock> = new Set();
+
+/** What the responses of one result are read with: the blocks that they may lie in, and how much of the loop's time they may take. */
+export class ResultReading {
+  readonly parameters: MemberBudget = { left: frameLimits.parameterMembersMax };
+  readonly #released: readonly number[];
+  readonly #find: (lentId: number) => LentBlock;
+  /** Made when they are first needed: most results are small, and lie in their frame. */
+  #releasedIds: ReadonlySet<number> | null = null;
+  #usedSpaces: Set<LentBlock> | null = null;
+  #found: Set<LentBlock> | null = null;
+  #elementBytesLeft: number = frameLimits.elementBytesMax;
+
+  constructor(released: readonly number[], find: (lentId: number) => LentBlock) {
+    this.#released = released;
+    this.#find = find;
+  }
+
+  /** Blocks of space that outputs lie in. */
+  get usedSpaces(): Iterable<LentBlock> & { readonly size: number } {
+    return this.#usedSpaces ?? noBlocks;
+  }
+
+  find(lentId: number): LentBlock {
+    const lent = this.#find(lentId);
+    if (lent.use === "space") (this.#usedSpaces ??= new Set()).add(lent);
+    // What the model still sees and may write to is nobody's output.
+    else if (!lent.isShared && !(this.#releasedIds ??= new Set(this.#released)).has(lentId))
+      throw new MalformedRecord(`a tensor in block ${lentId}, which is not given back`);
+    this.#found ??= new Set();
+    if (!this.#found.has(lent)) this.#elementBytesLeft += 4 * lent.byteLength;
+    this.#found.add(lent);
+    return lent;
+  }
+
+  /** The lengths of elements are looked at one after the other; the same bytes may be named by many outputs. */
+  looksThrough(byteLength: number): void {
+    this.#elementBytesLeft -= byteLength;
+    if (this.#elementBytesLeft < 0) throw new MalformedRecord("outputs that name the same elements again and again");
+  }
+}
+
+/**
+ * Checks what the worker says about one response and makes it an outcome. Throws MalformedRecord for what no honest worker sends; then no
+ * reference was taken by this call.
+ */
+export function outcomeOf(response: WireResponse, facts: FrameFacts, reading: ResultReading): Outcome {
+  if (response.kind === "error") {
+    const code = inferenceCodes[response.code];
+    if (code === undefined) throw new MalformedRecord(`error code ${response.code}`);
+    return new InferenceError(code, response.message);
+  }
+  const outputs = response.outputs.map((wire) => outputOf(wire, facts, reading));
+  const parameters =
+    response.parametersJson === "" ? noParameters : readFlatObject(response.parametersJson, reading.parameters);
+  for (const output of outputs) output.block?.retain();
+  return { modelName: facts.modelName, modelVersion: facts.modelVersion, outputs, parameters };
+}
+
+function outputOf(wire: WireTensor, facts: FrameFacts, reading: ResultReading): Tensor {
+  const name = facts.outputNames[wire.nameIndex];
+  const datatype = datatypeOfNumber(wire.datatype);
+  if (name === undefined || datatype === undefined)
+    throw new MalformedRecord(`output ${wire.nameIndex} of datatype ${wire.datatype}`);
+  let data = wire.data;
+  let block: Block | null = null;
+  if (data === null) {
+    const lent = reading.find(wire.place!);
+    block = lent.block;
+    if (wire.byteOffset + wire.byteLength > lent.byteLength) throw new MalformedRecord("a tensor beyond its block");
+    data = block.bytes.subarray(wire.byteOffset, wire.byteOffset + wire.byteLength);
+  }
+  const elements = elementCount(wire.shape);
+  const { byteSize } = datatypes[datatype];
+  if (byteSize === 0) reading.looksThrough(wire.byteLength);
+  const consistent = byteSize > 0 ? elements * byteSize === wire.byteLength : countElements(data) === elements;
+  if (!consistent) throw new MalformedRecord(`output '${name}' whose shape is not that of its bytes`);
+  return { name, datatype, shape: wire.shape, data, block };
+}
+
+function countElements(data: Uint8Array): number {
+  try {
+    return countBytesElements(data);
+  } catch (error) {
+    if (error instanceof InferenceError) return -1;
+    throw error;
+  }
+}

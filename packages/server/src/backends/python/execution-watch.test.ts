@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Clock } from "@galatea/base";
+import { ExecutionWatch, type RunningExecution } from "./execution-watch.ts";
+
+/** A watch over one running execution, and a clock that a test moves. */
+class WatchBench {
+  readonly happened: string[] = [];
+  running: RunningExecution | null = null;
+  readonly watch: ExecutionWatch;
+  #nowMs = 0;
+  #timer: { readonly atMs: number; readonly fire: () => void } | null = null;
+
+  constructor() {
+    const clock: Clock = {
+      epochMs: () => this.#nowMs,
+      monotonicNs: () => this.#nowMs * 1e6,
+      timer: (delayMs, fire) => {
+        this.#timer = { atMs: this.#nowMs + delayMs, fire };
+        return { [Symbol.dispose]: () => (this.#timer = null) };
+      },
+    };
+    this.watch = new ExecutionWatch({
+      clock,
+      reportMs: 30_000,
+      running: () => this.running,
+      report: (runMs) => this.happened.push(`reported after ${runMs} ms`),
+      end: (limitMs) => this.happened.push(`ended at ${this.#nowMs}, limit ${limitMs}`),
+    });
+  }
+
+  begin(executionId: number, limitMs: number | null, isCalling = false): void {
+    this.running = { executionId, sinceNs: this.#nowMs * 1e6, limitMs, isCalling };
+    this.watch.began(this.#nowMs * 1e6, limitMs);
+  }
+
+  move(ms: number): void {
+    const untilMs = this.#nowMs + ms;
+    while (this.#timer !== null && this.#timer.atMs <= untilMs) {
+      const { atMs, fire } = this.#timer;
+      this.#timer = null;
+      this.#nowMs = atMs;
+      fire();
+    }
+    this.#nowMs = untilMs;
+  }
+}
+
+test("an execution is reported once, and ended at its limit to the millisecond, whenever it began", () => {
+  const bench = new WatchBench();
+  bench.begin(1, 59_000);
+  bench.move(25_000);
+  bench.begin(2, 59_000);
+  bench.move(58_999);
+  assert.deepEqual(bench.happened, ["reported after 30000 ms"]);
+  bench.move(1);
+  assert.equal(bench.happened[1], "ended at 84000, limit 59000");
+});
+
+test("one with a limit shorter than that of the one before is looked at in its own time, and reported shortly before", () => {
+  const bench = new WatchBench();
+  bench.begin(1, null);
+  bench.move(1000);
+  bench.begin(2, 2000);
+  bench.move(2000);
+  assert.deepEqual(bench.happened, ["reported after 1800 ms", "ended at 3000, limit 2000"]);
+});
+
+test("without a limit an execution is reported and goes on", () => {
+  const bench = new WatchBench();
+  bench.begin(1, null);
+  bench.move(3_600_000);
+  assert.deepEqual(bench.happened, ["reported after 30000 ms"]);
+});
+
+test("one that waits for another model's response beyond its limit is ended when it does so no more", () => {
+  const bench = new WatchBench();
+  bench.begin(1, 2000, true);
+  bench.move(60_000);
+  assert.deepEqual(bench.happened, ["reported after 1800 ms"]);
+  bench.running = { ...bench.running!, isCalling: false };
+  bench.move(1000);
+  assert.equal(bench.happened.length, 2);
+});
+
+test("a watch that was disposed of does nothing more", () => {
+  const bench = new WatchBench();
+  bench.begin(1, 2000);
+  bench.watch[Symbol.dispose]();
+  bench.begin(2, 1000);
+  bench.move(60_000);
+  assert.deepEqual(bench.happened, []);
+});

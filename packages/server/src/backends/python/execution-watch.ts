@@ -1,0 +1,86 @@
+import type { Clock } from "@galatea/base";
+
+/** The execution that a worker runs: the oldest one that was sent to it. */
+export interface RunningExecution {
+  readonly executionId: number;
+  /** When it became the oldest, or last sent a response. */
+  readonly sinceNs: number;
+  /** Its limit, in milliseconds; null: none. */
+  readonly limitMs: number | null;
+  /** Whether it waits for another model's response, which has a limit of its own. */
+  readonly isCalling: boolean;
+}
+
+export interface ExecutionWatchOptions {
+  readonly clock: Clock;
+  /** An execution of this length is reported, once; one with a limit shortly before it. */
+  readonly reportMs: number;
+  /** Null where nothing runs. */
+  readonly running: () => RunningExecution | null;
+  readonly report: (runMs: number) => void;
+  readonly end: (limitMs: number) => void;
+}
+
+/** The interval at which an execution over its limit that waits for another model is checked again. */
+const callingMs = 1000;
+/** The share of its limit after which an execution is reported: its worker prints its stack before it is ended. */
+const reportedShare = 0.9;
+
+/** Reports an execution that takes long, and ends its worker at its limit. One timer, which most executions do not touch. */
+export class ExecutionWatch implements Disposable {
+  readonly #options: ExecutionWatchOptions;
+  #timer: Disposable | null = null;
+  #timerAtNs = Number.POSITIVE_INFINITY;
+  #reportedId = 0;
+
+  constructor(options: ExecutionWatchOptions) {
+    this.#options = options;
+  }
+
+  /** Notes that another execution is the oldest. */
+  began(sinceNs: number, limitMs: number | null): void {
+    this.#lookAt(sinceNs + this.#reportMs(limitMs) * 1e6);
+  }
+
+  #reportMs(limitMs: number | null): number {
+    return Math.min(this.#options.reportMs, limitMs === null ? Number.POSITIVE_INFINITY : limitMs * reportedShare);
+  }
+
+  #lookAt(atNs: number): void {
+    if (atNs >= this.#timerAtNs) return;
+    this.#timer?.[Symbol.dispose]();
+    const { clock } = this.#options;
+    this.#timerAtNs = atNs;
+    this.#timer = clock.timer(Math.max(1, Math.ceil((atNs - clock.monotonicNs()) / 1e6)), () => {
+      this.#timer = null;
+      this.#timerAtNs = Number.POSITIVE_INFINITY;
+      this.#look();
+    });
+  }
+
+  #look(): void {
+    const { clock, running, report, end } = this.#options;
+    const execution = running();
+    if (execution === null) return;
+    const { executionId, sinceNs, limitMs, isCalling } = execution;
+    const nowNs = clock.monotonicNs();
+    const runMs = (nowNs - sinceNs) / 1e6;
+    if (limitMs !== null && runMs >= limitMs) {
+      if (!isCalling) return end(limitMs);
+      return this.#lookAt(nowNs + callingMs * 1e6);
+    }
+    const reportMs = this.#reportMs(limitMs);
+    if (runMs < reportMs) return this.#lookAt(sinceNs + reportMs * 1e6);
+    if (this.#reportedId !== executionId) {
+      this.#reportedId = executionId;
+      report(runMs);
+    }
+    this.#lookAt(limitMs === null ? nowNs + reportMs * 1e6 : sinceNs + limitMs * 1e6);
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer?.[Symbol.dispose]();
+    this.#timer = null;
+    this.#timerAtNs = Number.NEGATIVE_INFINITY;
+  }
+}

@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { closeSync, writeSync } from "node:fs";
+import { test, type TestContext } from "node:test";
+import { openSocketPair } from "@galatea/base/system";
+import { FrameChannel } from "./frame-channel.ts";
+import { encodeFrame, frameBytesMax, headerBytes, kinds } from "./wire.ts";
+
+const frame = encodeFrame(kinds.cancel, new Uint8Array());
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+function open(context: TestContext) {
+  const pair = openSocketPair();
+  const frames: string[] = [];
+  const malformed: string[] = [];
+  const channel = new FrameChannel(pair.ours, {
+    onFrame: (one) => frames.push(one.toString("latin1", headerBytes)),
+    onMalformed: (error) => malformed.push(error.message),
+    onClosed: () => {},
+  });
+  context.after(() => channel.close());
+  return { channel, frames, malformed, theirs: pair.theirs, closeOther: () => closeSync(pair.theirs) };
+}
+
+test("frames are read whole, wherever their bytes are cut", async (context) => {
+  const texts = ["", "a", "frame of a few words", "x".repeat(300), ""];
+  const bytes = Buffer.concat(texts.map((text) => encodeFrame(kinds.log, Buffer.from(text))));
+  const { frames, theirs } = open(context);
+  for (let step = 1; step < 40; step++) {
+    frames.length = 0;
+    for (let at = 0; at < bytes.byteLength; at += step) {
+      writeSync(theirs, bytes, at, Math.min(step, bytes.byteLength - at));
+      await turn();
+    }
+    while (frames.length < texts.length) await turn();
+    assert.deepEqual(frames, texts, `${step} bytes at a time`);
+  }
+  closeSync(theirs);
+});
+
+test("a frame that says that it is shorter than its head, or longer than any, closes the channel", async (context) => {
+  for (const frameBytes of [0, headerBytes - 1, frameBytesMax + 1]) {
+    const { malformed, theirs } = open(context);
+    const head = Buffer.alloc(headerBytes);
+    head.writeUInt32LE(frameBytes);
+    writeSync(theirs, head, 0, 5);
+    while (malformed.length === 0) await turn();
+    assert.match(malformed[0]!, new RegExp(`a frame of ${frameBytes} bytes`));
+    closeSync(theirs);
+  }
+});
+
+test("frames are numbered in the order in which they were handed over, whenever they leave", async (context) => {
+  const { channel, closeOther } = open(context);
+  assert.deepEqual(
+    [channel.send(frame), channel.sendSoon(frame), channel.sendSoon(frame), channel.send(frame)],
+    [1, 2, 3, 4],
+  );
+  await turn();
+  assert.equal(channel.firstLost, Number.POSITIVE_INFINITY);
+  closeOther();
+});
+
+test("a frame for nobody is the first that was lost, and so are those of its turn", async (context) => {
+  const { channel, closeOther } = open(context);
+  channel.send(frame);
+  closeOther();
+  channel.sendSoon(frame);
+  channel.sendSoon(frame);
+  assert.equal(channel.firstLost, Number.POSITIVE_INFINITY);
+  await turn();
+  assert.equal(channel.firstLost, 2);
+  channel.send(frame);
+  assert.equal(channel.firstLost, 2);
+});
+
+test("a frame that is sent at once takes those before it along, and is lost with them", (context) => {
+  const { channel, closeOther } = open(context);
+  closeOther();
+  channel.sendSoon(frame);
+  assert.equal(channel.send(frame), 2);
+  assert.equal(channel.firstLost, 1);
+});

@@ -1,0 +1,136 @@
+import { InferenceError } from "@galatea/base";
+import type { InferenceRequest, ParameterValue } from "../../inference/index.ts";
+import { printParameters } from "./execution-codec.ts";
+import {
+  correlationTextBytesMax,
+  frameBytesMax,
+  inputsMax,
+  lentBytes,
+  rankMax,
+  requestBytes,
+  requestedMax,
+  requestsMax,
+  tensorBytes,
+} from "./wire.ts";
+
+/** What a frame keeps for its head and for the blocks that an execution's outputs are lent beforehand. */
+const reservedBytes = 128 * 1024;
+/** Blocks for outputs that one EXECUTE frame names at most. */
+export const spacesMax = 4096;
+/** What the requests of one EXECUTE frame take at most, their small tensors included. */
+export const requestsBytesMax = frameBytesMax - reservedBytes;
+
+/** How the requests of a batch share frames, by their places in it. */
+export interface FramePlan {
+  /** Each part fits a frame. */
+  readonly parts: readonly (readonly number[])[];
+  /** Requests that fit no frame, and why. */
+  readonly refused: ReadonlyMap<number, InferenceError>;
+}
+
+/** What there is room for: of one tensor inside of a frame, and of the requests of a frame together (`requestsBytesMax`). */
+export interface FrameRoom {
+  readonly inlineBytesMax: number;
+  readonly requestsBytesMax: number;
+}
+
+/**
+ * Looked at before anything is lent. Null where all fit one frame, as nearly always: then no text was encoded to find out, only lengths
+ * were added up.
+ */
+export function planFrames(batch: readonly InferenceRequest[], room: FrameRoom): FramePlan | null {
+  let bound = 0;
+  for (const request of batch) bound += boundOf(request, room.inlineBytesMax);
+  if (bound <= room.requestsBytesMax && batch.length <= requestsMax) return null;
+  const parts: number[][] = [];
+  const refused = new Map<number, InferenceError>();
+  let part: number[] = [];
+  let partBytes = 0;
+  for (let place = 0; place < batch.length; place++) {
+    const bytes = bytesOf(batch[place]!, room);
+    if (bytes instanceof InferenceError) {
+      refused.set(place, bytes);
+      continue;
+    }
+    if (part.length === requestsMax || partBytes + bytes > room.requestsBytesMax) {
+      parts.push(part);
+      part = [];
+      partBytes = 0;
+    }
+    part.push(place);
+    partBytes += bytes;
+  }
+  if (part.length > 0) parts.push(part);
+  return { parts, refused };
+}
+
+/** At least what the request takes in a frame; Infinity where a count of it exceeds its field. */
+function boundOf(request: InferenceRequest, inlineBytesMax: number): number {
+  const { id, sequence, requestedOutputs, parameters, inputs } = request;
+  // A UTF-16 unit takes three bytes at most.
+  let bytes = requestBytes + 8 + 3 * id.length;
+  if (sequence !== null && typeof sequence.id === "string") {
+    const textBytes = 3 * sequence.id.length;
+    bytes += textBytes > correlationTextBytesMax ? Number.POSITIVE_INFINITY : textBytes;
+  }
+  if (requestedOutputs !== null)
+    bytes += requestedOutputs.length > requestedMax ? Number.POSITIVE_INFINITY : 2 * requestedOutputs.length;
+  if (parameters.size > 0) bytes += parametersBound(parameters);
+  if (inputs.length > inputsMax) return Number.POSITIVE_INFINITY;
+  return bytes + inputsBytes(request, inlineBytesMax);
+}
+
+/** Infinity where a tensor has more dimensions than the wire knows. */
+function inputsBytes({ inputs }: InferenceRequest, inlineBytesMax: number): number {
+  let bytes = 0;
+  for (const { shape, data } of inputs) {
+    if (shape.length > rankMax) return Number.POSITIVE_INFINITY;
+    bytes += tensorBytes + 8 * shape.length + lentBytes;
+    if (data.byteLength <= inlineBytesMax) bytes += data.byteLength + 16;
+  }
+  return bytes;
+}
+
+/** JSON takes six bytes at most for a unit of a string (as `\u0000`), and fewer than forty for a number or a truth value. */
+function parametersBound(parameters: ReadonlyMap<string, ParameterValue>): number {
+  let bytes = 2;
+  for (const [key, value] of parameters)
+    bytes += 6 * key.length + 4 + (typeof value === "string" ? 6 * value.length + 2 : 40);
+  return bytes;
+}
+
+/** What the request takes in a frame, or why it fits none. */
+function bytesOf(
+  request: InferenceRequest,
+  { inlineBytesMax, requestsBytesMax: bytesMax }: FrameRoom,
+): number | InferenceError {
+  const { id, sequence, requestedOutputs, parameters, inputs } = request;
+  const correlation = sequence !== null && typeof sequence.id === "string" ? Buffer.byteLength(sequence.id) : 0;
+  if (correlation > correlationTextBytesMax)
+    return tooLarge(`sequence id has ${correlation} bytes`, correlationTextBytesMax);
+  if (requestedOutputs !== null && requestedOutputs.length > requestedMax)
+    return tooLarge(`list of requested outputs has ${requestedOutputs.length} names`, requestedMax);
+  if (inputs.length > inputsMax) return tooLarge(`list of inputs has ${inputs.length} tensors`, inputsMax);
+  for (const { name, shape } of inputs)
+    if (shape.length > rankMax) return tooLarge(`input '${name}' has ${shape.length} dimensions`, rankMax);
+  const idBytes = Buffer.byteLength(id);
+  if (idBytes > bytesMax) return tooLarge(`id has ${idBytes} bytes`, bytesMax);
+  const parametersBytes = parametersBytesOf(parameters, bytesMax);
+  if (parametersBytes > bytesMax) return tooLarge(`parameters have ${parametersBytes} bytes or more as JSON`, bytesMax);
+  const fixedBytes = requestBytes + 8 + 2 * (requestedOutputs?.length ?? 0);
+  const bytes = fixedBytes + correlation + idBytes + parametersBytes + inputsBytes(request, inlineBytesMax);
+  if (bytes > bytesMax) return tooLarge(`id, parameters and small tensors have ${bytes} bytes together`, bytesMax);
+  return bytes;
+}
+
+/** What is too long as it stands is not made into JSON. */
+function parametersBytesOf(parameters: ReadonlyMap<string, ParameterValue>, bytesMax: number): number {
+  if (parameters.size === 0) return 0;
+  let units = 0;
+  for (const [key, value] of parameters) units += key.length + (typeof value === "string" ? value.length : 1);
+  return units > bytesMax ? units : Buffer.byteLength(printParameters(parameters));
+}
+
+function tooLarge(what: string, most: number): InferenceError {
+  return new InferenceError("INVALID_ARG", `the request's ${what}; the Python backend takes ${most} at most`);
+}

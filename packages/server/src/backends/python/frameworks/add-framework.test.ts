@@ -1,0 +1,205 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { systemClock } from "@galatea/base";
+import { addFramework, removeFramework, type AddOptions } from "./add-framework.ts";
+import type { Framework } from "./framework-rows.ts";
+import { linkFramework, madeFramework } from "./framework-store.ts";
+import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+
+const run = promisify(execFile);
+
+let directory: string;
+let wheels: string;
+
+/** A wheel of one module that says its version; nothing is asked of an index. */
+const writeWheel = `import sys, zipfile
+path, name, version = sys.argv[1:]
+info = "%s-%s.dist-info/" % (name, version)
+with zipfile.ZipFile(path, "w") as wheel:
+    wheel.writestr(name + ".py", "version = %r" % version)
+    wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\\nName: %s\\nVersion: %s\\n" % (name, version))
+    wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+    wheel.writestr(info + "RECORD", "%s.py,,\\n%sMETADATA,,\\n%sWHEEL,,\\n%sRECORD,,\\n" % (name, info, info, info))
+`;
+
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), "galatea-frameworks-"));
+  wheels = join(directory, "wheels");
+  await mkdir(wheels);
+  for (const name of ["tiny_base", "tiny_torch"]) await wheel(wheels, name, "1.0");
+});
+
+after(() => rm(directory, { recursive: true, force: true }));
+
+async function wheel(where: string, name: string, version: string): Promise<string> {
+  const file = join(where, `${name}-${version}-py3-none-any.whl`);
+  await run("python3", ["-c", writeWheel, file, name, version]);
+  return file;
+}
+
+interface Pinned {
+  readonly name: string;
+  /** As the lock says; each is a group by itself. */
+  readonly bytes?: number;
+  readonly sha256?: string;
+}
+
+/** A framework whose lock holds the two packages. */
+async function framework(name: string, pinned: readonly Pinned[] = [{ name: "tiny_base" }, { name: "tiny_torch" }]) {
+  const pins = await Promise.all(
+    pinned.map(async (pin) => {
+      const file = `${pin.name}-1.0-py3-none-any.whl`;
+      const sum = createHash("sha256")
+        .update(await readFile(join(wheels, file)))
+        .digest("hex");
+      const one = { file, bytes: pin.bytes ?? 200 * 2 ** 20, sha256: pin.sha256 ?? sum };
+      return { name: pin.name, version: "1.0", marker: "sys_platform == 'linux'", wheels: [one] };
+    }),
+  );
+  const lock = join(directory, `${name}-lock.json`);
+  await writeFile(lock, JSON.stringify({ pins }));
+  const row: Framework = {
+    name,
+    about: "for tests",
+    python: "3.9",
+    packages: ["tiny_torch==1.0"],
+    lock: pathToFileURL(lock),
+    diskBytes: 2 ** 20,
+    imports: ["tiny_torch", "galatea_frameworks.tiny"],
+  };
+  return row;
+}
+
+function options(row: Framework, lines: string[], more: Partial<AddOptions> = {}): AddOptions {
+  return {
+    framework: row,
+    directory: join(directory, "frameworks"),
+    wheels,
+    anyBuild: false,
+    pythons: ["python3.11", "python3"],
+    env: { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: homedir(), LANG: "C.UTF-8" },
+    clock: systemClock,
+    onProgress: (line) => lines.push(line),
+    signal: AbortSignal.timeout(hangMs),
+    ...more,
+  };
+}
+
+async function versionIn(python: string, name: string): Promise<string> {
+  return (await run(python, ["-c", `import ${name}; print(${name}.version)`])).stdout.trim();
+}
+
+test("a framework that no wheels are made for by newer Pythons is refused them", async () => {
+  const row = { ...(await framework("old")), newestPython: "3.10" };
+  await assert.rejects(addFramework(options(row, [])), {
+    message: /^no Python 3\.9 to 3\.10 was found \(looked for python3\.11, python3\)\. Install it with: /,
+  });
+});
+
+test("a framework is set up once, from a directory of wheels, and removed", async () => {
+  const row = await framework("whole");
+  const lines: string[] = [];
+  const wanted = options(row, lines);
+  const [place, same] = await Promise.all([addFramework(wanted), addFramework(wanted)]);
+  assert.deepEqual(place, same);
+  assert.equal(await versionIn(place.python, "tiny_torch"), "1.0");
+  assert.deepEqual(
+    lines.filter((line) => / of 2 /.test(line)),
+    ["1 of 2 (0 MiB of 400 MiB are there): tiny_base 1.0", "2 of 2 (200 MiB of 400 MiB are there): tiny_torch 1.0"],
+  );
+  assert.deepEqual(await madeFramework([wanted.directory], row), place);
+  assert.equal(await removeFramework(wanted), true);
+  assert.equal(await madeFramework([wanted.directory], row), null);
+  assert.equal(await stat(place.directory).catch(() => null), null);
+  assert.equal(await removeFramework(wanted), false);
+});
+
+test("what was cut short goes on where it was, and a package that was half installed is installed anew", async () => {
+  const row = await framework("resumed");
+  const stopping = new AbortController();
+  const stopped = options(row, [], {
+    signal: stopping.signal,
+    onProgress: (line) => line.startsWith("2 of 2") && stopping.abort(new Error("stopped here")),
+  });
+  await assert.rejects(addFramework(stopped), /stopped here/);
+  assert.equal(await madeFramework([stopped.directory], row), null);
+  const [entry] = (await readdir(stopped.directory)).filter((one) => one.startsWith("resumed-"));
+  const python = join(stopped.directory, entry!, "bin", "python");
+  const packages = (await run(python, ["-c", "import sysconfig; print(sysconfig.get_path('purelib'))"])).stdout.trim();
+  const info = join(packages, "tiny_torch-1.0.dist-info");
+  await mkdir(info, { recursive: true });
+  await writeFile(join(info, "METADATA"), "Metadata-Version: 2.1\nName: tiny_torch\nVersion: 1.0\n");
+  const lines: string[] = [];
+  const place = await addFramework(options(row, lines));
+  assert.deepEqual(
+    lines.filter((line) => / of 2 /.test(line)),
+    ["2 of 2 (200 MiB of 400 MiB are there): tiny_torch 1.0"],
+  );
+  assert.deepEqual(await Promise.all(["tiny_base", "tiny_torch"].map((name) => versionIn(place.python, name))), [
+    "1.0",
+    "1.0",
+  ]);
+});
+
+test("a wheel that is not the lock's is refused, and taken where any build may be", async () => {
+  const row = await framework("sums", [{ name: "tiny_torch", sha256: "0".repeat(64) }]);
+  await assert.rejects(addFramework(options(row, [])), /making the Python environment failed: .*pip install/s);
+  assert.equal(await madeFramework([join(directory, "frameworks")], row), null);
+  const place = await addFramework(options(row, [], { anyBuild: true }));
+  assert.equal(await versionIn(place.python, "tiny_torch"), "1.0");
+});
+
+test("an environment that cannot be imported is not set up", async () => {
+  const row = { ...(await framework("broken", [{ name: "tiny_base" }])), imports: ["tiny_torch"] };
+  await assert.rejects(addFramework(options(row, [])), /No module named 'tiny_torch'/);
+  assert.equal(await madeFramework([join(directory, "frameworks")], row), null);
+});
+
+test("a disk that is too small is told before anything is downloaded", async () => {
+  const row = { ...(await framework("large")), diskBytes: 2 ** 60 };
+  const lines: string[] = [];
+  await assert.rejects(
+    addFramework(options(row, lines)),
+    /large takes up to \d+ MiB, and '.*' has \d+ MiB left; --data /,
+  );
+  assert.deepEqual(lines, []);
+});
+
+test("what another lock had made goes when its successor is there", async () => {
+  const row = await framework("renewed", [{ name: "tiny_torch" }]);
+  const former = join(directory, "frameworks", "renewed-000000000000");
+  const others = join(directory, "frameworks", "renewed-else");
+  for (const one of [former, others]) await mkdir(one, { recursive: true });
+  await addFramework(options(row, []));
+  assert.equal(await stat(former).catch(() => null), null);
+  assert.ok(await stat(others));
+});
+
+test("an environment below one data directory is found through the machine's, and a link to one that is gone is replaced", async () => {
+  const row = await framework("linked");
+  const machine = join(directory, "machine");
+  const [first, second] = [join(directory, "first/frameworks"), join(directory, "second/frameworks")];
+  const place = await addFramework(options(row, [], { directory: first }));
+  assert.equal(await madeFramework([second, machine], row), null);
+  await linkFramework(machine, row, place);
+  const found = await madeFramework([second, machine], row);
+  assert.equal(await versionIn(found!.python, "tiny_torch"), "1.0");
+  await rm(first, { recursive: true });
+  assert.equal(await madeFramework([second, machine], row), null);
+  await linkFramework(machine, row, await addFramework(options(row, [], { directory: second })));
+  assert.notEqual(await madeFramework([machine], row), null);
+  // Only the link is the machine's.
+  assert.equal(await removeFramework(options(row, [], { directory: machine })), true);
+  assert.notEqual(await madeFramework([second], row), null);
+  assert.deepEqual(
+    (await readdir(machine)).filter((name) => name.startsWith("linked")),
+    [],
+  );
+});

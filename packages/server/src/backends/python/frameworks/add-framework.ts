@@ -1,0 +1,189 @@
+import { mkdir, readFile, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { asDiskError, makeDirectory, type Clock } from "@galatea/base";
+import {
+  canRun,
+  findInterpreter,
+  makeVenv,
+  mayUseUv,
+  runInstaller,
+  type InstallerOptions,
+} from "../installer-process.ts";
+import { takeTurn } from "../prepare-environment.ts";
+import { constraintLine, lockedLine, readPins, type PinGroup } from "./framework-lock.ts";
+import type { Framework } from "./framework-rows.ts";
+import { deleteEnvironments, directoriesOf, madeFramework, placeOf, type FrameworkPlace } from "./framework-store.ts";
+
+export interface AddOptions {
+  readonly framework: Framework;
+  /** The directory below which environments are made. */
+  readonly directory: string;
+  /** A directory of wheels, which takes the package index's place; null: there is none. */
+  readonly wheels: string | null;
+  /** Takes the locked versions by whomever they were built (for the CPU alone, say), in place of the locked files. */
+  readonly anyBuild: boolean;
+  /** Interpreters to try, best first. */
+  readonly pythons: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly clock: Clock;
+  readonly onProgress: (line: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** What one making of an environment works with. */
+interface Making {
+  readonly options: AddOptions;
+  readonly place: FrameworkPlace;
+  readonly installer: InstallerOptions;
+  /** Begins each call that installs. */
+  readonly install: readonly [command: string, ...args: string[]];
+}
+
+const mebibyte = 2 ** 20;
+
+/**
+ * Makes a framework's environment; one that is there already is taken as it is. What a call that was cut short, by whatever, has installed
+ * stays and is not installed again. Throws an Error with the reason and what can be done.
+ */
+export async function addFramework(options: AddOptions): Promise<FrameworkPlace> {
+  const { directory, framework } = options;
+  const made = await madeFramework([directory], framework);
+  if (made !== null) return made;
+  await makeDirectory(directory);
+  using _turn = await takeTurn(directory, options);
+  const place = await placeOf(directory, framework);
+  if ((await madeFramework([directory], framework)) !== null) return place;
+  try {
+    await make(place, options);
+    // What an older version of the product had made is used no more.
+    await deleteEnvironments(directory, framework, place.directory);
+  } catch (error) {
+    options.signal.throwIfAborted();
+    throw asDiskError(error, `'${place.directory}'`);
+  }
+  return place;
+}
+
+/** Deletes what was made of a framework; false where there was nothing. Models that run go on as long as they import nothing new. */
+export async function removeFramework(
+  options: Pick<AddOptions, "framework" | "directory" | "clock" | "onProgress" | "signal">,
+): Promise<boolean> {
+  const { directory, framework } = options;
+  // A directory that has none may be another user's.
+  if ((await directoriesOf(directory, framework)).length === 0) return false;
+  using _turn = await takeTurn(directory, options);
+  return await deleteEnvironments(directory, framework);
+}
+
+async function make(place: FrameworkPlace, options: AddOptions): Promise<void> {
+  const { framework, signal, env, clock, onProgress } = options;
+  const installer = { directory: place.directory, packages: framework.packages, env, clock, onProgress, signal };
+  await refuseSmallDisk(place, options);
+  const making = { options, place, installer, install: await openEnvironment(place, installer, options) };
+  await (options.anyBuild ? installAnyBuild(making) : installLocked(making));
+  await check(making);
+  const partial = join(place.directory, "ready.part");
+  await writeFile(partial, `${framework.packages.join("\n")}\n`);
+  await rename(partial, join(place.directory, "ready"));
+}
+
+/** Said before anything is downloaded; what was installed by a former call is there already. */
+async function refuseSmallDisk({ directory }: FrameworkPlace, { framework, directory: parent }: AddOptions) {
+  if ((await stat(directory).catch(() => null)) !== null) return;
+  const { bavail, bsize } = await statfs(parent);
+  const free = bavail * bsize;
+  if (free < framework.diskBytes)
+    throw new Error(
+      `${framework.name} takes up to ${inMebibytes(framework.diskBytes)}, and '${parent}' has ${inMebibytes(free)} left; ` +
+        "--data names another directory",
+    );
+}
+
+/** Finds or makes the empty environment. Gives what begins each call that installs. */
+async function openEnvironment(
+  { directory, python }: FrameworkPlace,
+  installer: InstallerOptions,
+  { framework, pythons, wheels }: AddOptions,
+): Promise<Making["install"]> {
+  const uv = wheels === null && mayUseUv(installer.env) && (await canRun("uv", ["--version"], installer));
+  const install: Making["install"] = uv
+    ? ["uv", "--quiet", "pip", "install", "--compile-bytecode", "--python", python]
+    : [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-cache-dir"];
+  // An environment that uv began may have no pip.
+  const isUsable = await canRun(python, uv ? ["-c", ""] : ["-m", "pip", "--version"], installer);
+  if (isUsable) return install;
+  await rm(directory, { recursive: true, force: true });
+  const base = await findInterpreter(
+    pythons,
+    { oldest: framework.python, newest: framework.newestPython ?? null },
+    installer,
+  );
+  installer.onProgress(`making an environment with ${base}`);
+  if (uv) await runInstaller("uv", ["--quiet", "venv", "--python", base, directory], installer);
+  else await makeVenv(base, installer);
+  return install;
+}
+
+/** The lock's own files, group by group; each group that is installed is noted, and not installed again. */
+async function installLocked({ options, place, installer, install }: Making): Promise<void> {
+  const groups = await readPins(options.framework.lock, process.arch);
+  const total = groups.reduce((sum, { bytes }) => sum + bytes, 0);
+  const [command, ...args] = install;
+  const note = join(place.directory, "installed");
+  const done = new Set((await readFile(note, "utf8").catch(() => "")).split("\n"));
+  let before = 0;
+  for (const [index, group] of groups.entries()) {
+    const names = group.pins.map(({ name, version }) => `${name} ${version}`).join(", ");
+    if (!done.has(names)) {
+      const share = `${inMebibytes(before)} of ${inMebibytes(total)} are there`;
+      installer.onProgress(`${index + 1} of ${groups.length} (${share}): ${names}`);
+      const file = await requirementsFile(place, group, lockedLine);
+      const own = ["--no-deps", "--only-binary", ":all:", "--require-hashes", "-r", file];
+      // What a call that was cut short had half installed is no reason to leave it so.
+      await runInstaller(command, [...args, ...fromWheels(options), ...reinstalls(command), ...own], installer);
+      await writeFile(note, `${names}\n`, { flag: "a" });
+    }
+    before += group.bytes;
+  }
+}
+
+/** uv installs anew what it finds; pip would take a half of a package for the package. */
+function reinstalls(command: string): readonly string[] {
+  return command === "uv" ? ["--reinstall"] : ["--ignore-installed"];
+}
+
+async function installAnyBuild({ options, place, installer, install }: Making): Promise<void> {
+  const groups = await readPins(options.framework.lock, process.arch);
+  const [command, ...args] = install;
+  const pins = groups.flatMap((group) => group.pins);
+  const file = await requirementsFile(place, { pins, bytes: 0 }, constraintLine);
+  installer.onProgress(`installing ${options.framework.packages.join(", ")}, whoever built them`);
+  const own = ["--only-binary", ":all:", "--constraint", file, ...options.framework.packages];
+  await runInstaller(command, [...args, ...fromWheels(options), ...own], installer);
+}
+
+function fromWheels({ wheels }: AddOptions): readonly string[] {
+  return wheels === null ? [] : ["--no-index", "--find-links", wheels];
+}
+
+async function requirementsFile(
+  { directory }: FrameworkPlace,
+  { pins }: PinGroup,
+  line: (pin: PinGroup["pins"][number]) => string,
+): Promise<string> {
+  const file = join(directory, "requirements.txt");
+  await mkdir(directory, { recursive: true });
+  await writeFile(file, pins.map((pin) => `${line(pin)}\n`).join(""));
+  return file;
+}
+
+/** What cannot be imported fails here, and not at the first model. */
+async function check({ options: { framework }, place, installer }: Making): Promise<void> {
+  const ofPackages = (framework.imports ?? []).filter((name) => !name.startsWith("galatea_"));
+  installer.onProgress(`importing ${ofPackages.join(", ") || framework.name}`);
+  await runInstaller(place.python, ["-c", ofPackages.map((name) => `import ${name}`).join("\n")], installer);
+}
+
+function inMebibytes(bytes: number): string {
+  return `${Math.round(bytes / mebibyte)} MiB`;
+}

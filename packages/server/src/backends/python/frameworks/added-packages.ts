@@ -1,0 +1,96 @@
+import { createHash } from "node:crypto";
+import { chmod, rm, writeFile } from "node:fs/promises";
+import { asDiskError, InferenceError, makeDirectory, type Clock } from "@galatea/base";
+import { canRun, mayUseUv, runInstaller, type InstallerOptions } from "../installer-process.ts";
+import type { HeldDirectory, KeptDirectories } from "../kept-directories.ts";
+import { constraintLine, readPins } from "./framework-lock.ts";
+import type { Framework } from "./framework-rows.ts";
+import { madeFramework, notSetUpText } from "./framework-store.ts";
+
+export interface AddedPackagesOptions {
+  readonly framework: Framework;
+  /** Where environments of frameworks are looked for. */
+  readonly environments: readonly string[];
+  /** Where packages are installed, in a directory for each list of them. Models may read it. */
+  readonly kept: KeptDirectories;
+  /** As pip reads them; checked: names and versions and nothing else. */
+  readonly packages: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly clock: Clock;
+  readonly onProgress: (line: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Packages beside those of a framework's environment, in a directory for `sys.path`: the environment stays as it is, and its warm interpreter
+ * serves models with and without them. Wheels alone are taken and nothing of them runs here, nor where the interpreter starts. What the
+ * framework has keeps its version. Made once for each list; throws INVALID_ARG with the installer's reason.
+ */
+export async function addPackages(options: AddedPackagesOptions): Promise<HeldDirectory> {
+  const { framework, environments, kept, packages, signal } = options;
+  const place = await madeFramework(environments, framework);
+  if (place === null)
+    throw new InferenceError(
+      "UNAVAILABLE",
+      `${framework.name}, beside which packages are to be installed, is ${notSetUpText(environments, framework)}`,
+    );
+  const env = installerEnvironment(options.env);
+  // Where packages come from may be a variable of the container: nobody gets what another's index gave.
+  const identity = createHash("sha256")
+    .update(JSON.stringify([place.directory, packages, Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1))]))
+    .digest("hex");
+  const name = identity.slice(0, 32);
+  try {
+    // Who reads in it knows the list: what others asked for is not listed to models.
+    await makeDirectory(kept.directory);
+    await chmod(kept.directory, 0o711);
+    return await kept.hold(
+      name,
+      async (files) => {
+        await install(files, place.python, { ...options, env });
+        return null;
+      },
+      signal,
+    );
+  } catch (error) {
+    signal.throwIfAborted();
+    const { message } = asDiskError(error, `'${kept.filesOf(name)}'`) as Error;
+    throw new InferenceError("INVALID_ARG", `the packages ${packages.join(", ")} cannot be installed: ${message}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Without what would have Python import something of somebody else's: the container's environment is its owner's. */
+function installerEnvironment(env: AddedPackagesOptions["env"]): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("PYTHON")));
+}
+
+async function install(directory: string, python: string, options: AddedPackagesOptions): Promise<void> {
+  const { framework, packages, env, clock, onProgress, signal } = options;
+  const installer: InstallerOptions = { directory, packages, env, clock, onProgress, signal };
+  const constraints = `${directory}.constraints`;
+  const pins = (await readPins(framework.lock, process.arch)).flatMap((group) => group.pins);
+  await writeFile(constraints, pins.map((pin) => `${constraintLine(pin)}\n`).join(""));
+  try {
+    const uv = mayUseUv(env) && (await canRun("uv", ["--version"], installer));
+    const [command, ...args] = uv
+      ? (["uv", "--quiet", "pip", "install", "--no-cache", "--python", python] as const)
+      : ([
+          python,
+          "-I",
+          "-m",
+          "pip",
+          "install",
+          "--quiet",
+          "--disable-pip-version-check",
+          "--no-input",
+          "--no-cache-dir",
+        ] as const);
+    const own = ["--only-binary", ":all:", "--target", directory, "--constraint", constraints];
+    onProgress(`installing ${packages.join(", ")} beside ${framework.name}`);
+    await runInstaller(command, [...args, ...own, ...packages], installer);
+  } finally {
+    await rm(constraints, { force: true });
+  }
+}

@@ -1,0 +1,174 @@
+/** What the worker of a decoupled model may send besides: answers, and wishes for their space. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { InferenceError } from "@galatea/base";
+import { releaseResponse, type Execution, type Outcome, SentAnswers } from "../../inference/index.ts";
+import { inArena, request, tensor } from "./python-fixture.ts";
+import { encodeAnswer, encodeAsk, encodeResult, output, outputsOf, send } from "./hostile-wire.ts";
+import { openHostileInstance, type HostileInstance } from "./hostile-worker.ts";
+import { kinds } from "./wire.ts";
+
+interface Running {
+  readonly execution: Promise<Execution>;
+  readonly answers: (Outcome | null)[];
+  /** Of answers that were not taken. */
+  readonly untaken: (() => void)[];
+  readonly request: ReturnType<typeof request>;
+}
+
+/** Execution 1, of one request whose input is loan 1. */
+function run({ arena, instance }: HostileInstance): Running {
+  const answers: (Outcome | null)[] = [];
+  const untaken: (() => void)[] = [];
+  const asked = request([inArena(arena, tensor("IN", "UINT8", [4096], new Uint8Array(4096)))], {
+    answers: {
+      respond(outcome, _isFinal, taken) {
+        answers.push(outcome);
+        if (outcome !== null && !(outcome instanceof InferenceError)) releaseResponse(outcome);
+        untaken.push(taken);
+      },
+    },
+  });
+  const execution = instance.execute([asked]).then((given) => {
+    for (const { block } of asked.inputs) block?.release();
+    return given;
+  });
+  return { execution, answers, untaken, request: asked };
+}
+
+/** What ended the request. */
+async function endOf({ execution }: Running): Promise<Outcome | null> {
+  const [outcome] = (await execution).outcomes;
+  return outcome instanceof SentAnswers ? await outcome.ended : (outcome ?? null);
+}
+
+const plain = (isFinal = false) => encodeAnswer({ isFinal, answer: outputsOf("") });
+const final = encodeAnswer({ isFinal: true, answer: null });
+const released = encodeResult(1, [], { released: [1] });
+const inSpace = (askId: number, place: number) =>
+  encodeAnswer({ isFinal: false, askId, answer: outputsOf("", [output({ place, shape: [16n], byteLength: 64n })]) });
+
+const attacks: readonly [what: string, frames: readonly Buffer[], told: RegExp][] = [
+  ["an answer after the final flag", [final, plain()], /has had its last/],
+  ["a second final flag", [final, final], /has had its last/],
+  ["an answer after the end of all", [final, released, plain()], /has had all of them/],
+  [
+    "an answer of an execution that is not running",
+    [encodeAnswer({ executionId: 9, answer: null, isFinal: true })],
+    /9/,
+  ],
+  ["an answer to a request that is not there", [encodeAnswer({ place: 1, answer: null, isFinal: true })], /request 1/],
+  ["an answer without anything", [encodeAnswer({ answer: null, isFinal: false })], /0 answers/],
+  ["more answers than it has credit for", Array.from({ length: 17 }, () => plain()), /credit/],
+  ["an answer in a block that it was not lent", [inSpace(0, 1)], /not lent/],
+  ["an answer in another's space", [encodeAsk(1, [64n], 1), encodeAsk(1, [64n], 2), inSpace(1, 3)], /not lent/],
+  ["one id for two wishes", [encodeAsk(1, [64n], 1), encodeAsk(1, [64n], 1)], /again and again/],
+  ["wishes without end", Array.from({ length: 17 }, (_, index) => encodeAsk(1, [64n], index + 1)), /again and again/],
+  ["a result with responses", [encodeResult(1, [outputsOf("")], { released: [1] })], /1 responses/],
+  ["a second result", [released, released], /not running/],
+  [
+    "an answer of 5 MB in its frame",
+    [encodeAnswer({ isFinal: false, answer: outputsOf(`{"a":"${"x".repeat(5_000_000)}"}`) })],
+    /bytes of an answer/,
+  ],
+  ["parameters that nest", [encodeAnswer({ isFinal: false, answer: outputsOf('{"a":{}}') })], /no JSON object/],
+];
+
+for (const [what, frames, told] of attacks) {
+  test(`${what}: the worker is ended, open answers end with an error, nothing stays lent`, async () => {
+    await using hostile = await openHostileInstance({ isDecoupled: true });
+    const running = run(hostile);
+    await send(hostile, Buffer.concat(frames));
+    assert.match(await hostile.worker.ended, told);
+    await endOf(running);
+    assert.deepEqual([hostile.arena.usedBytes, hostile.worker.lent.count], [0, 0]);
+  });
+}
+
+const later = encodeResult(1, [{ status: 2, count: 0, text: "", outputs: [] }], { released: [1] });
+
+const lateAttacks: readonly [what: string, frames: readonly Buffer[], told: RegExp][] = [
+  ["a response before the result", [plain(true)], /has had all of them/],
+  ["a response that is not the last", [later, plain()], /not its one response/],
+  ["a final flag alone", [later, final], /not its one response/],
+  ["a second response", [later, plain(true), plain(true)], /has had all of them/],
+  ["a second result", [later, later], /not running/],
+  [
+    "a response that comes later still",
+    [later, encodeAnswer({ isFinal: true, answer: { status: 2, count: 0, text: "", outputs: [] } })],
+    /comes later/,
+  ],
+  [
+    "wishes without end",
+    [later, ...Array.from({ length: 17 }, (_, index) => encodeAsk(1, [64n], index + 1))],
+    /again and again/,
+  ],
+];
+
+for (const [what, frames, told] of lateAttacks) {
+  test(`of a model that is not decoupled ${what}: the worker is ended, the request ends, nothing stays lent`, async () => {
+    await using hostile = await openHostileInstance();
+    const running = run(hostile);
+    await send(hostile, Buffer.concat(frames));
+    assert.match(await hostile.worker.ended, told);
+    const end = await endOf(running);
+    if (end !== null && !(end instanceof InferenceError)) releaseResponse(end);
+    assert.deepEqual([hostile.arena.usedBytes, hostile.worker.lent.count], [0, 0]);
+  });
+}
+
+test("the request ends with its final answer, after the result as well as before it", async () => {
+  for (const frames of [
+    [plain(), final, released],
+    [plain(), released, final],
+    [released, plain(true)],
+  ]) {
+    await using hostile = await openHostileInstance({ isDecoupled: true });
+    const running = run(hostile);
+    for (const frame of frames) await send(hostile, frame);
+    assert.ok(!((await endOf(running)) instanceof InferenceError));
+    assert.equal(running.answers.filter((answer) => answer !== null).length, 1);
+    assert.equal(hostile.arena.usedBytes, 0);
+  }
+});
+
+test("taken answers earn credit, those that nobody took none", async () => {
+  await using hostile = await openHostileInstance({ isDecoupled: true });
+  const received: Buffer[] = [];
+  hostile.socket.on("data", (chunk: Buffer) => received.push(chunk));
+  const running = run(hostile);
+  await send(hostile, Buffer.concat(Array.from({ length: 16 }, () => plain())));
+  while (running.answers.length < 16) await new Promise((resolve) => setImmediate(resolve));
+  for (const taken of running.untaken.splice(0, 8)) taken();
+  const credit = () => {
+    const bytes = Buffer.concat(received);
+    const at = bytes.length - 16;
+    return at >= 0 && bytes.readUInt16LE(at + 4) === kinds.credit ? bytes.readUInt16LE(at + 6) : 0;
+  };
+  while (credit() === 0) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(credit(), 8);
+  await send(hostile, Buffer.concat(Array.from({ length: 9 }, () => plain())));
+  assert.match(await hostile.worker.ended, /credit/);
+  assert.equal(running.answers.length, 24);
+  await endOf(running);
+});
+
+test("the answers of a request that was given up are released, and its end waits for the worker's word", async () => {
+  await using hostile = await openHostileInstance({ isDecoupled: true });
+  const running = run(hostile);
+  await send(hostile, Buffer.concat([released, encodeAsk(1, [64n], 1)]));
+  await running.execution;
+  hostile.instance.givenUp(running.request);
+  await send(hostile, Buffer.concat([inSpace(1, 2), final]));
+  await endOf(running);
+  assert.deepEqual(running.answers, []);
+  assert.equal(hostile.arena.usedBytes, 0);
+});
+
+test("space for an answer that never came goes back with the end of its execution", async () => {
+  await using hostile = await openHostileInstance({ isDecoupled: true });
+  const running = run(hostile);
+  await send(hostile, Buffer.concat([encodeAsk(1, [64n], 1), final, released]));
+  await endOf(running);
+  assert.deepEqual([hostile.arena.usedBytes, hostile.worker.lent.count], [0, 0]);
+});

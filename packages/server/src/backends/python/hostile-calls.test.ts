@@ -1,0 +1,220 @@
+/** What a worker may send about calls to other models: it is ended for what no honest one sends, and nothing of the arena stays lent. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { InferenceError } from "@galatea/base";
+import type { AnswerSink } from "../../inference/index.ts";
+import { releaseTensors } from "../../tensor/index.ts";
+import { noOtherModels } from "../no-other-models.ts";
+import type { ModelCall, OtherModels } from "../other-models.ts";
+import {
+  encodeCall,
+  encodeCallAsk as ask,
+  encodeResult,
+  execute,
+  outputsOf,
+  send,
+  withinTime,
+} from "./hostile-wire.ts";
+import { openHostileInstance, type HostileInstance } from "./hostile-worker.ts";
+import { request } from "./python-fixture.ts";
+import { encodeFrame, headerBytes, kinds } from "./wire.ts";
+
+const said = {
+  execution: 1,
+  model: "m",
+  version: "",
+  id: "",
+  correlation: ["0"],
+  flags: 0,
+  timeout: 0,
+  outputs: null,
+  parameters: "",
+  names: ["IN"],
+};
+
+const frameOf = (kind: number, id: number, more: { extra?: number; body?: Uint8Array; count?: number } = {}) =>
+  encodeFrame(kind, more.body ?? new Uint8Array(), { id, extra: more.extra ?? 0, count: more.count ?? 0 });
+/** Never answers, but when its caller goes. */
+class Waiting implements OtherModels {
+  readonly calls: ModelCall[] = [];
+  readonly sinks: AnswerSink[] = [];
+
+  infer(call: ModelCall): Promise<never> {
+    this.calls.push(call);
+    return new Promise((_, reject) => {
+      const end = () => {
+        releaseTensors(call.inputs);
+        reject(new InferenceError("CANCELLED", ""));
+      };
+      if (call.signal.aborted) end();
+      else call.signal.addEventListener("abort", end);
+    });
+  }
+
+  async stream(call: ModelCall, sink: AnswerSink): Promise<void> {
+    this.sinks.push(sink);
+    await this.infer(call).catch((error: unknown) => sink.respond(InferenceError.from(error), true, () => {}));
+  }
+
+  load = () => Promise.resolve();
+  unload = () => Promise.resolve();
+  isReady = () => true;
+}
+
+const deep = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
+
+/** Each is sent while execution 1, whose input is loan 1, is running. */
+const attacks: readonly [what: string, frames: () => readonly Buffer[], told: RegExp][] = [
+  ["a call that is no JSON", () => [encodeCall(1, "{")], /no JSON object/],
+  ["a call that is a list", () => [encodeCall(1, "[]")], /no JSON object/],
+  ["a call nested a million deep", () => [encodeCall(1, `{"model":${deep(1_000_000)}}`)], /nested too deeply/],
+  ["a call of 5 MB", () => [encodeCall(1, { ...said, model: "x".repeat(5_000_000) })], /JSON of \d+ bytes/],
+  ["a call without a model", () => [encodeCall(1, { ...said, model: undefined })], /a text that is none/],
+  ["a model that is a number", () => [encodeCall(1, { ...said, model: 7 })], /a text that is none/],
+  ["an execution beyond its bound", () => [encodeCall(1, { ...said, execution: 2 ** 60 })], /beyond its bound/],
+  ["an execution that is a text", () => [encodeCall(1, { ...said, execution: "1" })], /beyond its bound/],
+  ["a negative timeout", () => [encodeCall(1, { ...said, timeout: -1 })], /beyond its bound/],
+  ["a correlation of words", () => [encodeCall(1, { ...said, correlation: ["x"] })], /no number/],
+  ["a correlation of 40 digits", () => [encodeCall(1, { ...said, correlation: ["9".repeat(40)] })], /no number/],
+  [
+    "names without end",
+    () => [encodeCall(1, { ...said, names: Array.from({ length: 5000 }, () => "") })],
+    /names that are none/,
+  ],
+  ["parameters that nest", () => [encodeCall(1, { ...said, parameters: '{"a":{}}' })], /no JSON object of texts/],
+  ["an input without a name", () => [encodeCall(1, { ...said, names: [] }, { inputs: [{}] })], /input 0 of 0/],
+  ["an input of no datatype", () => [encodeCall(1, said, { inputs: [{ datatype: 200 }] })], /datatype 200/],
+  ["an input in a block that it was not lent", () => [encodeCall(1, said, { inputs: [{ place: 9 }] })], /block 9/],
+  [
+    "an input beyond its block",
+    () => [encodeCall(1, said, { inputs: [{ place: 1, byteOffset: 4090n, byteLength: 100n }] })],
+    /beyond its block/,
+  ],
+  [
+    "an input of 2^63 bytes",
+    () => [encodeCall(1, said, { inputs: [{ place: 1, byteLength: 2n ** 63n }] })],
+    /beyond 2\^53/,
+  ],
+  ["an input of negative size", () => [encodeCall(1, said, { inputs: [{ shape: [-1n] }] })], /beyond 2\^53/],
+  [
+    "an input that is not in its frame",
+    () => [encodeCall(1, said, { inputs: [{ byteLength: 5n }] })],
+    /beyond the frame/,
+  ],
+  ["a call that lends", () => [encodeCall(1, said, { loans: 1 })], /lends blocks/],
+  ["unknown flags", () => [encodeCall(1, said, { extra: 2 })], /flags 2/],
+  ["the same call twice", () => [encodeCall(1, said), encodeCall(1, said)], /under way/],
+  ["space for a call that was made", () => [encodeCall(1, said), ask(1, 8n)], /under way/],
+  ["space asked for twice", () => [ask(1, 8n), ask(1, 8n)], /under way/],
+  [
+    "more calls than it may have",
+    () => Array.from({ length: 513 }, (_, index) => encodeCall(index, said)),
+    /more calls at once/,
+  ],
+  [
+    "wishes for space without end",
+    () => Array.from({ length: 513 }, (_, index) => ask(index, 8n)),
+    /more calls at once/,
+  ],
+  [
+    "answers taken that were never sent",
+    () => [encodeCall(1, said, { extra: 1 }), frameOf(kinds.callTaken, 1, { extra: 9 })],
+    /never sent/,
+  ],
+  ["a control without its files", () => [frameOf(kinds.control, 1, { extra: 1, count: 3 })], /ends before|no JSON/],
+  [
+    "an output in space of a call",
+    () => [
+      ask(1, 64n),
+      encodeResult(1, [
+        outputsOf("", [
+          { nameIndex: 0, datatype: 11, rank: 1, shape: [16n], place: 2, byteOffset: 0n, byteLength: 64n },
+        ]),
+      ]),
+    ],
+    /not lent/,
+  ],
+];
+
+for (const [what, frames, told] of attacks) {
+  test(`${what}: the worker is ended, what it called is given up, nothing stays lent`, async () => {
+    await using hostile = await openHostileInstance({ others: new Waiting() });
+    const { settled } = execute(hostile, 1);
+    await withinTime(async () => {
+      await send(hostile, Buffer.concat(frames()));
+      assert.match(await hostile.worker.ended, told);
+    });
+    await settled;
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual([hostile.arena.usedBytes, hostile.worker.lent.count], [0, 0]);
+  });
+}
+
+async function received(hostile: HostileInstance, kind: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  return await new Promise((resolve) => {
+    hostile.socket.on("data", (chunk: Buffer) => {
+      chunks.push(chunk);
+      const bytes = Buffer.concat(chunks);
+      for (let at = 0; at + headerBytes <= bytes.byteLength; at += bytes.readUInt32LE(at))
+        if (bytes.readUInt16LE(at + 4) === kind) resolve(bytes.subarray(at));
+    });
+  });
+}
+
+const textOf = (frame: Buffer) =>
+  JSON.parse(frame.toString("utf8", headerBytes + 16, headerBytes + 16 + frame.readUInt32LE(headerBytes))) as unknown;
+
+test("frames about calls that are over, or never were, are nothing to anybody", async () => {
+  await using hostile = await openHostileInstance();
+  const { settled } = execute(hostile, 1);
+  const answered = received(hostile, kinds.callAnswer);
+  await send(
+    hostile,
+    Buffer.concat([
+      frameOf(kinds.callCancel, 7),
+      frameOf(kinds.callTaken, 7, { extra: 100 }),
+      ask(8, 64n),
+      frameOf(kinds.callCancel, 8),
+      encodeCall(9, { ...said, execution: 4_000_000_000 }),
+    ]),
+  );
+  assert.deepEqual(textOf(await answered), { code: 2, message: "there are no other models here" });
+  await send(hostile, encodeResult(1, [outputsOf("")], { released: [1] }));
+  await settled;
+  assert.deepEqual([hostile.arena.usedBytes, hostile.worker.lent.count], [0, 0]);
+});
+
+test("space for more than the arena is refused, and the call's number is free again", async () => {
+  await using hostile = await openHostileInstance();
+  const refused = received(hostile, kinds.callSpace);
+  await send(hostile, ask(1, 2n ** 40n));
+  const frame = await refused;
+  assert.equal(frame.readUInt32LE(12), 1);
+  assert.match(frame.toString("utf8", headerBytes), /shared memory arena is full/);
+  assert.equal(hostile.arena.usedBytes, 0);
+});
+
+test("calls end when nobody waits for their execution any more, and those that come later at once", async () => {
+  const others = new Waiting();
+  await using hostile = await openHostileInstance({ others });
+  const asked = request([]);
+  const execution = hostile.instance.execute([asked]);
+  const answered = received(hostile, kinds.callAnswer);
+  await send(hostile, encodeCall(1, { ...said, names: [] }));
+  while (others.calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(others.calls[0]!.caller?.depth, 1);
+  hostile.instance.givenUp(asked);
+  assert.deepEqual(textOf(await answered), { code: 7, message: "the call was cancelled" });
+  await send(hostile, encodeCall(2, { ...said, names: [] }));
+  while (others.calls.length === 1) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(others.calls[1]!.signal.aborted, true);
+  assert.equal(hostile.instance.executionsMax, 1);
+  await send(hostile, encodeResult(1, [outputsOf("")]));
+  await execution;
+});
+
+test("a model that calls nobody is handed several executions", async () => {
+  await using hostile = await openHostileInstance({ others: noOtherModels });
+  assert.ok(hostile.instance.executionsMax > 1);
+});

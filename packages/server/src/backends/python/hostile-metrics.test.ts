@@ -1,0 +1,153 @@
+/** What a worker may send about metrics: it is ended for what no honest one sends, and nothing that it has counted stays. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ModelFamilies } from "@galatea/base/metrics";
+import type { Arena } from "../../tensor/index.ts";
+import { send, withinTime } from "./hostile-wire.ts";
+import { openHostileInstance, type HostileInstance } from "./hostile-worker.ts";
+import { encodeFrame, headerBytes, kinds } from "./wire.ts";
+
+const limits = { linesMax: 50, textLengthMax: 1000, holdersMax: 50, bytesMax: 1e6, boundsMax: 10 };
+
+const cellsIn = (arena: Arena) => (count: number) => {
+  const block = arena.allocate(8 * count);
+  const cells = new Float64Array(block.bytes.buffer, block.bytes.byteOffset, count).fill(0);
+  return { cells, byteOffset: block.byteOffset, [Symbol.dispose]: () => block.release() };
+};
+
+async function openHostile() {
+  const all = new ModelFamilies(() => false);
+  const hostile = await openHostileInstance({ metrics: (arena) => all.open("", limits, cellsIn(arena)) });
+  return Object.assign(hostile, { text: () => [...all.print()].join("") });
+}
+
+const family = (id: number, body: unknown = { name: "m", description: "" }, kind = 0) =>
+  encodeFrame(kinds.metricFamily, Buffer.from(typeof body === "string" ? body : JSON.stringify(body)), {
+    id: 1,
+    extra: id,
+    count: kind,
+  });
+
+function metric(
+  id: number,
+  familyId: number,
+  labels: unknown = {},
+  bounds: readonly number[] = [],
+  count = bounds.length,
+) {
+  const head = Buffer.alloc(8 + 8 * bounds.length);
+  head.writeUInt32LE(familyId, 0);
+  bounds.forEach((bound, index) => head.writeDoubleLE(bound, 8 + 8 * index));
+  const text = Buffer.from(typeof labels === "string" ? labels : JSON.stringify(labels));
+  return encodeFrame(kinds.metric, Buffer.concat([head, text]), { id: 2, extra: id, count });
+}
+
+const value = (id: number) => encodeFrame(kinds.metricValue, new Uint8Array(), { id: 3, extra: id });
+const gone = (id: number) => encodeFrame(kinds.metricsGone, new Uint8Array(), { extra: id });
+const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`l${index}`, ""]));
+
+const attacks: readonly [what: string, frames: () => readonly Buffer[], told: RegExp][] = [
+  ["a family of an unknown kind", () => [family(1, undefined, 3)], /of kind 3/],
+  ["a family that is no JSON", () => [family(1, "{")], /no JSON object/],
+  ["a family without a name", () => [family(1, { description: "" })], /without its name/],
+  ["a family whose name is a number", () => [family(1, { name: 7, description: "" })], /without its name/],
+  ["a family with more than that", () => [family(1, { name: "m", description: "", more: 1 })], /without its name/],
+  ["a family of three megabytes", () => [family(1, { name: "x".repeat(3e6), description: "" })], /bytes of a text/],
+  ["the same family twice", () => [family(1), family(1)], /family 1 of metrics, which is there/],
+  ["a metric of no family", () => [metric(1, 7)], /family 7 of metrics, which is not there/],
+  ["the same metric twice", () => [family(1), metric(1, 1), metric(1, 1)], /metric 1, which is there/],
+  ["a label that is a number", () => [family(1), metric(1, 1, { a: 7 })], /a label that is no text/],
+  ["labels that nest", () => [family(1), metric(1, 1, { a: { b: "" } })], /no JSON object of texts/],
+  ["a million labels", () => [family(1), metric(1, 1, many(100_000))], /JSON of more members/],
+  ["labels of three megabytes", () => [family(1), metric(1, 1, { a: "x".repeat(3e6) })], /bytes of a metric/],
+  ["bounds that are not in the frame", () => [family(1), metric(1, 1, {}, [], 65_535)], /ends before/],
+  ["a frame of a metric that ends in its head", () => [encodeFrame(kinds.metric, Buffer.alloc(4))], /ends before/],
+  ["the value of no metric", () => [value(9)], /metric 9, which is not there/],
+  ["the end of no family", () => [gone(1)], /family 1 of metrics, which is not there/],
+  ["a metric of a family that has gone", () => [family(1), gone(1), metric(1, 1)], /family 1 of metrics/],
+  [
+    "the value of a metric whose family has gone",
+    () => [family(1), metric(1, 1), gone(1), value(1)],
+    /metric 1, which is/,
+  ],
+];
+
+for (const [what, frames, told] of attacks) {
+  test(`${what}: the worker is ended, and what it counted goes with it`, async () => {
+    await using hostile = await openHostile();
+    await withinTime(async () => {
+      await send(
+        hostile,
+        Buffer.concat([family(100, { name: "kept", description: "" }), metric(100, 100), ...frames()]),
+      );
+      assert.match(await hostile.worker.ended, told);
+    });
+    assert.deepEqual([hostile.text(), hostile.arena.usedBytes], ["", 0]);
+  });
+}
+
+/** What the worker is sent, until `count` answers about metrics are there. */
+async function answers(hostile: HostileInstance, count: number): Promise<Buffer[]> {
+  const chunks: Buffer[] = [];
+  return await new Promise((resolve) => {
+    hostile.socket.on("data", (chunk: Buffer) => {
+      chunks.push(chunk);
+      const bytes = Buffer.concat(chunks);
+      const found: Buffer[] = [];
+      for (let at = 0; at + headerBytes <= bytes.byteLength; at += bytes.readUInt32LE(at))
+        found.push(bytes.subarray(at, at + bytes.readUInt32LE(at)));
+      if (found.length === count) resolve(found);
+    });
+  });
+}
+
+test("what is too much is refused in words, and the worker lives", async () => {
+  await using hostile = await openHostile();
+  const frames = [
+    family(1, undefined, 2),
+    metric(
+      1,
+      1,
+      {},
+      Array.from({ length: 20 }, (_, index) => index),
+    ),
+  ];
+  for (let id = 2; id < 100; id++) frames.push(metric(id, 1, { id: String(id) }));
+  const told = answers(hostile, frames.length);
+  await send(hostile, Buffer.concat(frames));
+  const texts = (await told).map((frame) =>
+    frame.readUInt32LE(12) === 1 ? frame.toString("utf8", headerBytes) : "made",
+  );
+  assert.equal(texts[1], "20 bucket boundaries; 10 at most are taken");
+  assert.equal(texts.filter((text) => text === "made").length, 1 + 16);
+  assert.equal(texts.at(-1), "the models here have 50 lines of metrics, and no more are taken");
+  assert.ok(hostile.worker.alive);
+});
+
+test("cells may hold anything: it is a number in a scrape, and nothing else", async () => {
+  await using hostile = await openHostile();
+  const told = answers(hostile, 2);
+  await send(hostile, Buffer.concat([family(1, undefined, 1), metric(1, 1)]));
+  const places = (await told)[1]!;
+  const block = hostile.arena.allocate(8);
+  const whole = new Float64Array(block.bytes.buffer);
+  block.release();
+  for (const wild of [NaN, Infinity, -1, 2 ** 60, 1.5, -(2 ** 52)]) {
+    const at = (offset: number) => Number(places.readBigUInt64LE(headerBytes + offset)) / 8;
+    whole.fill(wild, at(0), at(0) + 3);
+    whole[at(8)] = wild;
+    assert.match(hostile.text(), /^m \S+$/m);
+  }
+});
+
+test("questions without end, whose answers nobody reads, end the worker", async () => {
+  await using hostile = await openHostile();
+  hostile.socket.pause();
+  await send(hostile, Buffer.concat([family(1), metric(1, 1)]));
+  const questions = Buffer.concat(Array.from({ length: 10_000 }, () => value(1)));
+  while (hostile.worker.alive && !hostile.socket.destroyed) {
+    await send(hostile, questions);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.match(await hostile.worker.ended, /whose answers it does not read/);
+});

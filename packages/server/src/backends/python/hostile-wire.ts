@@ -1,0 +1,209 @@
+/** For tests: frames that say what they are told to, true or not, and how a worker of a test sends them. */
+import assert from "node:assert/strict";
+import { InferenceError } from "@galatea/base";
+import { ExecutionNotStarted, releaseResponse, type Execution, SentAnswers } from "../../inference/index.ts";
+import type { HostileInstance } from "./hostile-worker.ts";
+import { inArena, request, tensor } from "./python-fixture.ts";
+import { encodeFrame, headerBytes, inlinePlace, kinds, tensorBytes } from "./wire.ts";
+
+/** What reading one attack may take of the processor's time, far above what it takes and far below a stall. */
+const processorMsMax = 1500;
+
+export async function withinTime<Result>(work: () => Promise<Result>): Promise<Result> {
+  const before = process.cpuUsage();
+  const result = await work();
+  const { user, system } = process.cpuUsage(before);
+  assert.ok((user + system) / 1000 < processorMsMax, `reading it took ${(user + system) / 1000} ms of processor time`);
+  return result;
+}
+
+interface WireOutput {
+  readonly nameIndex: number;
+  readonly datatype: number;
+  readonly rank: number;
+  readonly shape: readonly bigint[];
+  readonly place: number;
+  readonly byteOffset: bigint;
+  readonly byteLength: bigint;
+}
+
+interface WireAnswer {
+  readonly status: number;
+  readonly count: number | null;
+  readonly text: string;
+  readonly outputs: readonly WireOutput[];
+}
+
+function encodeOutput(one: WireOutput): Buffer {
+  const record = Buffer.alloc(tensorBytes + 8 * one.shape.length);
+  record.writeUInt16LE(one.nameIndex, 0);
+  record.writeUInt8(one.datatype, 2);
+  record.writeUInt8(one.rank, 3);
+  record.writeUInt32LE(one.place, 4);
+  record.writeBigUInt64LE(BigInt.asUintN(64, one.byteOffset), 8);
+  record.writeBigUInt64LE(BigInt.asUintN(64, one.byteLength), 16);
+  one.shape.forEach((dim, axis) => record.writeBigUInt64LE(BigInt.asUintN(64, dim), tensorBytes + 8 * axis));
+  return record;
+}
+
+/** A RESULT that says what it is told to, true or not. */
+export function encodeResult(
+  executionId: number,
+  answers: readonly WireAnswer[],
+  more: { released?: readonly number[]; inline?: Uint8Array; durations?: readonly bigint[]; count?: number } = {},
+): Buffer {
+  return encodeAnswers(answers, more, { kind: kinds.result, id: executionId });
+}
+
+/** A RESPONSE to a request of execution 1 that says what it is told to, true or not. */
+export function encodeAnswer(said: {
+  readonly answer: WireAnswer | null;
+  readonly isFinal: boolean;
+  readonly executionId?: number;
+  readonly place?: number;
+  readonly askId?: number;
+}): Buffer {
+  const { answer, isFinal, executionId = 1, place = 0, askId = 0 } = said;
+  const header = { kind: kinds.response, id: executionId, extra: isFinal ? 1 : 0 };
+  const frame = encodeAnswers(answer === null ? [] : [answer], { durations: [0n, 0n, 0n] }, header);
+  frame.writeUInt32LE(askId, 16 + 8);
+  frame.writeUInt32LE(place, 16 + 12);
+  return frame;
+}
+
+function encodeAnswers(
+  answers: readonly WireAnswer[],
+  more: { released?: readonly number[]; inline?: Uint8Array; durations?: readonly bigint[]; count?: number },
+  { kind, ...header }: { readonly kind: number; readonly id: number; readonly extra?: number },
+): Buffer {
+  const { released = [], inline = new Uint8Array(), durations = [1n, 1n, 1n], count = answers.length } = more;
+  const head = Buffer.alloc(40);
+  const ids = Buffer.alloc((released.length * 4 + 7) & ~7);
+  released.forEach((id, index) => ids.writeUInt32LE(id, index * 4));
+  const parts: Buffer[] = [head, ids];
+  let at = 16 + head.byteLength + ids.byteLength;
+  const push = (part: Buffer) => {
+    parts.push(part);
+    at += part.byteLength;
+  };
+  for (const { status, count: announced, text, outputs } of answers) {
+    const bytes = Buffer.from(text);
+    const record = Buffer.alloc(12);
+    record.writeUInt16LE(status, 0);
+    record.writeUInt16LE(announced ?? outputs.length, 2);
+    record.writeUInt32LE(bytes.byteLength, 4);
+    push(record);
+    push(bytes);
+    push(Buffer.alloc(-at & 7));
+    for (const output of outputs) push(encodeOutput(output));
+  }
+  push(Buffer.alloc(-at & 15));
+  head.writeUInt32LE(released.length, 0);
+  head.writeUInt32LE(at, 4);
+  durations.forEach((ns, index) => head.writeBigUInt64LE(BigInt.asUintN(64, ns), 16 + 8 * index));
+  return encodeFrame(kind, Buffer.concat([...parts, inline]), { ...header, count });
+}
+
+export function encodeAsk(executionId: number, sizes: readonly bigint[], extra = 0): Buffer {
+  const body = Buffer.alloc(sizes.length * 8);
+  sizes.forEach((size, index) => body.writeBigUInt64LE(BigInt.asUintN(64, size), index * 8));
+  return encodeFrame(kinds.ask, body, { id: executionId, count: sizes.length, extra });
+}
+
+export function encodeReleased(ids: readonly number[]): Buffer {
+  const body = Buffer.alloc(ids.length * 4);
+  ids.forEach((id, index) => body.writeUInt32LE(id, index * 4));
+  return encodeFrame(kinds.released, body, { extra: ids.length });
+}
+
+export const outputsOf = (text: string, outputs: readonly WireOutput[] = []): WireAnswer => ({
+  status: 0,
+  count: null,
+  text,
+  outputs,
+});
+export const output = (more: Partial<WireOutput> = {}): WireOutput => ({
+  nameIndex: 0,
+  datatype: 11,
+  rank: 1,
+  shape: [0n],
+  place: inlinePlace,
+  byteOffset: 0n,
+  byteLength: 0n,
+  ...more,
+});
+
+/** An input of a call, true or not. */
+export interface WireInput {
+  readonly nameIndex?: number;
+  readonly datatype?: number;
+  readonly shape?: readonly bigint[];
+  readonly place?: number;
+  readonly byteOffset?: bigint;
+  readonly byteLength?: bigint;
+}
+
+/** A CALL that says what it is told to. */
+export function encodeCall(
+  id: number,
+  text: unknown,
+  { inputs = [], extra = 0, loans = 0 }: { inputs?: readonly WireInput[]; extra?: number; loans?: number } = {},
+): Buffer {
+  const json = Buffer.from(typeof text === "string" ? text : JSON.stringify(text));
+  const records = inputs.map((input) => {
+    const { nameIndex = 0, datatype = 7, shape = [4n], place = inlinePlace, byteOffset = 0n, byteLength = 4n } = input;
+    const record = Buffer.alloc(tensorBytes + 8 * shape.length);
+    record.writeUInt16LE(nameIndex, 0);
+    record.writeUInt8(datatype, 2);
+    record.writeUInt8(shape.length, 3);
+    record.writeUInt32LE(place, 4);
+    record.writeBigUInt64LE(BigInt.asUintN(64, byteOffset), 8);
+    record.writeBigUInt64LE(BigInt.asUintN(64, byteLength), 16);
+    shape.forEach((dim, axis) => record.writeBigUInt64LE(BigInt.asUintN(64, dim), tensorBytes + 8 * axis));
+    return record;
+  });
+  const padding = Buffer.alloc(-(headerBytes + 16 + json.byteLength) & 7);
+  const body = Buffer.concat([Buffer.alloc(16), json, padding, ...records]);
+  const inlineOffset = headerBytes + body.byteLength;
+  body.writeUInt32LE(json.byteLength, 0);
+  body.writeUInt32LE(inlineOffset, 4);
+  body.writeUInt32LE(loans, 8);
+  return encodeFrame(kinds.call, Buffer.concat([body, Buffer.alloc(4)]), { id, extra, count: inputs.length });
+}
+
+export function encodeCallAsk(id: number, ...sizes: bigint[]): Buffer {
+  const body = Buffer.alloc(sizes.length * 8);
+  sizes.forEach((size, index) => body.writeBigUInt64LE(BigInt.asUintN(64, size), index * 8));
+  return encodeFrame(kinds.callAsk, body, { id, count: sizes.length });
+}
+
+/** What was not begun has no outcome of its own; its tensors go back all the same. */
+function notBegun(error: unknown): Execution {
+  if (!(error instanceof ExecutionNotStarted)) throw error;
+  return { outcomes: [], computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 };
+}
+
+/** An execution of so many requests, each with an input that is lent; `settled` is what became of it, its tensors given back. */
+export function execute(hostile: HostileInstance, requestCount: number): { settled: Promise<Execution> } {
+  const { arena, instance } = hostile;
+  const batch = Array.from({ length: requestCount }, (_, index) =>
+    request([inArena(arena, tensor("IN", "UINT8", [4096 + index], new Uint8Array(4096 + index)))]),
+  );
+  const settled = instance
+    .execute(batch)
+    .catch(notBegun)
+    .then((execution) => {
+      assert.ok(execution.outcomes.length === 0 || execution.outcomes.length === requestCount);
+      for (const outcome of execution.outcomes)
+        if (!(outcome instanceof InferenceError || outcome instanceof SentAnswers)) releaseResponse(outcome);
+      for (const { inputs } of batch) for (const input of inputs) input.block?.release();
+      return execution;
+    });
+  return { settled };
+}
+
+/** Sends and waits until the server has taken all of it, or has closed the socket. */
+export async function send(hostile: { readonly socket: HostileInstance["socket"] }, bytes: Uint8Array): Promise<void> {
+  if (hostile.socket.destroyed) return;
+  await new Promise<void>((resolve) => hostile.socket.write(bytes, () => resolve()));
+}

@@ -1,0 +1,169 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, test } from "node:test";
+import { delay, systemClock, type Clock } from "@galatea/base";
+import { KeptDirectories, leastRecentFirst, type MakeFiles } from "./kept-directories.ts";
+import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+
+const signal = AbortSignal.timeout(hangMs);
+let directory: string;
+let nowMs: number;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "galatea-kept-"));
+  nowMs = 1_700_000_000_000;
+});
+afterEach(() => rm(directory, { recursive: true, force: true }));
+
+/** Each call that tells the time is a second later. */
+const clock: Clock = { ...systemClock, epochMs: () => (nowMs += 1000) };
+const keep = (bytesMax: number) => new KeptDirectories({ directory: join(directory, "kept"), bytesMax, clock });
+
+const ofBytes =
+  (byteCount: number): MakeFiles =>
+  async (files) => {
+    await writeFile(join(files, "content"), "content");
+    return byteCount;
+  };
+const never: MakeFiles = () => Promise.reject(new Error("it is made twice"));
+
+const names = async () => (await readdir(join(directory, "kept"))).sort();
+
+async function use(kept: KeptDirectories, name: string, make: MakeFiles): Promise<void> {
+  (await kept.hold(name, make, signal))[Symbol.dispose]();
+}
+
+test("a directory is made once for all that hold it, at the same time and later", async () => {
+  const kept = keep(1000);
+  let made = 0;
+  const make: MakeFiles = async (files) => {
+    made++;
+    await delay(systemClock, 20, signal);
+    return await ofBytes(10)(files);
+  };
+  const held = await Promise.all([1, 2, 3].map(() => kept.hold("one", make, signal)));
+  assert.equal(made, 1);
+  for (const each of held) {
+    assert.equal(await readFile(join(each.directory, "content"), "utf8"), "content");
+    each[Symbol.dispose]();
+  }
+  using _again = await keep(1000).hold("one", never, signal);
+});
+
+test("beyond the bound the least recently used that nobody holds goes, and what is held stays", async () => {
+  const kept = keep(100);
+  using _held = await kept.hold("held", ofBytes(30), signal);
+  await use(kept, "old", ofBytes(30));
+  await use(kept, "middle", ofBytes(30));
+  await use(kept, "old", never);
+  await use(kept, "new", ofBytes(30));
+  assert.deepEqual(await names(), ["held", "new", "old"]);
+  await use(kept, "newer", ofBytes(70));
+  assert.deepEqual(await names(), ["held", "newer"]);
+});
+
+test("what another object or process holds is not deleted", async () => {
+  const [ours, theirs] = [keep(50), keep(50)];
+  const held = await theirs.hold("theirs", ofBytes(40), signal);
+  await use(ours, "ours", ofBytes(40));
+  assert.deepEqual(await names(), ["ours", "theirs"]);
+  held[Symbol.dispose]();
+  await use(ours, "next", ofBytes(40));
+  assert.deepEqual(await names(), ["next"]);
+});
+
+test("a process that is killed holds nothing, and what it was making is made anew", async () => {
+  const program = `
+    import { systemClock } from ${JSON.stringify(new URL("../../../../base/src/core/index.ts", import.meta.url).href)};
+    import { KeptDirectories } from ${JSON.stringify(new URL("./kept-directories.ts", import.meta.url).href)};
+    import { writeFile } from "node:fs/promises";
+    const kept = new KeptDirectories({ directory: process.argv[1], bytesMax: 100, clock: systemClock });
+    const signal = new AbortController().signal;
+    await kept.hold("held", async () => 80, signal);
+    kept.hold("half", async (files) => {
+      await writeFile(files + "/half", "");
+      console.log("making");
+      await new Promise((resolve) => setTimeout(resolve, 2 ** 30));
+    }, signal);
+  `;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", program, join(directory, "kept")], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  await once(child.stdout, "data");
+  const kept = keep(100);
+  await use(kept, "own", ofBytes(80));
+  assert.deepEqual(await names(), ["half", "held", "own"]);
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  using half = await kept.hold("half", ofBytes(80), signal);
+  assert.deepEqual(await readdir(half.directory), ["content"]);
+  assert.deepEqual(await names(), ["half"]);
+});
+
+test("what cannot be made leaves nothing, and the next call makes it", async () => {
+  const kept = keep(100);
+  const failing: MakeFiles = async (files) => {
+    await writeFile(join(files, "half"), "");
+    throw new Error("no more");
+  };
+  await assert.rejects(kept.hold("one", failing, signal), { message: "no more" });
+  assert.deepEqual(await names(), []);
+  await assert.rejects(kept.hold("one", ofBytes(101), signal), {
+    code: "INVALID_ARG",
+    message: /101 bytes, more than/,
+  });
+  assert.deepEqual(await names(), []);
+  using held = await kept.hold("one", ofBytes(100), signal);
+  assert.deepEqual(await readdir(held.directory), ["content"]);
+});
+
+test("bytes are counted where nobody says how many they are", async () => {
+  const kept = keep(2 ** 20);
+  const large: MakeFiles = async (files) => {
+    await mkdir(join(files, "below"));
+    await writeFile(join(files, "below", "large"), Buffer.alloc(600_000, 1));
+    return null;
+  };
+  await use(kept, "one", large);
+  await use(kept, "two", large);
+  assert.deepEqual(await names(), ["two"]);
+});
+
+test("nobody but the server's user may open a lock, and what was deleted by half is deleted", async () => {
+  await mkdir(join(directory, "kept", ".gone-1", "files"), { recursive: true });
+  const kept = keep(100);
+  await use(kept, "one", ofBytes(10));
+  assert.deepEqual(await names(), ["one"]);
+  assert.equal((await stat(join(directory, "kept", "one", "lock"))).mode & 0o777, 0o600);
+});
+
+test("a wait for somebody else's making ends with its signal", async () => {
+  const kept = keep(100);
+  const begun = Promise.withResolvers<void>();
+  const end = Promise.withResolvers<void>();
+  const slow: MakeFiles = async (files) => {
+    begun.resolve();
+    await end.promise;
+    return await ofBytes(1)(files);
+  };
+  const making = kept.hold("one", slow, signal);
+  await begun.promise;
+  await assert.rejects(keep(100).hold("one", never, AbortSignal.timeout(50)), { name: "TimeoutError" });
+  end.resolve();
+  (await making)[Symbol.dispose]();
+});
+
+test("what was cut short is given up first, then what was used longest ago", () => {
+  const entries = [
+    { name: "new", byteCount: 1, usedMs: 3 },
+    { name: "cut", byteCount: 0, usedMs: 4 },
+    { name: "old", byteCount: 1, usedMs: 2 },
+  ];
+  assert.deepEqual(
+    leastRecentFirst(entries).map(({ name }) => name),
+    ["cut", "old", "new"],
+  );
+});

@@ -1,0 +1,209 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { InferenceError } from "@galatea/base";
+import { releaseResponse, SentAnswers, type InferenceRequest, type Released } from "../../inference/index.ts";
+import type { LoadedModel } from "../backend.ts";
+import {
+  executed as executedBySupervised,
+  floats,
+  floatsOf,
+  header,
+  inArena,
+  only,
+  openFixture,
+  pidOf,
+  request,
+  until,
+  type PythonFixture,
+} from "./python-fixture.ts";
+
+let fixture: PythonFixture;
+
+before(async () => {
+  fixture = await openFixture();
+});
+
+after(() => fixture[Symbol.asyncDispose]());
+
+/** `execute` runs `body` for each request; `out(request)` is its response, `later` what keeps tasks from being collected. */
+function plain(body: string, keyword = "async def"): string {
+  const indented = body.replaceAll("\n", "\n            ");
+  return `${header}import asyncio, threading, time
+FINAL = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL
+later = set()
+def out(request):
+    return pb_utils.InferenceResponse([pb_utils.Tensor("OUT", request.inputs()[0].as_numpy() * 2)])
+def start(coroutine):
+    task = asyncio.get_running_loop().create_task(coroutine)
+    later.add(task)
+    task.add_done_callback(later.discard)
+async def send(request, seconds, sender=None):
+    await asyncio.sleep(seconds)
+    (sender or request.get_response_sender()).send(out(request), FINAL)
+class TritonPythonModel:
+    ${keyword} execute(self, requests):
+        for request in requests:
+            ${indented}
+`;
+}
+
+const asked = (values: readonly number[], more: Partial<InferenceRequest> = {}): InferenceRequest => {
+  const input = inArena(fixture.arena, floats("IN", values));
+  return request([input], more);
+};
+
+async function executed(loaded: LoadedModel, batch: readonly InferenceRequest[]): Promise<readonly Released[]> {
+  const { outcomes } = await executedBySupervised(only(loaded), batch);
+  for (const { inputs } of batch) for (const { block } of inputs) block!.release();
+  return outcomes;
+}
+
+/** What became of a request: the numbers of its response, or its error. */
+async function shown(outcome: Released | undefined): Promise<readonly number[] | string | null> {
+  const last = outcome instanceof SentAnswers ? await outcome.ended : outcome!;
+  if (last === null) return null;
+  if (last instanceof InferenceError) return last.message;
+  const numbers = floatsOf(last.outputs[0]!);
+  releaseResponse(last);
+  return numbers;
+}
+
+const ofArena = () => until(() => fixture.arena.usedBytes === 0);
+
+for (const [what, body] of [
+  ["makes its sender", "start(send(request, 0.05))"],
+  ["is given its sender", "start(send(request, 0.05, request.get_response_sender()))"],
+] as const)
+  test(`a task that ${what} answers after an asynchronous execute has returned`, async () => {
+    await using loaded = await fixture.load(`task_${what.length}`, plain(body));
+    const [first, second] = await executed(loaded, [asked([1]), asked([2])]);
+    assert.ok(first instanceof SentAnswers);
+    assert.deepEqual([await shown(first), await shown(second)], [[2], [4]]);
+    await ofArena();
+  });
+
+test("the instance is free while its tasks run: a hundred requests of 0.3 s are answered together", async () => {
+  await using loaded = await fixture.load("free", plain("start(send(request, 0.3))"));
+  const beganMs = performance.now();
+  const outcomes = await Promise.all(Array.from({ length: 100 }, (_, place) => executed(loaded, [asked([place])])));
+  const answers = await Promise.all(outcomes.map(([outcome]) => shown(outcome)));
+  assert.deepEqual(
+    answers,
+    answers.map((_, place) => [2 * place]),
+  );
+  // One after the other they take 30 s.
+  assert.ok(performance.now() - beganMs < 15_000);
+  await ofArena();
+});
+
+test("large tensors are answered later too, from threads, and hold no memory afterwards", async () => {
+  const body = "threading.Timer(0.02, request.get_response_sender().send, (out(request), FINAL)).start()";
+  await using loaded = await fixture.load("large", plain(body, "def"));
+  const values = Array.from({ length: 100_000 }, (_, place) => place);
+  const outcomes = await executed(loaded, [asked(values), asked([1]), asked(values)]);
+  const answers = await Promise.all(outcomes.map(shown));
+  assert.deepEqual(
+    answers.map((numbers) => numbers!.length),
+    [100_000, 1, 100_000],
+  );
+  assert.equal((answers[2] as number[])[99_999], 199_998);
+  await ofArena();
+});
+
+test("some of a batch are answered by execute, some later", async () => {
+  const model = `${plain("pass", "def")}        first, second, third = requests
+        threading.Timer(0.02, second.get_response_sender().send, (out(second), FINAL)).start()
+        first.get_response_sender().send(out(first), FINAL)
+        return [None, None, out(third)]
+`;
+  await using loaded = await fixture.load("mixed", model);
+  const outcomes = await executed(loaded, [asked([1]), asked([2]), asked([3])]);
+  assert.deepEqual(
+    outcomes.map((outcome) => outcome instanceof SentAnswers),
+    [false, true, false],
+  );
+  assert.deepEqual(await Promise.all(outcomes.map(shown)), [[2], [4], [6]]);
+});
+
+test("a task that fails before it has sent anything ends its request, and no other", async () => {
+  const body = `async def fail(request, sender):
+    raise ValueError("in a task")
+n = request.inputs()[0].as_numpy()[0]
+start(fail(request, request.get_response_sender()) if n < 0 else send(request, 0.05))`;
+  await using loaded = await fixture.load("fails", plain(body));
+  const outcomes = await executed(loaded, [asked([-1]), asked([2])]);
+  assert.deepEqual(await Promise.all(outcomes.map(shown)), [
+    "The response sender went away without having sent a response.",
+    [4],
+  ]);
+});
+
+test("a model that forgets to return is told so", async () => {
+  await using loaded = await fixture.load("forgets", plain("out(request)", "def"));
+  fixture.log.length = 0;
+  const [outcome] = await executed(loaded, [asked([1])]);
+  assert.equal(
+    await shown(outcome),
+    "Failed to process the request(s) for model 'forgets_0', message: Expected a list in the execute return, found type '<class 'NoneType'>'.",
+  );
+  await until(() =>
+    fixture.log.some((line) => line.startsWith("error: Failed to process the request(s) for model 'forgets_0'")),
+  );
+});
+
+test("SystemExit in a task ends nothing but the task", async () => {
+  const body = `async def leave():
+    raise SystemExit(3)
+start(leave())
+start(send(request, 0.05))`;
+  await using loaded = await fixture.load("leaves", plain(body));
+  for (const n of [1, 2]) {
+    const [outcome] = await executed(loaded, [asked([n])]);
+    assert.deepEqual(await shown(outcome), [2 * n]);
+  }
+});
+
+test("a task sees that the client of its request has left, and what it sends then is dropped", async () => {
+  const body = `async def watch(request, sender):
+    while not sender.is_cancelled():
+        await asyncio.sleep(0.01)
+    print("saw it", flush=True)
+    sender.send(out(request), FINAL)
+start(watch(request, request.get_response_sender()))`;
+  await using loaded = await fixture.load("watches", plain(body));
+  const given = asked([1]);
+  const [outcome] = await executed(loaded, [given]);
+  only(loaded).givenUp(given);
+  assert.deepEqual(await shown(outcome), [2]);
+  await until(() => fixture.log.includes("printed: saw it"));
+});
+
+test("what was open when its worker died fails with its end, and the next worker answers", async () => {
+  await using loaded = await fixture.load(
+    "dies",
+    plain("start(send(request, 0.05 if request.inputs()[0].as_numpy()[0] < 9 else 60))"),
+  );
+  const [open] = await executed(loaded, [asked([9])]);
+  process.kill(pidOf(loaded), "SIGKILL");
+  assert.match(String(await shown(open)), /^Stub process 'dies_0' is not healthy/);
+  const [next] = await executed(loaded, [asked([1])]);
+  assert.deepEqual(await shown(next), [2]);
+  await ofArena();
+});
+
+test("an execute that raises while a thread still has a sender fails its requests; the thread's response is refused", async () => {
+  const body = `def send_later(sender):
+    time.sleep(0.05)
+    try:
+        sender.send(out(request), FINAL)
+    except Exception as error:
+        print(error, flush=True)
+threading.Thread(target=send_later, args=(request.get_response_sender(),)).start()
+raise ValueError("before anything was sent")`;
+  await using loaded = await fixture.load("raises", plain(body, "def"));
+  const [outcome] = await executed(loaded, [asked([1])]);
+  assert.match(String(await shown(outcome)), /ValueError: before anything was sent/);
+  await until(() =>
+    fixture.log.includes("printed: Unable to send response. Non-decoupled model cannot send more than one response."),
+  );
+});

@@ -1,0 +1,87 @@
+/**
+ * The frames about a model's own metrics: see `packages/server/python/WIRE.md`. The other side is `packages/server/python/galatea_worker/metric_wire.py`;
+ * both sides read the golden bytes in `conformance/vectors`.
+ */
+import type { MetricKind, MetricPart } from "../namespace-metrics.ts";
+import { decodeTexts, FrameReader, readHeader } from "./frame-decoder.ts";
+import { frameLimits } from "./frame-limits.ts";
+import { readFlatObject } from "./untrusted-json.ts";
+import { encodeFrame, kinds, MalformedRecord, writeNatural } from "./wire.ts";
+
+const metricKinds: readonly MetricKind[] = ["counter", "gauge", "histogram"];
+
+export interface WireMetricFamily {
+  readonly question: number;
+  readonly familyId: number;
+  readonly kind: MetricKind;
+  readonly name: string;
+  readonly description: string;
+}
+
+export interface WireMetric {
+  readonly question: number;
+  readonly metricId: number;
+  readonly familyId: number;
+  readonly bounds: readonly number[];
+  readonly labels: ReadonlyMap<string, string>;
+}
+
+export function decodeMetricFamily(frame: Buffer): WireMetricFamily {
+  const { id: question, count, extra: familyId } = readHeader(frame);
+  const kind = metricKinds[count];
+  if (kind === undefined) throw new MalformedRecord(`a family of metrics of kind ${count}`);
+  const body = decodeTexts(frame);
+  const [name, description] = [body.get("name"), body.get("description")];
+  if (typeof name !== "string" || typeof description !== "string" || body.size !== 2)
+    throw new MalformedRecord("a family of metrics without its name and description");
+  return { question, familyId, kind, name, description };
+}
+
+const metricHeadBytes = 8;
+
+export function decodeMetric(frame: Buffer): WireMetric {
+  const { id: question, count, extra: metricId } = readHeader(frame);
+  if (frame.byteLength > frameLimits.textFrameBytesMax)
+    throw new MalformedRecord(`${frame.byteLength} bytes of a metric`);
+  const reader = new FrameReader(frame);
+  const familyId = reader.u32(reader.take(metricHeadBytes));
+  const at = reader.take(8 * count);
+  const bounds = Array.from({ length: count }, (_, index) => frame.readDoubleLE(at + 8 * index));
+  const text = reader.text(frame.byteLength - reader.at);
+  const labels = new Map<string, string>();
+  for (const [name, value] of readFlatObject(text, { left: frameLimits.metricLabelsMax })) {
+    if (typeof value !== "string") throw new MalformedRecord("a label that is no text");
+    labels.set(name, value);
+  }
+  return { question, metricId, familyId, bounds, labels };
+}
+
+/** To METRIC_FAMILY: that it is there. */
+export function encodeFamilyAnswer(question: number): Buffer {
+  return encodeFrame(kinds.metricAnswer, new Uint8Array(), { id: question });
+}
+
+/** To METRIC: where its cells lie, and the bounds that it counts by. */
+export function encodeMetricAnswer(
+  question: number,
+  part: Pick<MetricPart, "id" | "byteOffset" | "sharedByteOffset" | "bounds">,
+): Buffer {
+  const body = new DataView(new ArrayBuffer(24 + 8 * part.bounds.length));
+  writeNatural(body, 0, part.byteOffset);
+  writeNatural(body, 8, part.sharedByteOffset);
+  writeNatural(body, 16, part.id);
+  part.bounds.forEach((bound, index) => body.setFloat64(24 + 8 * index, bound, true));
+  return encodeFrame(kinds.metricAnswer, new Uint8Array(body.buffer), { id: question });
+}
+
+/** To METRIC_VALUE. */
+export function encodeValueAnswer(question: number, value: number): Buffer {
+  const body = Buffer.alloc(8);
+  body.writeDoubleLE(value);
+  return encodeFrame(kinds.metricAnswer, body, { id: question });
+}
+
+/** To any of the three: why not. */
+export function encodeMetricRefusal(question: number, reason: string): Buffer {
+  return encodeFrame(kinds.metricAnswer, Buffer.from(reason), { id: question, extra: 1 });
+}

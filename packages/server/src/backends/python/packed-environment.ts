@@ -1,0 +1,126 @@
+import { once } from "node:events";
+import { createReadStream } from "node:fs";
+import { lstat, mkdir, symlink } from "node:fs/promises";
+import { dirname, join, normalize } from "node:path";
+import { Unpack, type ReadEntry } from "tar";
+import { asDiskError, InferenceError } from "@galatea/base";
+
+export interface UnpackLimits {
+  readonly bytesMax: number;
+  readonly entriesMax: number;
+}
+
+/**
+ * Unpacks an archive of conda-pack's or venv-pack's into `directory`, which is there and empty. Nothing is written outside it, whatever the archive
+ * says. Gives the bytes that it holds. Throws INVALID_ARG with what is wrong with the archive, UNAVAILABLE for a full disk; what was unpacked until then is the caller's.
+ */
+export async function unpackEnvironment(
+  archive: string,
+  directory: string,
+  limits: UnpackLimits,
+  signal: AbortSignal,
+): Promise<number> {
+  // Links that lead out of it are made when all files are there: nothing is written through them.
+  const leadingOut = new Map<string, string>();
+  let byteCount = 0;
+  let entryCount = 0;
+  const check = (entry: ReadEntry): boolean => {
+    byteCount += headerBytes + entry.size;
+    if (++entryCount > limits.entriesMax || byteCount > limits.bytesMax)
+      throw new InferenceError(
+        "INVALID_ARG",
+        `the packed environment ${archive} is larger than allowed (--python-environments-bytes)`,
+      );
+    if (!kinds.has(entry.type)) throw refused(archive, `'${entry.path}' is a ${entry.type}`);
+    // Any user of a model's may read what is unpacked; nobody becomes another by running it.
+    if (entry.mode !== undefined)
+      entry.mode = (entry.mode & 0o755) | (entry.type === "Directory" || entry.mode & 0o100 ? 0o755 : 0o644);
+    if (entry.type !== "SymbolicLink" || entry.linkpath === undefined) return true;
+    const target = entry.linkpath;
+    if (!leadsOut(entry.path, target)) return true;
+    if (leadingOut.size >= linksOutMax) throw refused(archive, "too many links lead out of it");
+    leadingOut.set(entry.path, target);
+    return false;
+  };
+  try {
+    await extractAll(archive, directory, check, signal);
+    for (const [path, target] of leadingOut) await makeLink(directory, path, target);
+    return byteCount;
+  } catch (error) {
+    signal.throwIfAborted();
+    const found = asDiskError(error, `'${directory}'`) as Error;
+    if (found instanceof InferenceError) throw found;
+    throw refused(archive, found.message, error);
+  }
+}
+
+/** `check` says what is taken, and throws for what ends it. */
+async function extractAll(
+  archive: string,
+  directory: string,
+  check: (entry: ReadEntry) => boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  const ended = Promise.withResolvers<void>();
+  // Rejected while nobody waits for it, too.
+  ended.promise.catch(() => {});
+  let isRefused = false;
+  const unpack = new Unpack({
+    cwd: directory,
+    strict: true,
+    // The archive's maker owns nothing here, and nobody may write what others read.
+    preserveOwner: false,
+    umask: 0o022,
+    filter: (_path, entry) => {
+      if (isRefused) return false;
+      try {
+        return check(entry as ReadEntry);
+      } catch (error) {
+        // Thrown from here it would be nobody's.
+        isRefused = true;
+        ended.reject(error);
+        return false;
+      }
+    },
+  });
+  unpack.on("error", (error) => {
+    isRefused = true;
+    ended.reject(error);
+  });
+  unpack.on("close", () => ended.resolve());
+  for await (const chunk of createReadStream(archive, { signal, highWaterMark: 2 ** 18 })) {
+    if (isRefused) break;
+    if (!unpack.write(chunk as Buffer)) await Promise.race([ended.promise, once(unpack, "drain", { signal })]);
+  }
+  if (!isRefused) unpack.end();
+  await ended.promise;
+}
+
+const kinds: ReadonlySet<string> = new Set(["File", "OldFile", "ContiguousFile", "Directory", "SymbolicLink", "Link"]);
+
+const linksOutMax = 1000;
+/** What a name takes. */
+const headerBytes = 512;
+
+/** venv-pack links to the machine's interpreter, as a virtual environment does. */
+function leadsOut(path: string, target: string): boolean {
+  return target.startsWith("/") || /^\.\.(\/|$)/.test(normalize(join(dirname(normalize(path)), target)));
+}
+
+/** Through no link on the way: a former one of the archive's may lead anywhere. */
+async function makeLink(root: string, path: string, target: string): Promise<void> {
+  const parts = path.split("/").filter((part) => part !== "" && part !== ".");
+  if (path.startsWith("/") || parts.includes("..")) throw new Error(`the link '${path}' lies outside`);
+  for (let count = 1; count < parts.length; count++) {
+    const parent = join(root, ...parts.slice(0, count));
+    const found = await lstat(parent).catch(() => null);
+    if (found === null) await mkdir(parent);
+    else if (!found.isDirectory())
+      throw new Error(`the link '${path}' lies below '${parts.slice(0, count).join("/")}'`);
+  }
+  await symlink(target, join(root, ...parts));
+}
+
+function refused(archive: string, why: string, cause?: unknown): InferenceError {
+  return new InferenceError("INVALID_ARG", `cannot unpack the Python environment ${archive}: ${why}`, { cause });
+}

@@ -1,0 +1,28 @@
+/**
+ * What a zygote may have imported before a model's own code runs. Under Triton nothing is, so that a model that sets a variable and then
+ * imports a library decides how the library comes up. A module on this list reads no variable when it is imported, neither in Python
+ * nor in C: found out by listing every `getenv` of its import. Everything else is imported by each model itself, unless the operator
+ * lists it. numpy is always there, see `packages/server/python/galatea_worker/thread_pools.py` for its threads.
+ *
+ * Not here, because they do: hashlib, ssl and what imports them (OPENSSL_CONF: asyncio, hmac, http, secrets, urllib.request), sqlite3
+ * (TMPDIR), zoneinfo (PYTHONTZPATH), huggingface_hub, torch, transformers, tensorflow.
+ */
+const standardLibrary: ReadonlySet<string> = new Set(
+  `abc argparse array ast base64 binascii bisect bz2 calendar cmath codecs collections colorsys configparser contextlib contextvars copy
+  copyreg csv dataclasses datetime decimal difflib dis enum errno fnmatch fractions functools glob graphlib gzip heapq html importlib
+  inspect io itertools json keyword linecache logging lzma math mimetypes numbers opcode operator pathlib pickle platform pprint queue
+  quopri random re reprlib select selectors shlex shutil signal socket stat statistics string stringprep struct subprocess tarfile tempfile
+  textwrap threading token tokenize traceback types typing unicodedata unittest uuid warnings wave weakref xml zipfile zlib`.split(
+    /\s+/,
+  ),
+);
+
+/** Others, each with what its import reads. */
+const others: Readonly<Record<string, string>> = {
+  tokenizers: "only what colours and filters its log; TOKENIZERS_PARALLELISM and RAYON_NUM_THREADS are read at use",
+};
+
+/** Whether a module may be imported before a model's code runs; `listed` is what the operator listed. */
+export function mayBeImportedAhead(name: string, listed: ReadonlySet<string>): boolean {
+  return standardLibrary.has(name) || Object.hasOwn(others, name) || listed.has(name);
+}

@@ -1,0 +1,120 @@
+import { createHash } from "node:crypto";
+import { rename, rm, stat, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import type { Clock } from "@galatea/base";
+import { lockDirectory } from "@galatea/base/processes";
+import { asDiskError, delay, makeDirectory } from "@galatea/base";
+import { canRun, findInterpreter, makeVenv, mayUseUv, runInstaller } from "./installer-process.ts";
+
+export interface PrepareOptions {
+  /** The environment becomes `<dataDirectory>/python/<hash of the packages>`. */
+  readonly dataDirectory: string;
+  /** Requirements as pip reads them: "numpy", "tokenizers>=0.15". */
+  readonly packages: readonly string[];
+  /** Whether packages are taken as wheels only: then no code of theirs runs while they are installed. */
+  readonly wheelsOnly: boolean;
+  /** Interpreters to try, best first; names are looked up in PATH. */
+  readonly pythons: readonly string[];
+  /** What the installers run with, and nothing else: PATH, HOME, PIP_ and UV_ variables. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly clock: Clock;
+  readonly onProgress: (line: string) => void;
+  readonly signal: AbortSignal;
+}
+
+export type MakeOptions = Omit<PrepareOptions, "dataDirectory">;
+
+type Place = Pick<PrepareOptions, "dataDirectory" | "packages" | "wheelsOnly" | "pythons">;
+
+/** The interpreter of the environment where it has been made; null where it has not. */
+export async function madePythonEnvironment(place: Place): Promise<string | null> {
+  const { directory, python } = placeOf(place);
+  const stamp = await stat(join(directory, "ready")).catch(() => null);
+  return stamp?.isFile() === true ? python : null;
+}
+
+function placeOf({ dataDirectory, packages, wheelsOnly, pythons }: Place) {
+  const identity = createHash("sha256")
+    .update(JSON.stringify(wheelsOnly ? [packages, 2, pythons] : [packages, 1]))
+    .digest("hex")
+    .slice(0, 16);
+  const parent = resolve(dataDirectory, "python");
+  const directory = join(parent, identity);
+  return { parent, directory, python: join(directory, "bin", "python") };
+}
+
+/**
+ * Makes the product's Python environment, once: later calls find it and return at once. Several programs may call it at the same time.
+ * Returns the interpreter's path. Throws an Error that names what is missing and the command that installs it.
+ */
+export async function preparePythonEnvironment(options: PrepareOptions): Promise<string> {
+  const made = await madePythonEnvironment(options);
+  if (made !== null) return made;
+  const { parent, directory, python } = placeOf(options);
+  await makeDirectory(parent);
+  using _turn = await takeTurn(parent, options);
+  if ((await madePythonEnvironment(options)) !== null) return python;
+  // What is there without its stamp was cut short. The environment is made where it stays: its scripts name their place.
+  try {
+    await rm(directory, { recursive: true, force: true });
+    await makePythonEnvironment(directory, options);
+    await writeFile(join(directory, "ready.part"), `${options.packages.join("\n")}\n`);
+    await rename(join(directory, "ready.part"), join(directory, "ready"));
+  } catch (error) {
+    throw asDiskError(error, `'${directory}'`);
+  }
+  return python;
+}
+
+/** One maker at a time, whichever process it lives in. */
+export async function takeTurn(
+  parent: string,
+  options: Pick<PrepareOptions, "clock" | "onProgress" | "signal">,
+): Promise<Disposable> {
+  for (let said = false; ; said = true) {
+    const lock = lockDirectory(parent);
+    if (lock !== null) return lock;
+    if (!said) options.onProgress("waiting for another process that makes the Python environment");
+    await delay(options.clock, 200, options.signal);
+  }
+}
+
+/** Makes an environment with the packages in `directory`, where it stays: its scripts name their place. Throws as preparePythonEnvironment. */
+export async function makePythonEnvironment(directory: string, options: MakeOptions): Promise<void> {
+  const own = { ...options, directory };
+  const python = await findInterpreter(options.pythons, { oldest: "3.9", newest: null }, own);
+  if (!mayUseUv(options.env) || !(await canRun("uv", ["--version"], own)))
+    return makeWithPip(python, directory, options);
+  try {
+    await makeWithUv(python, directory, options);
+  } catch (error) {
+    options.signal.throwIfAborted();
+    options.onProgress((error as Error).message);
+    options.onProgress("uv could not make the Python environment; pip is tried instead");
+    await rm(directory, { recursive: true, force: true });
+    await makeWithPip(python, directory, options);
+  }
+}
+
+async function makeWithUv(python: string, directory: string, options: MakeOptions): Promise<void> {
+  options.onProgress(`making the Python environment with uv and ${python}`);
+  const own = { ...options, directory };
+  await runInstaller("uv", ["--quiet", "venv", "--python", python, directory], own);
+  options.onProgress(`installing ${options.packages.join(", ")}`);
+  // pip compiles what it installs as well; otherwise each of the first workers would do it while it starts.
+  const install = ["--quiet", "pip", "install", "--compile-bytecode", "--python", join(directory, "bin", "python")];
+  await runInstaller("uv", [...install, ...wheelsOnly(options), ...options.packages], own);
+}
+
+async function makeWithPip(python: string, directory: string, options: MakeOptions): Promise<void> {
+  options.onProgress(`making the Python environment with ${python} -m venv`);
+  const own = { ...options, directory };
+  await makeVenv(python, own);
+  options.onProgress(`installing ${options.packages.join(", ")}`);
+  const pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input"];
+  await runInstaller(join(directory, "bin", "python"), [...pip, ...wheelsOnly(options), ...options.packages], own);
+}
+
+function wheelsOnly(options: MakeOptions): readonly string[] {
+  return options.wheelsOnly ? ["--only-binary", ":all:"] : [];
+}

@@ -1,0 +1,427 @@
+import { join } from "node:path";
+import { TaskGroup, type Clock, type Logger } from "@galatea/base";
+import {
+  mergeAutoComplete,
+  placedInstances,
+  printConfigJsonText,
+  type ModelConfig,
+  type PlacedInstance,
+} from "../../modelconfig/index.ts";
+import { adoptOrphans } from "@galatea/base/processes";
+import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
+import type { DeviceBytes } from "../device-bytes.ts";
+import type { ConfinementRow, TenantOptions } from "./confinement-plan.ts";
+import {
+  environmentOf,
+  operatorsEnvironment,
+  environmentOfRunner,
+  unheld,
+  type EnvironmentOptions,
+} from "./environments.ts";
+import type { FrameFacts } from "./execution-codec.ts";
+import { KeptDirectories } from "./kept-directories.ts";
+import { LoadedPythonModel, reserveWorker, type PythonMeasures } from "./loaded-python-model.ts";
+import { PythonInstance } from "./python-instance.ts";
+import type { PythonWorker } from "./python-worker.ts";
+import { askedConfig, initializeWorker, startWorker, type WorkerPlan } from "./worker-starter.ts";
+import type { FindPythonRunner, PythonRunner } from "./runners.ts";
+import { SharedFiles } from "./shared-files.ts";
+import { FailureLog } from "./failure-log.ts";
+import { Pace } from "./pace.ts";
+import { tenantPaths, Tenants } from "./tenants.ts";
+import { Traffic } from "./traffic.ts";
+import { ExecuteEncoder } from "./execute-encoder.ts";
+import { WorkerFamilies } from "./worker-families.ts";
+import { ZygotePool } from "./zygote-pool.ts";
+
+export interface PythonBackendOptions extends EnvironmentOptions {
+  /** Holds `galatea_zygote.py` and `triton_python_backend_utils.py`. */
+  readonly workerDirectory: string;
+  readonly zygotesMax: number;
+  readonly zygoteIdleMs: number;
+  readonly learnedModulesMax: number;
+  /** Modules that may be imported before a model's code runs, besides those that read no variable when they are imported. */
+  readonly preImports: readonly string[];
+  /** The programs of python-based backends. */
+  readonly findRunner: FindPythonRunner;
+  readonly inlineBytesMax: number;
+  /** Of all model files that workers share; what does not fit is read by each for itself. */
+  readonly sharedFileBytesMax: number;
+  /** Each namespace is a tenant that is kept from everything else; null: workers are kept from each other's processes and no more. */
+  readonly tenants: TenantOptions | null;
+  /** See TenantsOptions. */
+  readonly onConfinement: (rows: readonly ConfinementRow[]) => void;
+  /** How many GPUs models may be placed on. */
+  readonly gpuCount: number;
+  /** What processes hold of GPUs; asked for models that are placed on some. */
+  readonly gpuBytesOf: (pids: readonly number[]) => Promise<DeviceBytes>;
+  /** The most instances of a model, when more than its configuration has: further ones are started when all others execute. */
+  readonly instancesOnDemandMax: number;
+  readonly hangReportMs: number;
+  readonly hangKillMs: number | null;
+  readonly finalizeMs: number;
+  /** Workers kept between `complete` and `load`, and for how long. */
+  readonly completedWorkersMax: number;
+  readonly completedWorkerMs: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Takes the lines that models print. */
+  readonly print: (line: string) => void;
+  readonly random: () => number;
+}
+
+const noGpuBytes = (): Promise<DeviceBytes> => Promise.resolve(new Map());
+
+/** Everything that has a sensible value without being asked for. */
+export const pythonBackendDefaults = {
+  zygotesMax: 8,
+  zygoteIdleMs: 10 * 60_000,
+  learnedModulesMax: 256,
+  preImports: [],
+  findRunner: () => Promise.resolve(null),
+  inlineBytesMax: 4096,
+  sharedFileBytesMax: 2 ** 30,
+  tenants: null,
+  onConfinement: () => {},
+  gpuCount: 0,
+  gpuBytesOf: noGpuBytes,
+  instancesOnDemandMax: 0,
+  hangReportMs: 30_000,
+  hangKillMs: null,
+  finalizeMs: 30_000,
+  completedWorkersMax: 16,
+  completedWorkerMs: 30_000,
+} as const;
+
+/** Models written for Triton's Python backend, each instance a worker process forked from a warm interpreter. */
+export function createPythonBackend(options: PythonBackendOptions): Backend {
+  return new PythonBackend(options);
+}
+
+/** A worker that completed a configuration and waits to become the model's first instance. */
+interface CompletedWorker {
+  readonly worker: PythonWorker;
+  readonly timer: Disposable;
+  readonly environment: Disposable;
+}
+
+class PythonBackend implements Backend {
+  readonly name = "python";
+  readonly #options: PythonBackendOptions;
+  readonly #pool: ZygotePool;
+  readonly #families: WorkerFamilies;
+  readonly #tenants: Tenants | null;
+  readonly #encoder = new ExecuteEncoder();
+  readonly #sharedFiles: SharedFiles;
+  readonly #unpacked: KeptDirectories;
+  readonly #traffic: Traffic;
+  readonly #completed = new Map<string, CompletedWorker>();
+  /** Ends of workers that nobody else waits for. */
+  readonly #ending: TaskGroup;
+
+  constructor(options: PythonBackendOptions) {
+    this.#options = options;
+    this.#traffic = new Traffic(options.clock);
+    this.#sharedFiles = new SharedFiles({ bytesMax: options.sharedFileBytesMax, fileBytesMin: sharedFileBytesMin });
+    this.#unpacked = new KeptDirectories({
+      directory: options.environmentsDirectory,
+      bytesMax: options.environmentBytesMax,
+      clock: options.clock,
+    });
+    this.#ending = new TaskGroup((error) => options.logger.error(`a worker's end failed: ${String(error)}`));
+    const { workerDirectory, zygotesMax, zygoteIdleMs, learnedModulesMax, preImports, tenants, clock, logger } =
+      options;
+    this.#families = new WorkerFamilies(logger, (user) => this.#tenants?.isGone(user) === true);
+    adoptOrphans();
+    this.#pool = new ZygotePool({
+      workerDirectory,
+      tenancy: () => this.#tenants?.tenancy ?? "",
+      zygotesMax,
+      idleMs: zygoteIdleMs,
+      learnedModulesMax,
+      preImports: new Set(preImports),
+      clock,
+      logger,
+    });
+    this.#tenants = tenants === null ? null : this.#openTenants(tenants);
+  }
+
+  #openTenants(tenants: TenantOptions): Tenants {
+    const python = operatorsEnvironment(this.#options);
+    return new Tenants({
+      tenants,
+      workerDirectory: this.#options.workerDirectory,
+      python,
+      findFacts: () => this.#pool.machineFacts(python),
+      endEnvironment: (key) => this.#pool.endEnvironment(key),
+      endRemains: () => this.#families.look(),
+      onConfinement: this.#options.onConfinement,
+      logger: this.#options.logger,
+    });
+  }
+
+  /** A worker shares with its zygote what nobody else can tell; what it cost last time is the best guess. */
+  estimateBytes(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
+  async heldBytes(source: ModelSource, config: ModelConfig): Promise<number> {
+    const runner = config.backend === this.name ? null : await this.#options.findRunner(config.backend);
+    const file = runner?.mapsFiles === true ? mappedFile(config) : null;
+    return file === null ? 0 : await this.#sharedFiles.heldBytesOf(join(source.versionDirectory, file));
+  }
+
+  async complete(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<ModelConfig> {
+    using holding = new DisposableStack();
+    const plan = await this.#plan(source, config, context, holding);
+    const worker = await startWorker(this.#starter(), plan, firstInstanceName(source, config), context.signal);
+    try {
+      const found = await askedConfig(worker, config, context.signal);
+      const completed = found === null ? config : mergeAutoComplete(config, found);
+      this.#keep(keyOf(plan), worker, holding.move());
+      return completed;
+    } catch (error) {
+      worker.kill("its auto_complete_config failed");
+      await worker.ended;
+      throw error;
+    }
+  }
+
+  async warmUp(): Promise<void> {
+    await this.#pool.warmUp(operatorsEnvironment(this.#options));
+  }
+
+  async load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel> {
+    this.#warnOfGpus(config);
+    using holding = new DisposableStack();
+    const plan = await this.#plan(source, config, context, holding);
+    const facts = factsOf(source, config, plan);
+    const configJson = printConfigJsonText(config);
+    const unhealthy = new Map<number, string>();
+    const onMemory = context.onMemory ?? (() => {});
+    const workers = new Map<number, PythonWorker>();
+    const planned = placedInstances(config, this.#options.gpuCount);
+    const spares = sparesOf(config, planned, this.#options.instancesOnDemandMax);
+    const pace = new Pace(this.#options.clock, planned.length + spares.length);
+    const failures = this.#failureLog(facts, holding);
+    const open = async (placed: PlacedInstance, place: number, isSpare: boolean) => {
+      const { name } = placed;
+      const begin = async (signal: AbortSignal, fresh: boolean) => {
+        await using _room = isSpare && !workers.has(place) ? await reserveWorker(workers.values(), context) : null;
+        const kept = fresh ? null : this.#takeCompleted(keyOf(plan));
+        const worker = kept ?? (await startWorker(this.#starter(), plan, name, signal));
+        worker.name = name;
+        worker.others = context.others;
+        workers.set(place, worker);
+        if (worker.file !== null) worker.file.onCharged = onMemory;
+        const about = { source, config, configJson, placed, program: plan.program };
+        try {
+          this.#pool.learn(worker.environment, await initializeWorker(worker, about, signal));
+          // Of a worker that takes the place of another the memory has not been measured.
+          if (fresh) onMemory();
+          return worker;
+        } catch (error) {
+          worker.kill("its initialize failed");
+          await worker.ended;
+          if (isSpare) workers.delete(place);
+          throw error;
+        }
+      };
+      const onHealth = (reason: string | null) => {
+        if (reason === null) unhealthy.delete(place);
+        else unhealthy.set(place, reason);
+        const [worst] = unhealthy.values();
+        context.onHealth(worst === undefined ? { ok: true } : { ok: false, reason: worst });
+      };
+      const worker = isSpare ? null : await begin(context.signal, false);
+      const { clock, logger, random, hangReportMs, hangKillMs, finalizeMs } = this.#options;
+      return new PythonInstance(
+        {
+          name,
+          facts,
+          encoder: this.#encoder,
+          traffic: this.#traffic,
+          pace,
+          failures,
+          clock,
+          logger,
+          random,
+          hangReportMs,
+          hangKillMs,
+          finalizeMs,
+          onHealth,
+          start: (signal) => begin(signal, true),
+          owner: context.others,
+        },
+        worker,
+      );
+    };
+    const instances = await allOrNone(planned.map((placed, place) => open(placed, place, false)));
+    const dormant = await Promise.all(spares.map((placed, index) => open(placed, planned.length + index, true)));
+    const measures = this.#measures(workers, planned);
+    return new LoadedPythonModel({ instances, spares: dormant, measures, environment: holding.move() });
+  }
+
+  #measures(workers: ReadonlyMap<number, PythonWorker>, planned: readonly PlacedInstance[]): PythonMeasures {
+    return {
+      workers: () => workers.values(),
+      chargedFileBytes: () => workers.values().reduce((sum, { file }) => sum + (file?.chargedBytes ?? 0), 0),
+      gpuBytesOf: planned.some(({ kind }) => kind === "GPU") ? this.#options.gpuBytesOf : noGpuBytes,
+    };
+  }
+
+  #warnOfGpus(config: ModelConfig): void {
+    if (this.#options.gpuCount > 0 || config.instanceGroups.every(({ kind }) => kind !== "KIND_GPU")) return;
+    this.#options.logger.warning(
+      `model '${config.name}' asks for KIND_GPU; its instances run, and are told to run, on the CPU`,
+    );
+  }
+
+  /** Ends with what `holding` holds. */
+  #failureLog({ modelName: model, modelVersion: version }: FrameFacts, holding: DisposableStack): FailureLog {
+    const failures = new FailureLog(this.#options.clock, this.#options.logger, { model, version });
+    holding.defer(() => failures.end());
+    return failures;
+  }
+
+  /** Models of python-based backends, where the program of one is found. */
+  async runs(backend: string): Promise<boolean> {
+    return (await this.#options.findRunner(backend)) !== null;
+  }
+
+  /** What the model asks for, else what its backend's runner has, else what Python models run with. */
+  async #environment(source: ModelSource, config: ModelConfig, runner: PythonRunner | null, signal: AbortSignal) {
+    const { tenants } = this.#options;
+    const executionEnvPath = config.parameters.get("EXECUTION_ENV_PATH");
+    const ownOfRunner = runner?.environment ?? null;
+    if (ownOfRunner !== null && (executionEnvPath ?? "") === "")
+      return unheld(environmentOfRunner(this.#options, ownOfRunner));
+    const within = tenants === null ? null : [...tenantPaths(source), ...tenants.readPaths];
+    const asker = { modelDirectory: source.modelDirectory, executionEnvPath, within };
+    return await environmentOf(this.#options, this.#unpacked, asker, signal);
+  }
+
+  /** `holding` then holds the environment, which lasts as long as workers of the plan may start or import. */
+  async #plan(
+    source: ModelSource,
+    config: ModelConfig,
+    context: LoadContext,
+    holding: DisposableStack,
+  ): Promise<WorkerPlan> {
+    const { inlineBytesMax, findRunner } = this.#options;
+    const runner = config.backend === this.name ? null : await findRunner(config.backend);
+    const own = config.defaultModelFilename === "" ? "model.py" : config.defaultModelFilename;
+    return {
+      source,
+      program: runner ?? { directory: source.versionDirectory, filename: own, mapsFiles: false, environment: null },
+      sharedFile: runner?.mapsFiles === true ? mappedFile(config) : null,
+      environment: holding.use(await this.#environment(source, config, runner, context.signal)).environment,
+      seesGpus: config.instanceGroups.some(({ kind }) => kind !== "KIND_CPU"),
+      arena: context.arena,
+      others: context.others,
+      metrics: context.metrics,
+      inlineBytesMax,
+      backendConfig: context.backendConfig,
+    };
+  }
+
+  #starter() {
+    const { clock, logger, print } = this.#options;
+    const [pool, families, tenants, sharedFiles] = [this.#pool, this.#families, this.#tenants, this.#sharedFiles];
+    return { pool, families, tenants, sharedFiles, clock, logger, print };
+  }
+
+  /** Keeps a worker for the load that usually follows; the oldest goes when there are too many. */
+  #keep(key: string, worker: PythonWorker, environment: Disposable): void {
+    this.#drop(key);
+    const [oldest] = this.#completed.keys();
+    if (this.#completed.size >= this.#options.completedWorkersMax && oldest !== undefined) this.#drop(oldest);
+    const timer = this.#options.clock.timer(this.#options.completedWorkerMs, () => this.#drop(key));
+    this.#completed.set(key, { worker, timer, environment });
+  }
+
+  #takeCompleted(key: string): PythonWorker | null {
+    const kept = this.#completed.get(key);
+    if (kept === undefined) return null;
+    this.#completed.delete(key);
+    kept.timer[Symbol.dispose]();
+    // Whoever takes the worker holds its environment.
+    kept.environment[Symbol.dispose]();
+    return kept.worker.alive ? kept.worker : null;
+  }
+
+  #drop(key: string): void {
+    const kept = this.#takeCompleted(key);
+    if (kept === null) return;
+    kept.kill("its model was not loaded");
+    this.#ending.run(async () => void (await kept.ended));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const key of this.#completed.keys()) this.#drop(key);
+    await this.#ending.settled();
+    await this.#tenants?.ended();
+    await this.#pool[Symbol.asyncDispose]();
+    await this.#families.ended();
+    this.#tenants?.[Symbol.dispose]();
+  }
+}
+
+/** Weights of a few pages are not worth a descriptor and a mapping. */
+const sharedFileBytesMin = 64 * 1024;
+
+/** The file that holds the model's tensors: of a model that is a program in Python, the one beside it. Null: it lies elsewhere. */
+function mappedFile({ defaultModelFilename }: ModelConfig): string | null {
+  const name = (defaultModelFilename || "model.pt").replace(/\.py$/, ".pt");
+  return name.includes("/") ? null : name;
+}
+
+/** Returns the further instances of a model, which are like its first one. A model with instances on GPUs has none. */
+function sparesOf(
+  { instanceGroups: [group] }: ModelConfig,
+  planned: readonly PlacedInstance[],
+  instancesMax: number,
+): readonly PlacedInstance[] {
+  const [like] = planned;
+  if (group === undefined || like === undefined || planned.some(({ kind }) => kind === "GPU")) return [];
+  const count = Math.max(0, instancesMax - planned.length);
+  return Array.from({ length: count }, (_, index) => ({ ...like, name: `${group.name}_${planned.length + index}` }));
+}
+
+/** Waits for all; when one fails, the others are closed again before its error is thrown. */
+async function allOrNone(opening: readonly Promise<PythonInstance>[]): Promise<PythonInstance[]> {
+  const settled = await Promise.allSettled(opening);
+  const failure = settled.find((one) => one.status === "rejected");
+  const opened = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  if (failure === undefined) return opened;
+  await Promise.all(opened.map((instance) => instance[Symbol.asyncDispose]()));
+  throw failure.reason;
+}
+
+/** A worker may go from `complete` to `load` only when everything it was started with is the same. */
+function keyOf(plan: WorkerPlan): string {
+  return [
+    plan.source.versionDirectory,
+    plan.program.directory,
+    plan.program.filename,
+    plan.environment.key,
+    plan.arena.id,
+  ].join("\n");
+}
+
+function firstInstanceName({ servedName }: ModelSource, { instanceGroups: [first] }: ModelConfig): string {
+  return first === undefined ? servedName : `${first.name}_0`;
+}
+
+function factsOf(source: ModelSource, config: ModelConfig, plan: WorkerPlan): FrameFacts {
+  return {
+    modelName: source.servedName,
+    modelVersion: String(source.version),
+    inputIndex: new Map(config.inputs.map((input, index) => [input.name, index])),
+    outputIndex: new Map(config.outputs.map((output, index) => [output.name, index])),
+    outputNames: config.outputs.map((output) => output.name),
+    isDecoupled: config.decoupled,
+    arena: plan.arena,
+    inlineBytesMax: plan.inlineBytesMax,
+  };
+}

@@ -1,0 +1,489 @@
+import { assert, InferenceError, type Clock, type Logger } from "@galatea/base";
+import type {
+  Execution,
+  InferenceRequest,
+  Instance,
+  InstanceSupervision,
+  Outcome,
+  Released,
+} from "../../inference/index.ts";
+import { ExecutionNotStarted, releaseResponse, SentAnswers } from "../../inference/index.ts";
+import { LoanCollector, outcomeOf, ResultReading, type FrameFacts } from "./execution-codec.ts";
+import { frameLimits } from "./frame-limits.ts";
+import { planFrames, requestsBytesMax, spacesMax, type FramePlan, type FrameRoom } from "./frame-plan.ts";
+import type { LentBlock } from "./lent-blocks.ts";
+import { lendSpaces } from "./lend-spaces.ts";
+import { executionLimitMs, PythonCallingExecution } from "./calling-execution.ts";
+import type { PythonWorker } from "./python-worker.ts";
+import { SupervisedWorker } from "./supervised-worker.ts";
+import type { Pace } from "./pace.ts";
+import type { Traffic } from "./traffic.ts";
+import type { ExecuteEncoder } from "./execute-encoder.ts";
+import { ExecutionAnswers } from "./execution-answers.ts";
+import { ExecutionWatch, type RunningExecution } from "./execution-watch.ts";
+import type { FailureLog } from "./failure-log.ts";
+import { decodeAsk, decodeRaised, decodeReleased, decodeResponse, decodeResult, readHeader } from "./frame-decoder.ts";
+import { encodeFrame, encodeSpace, kinds, MalformedRecord, type WireResultResponse, type WireResult } from "./wire.ts";
+
+export interface PythonInstanceOptions {
+  readonly name: string;
+  readonly facts: FrameFacts;
+  /** Shared by all instances: a frame has left it when `send` returns. */
+  readonly encoder: ExecuteEncoder;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly random: () => number;
+  /** A new, initialised worker. */
+  readonly start: (signal: AbortSignal) => Promise<PythonWorker>;
+  /** What was loaded, as those know it who look for calls that wait for each other. */
+  readonly owner: object;
+  readonly onHealth: (reason: string | null) => void;
+  /** An execution of this length is reported with the Python stack of its worker. */
+  readonly hangReportMs: number;
+  /** An execution of this length ends its worker; null: one as long as its requests let it (`executionMsMax`). */
+  readonly hangKillMs: number | null;
+  readonly finalizeMs: number;
+  /** Shared by all instances of the server. */
+  readonly traffic: Traffic;
+  /** Shared by the instances of the model. */
+  readonly pace: Pace;
+  /** Shared by the instances of the model. */
+  readonly failures: FailureLog;
+}
+
+interface Pending {
+  readonly executionId: number;
+  readonly batch: readonly InferenceRequest[];
+  readonly brief: boolean;
+  readonly limitMs: number | null;
+  /** Of its EXECUTE. */
+  readonly frameNumber: number;
+  readonly spaces: LentBlock[];
+  askCount: number;
+  /** Why the worker got no memory for its outputs, when it asked. */
+  refusal: InferenceError | null;
+  readonly resolve: (execution: Execution) => void;
+  readonly reject: (error: ExecutionNotStarted) => void;
+}
+
+/** A request that follows an answer within this time is one of a client that sends one after another. */
+const nearNs = 200_000;
+
+/** One instance of a Python model: one worker at a time, another when it dies. */
+export class PythonInstance implements Instance, AsyncDisposable {
+  readonly name: string;
+  readonly #options: PythonInstanceOptions;
+  readonly #room: FrameRoom;
+  readonly #pending = new Map<number, Pending>();
+  /** Executions with answers to come; of a decoupled model the pending ones are among them. */
+  readonly #answers = new Map<number, ExecutionAnswers>();
+  /** Executions that have called other models, by id, until their last response. */
+  readonly #callers = new Map<number, PythonCallingExecution>();
+  readonly #supervised: SupervisedWorker<PythonWorker>;
+  #lastExecutionId = 0;
+  /** Sizes of the blocks that the last result needed: what the next execution is lent beforehand. */
+  #spaceSizes: readonly number[] = [];
+  #spaceRequests = 0;
+  /** Since when the oldest pending execution is the oldest. */
+  #headSinceNs = 0;
+  readonly #watch: ExecutionWatch;
+  #lastResultNs = 0;
+  /** Stands for it where it may not be kept alive. */
+  readonly #mark = {};
+
+  /** `worker`: null for a dormant instance, whose worker is started when it is needed. */
+  constructor(options: PythonInstanceOptions, worker: PythonWorker | null) {
+    this.name = options.name;
+    this.#options = options;
+    this.#room = { inlineBytesMax: options.facts.inlineBytesMax, requestsBytesMax };
+    this.#watch = new ExecutionWatch({
+      clock: options.clock,
+      reportMs: options.hangReportMs,
+      running: () => this.#running(),
+      report: (runMs) => this.#reportStack(runMs),
+      end: (limitMs) => this.#supervised.up?.kill(`an execution took more than ${limitMs} ms`),
+    });
+    this.#supervised = new SupervisedWorker(
+      { ...options, onUp: (up) => this.#attach(up), onEnd: (ended, reason) => this.#onEnd(ended, reason) },
+      worker,
+    );
+  }
+
+  get executionsMax(): number {
+    return this.#options.pace.executionsMax(this.#pending.size === 0 ? null : this.#headSinceNs);
+  }
+
+  get supervision(): InstanceSupervision {
+    return this.#supervised;
+  }
+
+  /** The living worker's process, null when there is none now. */
+  get pid(): number | null {
+    return this.#supervised.up?.pid ?? null;
+  }
+
+  execute(batch: readonly InferenceRequest[]): Promise<Execution> {
+    const plan = planFrames(batch, this.#room);
+    return plan === null ? this.#executeWhole(batch) : this.#executeInParts(batch, plan);
+  }
+
+  #executeWhole(batch: readonly InferenceRequest[]): Promise<Execution> {
+    const worker = this.#supervised.up;
+    return worker === null ? this.#withoutWorker(batch) : this.#send(worker, batch);
+  }
+
+  async #withoutWorker(batch: readonly InferenceRequest[]): Promise<Execution> {
+    const { state } = this.#supervised;
+    if (state === "restarting" || state === "dormant") throw this.#notBegun();
+    const worker = await this.#supervised.coming();
+    if (typeof worker !== "string") return await this.#send(worker, batch);
+    return failed(batch.length, new InferenceError("INTERNAL", worker));
+  }
+
+  #notBegun(): ExecutionNotStarted {
+    return new ExecutionNotStarted(`Stub process '${this.name}' is being restarted.`);
+  }
+
+  /** The worker executes no batch of which all were given up before it began; a model that executes one can ask `is_cancelled()`. */
+  givenUp(request: InferenceRequest): void {
+    for (const caller of this.#callers.values()) caller.givenUp(request);
+    const worker = this.#supervised.up;
+    if (worker === null) return;
+    for (const { executionId, batch } of this.#pending.values()) {
+      const place = batch.indexOf(request);
+      if (place === -1) continue;
+      const frame = encodeFrame(kinds.cancel, new Uint8Array(), { id: executionId, extra: place });
+      this.#answers.get(executionId)?.givenUp(request);
+      return void worker.sendSoon(frame);
+    }
+    for (const answers of this.#answers.values()) {
+      const place = answers.givenUp(request);
+      if (place === -1) continue;
+      const frame = encodeFrame(kinds.cancel, new Uint8Array(), { id: answers.executionId, extra: place });
+      return void worker.sendSoon(frame);
+    }
+  }
+
+  /**
+   * Executes one part of a batch. Where the worker ended before the part was started, waits for this instance's next worker: other parts
+   * of the batch have been executed here.
+   */
+  async #executePart(part: readonly InferenceRequest[]): Promise<Execution> {
+    for (;;) {
+      try {
+        return await this.#executeWhole(part);
+      } catch (error) {
+        if (!(error instanceof ExecutionNotStarted)) throw error;
+      }
+      await this.#supervised.coming();
+      if (part.every(({ signal }) => signal?.aborted))
+        return failed(part.length, new InferenceError("CANCELLED", "the request was cancelled"));
+    }
+  }
+
+  /** A batch that exceeds a frame is executed in several, one after the other; what fits none fails alone. */
+  async #executeInParts(batch: readonly InferenceRequest[], { parts, refused }: FramePlan): Promise<Execution> {
+    const outcomes: Released[] = [];
+    for (const [place, error] of refused) outcomes[place] = error;
+    let [computeInputNs, computeInferNs, computeOutputNs] = [0, 0, 0];
+    for (const part of parts) {
+      const execution = await this.#executePart(part.map((place) => batch[place]!));
+      part.forEach((place, index) => {
+        outcomes[place] = execution.outcomes[index]!;
+      });
+      computeInputNs += execution.computeInputNs;
+      computeInferNs += execution.computeInferNs;
+      computeOutputNs += execution.computeOutputNs;
+    }
+    return { outcomes, computeInputNs, computeInferNs, computeOutputNs };
+  }
+
+  #send(worker: PythonWorker, batch: readonly InferenceRequest[]): Promise<Execution> {
+    const executionId = (this.#lastExecutionId = (this.#lastExecutionId + 1) >>> 0);
+    const collector = new LoanCollector(this.#options.facts, worker.lent, executionId);
+    const { encoder, traffic, pace, clock } = this.#options;
+    const brief = pace.isBrief;
+    const nowNs = clock.monotonicNs();
+    traffic.began(brief);
+    const { isLone } = traffic;
+    const spaces: LentBlock[] = [];
+    let frame: Buffer;
+    try {
+      const requests = batch.map((request) => collector.request(request));
+      this.#lendSpaces({ worker, executionId, spaces }, batch.length);
+      const mayWaitAwake = traffic.mayWaitAwake(this.#mark);
+      const nextIsNear = mayWaitAwake && isLone && brief && nowNs - this.#lastResultNs < nearNs;
+      frame = encoder.encode({ executionId, loans: collector.loans, spaces, nextIsNear, requests });
+    } catch (error) {
+      // Nothing was sent: what was lent for it comes back, whatever went wrong.
+      worker.lent.takeBack(collector.loans);
+      worker.lent.takeBack(spaces);
+      traffic.ended(false);
+      if (!(error instanceof InferenceError)) throw error;
+      return Promise.resolve(failed(batch.length, error));
+    }
+    const limitMs = this.#options.hangKillMs ?? executionLimitMs(batch);
+    if (this.#pending.size === 0) this.#becomesOldest(nowNs, limitMs);
+    if (this.#options.facts.isDecoupled)
+      this.#answers.set(executionId, new ExecutionAnswers({ executionId, batch, facts: this.#options.facts, worker }));
+    const frameNumber = isLone ? worker.send(frame) : worker.sendSoon(frame);
+    return new Promise((resolve, reject) => {
+      const sent = { executionId, batch, brief, limitMs, frameNumber, spaces };
+      this.#pending.set(executionId, { ...sent, askCount: 0, refusal: null, resolve, reject });
+    });
+  }
+
+  /** Space for what the last batch of this size gave; none when the arena has none to spare: the worker will ask. */
+  #lendSpaces(to: Pick<Pending, "executionId" | "spaces"> & { worker: PythonWorker }, requestCount: number): void {
+    const { worker, executionId, spaces } = to;
+    if (requestCount !== this.#spaceRequests || this.#spaceSizes.length > spacesMax) return;
+    try {
+      for (const byteLength of this.#spaceSizes)
+        spaces.push(worker.lent.lend(this.#options.facts.arena.allocate(byteLength), executionId, "space"));
+    } catch (error) {
+      if (!(error instanceof InferenceError)) throw error;
+    }
+  }
+
+  #onFrame(worker: PythonWorker, frame: Buffer): void {
+    const { kind, id, extra } = readHeader(frame);
+    if (kind === kinds.released) return worker.lent.giveBack(decodeReleased(frame));
+    if (kind === kinds.raised) return this.#options.failures.report(this.name, () => decodeRaised(frame));
+    if (kind === kinds.response || (kind === kinds.ask && extra !== 0)) return this.#onAnswerFrame(worker, frame);
+    const pending = this.#pending.get(id);
+    if (pending === undefined) throw new MalformedRecord(`execution ${id}, which is not running`);
+    if (kind === kinds.ask) return this.#giveSpace(worker, pending, decodeAsk(frame));
+    const result = decodeResult(frame);
+    if (this.#options.facts.isDecoupled) this.#onReleased(worker, pending, result);
+    else this.#onResult(worker, pending, result);
+  }
+
+  /** An answer that is no RESULT, or its wish for space. */
+  #onAnswerFrame(worker: PythonWorker, frame: Buffer): void {
+    const { kind, id, extra: askId } = readHeader(frame);
+    const answers = this.#answers.get(id);
+    if (answers === undefined) throw new MalformedRecord(`answers of execution ${id}, which has had all of them`);
+    if (kind === kinds.response) {
+      answers.answered(decodeResponse(frame));
+      // One that goes on answering does not hang.
+      if (this.#pending.has(id)) this.#headSinceNs = this.#options.clock.monotonicNs();
+      if (answers.isOver) this.#over(id);
+      return;
+    }
+    const asked = lendSpaces(worker.lent, this.#options.facts.arena, id, decodeAsk(frame));
+    if (asked instanceof InferenceError) return void worker.send(encodeSpace(id, asked.message, askId));
+    answers.lent(askId, asked);
+    worker.send(encodeSpace(id, asked, askId));
+  }
+
+  /** `execute` of a decoupled model has returned: the instance is free. */
+  #onReleased(worker: PythonWorker, pending: Pending, result: WireResult): void {
+    const answers = this.#answers.get(pending.executionId);
+    assert(answers !== undefined, "an execution that was not released has answers to come");
+    if (result.responses !== null && result.responses.length > 0)
+      throw new MalformedRecord(`${result.responses.length} responses in the result of a decoupled model`);
+    worker.lent.giveBack(result.released);
+    const failure = result.responses === null ? this.#batchFailure(pending, result) : null;
+    if (failure === null) answers.released();
+    else answers.fail(failure);
+    const caller = this.#callers.get(pending.executionId);
+    if (caller !== undefined) caller.holdsInstance = false;
+    if (answers.isOver) this.#over(pending.executionId);
+    const outcomes = failure === null ? answers.sent : repeated(pending.batch.length, failure);
+    this.#ran(pending, result, executionOf(result, outcomes));
+  }
+
+  /** Nothing more can come of the execution. */
+  #over(executionId: number): void {
+    this.#answers.delete(executionId);
+    this.#callers.delete(executionId);
+  }
+
+  /** The execution that calls another model; null when it is over. A model that calls others is handed one at a time from now on. */
+  #callingExecution(executionId: number): PythonCallingExecution | null {
+    const { pace, owner, facts } = this.#options;
+    pace.calls = true;
+    const known = this.#callers.get(executionId);
+    if (known !== undefined) return known;
+    const batch = this.#pending.get(executionId)?.batch ?? this.#answers.get(executionId)?.batch;
+    if (batch === undefined) return null;
+    const caller = new PythonCallingExecution(owner, facts.modelName, batch);
+    caller.holdsInstance = this.#pending.has(executionId);
+    this.#callers.set(executionId, caller);
+    return caller;
+  }
+
+  #giveSpace(worker: PythonWorker, pending: Pending, sizes: readonly number[]): void {
+    // A worker waits for the answer before it asks for more; one that only asks would let unread answers pile up.
+    if (++pending.askCount > frameLimits.asksMax)
+      throw new MalformedRecord(`execution ${pending.executionId} asks for space again and again`);
+    const asked = lendSpaces(worker.lent, this.#options.facts.arena, pending.executionId, sizes);
+    if (asked instanceof InferenceError) {
+      pending.refusal = asked;
+      return void worker.send(encodeSpace(pending.executionId, asked.message));
+    }
+    pending.spaces.push(...asked);
+    worker.send(encodeSpace(pending.executionId, asked));
+  }
+
+  #onResult(worker: PythonWorker, pending: Pending, result: WireResult): void {
+    const outcomes = this.#outcomes(worker, pending, result);
+    try {
+      worker.lent.giveBack(result.released);
+    } catch (error) {
+      releaseAll(outcomes);
+      throw error;
+    }
+    worker.lent.endSpaces(pending.spaces);
+    this.#ran(pending, result, executionOf(result, outcomes));
+  }
+
+  #ran(pending: Pending, result: WireResult, execution: Execution): void {
+    const runNs = result.inputNs + result.inferNs + result.outputNs;
+    if (runNs > 0) this.#options.pace.ran(runNs);
+    this.#lastResultNs = this.#options.clock.monotonicNs();
+    this.#supervised.proven();
+    this.#settle(pending, execution);
+  }
+
+  #outcomes(worker: PythonWorker, pending: Pending, result: WireResult): Released[] {
+    if (result.responses === null) return repeated(pending.batch.length, this.#batchFailure(pending, result));
+    if (result.responses.length !== pending.batch.length)
+      throw new MalformedRecord(`${result.responses.length} responses to ${pending.batch.length} requests`);
+    const reading = new ResultReading(result.released, (lentId) => worker.lent.find(lentId, pending.executionId));
+    const outcomes: Released[] = [];
+    let later: ExecutionAnswers | null = null;
+    try {
+      for (const response of result.responses) {
+        if (response.kind === "later") {
+          later ??= this.#answersLater(worker, pending, result.responses);
+          outcomes.push(later.sent[outcomes.length]!);
+        } else outcomes.push(outcomeOf(response, this.#options.facts, reading));
+      }
+    } catch (error) {
+      releaseAll(outcomes);
+      throw error;
+    }
+    const { usedSpaces } = reading;
+    if (usedSpaces.size > 0 || this.#spaceSizes.length > 0) {
+      this.#spaceSizes = Array.from(usedSpaces, (lent) => lent.byteLength);
+      this.#spaceRequests = pending.batch.length;
+    }
+    return outcomes;
+  }
+
+  /** Some responses of a model that is not decoupled come after its `execute` has returned. */
+  #answersLater(worker: PythonWorker, pending: Pending, responses: readonly WireResultResponse[]): ExecutionAnswers {
+    const { executionId, batch } = pending;
+    const options = { executionId, batch, facts: this.#options.facts, worker };
+    const answers = new ExecutionAnswers(options, (place) => responses[place]!.kind === "later");
+    answers.released();
+    this.#answers.set(executionId, answers);
+    const caller = this.#callers.get(executionId);
+    if (caller !== undefined) caller.holdsInstance = false;
+    return answers;
+  }
+
+  #batchFailure(pending: Pending, result: WireResult): InferenceError {
+    const message = `Failed to process the request(s) for model '${this.name}', message: ${result.message}`;
+    // An execution that was cancelled before it started did not fail.
+    if (result.inferNs > 0)
+      this.#options.failures.report(this.name, () => ({ message, requestIds: pending.batch.map(({ id }) => id) }));
+    // Outputs that found no memory: the clients may come again, or never need to.
+    const reasonOfWorker = result.isOutOfMemory ? "out-of-memory" : null;
+    const { code, reason } = pending.refusal ?? { code: "INTERNAL", reason: reasonOfWorker };
+    return new InferenceError(code, message, { reason });
+  }
+
+  #settle(pending: Pending, execution: Execution): void {
+    this.#pending.delete(pending.executionId);
+    if (this.#callers.size > 0 && !this.#answers.has(pending.executionId)) this.#callers.delete(pending.executionId);
+    this.#options.traffic.ended(pending.brief);
+    const next = this.#pending.values().next().value;
+    if (next !== undefined) this.#becomesOldest(this.#options.clock.monotonicNs(), next.limitMs);
+    pending.resolve(execution);
+  }
+
+  #attach(worker: PythonWorker): void {
+    worker.attach({
+      callingExecution: (executionId) => this.#callingExecution(executionId),
+      onExecutionFrame: (frame) => this.#onFrame(worker, frame),
+    });
+  }
+
+  /**
+   * A worker executes in order: executions that waited behind the one during which it ended were not started and are returned, as are those that
+   * were sent to a dead worker.
+   */
+  #onEnd(worker: PythonWorker, reason: string): void {
+    const [first, ...others] = this.#pending.values();
+    const isLost = first !== undefined && worker.neverGot(first.frameNumber);
+    const [head, notBegun] = isLost ? [undefined, [first, ...others]] : [first, others];
+    this.#pending.clear();
+    const died = new InferenceError("INTERNAL", reason);
+    // What had not begun gets answers of its own.
+    for (const answers of this.#answers.values()) answers.fail(died);
+    this.#answers.clear();
+    this.#callers.clear();
+    if (head !== undefined) this.#settle(head, failed(head.batch.length, died));
+    for (const { reject } of notBegun) {
+      this.#options.traffic.ended(false);
+      reject(this.#notBegun());
+    }
+  }
+
+  #becomesOldest(nowNs: number, limitMs: number | null): void {
+    this.#headSinceNs = nowNs;
+    this.#watch.began(nowNs, limitMs);
+  }
+
+  #running(): RunningExecution | null {
+    const head = this.#pending.values().next().value;
+    if (head === undefined || this.#supervised.up === null) return null;
+    const { executionId, limitMs } = head;
+    // A model that waits for its clients to take what it has sent does not hang.
+    if (this.#answers.get(executionId)?.isHeldUp === true) this.#headSinceNs = this.#options.clock.monotonicNs();
+    const isCalling = this.#callers.get(executionId)?.isCalling === true;
+    return { executionId, sinceNs: this.#headSinceNs, limitMs, isCalling };
+  }
+
+  #reportStack(runMs: number): void {
+    const worker = this.#supervised.up;
+    const seconds = (runMs / 1000).toFixed(1);
+    this.#options.logger.warning(`executing for ${seconds} s; the Python stack of the worker follows`, {
+      instance: this.name,
+      pid: worker?.pid ?? 0,
+    });
+    worker?.printStacks();
+  }
+
+  /** Ends the worker at once, whatever it is doing; no other follows it. */
+  abandon(reason: string): void {
+    this.#supervised.abandon(reason);
+  }
+
+  /** Ends the worker, its `finalize` first. No execution may be running, but after `abandon`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = this.#supervised.close(this.#options.finalizeMs);
+    this.#watch[Symbol.dispose]();
+    await closed;
+  }
+}
+
+function releaseAll(outcomes: readonly Released[]): void {
+  for (const outcome of outcomes)
+    if (!(outcome instanceof InferenceError || outcome instanceof SentAnswers)) releaseResponse(outcome);
+}
+
+function executionOf(result: WireResult, outcomes: readonly Released[]): Execution {
+  const { inputNs: computeInputNs, inferNs: computeInferNs, outputNs: computeOutputNs } = result;
+  return { outcomes, computeInputNs, computeInferNs, computeOutputNs };
+}
+
+function failed(requestCount: number, error: InferenceError): Execution {
+  return { outcomes: repeated(requestCount, error), computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 };
+}
+
+function repeated(count: number, outcome: Outcome): Outcome[] {
+  return Array.from({ length: count }, () => outcome);
+}

@@ -1,0 +1,312 @@
+import { closeSync } from "node:fs";
+import { Socket } from "node:net";
+import { assert, InferenceError, type Clock, type Logger } from "@galatea/base";
+import { signalGroup } from "@galatea/base/system";
+import { describeEnd, OutputLines, watchAdopted, type ProcessEnd } from "@galatea/base/processes";
+import type { Arena } from "../../tensor/index.ts";
+import type { NamespaceMetrics } from "../namespace-metrics.ts";
+import type { OtherModels } from "../other-models.ts";
+import type { PythonCallingExecution } from "./calling-execution.ts";
+import { FrameChannel } from "./frame-channel.ts";
+import { LentBlocks } from "./lent-blocks.ts";
+import { decodeJson, decodeTexts, readHeader } from "./frame-decoder.ts";
+import { frameLimits } from "./frame-limits.ts";
+import { LogRate } from "./log-rate.ts";
+import { encodeFrame, encodeJson, frameBytesMax, kinds, MalformedRecord } from "./wire.ts";
+import type { PythonEnvironment } from "./python-environment.ts";
+import type { SharedFile } from "./shared-files.ts";
+import { WorkerCalls } from "./worker-calls.ts";
+import { WorkerMetrics } from "./worker-metrics.ts";
+import type { ForkedWorker } from "./zygote.ts";
+
+export interface WorkerEvents {
+  /** RESULT, ASK, RELEASED, RESPONSE, RAISED: the frame is good until the call returns. MalformedRecord may be thrown. */
+  onExecutionFrame(frame: Buffer): void;
+  /** The execution of that number, for a call to another model; null when it is over. */
+  callingExecution(executionId: number): PythonCallingExecution | null;
+}
+
+export interface WorkerOptions {
+  /** What it was forked from. */
+  readonly environment: PythonEnvironment;
+  readonly others: OtherModels;
+  readonly metrics: NamespaceMetrics;
+  /** The memory in which the tensors of other models are. */
+  readonly arena: Arena;
+  readonly inlineBytesMax: number;
+  /** The model's file, where it shares it with others; its starter disposes of it when the process is no more. */
+  readonly file: SharedFile | null;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Takes a line that the worker printed. */
+  readonly print: (line: string) => void;
+}
+
+interface LifecycleCall {
+  readonly replyKind: number;
+  readonly resolve: (body: Record<string, unknown>) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** How long the last words of a process that has ended are waited for: a child of its may hold the pipe open for ever. */
+const lastWordsMs = 200;
+const logLevels = ["info", "warning", "error", "verbose"] as const;
+
+/** One forked process: its socket, its output, its loans, its end. What the frames mean is its instance's business. */
+export class PythonWorker {
+  readonly pid: number;
+  /** In messages: the instance's, once it is one. */
+  name: string;
+  /** Whether the model has auto_complete_config. */
+  completes = false;
+  /** What it reaches of other models: the door of the load that it serves. */
+  others: OtherModels;
+  readonly lent = new LentBlocks();
+  readonly environment: PythonEnvironment;
+  readonly file: SharedFile | null;
+  /** Resolves with why the process is no more, once it is reaped and its loans have ended. */
+  readonly ended: Promise<string>;
+  readonly #options: WorkerOptions;
+  readonly #lifelineFd: number;
+  readonly #channel: FrameChannel;
+  readonly #output: Socket;
+  readonly #lines: OutputLines;
+  readonly #logRate: LogRate;
+  /** Made when the worker first calls another model. */
+  #calls: WorkerCalls | null = null;
+  /** Made when its model first has a metric of its own. */
+  #metrics: WorkerMetrics | null = null;
+  #events: WorkerEvents | null = null;
+  #call: LifecycleCall | null = null;
+  #killedBecause: string | null = null;
+  #alive = true;
+
+  constructor(name: string, forked: ForkedWorker, options: WorkerOptions) {
+    this.name = name;
+    this.#options = options;
+    this.environment = options.environment;
+    this.file = options.file;
+    this.others = options.others;
+    this.pid = forked.pid;
+    this.#lifelineFd = forked.lifelineFd;
+    this.#lines = new OutputLines(options.clock, options.print);
+    this.#logRate = new LogRate(options.clock, frameLimits.logLinesPerSecondMax, (lineCount) =>
+      options.logger.warning(
+        `... ${lineCount} lines not shown: more than ${frameLimits.logLinesPerSecondMax} lines per second`,
+        { instance: this.name },
+      ),
+    );
+    this.#output = new Socket({ fd: forked.outputFd, readable: true, writable: false });
+    this.#output.on("data", (chunk: Buffer) => this.#lines.push(chunk));
+    this.#output.on("end", () => this.#lines.end());
+    this.#output.on("error", (error) =>
+      options.logger.warning(`reading output: ${error.message}`, { instance: this.name }),
+    );
+    this.#channel = new FrameChannel(forked.socketFd, {
+      onFrame: (frame) => this.#onFrame(frame),
+      onMalformed: (error) => this.kill(error.message),
+      // A worker without its socket is of no use, whatever it still does.
+      onClosed: () => this.#closedChannel(),
+    });
+    this.ended = new Promise((resolve) => {
+      watchAdopted(forked.pid, (end) => void this.#onReaped(end).then(resolve));
+    });
+  }
+
+  get alive(): boolean {
+    return this.#alive;
+  }
+
+  outputTail(): readonly string[] {
+    return this.#lines.tail;
+  }
+
+  /** Execution frames go to `events` from now on. */
+  attach(events: WorkerEvents): void {
+    this.#events = events;
+  }
+
+  /** See FrameChannel.sendSoon. */
+  sendSoon(frame: Uint8Array): number {
+    return this.#channel.sendSoon(frame);
+  }
+
+  send(frame: Uint8Array): number {
+    return this.#channel.send(frame);
+  }
+
+  /** Whether it was already dead when the frame of this number was sent. */
+  neverGot(frameNumber: number): boolean {
+    return frameNumber >= this.#channel.firstLost;
+  }
+
+  /** One step of the life: sends `body`, resolves with the reply; a failure reported by the model rejects with INTERNAL. */
+  async call(
+    kind: number,
+    replyKind: number,
+    body: unknown,
+    signal: AbortSignal | null,
+  ): Promise<Record<string, unknown>> {
+    assert(this.#call === null, "one step of a worker's life at a time");
+    const frame = encodeJson(kind, body);
+    if (frame.byteLength > frameBytesMax)
+      throw new InferenceError(
+        "INVALID_ARG",
+        `the model's configuration takes ${frame.byteLength} bytes; the Python backend takes ${frameBytesMax} at most`,
+      );
+    if (!this.#alive) throw new InferenceError("INTERNAL", await this.ended);
+    const onAbort = () => this.kill("the load was given up");
+    signal?.addEventListener("abort", onAbort, { once: true });
+    if (signal?.aborted) onAbort();
+    try {
+      return await new Promise((resolve, reject) => {
+        this.#call = { replyKind, resolve, reject };
+        this.#channel.send(frame);
+      });
+    } finally {
+      this.#call = null;
+      signal?.removeEventListener("abort", onAbort);
+    }
+  }
+
+  /** Asks the model to finalize and the process to end; after `graceMs` it is ended. */
+  async finalize(graceMs: number): Promise<void> {
+    if (this.#alive) {
+      this.#channel.send(encodeFrame(kinds.finalize, new Uint8Array()));
+      using _force = this.#options.clock.timer(graceMs, () => this.kill(`it did not finalize within ${graceMs} ms`));
+      await this.ended;
+    }
+    await this.ended;
+  }
+
+  /** Ends the process and all that it started. */
+  kill(reason: string): void {
+    if (!this.#alive) return;
+    this.#killedBecause ??= reason;
+    if (!signalGroup(this.pid, 9)) process.kill(this.pid, "SIGKILL");
+  }
+
+  /** The Python stack of every thread goes to the output, whatever the process does, the interpreter lock held or not. */
+  printStacks(): void {
+    if (this.#alive) process.kill(this.pid, "SIGUSR2");
+  }
+
+  #closedChannel(): void {
+    if (this.#alive && this.#killedBecause === null && signalGroup(this.pid, 0)) this.#endSoon();
+  }
+
+  /** The socket is closed, the process is not reaped: it is ending by itself, or it closed a descriptor that is not its own. */
+  #endSoon(): void {
+    const timer = this.#options.clock.timer(lastWordsMs, () => this.kill("it closed its socket"));
+    void this.ended.then(() => timer[Symbol.dispose]());
+  }
+
+  #onFrame(frame: Buffer): void {
+    const { kind, extra } = readHeader(frame);
+    if (executionKinds.has(kind)) {
+      if (this.#events === null) throw new MalformedRecord(`a frame of kind ${kind} before its model was loaded`);
+      this.#events.onExecutionFrame(frame);
+    } else if (callKinds.has(kind)) this.#otherModels().onFrame(frame);
+    else if (metricKinds.has(kind)) this.#ownMetrics().onFrame(frame);
+    else if (kind === kinds.log) this.#log(extra, frame);
+    else if (kind === kinds.failed && this.#call !== null) this.#call.reject(failureOf(frame));
+    else if (kind === this.#call?.replyKind) this.#call.resolve(decodeJson(frame));
+    else if (kind !== kinds.hello && kind !== kinds.finalized) throw new MalformedRecord(`a frame of kind ${kind}`);
+  }
+
+  #otherModels(): WorkerCalls {
+    const { arena, inlineBytesMax } = this.#options;
+    const others = () => this.others;
+    const executionOf = (executionId: number) => this.#events?.callingExecution(executionId) ?? null;
+    return (this.#calls ??= new WorkerCalls({ worker: this, others, arena, inlineBytesMax, executionOf }));
+  }
+
+  #ownMetrics(): WorkerMetrics {
+    return (this.#metrics ??= new WorkerMetrics(this.#options.metrics, (answer) => this.#answer(answer)));
+  }
+
+  /** A worker waits for an answer before it asks for more; one that only asks would let unread answers pile up. */
+  #answer(frame: Uint8Array): void {
+    if (this.#channel.unsentCount > frameLimits.unreadFramesMax)
+      throw new MalformedRecord("questions about metrics whose answers it does not read");
+    this.send(frame);
+  }
+
+  #log(level: number, frame: Buffer): void {
+    if (!this.#logRate.admits()) return;
+    const body = decodeTexts(frame);
+    const place = `${String(body.get("file"))}:${String(body.get("line"))}`;
+    this.#options.logger[logLevels[level] ?? "info"](String(body.get("message")), { instance: this.name, place });
+  }
+
+  async #onReaped(end: ProcessEnd): Promise<string> {
+    this.#alive = false;
+    // Children of its own may still hold the output, and map the arena.
+    signalGroup(this.pid, 9);
+    await this.#lastWords();
+    closeSync(this.#lifelineFd);
+    this.#output.destroy();
+    this.#lines.end();
+    // Answers given before the end count.
+    this.#channel.drain();
+    this.#channel.close();
+    this.#logRate.end();
+    this.#calls?.end();
+    this.#metrics?.end();
+    this.lent.endAll();
+    const reason = this.#reason(end);
+    this.#call?.reject(new InferenceError("INTERNAL", reason));
+    return reason;
+  }
+
+  #lastWords(): Promise<void> {
+    if (this.#output.readableEnded || this.#output.destroyed) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = this.#options.clock.timer(lastWordsMs, resolve);
+      this.#output.once("close", () => {
+        timer[Symbol.dispose]();
+        resolve();
+      });
+    });
+  }
+
+  #reason(end: ProcessEnd): string {
+    const why = this.#killedBecause === null ? "" : `, ended because of: ${this.#killedBecause}`;
+    const tail = this.#lines.tail;
+    const words = tail.length === 0 ? "" : `; last output:\n${tail.join("\n")}`;
+    return `Stub process '${this.name}' is not healthy. (${describeEnd(end)}${why}${words})`;
+  }
+}
+
+const executionKinds: ReadonlySet<number> = new Set([
+  kinds.result,
+  kinds.ask,
+  kinds.released,
+  kinds.response,
+  kinds.raised,
+]);
+
+const callKinds: ReadonlySet<number> = new Set([
+  kinds.call,
+  kinds.callAsk,
+  kinds.callCancel,
+  kinds.callTaken,
+  kinds.control,
+]);
+
+const metricKinds: ReadonlySet<number> = new Set([
+  kinds.metricFamily,
+  kinds.metric,
+  kinds.metricValue,
+  kinds.metricsGone,
+]);
+
+const failureTextMax = 65_536;
+
+function failureOf(frame: Buffer): InferenceError {
+  const body = decodeTexts(frame);
+  const message = body.get("message");
+  if (typeof message !== "string") throw new MalformedRecord("a failure without its text");
+  const reason = body.get("outOfMemory") === true ? "out-of-memory" : null;
+  return new InferenceError("INTERNAL", message.slice(0, failureTextMax), { reason });
+}

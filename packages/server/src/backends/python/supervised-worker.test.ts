@@ -1,0 +1,287 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { silentLogger, type Clock } from "@galatea/base";
+import { SupervisedWorker, type WorkerProcess } from "./supervised-worker.ts";
+import { nextLife, type WorkerEvent, type WorkerLife } from "./worker-life.ts";
+
+const events = fc.oneof(
+  fc.record({ is: fc.constant("ended" as const), worker: fc.nat(2), reason: fc.constant("it ended") }),
+  fc.record({ is: fc.constant("started" as const), worker: fc.nat(2) }),
+  fc.record({ is: fc.constant("start failed" as const), reason: fc.constant("it did not start") }),
+  fc.constantFrom(
+    { is: "sound" as const },
+    { is: "wait over" as const },
+    { is: "needed" as const },
+    { is: "closed" as const },
+  ),
+);
+
+test("property: whatever happens in whatever order, a life goes on by its own events only, and ends once", () => {
+  const walked = (happened: readonly WorkerEvent<number>[], isSpare: boolean) => {
+    let life: WorkerLife<number> = isSpare
+      ? { at: "dormant", isResting: false }
+      : { at: "up", worker: 0, failureCount: 0 };
+    for (const event of happened) {
+      const next: WorkerLife<number> = nextLife(life, event);
+      const move = `${life.at} ${next === life ? "stays" : next.at}`;
+      const moves: Readonly<Record<WorkerEvent<number>["is"], readonly string[]>> = {
+        ended: ["up starting", "up down"],
+        sound: ["up up"],
+        started: ["starting up"],
+        "start failed": ["starting down", "starting dormant"],
+        "wait over": ["down starting", "dormant dormant"],
+        needed: ["dormant starting"],
+        closed: ["up closed", "starting closed", "down closed", "dormant closed"],
+      };
+      assert.ok(next === life || moves[event.is].includes(move), `${event.is}: ${move}`);
+      if (event.is === "ended" && next !== life) assert.equal(life.at === "up" && life.worker, event.worker);
+      if (life.at === "closed") assert.equal(next, life);
+      else if (event.is === "closed") assert.equal(next.at, "closed");
+      // Only a first failure is answered at once, and only a sound worker makes a failure the first again.
+      if (move === "up starting") assert.equal(life.at === "up" && life.failureCount, 0);
+      if (next.at === "down") assert.ok(next.failureCount >= (event.is === "ended" ? 2 : 1));
+      if ("failureCount" in next && "failureCount" in life && next.failureCount < life.failureCount)
+        assert.equal(event.is, "sound");
+      life = next;
+    }
+  };
+  fc.assert(fc.property(fc.array(events, { maxLength: 30 }), fc.boolean(), walked));
+});
+
+/** Time that a test moves. */
+class MovedClock implements Clock {
+  readonly timers = new Set<{ readonly atMs: number; readonly fire: () => void }>();
+  #nowMs = 0;
+
+  epochMs(): number {
+    return this.#nowMs;
+  }
+  monotonicNs(): number {
+    return this.#nowMs * 1e6;
+  }
+  timer(delayMs: number, fire: () => void): Disposable {
+    const timer = { atMs: this.#nowMs + delayMs, fire };
+    this.timers.add(timer);
+    return { [Symbol.dispose]: () => void this.timers.delete(timer) };
+  }
+  move(ms: number): void {
+    this.#nowMs += ms;
+    for (const timer of this.timers) if (timer.atMs <= this.#nowMs && this.timers.delete(timer)) timer.fire();
+  }
+}
+
+class FakeWorker implements WorkerProcess {
+  alive = true;
+  readonly ended: Promise<string>;
+  readonly #resolve: (reason: string) => void;
+
+  constructor() {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    this.ended = promise;
+    this.#resolve = resolve;
+  }
+  kill(reason: string): void {
+    this.alive = false;
+    queueMicrotask(() => this.#resolve(reason));
+  }
+  finalize(): Promise<void> {
+    this.kill("finalized");
+    return Promise.resolve();
+  }
+}
+
+/** A worker of fakes whose starts end when a test says so. */
+class Supervision {
+  readonly clock = new MovedClock();
+  readonly workers = [new FakeWorker()];
+  readonly starts: PromiseWithResolvers<FakeWorker>[] = [];
+  readonly health: (string | null)[] = [];
+  endCount = 0;
+  up: FakeWorker | null = null;
+  readonly supervised: SupervisedWorker<FakeWorker>;
+
+  constructor(isSpare = false) {
+    if (isSpare) this.workers.length = 0;
+    this.supervised = new SupervisedWorker(
+      {
+        name: "m_0",
+        clock: this.clock,
+        logger: silentLogger,
+        random: () => 0,
+        start: () => {
+          const start = Promise.withResolvers<FakeWorker>();
+          this.starts.push(start);
+          return start.promise;
+        },
+        onUp: (worker) => (this.up = worker),
+        onEnd: () => (this.endCount += 1),
+        onHealth: (reason) => this.health.push(reason),
+      },
+      this.workers[0] ?? null,
+    );
+  }
+
+  get living(): FakeWorker[] {
+    return this.workers.filter(({ alive }) => alive);
+  }
+
+  startIs(how: "good" | "bad" | "dead"): void {
+    const start = this.starts.shift();
+    if (start === undefined) return;
+    if (how === "bad") return start.reject(new Error("no"));
+    const worker = new FakeWorker();
+    this.workers.push(worker);
+    // It dies before anybody has looked at it.
+    if (how === "dead") worker.kill("stillborn");
+    start.resolve(worker);
+  }
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+const steps = fc.oneof(
+  { weight: 4, arbitrary: fc.constantFrom("die", "start good", "start bad", "start dead", "tick", "long tick") },
+  { weight: 1, arbitrary: fc.constantFrom("abandon", "close") },
+);
+
+test("property: there is one worker, or one is coming, until the end; then nothing is left", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(steps, { maxLength: 25 }), async (does) => {
+      const world = new Supervision();
+      const { supervised, clock } = world;
+      let isClosed = false;
+      let closing: Promise<void> | null = null;
+      for (const step of does) {
+        if (step === "die") world.living[0]?.kill("died");
+        else if (step === "tick") clock.move(250);
+        else if (step === "long tick") clock.move(60_000);
+        else if (step === "abandon") supervised.abandon("given up");
+        else if (step === "close") closing ??= supervised.close(0);
+        else world.startIs(step.slice("start ".length) as "good" | "bad" | "dead");
+        isClosed ||= step === "abandon" || step === "close";
+        assert.notEqual(supervised.up?.alive, false);
+        await settled();
+        assert.ok(world.living.length <= 1, "workers at once");
+        assert.equal(supervised.up, isClosed ? null : (world.living[0] ?? null));
+        const waits = world.living.length === 0 ? clock.timers.size : 0;
+        if (isClosed) assert.equal(waits, 0);
+        else assert.equal(world.starts.length + waits, world.living.length === 1 ? 0 : 1, step);
+        if (!isClosed && world.living.length === 1) assert.equal(world.up, world.living[0]);
+        if (!isClosed) assert.equal((world.health.at(-1) ?? null) === null, world.living.length === 1);
+      }
+      let isOver = false;
+      closing = (closing ?? supervised.close(0)).then(() => void (isOver = true));
+      await settled();
+      assert.equal(isOver, world.starts.length === 0, "an end waits for the start that is under way");
+      world.startIs("good");
+      await closing;
+      assert.deepEqual([world.living.length, clock.timers.size], [0, 0]);
+      assert.match((await supervised.coming()) as string, /is not healthy/);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("waits between starts grow while they fail, and a worker that lives for ten seconds is sound", async () => {
+  const world = new Supervision();
+  const waits: number[] = [];
+  world.workers[0]!.kill("died");
+  await settled();
+  for (let failure = 0; failure < 12; failure++) {
+    world.startIs("bad");
+    await settled();
+    const [timer] = world.clock.timers;
+    const waitMs = timer!.atMs - world.clock.epochMs();
+    waits.push(waitMs);
+    world.clock.move(waitMs);
+  }
+  assert.deepEqual(waits.slice(0, 4), [200, 400, 800, 1600]);
+  assert.equal(waits.at(-1), 30_000);
+  world.startIs("good");
+  await settled();
+  world.clock.move(10_000);
+  assert.equal(world.clock.timers.size, 0);
+  world.living[0]!.kill("died");
+  await settled();
+  assert.equal(world.starts.length, 1);
+});
+
+test("a worker that has executed something is sound: when it ends the next one is started at once", async () => {
+  const world = new Supervision();
+  for (let death = 0; death < 5; death++) {
+    world.living[0]!.kill("died");
+    await settled();
+    world.startIs("good");
+    await settled();
+    world.supervised.proven();
+    assert.deepEqual([world.supervised.state, world.clock.timers.size], ["up", 0]);
+  }
+});
+
+test("a dormant one is started when it is needed; where that fails it rests, is dormant again, and nobody is told that it is unhealthy", async () => {
+  const world = new Supervision(true);
+  const { supervised, clock } = world;
+  assert.deepEqual([supervised.state, world.starts.length], ["dormant", 0]);
+  for (let turn = 0; turn < 2; turn++) {
+    supervised.needed();
+    supervised.needed();
+    assert.deepEqual([supervised.state, world.starts.length], ["restarting", 1]);
+    world.startIs("bad");
+    await settled();
+    supervised.needed();
+    assert.deepEqual([supervised.state, world.starts.length], ["dormant", 0]);
+    clock.move(10_000);
+  }
+  supervised.needed();
+  world.startIs("good");
+  await settled();
+  assert.equal(supervised.state, "up");
+  assert.deepEqual(world.health, [null]);
+  world.living[0]!.kill("died");
+  await settled();
+  assert.deepEqual([supervised.state, world.starts.length], ["restarting", 1]);
+  world.startIs("good");
+  await supervised.close(0);
+});
+
+test("a dormant one that was never needed closes at once", async () => {
+  const world = new Supervision(true);
+  await world.supervised.close(0);
+  world.supervised.needed();
+  assert.deepEqual([world.starts.length, world.supervised.state], [0, "failed"]);
+});
+
+test("who waits gets the worker that is being started; who comes while starts fail gets the reason", async () => {
+  const world = new Supervision();
+  world.workers[0]!.kill("died");
+  const waiting = world.supervised.coming();
+  await settled();
+  world.startIs("good");
+  assert.equal(await waiting, world.workers[1]);
+  world.living[0]!.kill("died again");
+  await settled();
+  const again = world.supervised.coming();
+  assert.equal(world.supervised.state, "restarting");
+  world.clock.move(60_000);
+  world.startIs("bad");
+  await settled();
+  assert.equal(world.supervised.state, "failed");
+  assert.equal(await again, await world.supervised.coming());
+  assert.equal(await world.supervised.coming(), "Stub process 'm_0' is not healthy. (restart failed: no)");
+  await world.supervised.close(0);
+});
+
+test("a worker that ended before anybody looked at it is followed by another", async () => {
+  const world = new Supervision();
+  world.workers[0]!.kill("died");
+  await settled();
+  world.startIs("dead");
+  await settled();
+  assert.equal(world.supervised.up, null);
+  assert.equal(world.endCount, 2);
+  world.clock.move(200);
+  world.startIs("good");
+  await settled();
+  assert.equal(world.supervised.up, world.workers[2]);
+});

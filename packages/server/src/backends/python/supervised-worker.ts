@@ -1,0 +1,187 @@
+import { InferenceError, unreachable, type Clock, type Logger } from "@galatea/base";
+import type { InstanceState, InstanceSupervision } from "../../inference/index.ts";
+import { backoffMs } from "@galatea/base/processes";
+import { nextLife, type WorkerEvent, type WorkerLife } from "./worker-life.ts";
+
+/** What is asked of a worker to supervise it. */
+export interface WorkerProcess {
+  /** False once it was reaped, shortly before `ended`. */
+  readonly alive: boolean;
+  /** Resolves with why the process is no more. */
+  readonly ended: Promise<string>;
+  kill(reason: string): void;
+  finalize(graceMs: number): Promise<void>;
+}
+
+export interface SupervisedWorkerOptions<Worker extends WorkerProcess> {
+  /** In messages: the instance's. */
+  readonly name: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly random: () => number;
+  /** A new, initialised worker. */
+  readonly start: (signal: AbortSignal) => Promise<Worker>;
+  /** A worker is up. */
+  readonly onUp: (worker: Worker) => void;
+  /** A worker has ended; whether another follows is known when the call returns. */
+  readonly onEnd: (worker: Worker, reason: string) => void;
+  /** Why there is no worker; null when there is one again. */
+  readonly onHealth: (reason: string | null) => void;
+}
+
+/** A worker that has lived for so long did not die of its start. */
+const soundAfterMs = 10_000;
+/** How long a worker that could not be started when it was needed, for example for lack of memory, is not tried again. */
+const dormantRestMs = 10_000;
+const restarts = { firstMs: 100, maxMs: 30_000, factor: 2 };
+
+/** One worker at a time, another when it dies, until the end. */
+export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceSupervision {
+  readonly #options: SupervisedWorkerOptions<Worker>;
+  readonly #closing = new AbortController();
+  #life: WorkerLife<Worker>;
+  /** Of the state: until the worker is sound, or until the next start. */
+  #timer: Disposable | null = null;
+  /** Resolves when what was started last is up, or has failed. */
+  #started: Promise<void> = Promise.resolve();
+  /** Resolves for the callers that wait for the next change. */
+  #change: PromiseWithResolvers<void> | null = null;
+  /** The last worker; null before the first. */
+  #latest: Worker | null = null;
+
+  /** `worker`: null for a dormant one, which is started when it is needed. */
+  constructor(options: SupervisedWorkerOptions<Worker>, worker: Worker | null) {
+    this.#options = options;
+    this.#life = worker === null ? { at: "dormant", isResting: false } : { at: "up", worker, failureCount: 0 };
+    if (worker !== null) this.#attend(worker);
+  }
+
+  /** The living worker; null when there is none now. */
+  get up(): Worker | null {
+    return this.#life.at === "up" && this.#life.worker.alive ? this.#life.worker : null;
+  }
+
+  get state(): InstanceState {
+    const life = this.#life;
+    switch (life.at) {
+      case "dormant":
+        return "dormant";
+      case "up":
+        return life.worker.alive ? "up" : "restarting";
+      case "starting":
+        return "restarting";
+      case "down":
+        return life.startFailed ? "failed" : "restarting";
+      case "closed":
+        return "failed";
+      default:
+        return unreachable(life);
+    }
+  }
+
+  changed(): Promise<void> {
+    this.#change ??= Promise.withResolvers<void>();
+    return this.#change.promise;
+  }
+
+  needed(): void {
+    this.#on({ is: "needed" });
+  }
+
+  /** Resolves with the worker, or with why there is none. Waits for a worker that is being restarted, not for one that does not start. */
+  async coming(): Promise<Worker | string> {
+    while (this.state === "restarting") await this.changed();
+    const life = this.#life;
+    if (life.at === "up") return life.worker;
+    return life.at === "down" ? life.reason : `Stub process '${this.#options.name}' is not healthy.`;
+  }
+
+  /** Notes that the worker has executed something: its next end is not a failed start. */
+  proven(): void {
+    if (this.#life.at === "up" && this.#life.failureCount > 0) this.#on({ is: "sound" });
+  }
+
+  /** Ends the worker at once, whatever it is doing; no other follows it. */
+  abandon(reason: string): void {
+    this.#closing.abort(new Error(reason));
+    this.#on({ is: "closed" });
+    this.#latest?.kill(reason);
+  }
+
+  /** Ends the worker, its `finalize` first, and resolves when no process is left. */
+  async close(finalizeMs: number): Promise<void> {
+    const life = this.#life;
+    this.#closing.abort(new Error("the model is unloaded"));
+    this.#on({ is: "closed" });
+    if (life.at === "up") await life.worker.finalize(finalizeMs);
+    await this.#started;
+    await this.#latest?.ended;
+  }
+
+  #on(event: WorkerEvent<Worker>): void {
+    const next = nextLife(this.#life, event);
+    if (next !== this.#life) this.#move(next);
+  }
+
+  #move(next: WorkerLife<Worker>): void {
+    const { clock, random, onHealth } = this.#options;
+    const { at: before } = this.#life;
+    this.#timer?.[Symbol.dispose]();
+    this.#timer = null;
+    this.#life = next;
+    this.#change?.resolve();
+    this.#change = null;
+    switch (next.at) {
+      case "dormant":
+        if (next.isResting) this.#timer = clock.timer(dormantRestMs, () => this.#on({ is: "wait over" }));
+        return;
+      case "up":
+        if (next.failureCount > 0) this.#timer = clock.timer(soundAfterMs, () => this.#on({ is: "sound" }));
+        if (before === "up") return;
+        this.#attend(next.worker);
+        return onHealth(null);
+      case "starting":
+        this.#started = this.#start();
+        return;
+      case "down": {
+        const waitMs = backoffMs(next.failureCount, { ...restarts, random });
+        this.#timer = clock.timer(waitMs, () => this.#on({ is: "wait over" }));
+        return;
+      }
+      case "closed":
+        return;
+      default:
+        unreachable(next);
+    }
+  }
+
+  #attend(worker: Worker): void {
+    this.#latest = worker;
+    this.#options.onUp(worker);
+    void worker.ended.then((reason) => {
+      this.#options.onEnd(worker, reason);
+      if (this.#life.at === "closed") return;
+      this.#options.logger.error(reason, { instance: this.#options.name });
+      this.#options.onHealth(reason);
+      this.#on({ is: "ended", worker, reason });
+    });
+  }
+
+  async #start(): Promise<void> {
+    const { name, logger, start } = this.#options;
+    let worker: Worker;
+    try {
+      worker = await start(this.#closing.signal);
+    } catch (error) {
+      if (this.#life.at === "closed") return;
+      const { message, reason } = InferenceError.from(error);
+      const isFirst = this.#life.at === "starting" && this.#life.isFirst;
+      if (isFirst && reason === "out-of-memory") logger.verbose(`not started: ${message}`, { instance: name });
+      else logger.error(`${isFirst ? "start" : "restart"} failed: ${message}`, { instance: name });
+      this.#on({ is: "start failed", reason: `Stub process '${name}' is not healthy. (restart failed: ${message})` });
+      return;
+    }
+    if (this.#life.at === "closed") await worker.finalize(0);
+    else this.#on({ is: "started", worker });
+  }
+}

@@ -1,0 +1,308 @@
+import { chmodSync, chownSync, mkdirSync, rmSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { InferenceError, TaskGroup, type Logger } from "@galatea/base";
+import { readProcessStart } from "@galatea/base/processes";
+import type { ModelSource } from "../backend.ts";
+import { Cgroups, type CgroupSet } from "./cgroups.ts";
+import {
+  confinementRows,
+  planFor,
+  type ConfinementPlan,
+  type ConfinementRow,
+  type MachineFacts,
+  type TenantOptions,
+} from "./confinement-plan.ts";
+import type { PythonEnvironment } from "./python-environment.ts";
+import { UserSlice } from "./user-slice.ts";
+
+export interface TenantsOptions {
+  readonly tenants: TenantOptions;
+  /** Holds `galatea_tenant.py`. */
+  readonly workerDirectory: string;
+  /** The interpreter that is nobody's but the operator's: it starts what tenants bring. */
+  readonly python: PythonEnvironment;
+  /** Resolves with what a zygote of `python` found out; asked once. */
+  readonly findFacts: () => Promise<MachineFacts>;
+  /** Ends the zygotes of an environment that is a tenant's own, and resolves when nothing of them is left. */
+  readonly endEnvironment: (key: string) => Promise<void>;
+  /** Ends what tenants that are gone have left running. */
+  readonly endRemains: () => Promise<void>;
+  /** Called when it is known what is applied on this machine, before the first tenant's code runs. */
+  readonly onConfinement: (rows: readonly ConfinementRow[]) => void;
+  readonly logger: Logger;
+}
+
+/** The tenant of one more worker; disposed when the worker has ended. */
+export interface TenantLease extends AsyncDisposable {
+  /** For a worker that an interpreter of the operator's forks. */
+  readonly plan: ConfinementPlan;
+  /** The environment as the tenant's processes have it: one that a model brought runs under the tenant's plan from the start. */
+  environment(asked: PythonEnvironment): PythonEnvironment;
+}
+
+interface Tenant {
+  readonly key: string;
+  readonly plan: ConfinementPlan;
+  readonly groups: CgroupSet | null;
+  readonly scratchDirectory: string | null;
+  readonly environments: Set<string>;
+  workerCount: number;
+}
+
+/** What was found out once: this machine, and what could be had on it. */
+interface Ground {
+  readonly facts: MachineFacts;
+  readonly users: UserSlice | null;
+  readonly groups: Cgroups | null;
+  readonly rows: readonly ConfinementRow[];
+}
+
+/**
+ * Keeps tenants apart: a tenant is a namespace, known by its arena, with a user, a scratch directory and control groups of its own
+ * while it has workers.
+ */
+export class Tenants implements Disposable {
+  readonly #options: TenantsOptions;
+  readonly #living = new Map<string, Tenant>();
+  /** Whoever ends a tenant hears how that went. */
+  readonly #ending = new TaskGroup(() => {});
+  #ground: Promise<Ground> | null = null;
+  #users: UserSlice | null = null;
+  readonly #groups: { readonly groups: Cgroups | null; readonly missing: string | null };
+  /** The group of everything that runs for tenants, interpreters included. */
+  readonly #allGroup: CgroupSet | null;
+  #scratchCount = 0;
+
+  constructor(options: TenantsOptions) {
+    this.#options = options;
+    const { directory, allMemoryBytesMax, processesMax } = options.tenants;
+    this.#groups = Cgroups.open(`galatea-${basename(directory)}`, { memoryBytesMax: allMemoryBytesMax, processesMax });
+    this.#groups.groups?.sweep(isOfDeadServer);
+    const isBounded = allMemoryBytesMax !== null;
+    const limits = { memoryBytesMax: allMemoryBytesMax, processesMax: null };
+    this.#allGroup = isBounded ? (this.#groups.groups?.make(limits) ?? null) : null;
+    mkdirSync(this.#root, { recursive: true });
+  }
+
+  get #root(): string {
+    return join(this.#options.tenants.directory, "root");
+  }
+
+  /** The arguments of `tenant.facts` and of `tenant.Tenancy`, for zygotes that fork tenants' workers. */
+  get tenancy(): string {
+    const { users } = this.#options.tenants;
+    return JSON.stringify({
+      root: this.#root,
+      users: users === null ? null : [users.first, users.count],
+      cgroups: this.#allGroup?.processFiles ?? [],
+    });
+  }
+
+  /** Whether a process of this user is a tenant's that is gone. */
+  isGone(user: number): boolean {
+    return this.#users?.isGone(user) === true;
+  }
+
+  /** `key` names the tenant, `source` is one of its models. Throws UNAVAILABLE where nothing is left to give. */
+  async enter(key: string, source: ModelSource, { seesGpus }: { seesGpus: boolean }): Promise<TenantLease> {
+    const found = (this.#ground ??= this.#find());
+    const ground = await found.catch((error: unknown) => {
+      // The next tenant finds out anew.
+      if (this.#ground === found) this.#ground = null;
+      throw error;
+    });
+    // In one piece from here on: two workers of a new tenant are one tenant.
+    const tenant = this.#living.get(key) ?? this.#begin(key, source, ground);
+    tenant.workerCount++;
+    const plan = { ...tenant.plan, devices: seesGpus ? this.#options.tenants.gpuDevices() : [] };
+    return {
+      plan,
+      environment: (asked) => this.#environment(tenant, plan, asked),
+      [Symbol.asyncDispose]: async () => {
+        if (--tenant.workerCount > 0) return;
+        this.#living.delete(key);
+        const ending = this.#end(tenant, ground);
+        this.#ending.run(() => ending);
+        await ending;
+      },
+    };
+  }
+
+  async #find(): Promise<Ground> {
+    const { tenants, logger } = this.#options;
+    const facts = await this.#options.findFacts();
+    const { users, missing: usersMissing } = this.#openUsers(facts);
+    const { groups, missing: cgroupsMissing } = this.#groups;
+    const rows = confinementRows(tenants, facts, { usersMissing, cgroupsMissing });
+    this.#users = users;
+    this.#options.onConfinement(rows);
+    const missing = rows.flatMap((row) => (row.missing === null ? [] : [`${row.what} (${row.missing})`]));
+    if (missing.length > 0) logger.warning(`tenants are not kept apart in full on this machine: ${missing.join("; ")}`);
+    return { facts, users, groups, rows };
+  }
+
+  #openUsers(facts: MachineFacts): { users: UserSlice | null; missing: string | null } {
+    const { users: range, slicesDirectory, dataDirectory } = this.#options.tenants;
+    const closed = facts.views
+      ? undefined
+      : [...facts.environmentPaths, this.#options.workerDirectory].find(
+          (path) => closedAncestor(path, dataDirectory) !== null,
+        );
+    const missing =
+      range === null
+        ? "--worker-users=none"
+        : !facts.isRoot
+          ? "the server does not run as root"
+          : !facts.usersMapped
+            ? `the users ${range.first} and above do not exist here; choose others with --worker-users`
+            : closed !== undefined
+              ? `other users may not enter ${closedAncestor(closed, dataDirectory)}, where ${closed} lies`
+              : null;
+    if (range === null || missing !== null) return { users: null, missing };
+    const users = UserSlice.open(range, slicesDirectory);
+    return { users, missing: users === null ? "other servers have all of --worker-users" : null };
+  }
+
+  #begin(key: string, source: ModelSource, { facts, users, groups }: Ground): Tenant {
+    const readPaths = tenantPaths(source);
+    const { tenants, workerDirectory } = this.#options;
+    const user = users === null ? null : this.#takeUser(users, facts, readPaths);
+    let groupSet: CgroupSet | null = null;
+    try {
+      groupSet = groups === null ? null : makeGroup(groups, tenants, user);
+      const scratchDirectory = facts.views ? null : this.#makeScratch(user);
+      const plan = planFor(tenants, facts, this.#root, {
+        user,
+        cgroups: groupSet?.processFiles ?? [],
+        isMemoryBounded: groups !== null,
+        scratchDirectory,
+        readPaths: [workerDirectory, ...readPaths],
+        modelDirectory: source.modelDirectory,
+      });
+      this.#openWays(plan.groups, [...plan.read, plan.scratch, ...facts.environmentPaths]);
+      const tenant = { key, plan, groups: groupSet, scratchDirectory, environments: new Set<string>(), workerCount: 0 };
+      this.#living.set(key, tenant);
+      return tenant;
+    } catch (error) {
+      groupSet?.[Symbol.dispose]();
+      if (user !== null) users?.free(user);
+      throw new InferenceError("UNAVAILABLE", `a tenant cannot be confined: ${(error as Error).message}`, {
+        cause: error,
+      });
+    }
+  }
+
+  #takeUser(users: UserSlice, facts: MachineFacts, readPaths: readonly string[]): number {
+    const { dataDirectory } = this.#options.tenants;
+    const closed = facts.views ? undefined : readPaths.find((path) => closedAncestor(path, dataDirectory) !== null);
+    if (closed !== undefined)
+      throw new InferenceError(
+        "UNAVAILABLE",
+        `a tenant's user may not enter ${closedAncestor(closed, dataDirectory)}, where its model ${closed} lies`,
+      );
+    const user = users.take();
+    if (user === null) throw new InferenceError("UNAVAILABLE", "every user of --worker-users has a tenant");
+    return user;
+  }
+
+  #makeScratch(user: number | null): string {
+    const directory = join(this.#options.tenants.directory, String((this.#scratchCount += 1)));
+    mkdirSync(directory, { mode: 0o700 });
+    chmodSync(directory, 0o700);
+    if (user !== null) chownSync(directory, user, user);
+    return directory;
+  }
+
+  /** Where a tenant has the machine's files, its user passes through the data directory to what its plan names. */
+  #openWays([group]: readonly number[], paths: readonly string[]): void {
+    const { dataDirectory } = this.#options.tenants;
+    if (dataDirectory === null || group === undefined) return;
+    for (const path of paths) openWay(path, { below: dataDirectory, group });
+  }
+
+  #environment(tenant: Tenant, own: ConfinementPlan, asked: PythonEnvironment): PythonEnvironment {
+    if (asked.directory === null) return asked;
+    const { python, workerDirectory } = this.#options;
+    const plan: ConfinementPlan = {
+      ...own,
+      // It is not forked by a zygote that is in the group of all.
+      cgroups: tenant.plan.cgroups.length > 0 ? tenant.plan.cgroups : (this.#allGroup?.processFiles ?? []),
+      read: [...tenant.plan.read, asked.directory],
+    };
+    this.#openWays(plan.groups, [asked.directory]);
+    const key = `${asked.key} of ${tenant.key}${plan.devices.length > 0 ? ` with ${plan.devices.join()}` : ""}`;
+    tenant.environments.add(key);
+    const launcher = join(workerDirectory, "galatea_tenant.py");
+    return { ...asked, key, command: [...python.command, launcher, JSON.stringify(plan), ...asked.command] };
+  }
+
+  async #end(tenant: Tenant, { users }: Ground): Promise<void> {
+    const { endEnvironment, endRemains } = this.#options;
+    const { user } = tenant.plan;
+    if (user !== null) users?.leave(user);
+    // Together: what an interpreter of the tenant's left running may hold its output open.
+    await Promise.all([...[...tenant.environments].map((key) => endEnvironment(key)), endRemains()]);
+    // What only the end of an interpreter made an orphan.
+    if (tenant.environments.size > 0) await endRemains();
+    if (user !== null) users?.free(user);
+    tenant.groups?.[Symbol.dispose]();
+    if (tenant.scratchDirectory !== null) rmSync(tenant.scratchDirectory, { recursive: true, force: true });
+  }
+
+  /** Resolves when every tenant whose workers have ended is gone. */
+  async ended(): Promise<void> {
+    await this.#ending.settled();
+  }
+
+  /** To be called when nothing runs any more. */
+  [Symbol.dispose](): void {
+    this.#allGroup?.[Symbol.dispose]();
+    this.#users?.[Symbol.dispose]();
+    rmSync(this.#options.tenants.directory, { recursive: true, force: true });
+  }
+}
+
+/**
+ * The group of one tenant, where it needs one: to enter it takes 5 to 15 ms, because the kernel waits for all processors before it moves
+ * a process. Processes are counted by user, at no cost, and all tenants together are in a group before they are forked.
+ */
+function makeGroup(groups: Cgroups, { memoryBytesMax, processesMax }: TenantOptions, user: number | null) {
+  if (memoryBytesMax === null && user !== null) return null;
+  return groups.make({ memoryBytesMax, processesMax: user === null ? processesMax : null });
+}
+
+/** A tenant's own files: its model's directory, and the archive or repository around it, which its other models lie in. */
+export function tenantPaths({ modelDirectory }: ModelSource): readonly string[] {
+  return [dirname(modelDirectory), modelDirectory];
+}
+
+/**
+ * Returns the innermost directory above `path`, or `path` itself, that other users cannot enter; null where they can read it. `openWay`
+ * opens those of the data directory.
+ */
+export function closedAncestor(path: string, dataDirectory: string | null): string | null {
+  for (let at = path; ; at = dirname(at)) {
+    const found = statSync(at, { throwIfNoEntry: false });
+    const isClosed = found?.isDirectory() === true && (found.mode & 0o001) === 0;
+    if (isClosed && (dataDirectory === null || !isAtOrBelow(at, dataDirectory))) return at;
+    if (at === dirname(at)) return null;
+  }
+}
+
+const isAtOrBelow = (path: string, directory: string) => path === directory || path.startsWith(`${directory}/`);
+
+/** Lets the group pass through the closed directories from `below` to `path` without listing them. Other users get no access. */
+function openWay(path: string, { below, group }: { readonly below: string; readonly group: number }): void {
+  for (let at = dirname(path); isAtOrBelow(at, below); at = dirname(at)) {
+    const found = statSync(at);
+    if ((found.mode & 0o001) !== 0 || (found.gid === group && (found.mode & 0o010) !== 0)) continue;
+    chownSync(at, -1, group);
+    chmodSync(at, (found.mode & 0o700) | 0o010);
+  }
+}
+
+/** Groups are named `galatea-<pid>-<start>` after their server's own directory. */
+function isOfDeadServer(name: string): boolean {
+  const [, pid, startTicks] = /^galatea-(\d+)-(\d+)$/.exec(name) ?? [];
+  return pid !== undefined && readProcessStart(Number(pid)) !== Number(startTicks);
+}

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { systemClock } from "@galatea/base";
+import { Traffic } from "./traffic.ts";
+
+/** Which executions of a sequence of instances may leave their worker awake. */
+function awakeOnes(coreCount: number, sequence: string): string {
+  const traffic = new Traffic(systemClock, coreCount);
+  const marks = new Map(Array.from(sequence, (name) => [name, {}]));
+  return Array.from(sequence, (name) => (traffic.mayWaitAwake(marks.get(name)!) ? name : ".")).join("");
+}
+
+test("on two cores a worker waits awake where its instance executes again and again, not where instances take turns", () => {
+  assert.equal(awakeOnes(2, "aaaa"), ".aaa");
+  assert.equal(awakeOnes(2, "abcabcabc"), ".........");
+  assert.equal(awakeOnes(2, "abbaa"), "..b.a");
+});
+
+test("on more cores as many instances as there are beside the event loop's, four at most", () => {
+  assert.equal(awakeOnes(4, "abcabc"), "...abc");
+  assert.equal(awakeOnes(4, "abcdabcd"), "........");
+  assert.equal(awakeOnes(64, "abcdabcd"), "....abcd");
+  assert.equal(awakeOnes(64, "abcdeabcde"), "..........");
+});
+
+test("while it waits awake it gives way once nothing has begun or ended for a while, and then sleeps", async () => {
+  let nowNs = 0;
+  let givenWay = 0;
+  const traffic = new Traffic({ ...systemClock, monotonicNs: () => nowNs }, 2, () => givenWay++);
+  /** How often it gives way in three turns of the loop so long after an execution ended. */
+  const turnsAfter = async (quietNs: number) => {
+    const before = givenWay;
+    nowNs += quietNs;
+    for (let turn = 0; turn < 3; turn++) await setImmediate();
+    return givenWay - before;
+  };
+  traffic.began(true);
+  traffic.ended(true);
+  assert.equal(await turnsAfter(20_000), 0, "what comes next is about to come");
+  assert.ok((await turnsAfter(20_000)) >= 2, "it may be waiting for this processor");
+  await turnsAfter(100_000);
+  assert.equal(await turnsAfter(0), 0, "the loop sleeps");
+});
+
+test("where others work on its processor it sleeps at once, and for a while", async () => {
+  let nowNs = 0;
+  let givenWay = 0;
+  const traffic = new Traffic({ ...systemClock, monotonicNs: () => nowNs }, 2, () => {
+    givenWay++;
+    // Somebody else had a slice of it.
+    nowNs += 3_000_000;
+  });
+  const executed = async (quietNs: number) => {
+    traffic.began(true);
+    traffic.ended(true);
+    nowNs += quietNs;
+    for (let turn = 0; turn < 3; turn++) await setImmediate();
+  };
+  await executed(40_000);
+  assert.equal(givenWay, 1);
+  await executed(40_000);
+  assert.equal(givenWay, 1, "it does not stay awake while that is remembered");
+  nowNs += 20_000_000;
+  await executed(40_000);
+  assert.equal(givenWay, 2);
+});

@@ -1,0 +1,74 @@
+import { createHash } from "node:crypto";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { lockDirectory } from "@galatea/base/processes";
+import type { UserRange } from "./confinement-plan.ts";
+
+/** Users that one server has to itself; the range is divided among all servers over one data directory. */
+const sliceUsers = 4096;
+
+/** Gives each tenant a user that no living tenant has, late in turn: what one left behind is long gone when its user comes again. */
+export class UserSlice implements Disposable {
+  readonly #range: UserRange;
+  readonly #lock: Disposable;
+  readonly #taken = new Set<number>();
+  readonly #leaving = new Set<number>();
+  #next = 0;
+
+  private constructor(range: UserRange, lock: Disposable) {
+    this.#range = range;
+    this.#lock = lock;
+  }
+
+  /** Takes the first free slice; null where other servers have them all. Another data directory begins elsewhere in the range. */
+  static open(range: UserRange, directory: string): UserSlice | null {
+    const sliceCount = Math.max(1, Math.floor(range.count / sliceUsers));
+    const begin = createHash("sha256").update(directory).digest().readUInt32LE(0) % sliceCount;
+    for (let index = 0; index < sliceCount; index++) {
+      const slice = (begin + index) % sliceCount;
+      const place = join(directory, String(slice));
+      mkdirSync(place, { recursive: true });
+      const lock = lockDirectory(place);
+      if (lock === null) continue;
+      const first = range.first + slice * sliceUsers;
+      return new UserSlice({ first, count: Math.min(sliceUsers, range.count) }, lock);
+    }
+    return null;
+  }
+
+  has(user: number): boolean {
+    return user >= this.#range.first && user < this.#range.first + this.#range.count;
+  }
+
+  /** Whether a process of this user belongs to no living tenant. */
+  isGone(user: number): boolean {
+    return this.has(user) && (!this.#taken.has(user) || this.#leaving.has(user));
+  }
+
+  /** Null where each has its tenant. */
+  take(): number | null {
+    const { first, count } = this.#range;
+    for (let tried = 0; tried < count; tried++) {
+      const user = first + this.#next;
+      this.#next = (this.#next + 1) % count;
+      if (this.#taken.has(user)) continue;
+      this.#taken.add(user);
+      return user;
+    }
+    return null;
+  }
+
+  /** Its tenant is gone; nobody else gets the user before `free`. */
+  leave(user: number): void {
+    this.#leaving.add(user);
+  }
+
+  free(user: number): void {
+    this.#leaving.delete(user);
+    this.#taken.delete(user);
+  }
+
+  [Symbol.dispose](): void {
+    this.#lock[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,336 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import {
+  decodeCall,
+  decodeControl,
+  encodeCallAnswer,
+  encodeCallSpace,
+  encodeControlled,
+  type WireCallAnswer,
+} from "./call-codec.ts";
+import { ExecuteEncoder } from "./execute-encoder.ts";
+import { decodeAsk, decodeJson, decodeReleased, decodeResponse, decodeResult, readHeader } from "./frame-decoder.ts";
+import { frameLimits } from "./frame-limits.ts";
+import {
+  decodeMetric,
+  decodeMetricFamily,
+  encodeFamilyAnswer,
+  encodeMetricAnswer,
+  encodeMetricRefusal,
+  encodeValueAnswer,
+} from "./metric-codec.ts";
+import {
+  encodeCredit,
+  encodeSpace,
+  frameBytesMax,
+  kinds,
+  MalformedRecord,
+  responseFrameBytesMax,
+  type WireExecute,
+} from "./wire.ts";
+
+const vectorsPath = fileURLToPath(new URL("../../../../../conformance/vectors/python-wire.json", import.meta.url));
+const vectors = JSON.parse(await readFile(vectorsPath, "utf8")) as Record<
+  | "execute"
+  | "space"
+  | "result"
+  | "failure"
+  | "ask"
+  | "released"
+  | "response"
+  | "finalResponse"
+  | "askOfResponse"
+  | "spaceOfResponse"
+  | "noSpaceOfResponse"
+  | "credit"
+  | "call"
+  | "callAsk"
+  | "callCancel"
+  | "callTaken"
+  | "callAnswer"
+  | "callFailed"
+  | "callSpace"
+  | "noCallSpace"
+  | "control"
+  | "controlled"
+  | "limits"
+  | "metricFamily"
+  | "metric"
+  | "metricValue"
+  | "metricsGone"
+  | "metricMade"
+  | "metricPlaces"
+  | "metricNumber"
+  | "metricRefused"
+  | "kinds",
+  string
+>;
+
+const golden: WireExecute = {
+  executionId: 7,
+  nextIsNear: true,
+  loans: [{ lentId: 3, isShared: true, byteOffset: 5 * 2 ** 32, byteLength: 2 ** 20 }],
+  spaces: [{ lentId: 4, isShared: false, byteOffset: 4096, byteLength: 512 }],
+  requests: [
+    {
+      requestId: "ü",
+      parametersJson: '{"a":1}',
+      correlation: 42n,
+      flags: 3,
+      timeoutUs: 2 ** 40,
+      requested: [1],
+      inputs: [
+        {
+          nameIndex: 0,
+          datatype: 11,
+          shape: [1, 2],
+          place: null,
+          byteOffset: 0,
+          byteLength: 8,
+          data: Uint8Array.from([1, 2, 3, 4, 5, 6, 7, 8]),
+        },
+        { nameIndex: 1, datatype: 11, shape: [1], place: 0, byteOffset: 64, byteLength: 4, data: null },
+      ],
+    },
+    {
+      requestId: "",
+      parametersJson: "",
+      correlation: "seq",
+      flags: 0,
+      timeoutUs: 0,
+      requested: null,
+      inputs: [
+        {
+          nameIndex: 0,
+          datatype: 13,
+          shape: [],
+          place: null,
+          byteOffset: 0,
+          byteLength: 3,
+          data: Uint8Array.from([9, 8, 7]),
+        },
+      ],
+    },
+  ],
+};
+
+test("frames of the server are the golden bytes", () => {
+  assert.equal(new ExecuteEncoder().encode(golden).toString("hex"), vectors.execute);
+  assert.equal(encodeSpace(7, golden.spaces).toString("hex"), vectors.space);
+  assert.equal(encodeSpace(7, golden.spaces, 9).toString("hex"), vectors.spaceOfResponse);
+  assert.equal(encodeSpace(7, "full", 9).toString("hex"), vectors.noSpaceOfResponse);
+  assert.equal(encodeCredit(7, 1, 8).toString("hex"), vectors.credit);
+});
+
+test("both sides number the kinds of frames and records alike", () => {
+  assert.equal(Buffer.from(Uint16Array.from(Object.values(kinds)).buffer).toString("hex"), vectors.kinds);
+});
+
+test("golden bytes of a worker are read as what they say", () => {
+  const result = decodeResult(Buffer.from(vectors.result, "hex"));
+  assert.deepEqual(result, {
+    executionId: 7,
+    released: [3],
+    inputNs: 1,
+    inferNs: 2 ** 33,
+    outputNs: 3,
+    message: "",
+    isOutOfMemory: false,
+    responses: [
+      { kind: "error", code: 3, message: "bad" },
+      {
+        kind: "outputs",
+        parametersJson: '{"p": 1}',
+        outputs: [
+          {
+            nameIndex: 0,
+            datatype: 11,
+            shape: [2],
+            place: null,
+            byteOffset: 0,
+            byteLength: 8,
+            data: new Uint8Array(Buffer.from("12345678")),
+          },
+          { nameIndex: 1, datatype: 1, shape: [1, 3], place: 4, byteOffset: 64, byteLength: 3, data: null },
+        ],
+      },
+    ],
+  });
+  const failure = decodeResult(Buffer.from(vectors.failure, "hex"));
+  assert.deepEqual([failure.responses, failure.message, failure.released], [null, "ValueError: x", []]);
+  assert.deepEqual(decodeAsk(Buffer.from(vectors.ask, "hex")), [4096, 2 ** 34]);
+  assert.deepEqual(decodeReleased(Buffer.from(vectors.released, "hex")), [1, 2, 3]);
+});
+
+test("golden bytes of a decoupled model's worker are read as what they say", () => {
+  const { response, ...said } = decodeResponse(Buffer.from(vectors.response, "hex"));
+  assert.deepEqual(said, { executionId: 7, place: 1, isFinal: false, askId: 9 });
+  assert.deepEqual(
+    response,
+    decodeResult(Buffer.from(vectors.result, "hex")).responses?.[1] && {
+      ...decodeResult(Buffer.from(vectors.result, "hex")).responses![1],
+      parametersJson: "",
+    },
+  );
+  assert.deepEqual(decodeResponse(Buffer.from(vectors.finalResponse, "hex")), {
+    executionId: 7,
+    place: 1,
+    isFinal: true,
+    askId: 0,
+    response: null,
+  });
+  const ask = Buffer.from(vectors.askOfResponse, "hex");
+  assert.deepEqual([decodeAsk(ask), readHeader(ask).extra], [[4096], 9]);
+});
+
+const callAnswer: WireCallAnswer = {
+  callId: 5,
+  isLast: false,
+  loans: golden.loans,
+  answer: {
+    kind: "outputs",
+    names: ["OUT", "LARGE"],
+    parametersJson: "",
+    outputs: [
+      golden.requests[0]!.inputs[0]!,
+      { nameIndex: 1, datatype: 1, shape: [3], place: 0, byteOffset: 64, byteLength: 3, data: null },
+    ],
+  },
+};
+
+test("what the server answers to a call is the golden bytes", () => {
+  assert.equal(encodeCallAnswer(callAnswer).toString("hex"), vectors.callAnswer);
+  const failed = { kind: "error", code: 4, message: "full" } as const;
+  assert.equal(
+    encodeCallAnswer({ callId: 5, isLast: true, loans: [], answer: failed }).toString("hex"),
+    vectors.callFailed,
+  );
+  assert.equal(encodeCallSpace(5, golden.spaces).toString("hex"), vectors.callSpace);
+  assert.equal(encodeCallSpace(5, "full").toString("hex"), vectors.noCallSpace);
+  assert.equal(encodeControlled(6, { ready: true }).toString("hex"), vectors.controlled);
+});
+
+test("the frames about metrics are the golden ones, written and read", () => {
+  const places = { id: 7, byteOffset: 2 ** 33, sharedByteOffset: 512, bounds: [0.5, 1] };
+  assert.equal(encodeFamilyAnswer(5).toString("hex"), vectors.metricMade);
+  assert.equal(encodeMetricAnswer(6, places).toString("hex"), vectors.metricPlaces);
+  assert.equal(encodeValueAnswer(7, 1.5).toString("hex"), vectors.metricNumber);
+  assert.equal(encodeMetricRefusal(5, "full").toString("hex"), vectors.metricRefused);
+  assert.deepEqual(decodeMetricFamily(Buffer.from(vectors.metricFamily, "hex")), {
+    question: 5,
+    familyId: 9,
+    kind: "histogram",
+    name: "m",
+    description: "ü",
+  });
+  assert.deepEqual(decodeMetric(Buffer.from(vectors.metric, "hex")), {
+    question: 6,
+    metricId: 3,
+    familyId: 9,
+    bounds: [0.5, 1],
+    labels: new Map([
+      ["a", "ü"],
+      ["b", ""],
+    ]),
+  });
+  assert.deepEqual(readHeader(Buffer.from(vectors.metricValue, "hex")), { kind: 83, count: 0, id: 7, extra: 3 });
+  assert.deepEqual(readHeader(Buffer.from(vectors.metricsGone, "hex")), { kind: 84, count: 0, id: 0, extra: 9 });
+});
+
+test("golden bytes of a model that calls others are read as what they say", () => {
+  const { inputs, ...call } = decodeCall(Buffer.from(vectors.call, "hex"));
+  assert.deepEqual(call, {
+    callId: 5,
+    isStreamed: true,
+    executionId: 7,
+    modelName: "m",
+    modelVersion: "2",
+    requestId: "ü",
+    correlation: 2n ** 64n - 1n,
+    flags: 3,
+    timeoutUs: 2 ** 40,
+    requested: ["OUT"],
+    parametersJson: '{"a": 1}',
+    names: ["A", "B"],
+  });
+  const response = decodeResult(Buffer.from(vectors.result, "hex")).responses?.[1];
+  assert.deepEqual(inputs, response?.kind === "outputs" ? response.outputs : null);
+  const ask = Buffer.from(vectors.callAsk, "hex");
+  assert.deepEqual([decodeAsk(ask), readHeader(ask).id], [[4096, 2 ** 34], 5]);
+  const [cancel, taken] = [Buffer.from(vectors.callCancel, "hex"), Buffer.from(vectors.callTaken, "hex")];
+  assert.deepEqual([readHeader(cancel).id, readHeader(taken).id, readHeader(taken).extra], [5, 5, 8]);
+  assert.deepEqual(decodeControl(Buffer.from(vectors.control, "hex")), {
+    controlId: 6,
+    verb: 1,
+    modelName: "m",
+    modelVersion: "",
+    configJson: "{}",
+    unloadDependents: true,
+    files: new Map([
+      ["file:1/model.py", new Uint8Array(Buffer.from("x = 1"))],
+      ["file:1/empty", new Uint8Array()],
+    ]),
+  });
+});
+
+test("the worker's side keeps to the limits of what is read here", () => {
+  const limits = [
+    frameBytesMax,
+    responseFrameBytesMax,
+    frameLimits.jsonBytesMax,
+    frameLimits.callNamesMax,
+    frameLimits.parameterMembersMax,
+    frameLimits.tensorsMax,
+  ];
+  const told = Buffer.from(vectors.limits, "hex");
+  assert.deepEqual(
+    limits,
+    limits.map((_, index) => Number(told.readBigUInt64LE(8 * index))),
+  );
+});
+
+test("the worker's side reads and writes the same golden bytes", async () => {
+  const script = fileURLToPath(new URL("../../../python/wire_test.py", import.meta.url));
+  await promisify(execFile)("python3", ["-B", script, vectorsPath]);
+});
+
+test("whatever a worker sends, reading it ends in a value or in MalformedRecord", () => {
+  const seeds = [
+    vectors.result,
+    vectors.failure,
+    vectors.ask,
+    vectors.released,
+    vectors.response,
+    vectors.call,
+    vectors.control,
+  ].map((hex) => Buffer.from(hex, "hex"));
+  const change = fc.record({ at: fc.nat(400), value: fc.nat(255) });
+  fc.assert(
+    fc.property(fc.nat(6), fc.array(change, { maxLength: 12 }), fc.nat(400), (which, changes, cut) => {
+      const seed = Buffer.from(seeds[which]!);
+      for (const { at, value } of changes) if (at >= 4 && at < seed.length) seed[at] = value;
+      const frame = seed.subarray(0, Math.max(16, seed.length - (cut % 50)));
+      for (const decode of [
+        decodeResult,
+        decodeResponse,
+        decodeAsk,
+        decodeReleased,
+        decodeJson,
+        decodeCall,
+        decodeControl,
+      ]) {
+        try {
+          decode(frame);
+        } catch (error) {
+          assert.ok(error instanceof MalformedRecord, String(error));
+        }
+      }
+    }),
+    { numRuns: 3000 },
+  );
+});

@@ -1,0 +1,314 @@
+import { InferenceError, inferenceCodes } from "@galatea/base";
+import { noParameters, releaseResponse, type InferenceResponse, type Outcome } from "../../inference/index.ts";
+import { datatypeOfNumber, datatypes, releaseTensors, type Arena, type Tensor } from "../../tensor/index.ts";
+import type { OtherModels } from "../other-models.ts";
+import {
+  controlVerbs,
+  decodeCall,
+  decodeControl,
+  encodeCallAnswer,
+  encodeCallSpace,
+  encodeControlled,
+  type WireCall,
+  type WireCallAnswer,
+  type WireControl,
+} from "./call-codec.ts";
+import type { PythonCallingExecution } from "./calling-execution.ts";
+import { printParameters } from "./execution-codec.ts";
+import { decodeAsk, readHeader } from "./frame-decoder.ts";
+import { frameLimits } from "./frame-limits.ts";
+import type { LentBlock, LentBlocks } from "./lent-blocks.ts";
+import { lendSpaces } from "./lend-spaces.ts";
+import { readFlatObject } from "./untrusted-json.ts";
+import {
+  frameBytesMax,
+  kinds,
+  lentBytes,
+  MalformedRecord,
+  sequenceEnd,
+  sequenceStart,
+  tensorBytes,
+  type WireTensor,
+} from "./wire.ts";
+
+export interface CallsOptions {
+  /** Who calls: its loans, and its socket. */
+  readonly worker: {
+    readonly lent: LentBlocks;
+    send(frame: Uint8Array): unknown;
+    sendSoon(frame: Uint8Array): unknown;
+  };
+  readonly others: () => OtherModels;
+  readonly arena: Arena;
+  readonly inlineBytesMax: number;
+  /** The execution of that number; null when it is over, or never was. */
+  readonly executionOf: (executionId: number) => PythonCallingExecution | null;
+}
+
+/** A call whose last answer has not been sent. */
+interface OpenCall {
+  readonly id: number;
+  readonly executionId: number;
+  readonly controller: AbortController;
+  /** Whether its CALL has come; before that it is no more than a wish for space. */
+  isCalled: boolean;
+  readonly spaces: readonly LentBlock[];
+  /** Of answers that were sent and not read. */
+  readonly untaken: (() => void)[];
+}
+
+const noExecution = -1;
+
+/** What one worker asks of other models, from its first frame about a call until its last answer. */
+export class WorkerCalls {
+  readonly #options: CallsOptions;
+  readonly #open = new Map<number, OpenCall>();
+  #isOver = false;
+
+  constructor(options: CallsOptions) {
+    this.#options = options;
+  }
+
+  onFrame(frame: Buffer): void {
+    const { kind, id, extra } = readHeader(frame);
+    if (kind === kinds.call) return this.#call(decodeCall(frame));
+    if (kind === kinds.callAsk) return this.#giveSpace(id, decodeAsk(frame));
+    if (kind === kinds.control) return this.#control(decodeControl(frame));
+    // Of a call that has had its last answer: the frames have crossed each other.
+    const call = this.#open.get(id);
+    if (call === undefined) return;
+    if (kind === kinds.callTaken) this.#taken(call, extra);
+    else this.#cancel(call);
+  }
+
+  /** The worker is no more: nobody waits for its calls. */
+  end(): void {
+    this.#isOver = true;
+    for (const call of this.#open.values()) {
+      call.controller.abort();
+      for (const taken of call.untaken.splice(0)) taken();
+    }
+    this.#open.clear();
+  }
+
+  #begin(id: number, executionId: number, spaces: readonly LentBlock[]): OpenCall {
+    if (this.#open.has(id)) throw new MalformedRecord(`call ${id}, which is under way`);
+    if (this.#open.size >= frameLimits.callsMax) throw new MalformedRecord("more calls at once than a worker may have");
+    const call = { id, executionId, controller: new AbortController(), isCalled: false, spaces, untaken: [] };
+    this.#open.set(id, call);
+    return call;
+  }
+
+  #giveSpace(id: number, sizes: readonly number[]): void {
+    const { worker, arena } = this.#options;
+    if (this.#open.has(id)) throw new MalformedRecord(`call ${id}, which is under way`);
+    const lent = lendSpaces(worker.lent, arena, noExecution, sizes);
+    if (lent instanceof InferenceError) return void worker.send(encodeCallSpace(id, lent.message));
+    try {
+      this.#begin(id, noExecution, lent);
+    } catch (error) {
+      worker.lent.takeBack(lent);
+      throw error;
+    }
+    worker.send(encodeCallSpace(id, lent));
+  }
+
+  #call(wire: WireCall): void {
+    const { others, executionOf, worker } = this.#options;
+    const asked = this.#open.get(wire.callId);
+    if (asked?.isCalled === true) throw new MalformedRecord(`call ${wire.callId}, which is under way`);
+    if (asked !== undefined) this.#open.delete(wire.callId);
+    const executionId = wire.executionId ?? noExecution;
+    const call = this.#begin(wire.callId, executionId, asked?.spaces ?? []);
+    call.isCalled = true;
+    const caller = wire.executionId === null ? null : executionOf(wire.executionId);
+    const parameters = parametersOf(wire);
+    const inputs = this.#inputs(wire, call);
+    worker.lent.endSpaces(call.spaces);
+    caller?.join(call.controller);
+    const { modelName, modelVersion, requestId: id, requested: requestedOutputs, timeoutUs: queueTimeoutUs } = wire;
+    const request = {
+      id,
+      modelName,
+      modelVersion,
+      inputs,
+      requestedOutputs,
+      queueTimeoutUs,
+      caller,
+      parameters,
+      sequence: sequenceOf(wire),
+      signal: call.controller.signal,
+    };
+    const left = () => caller?.left(call.controller);
+    if (!wire.isStreamed)
+      void others()
+        .infer(request)
+        .catch((error: unknown) => InferenceError.from(error))
+        .then((outcome) => this.#answer(call, outcome, true))
+        .finally(left);
+    else
+      void others()
+        .stream(request, {
+          respond: (outcome, isFinal, taken) => {
+            if (outcome !== null) call.untaken.push(taken);
+            this.#answer(call, outcome, isFinal);
+          },
+        })
+        .finally(left);
+  }
+
+  /** Throws MalformedRecord for what no honest worker sends; then no reference was taken. */
+  #inputs(wire: WireCall, call: OpenCall): Tensor[] {
+    const inputs = wire.inputs.map((input) => this.#input(input, wire.names[input.nameIndex]!, call));
+    for (const { block } of inputs) block?.retain();
+    return inputs;
+  }
+
+  #input({ datatype: number, shape, place, byteOffset, byteLength, data }: WireTensor, name: string, call: OpenCall) {
+    const datatype = datatypeOfNumber(number);
+    if (datatype === undefined) throw new MalformedRecord(`an input of datatype ${number}`);
+    if (data !== null) return { name, datatype, shape, data, block: null };
+    const lent = call.spaces.find(({ lentId }) => lentId === place) ?? this.#options.worker.lent.input(place!);
+    if (byteOffset + byteLength > lent.byteLength) throw new MalformedRecord("an input beyond its block");
+    const { block } = lent;
+    return { name, datatype, shape, data: block.bytes.subarray(byteOffset, byteOffset + byteLength), block };
+  }
+
+  #taken(call: OpenCall, count: number): void {
+    if (count > call.untaken.length) throw new MalformedRecord("answers taken that were never sent");
+    for (const taken of call.untaken.splice(0, count)) taken();
+  }
+
+  #cancel(call: OpenCall): void {
+    call.controller.abort();
+    if (call.isCalled) return;
+    this.#open.delete(call.id);
+    this.#options.worker.lent.endSpaces(call.spaces);
+  }
+
+  #answer(call: OpenCall, outcome: Outcome | null, isLast: boolean): void {
+    if (this.#isOver) return releaseOutcome(outcome);
+    if (isLast) {
+      this.#open.delete(call.id);
+      for (const taken of call.untaken.splice(0)) taken();
+    }
+    const { worker } = this.#options;
+    worker.sendSoon(this.#frame(call, outcome, isLast));
+  }
+
+  #frame(call: OpenCall, outcome: Outcome | null, isLast: boolean): Buffer {
+    const callId = call.id;
+    if (outcome === null) return encodeCallAnswer({ callId, isLast, loans: [], answer: { kind: "nothing" } });
+    const failed = ({ code, message }: InferenceError) => {
+      const text = message === "" && code === "CANCELLED" ? "the call was cancelled" : message;
+      const answer = { kind: "error", code: inferenceCodes.indexOf(code), message: text } as const;
+      return encodeCallAnswer({ callId, isLast, loans: [], answer });
+    };
+    if (outcome instanceof InferenceError) return failed(outcome);
+    const tooLarge = this.#tooLarge(outcome);
+    if (tooLarge !== null) {
+      releaseResponse(outcome);
+      return failed(tooLarge);
+    }
+    const answer = this.#outputs(call, outcome);
+    return answer instanceof InferenceError ? failed(answer) : encodeCallAnswer({ callId, isLast, ...answer });
+  }
+
+  #tooLarge({ outputs, parameters }: InferenceResponse): InferenceError | null {
+    let bytes = 1024 * 1024 + 6 * printParameters(parameters).length;
+    for (const { name, shape, data } of outputs) {
+      bytes += 6 * name.length + tensorBytes + 8 * shape.length + lentBytes + 16;
+      if (data.byteLength <= this.#options.inlineBytesMax) bytes += data.byteLength;
+    }
+    if (bytes <= frameBytesMax && outputs.length <= frameLimits.callNamesMax) return null;
+    const what = `the answer's ${outputs.length} small tensors and its parameters take ${bytes} bytes or more`;
+    return new InferenceError("INTERNAL", `${what}; the Python backend takes ${frameBytesMax} at most`);
+  }
+
+  /** Lends what is large. The response's references go with it, or are given back. */
+  #outputs(call: OpenCall, response: InferenceResponse): Pick<WireCallAnswer, "loans" | "answer"> | InferenceError {
+    const { worker, arena, inlineBytesMax } = this.#options;
+    const loans: LentBlock[] = [];
+    const outputs: WireTensor[] = [];
+    try {
+      for (const { datatype, shape, data, block } of response.outputs) {
+        const { byteLength } = data;
+        const record = { nameIndex: outputs.length, datatype: datatypes[datatype].configNumber, shape, byteLength };
+        if (byteLength <= inlineBytesMax) {
+          outputs.push({ ...record, place: null, byteOffset: 0, data });
+          continue;
+        }
+        const isHere = block !== null && block.arenaId === arena.id;
+        const lent = isHere ? block : arena.allocate(byteLength);
+        if (isHere) lent.retain();
+        else lent.bytes.set(data);
+        const byteOffset = isHere ? data.byteOffset - lent.bytes.byteOffset : 0;
+        // The response's own reference is one of them, and goes when this is lent.
+        const isShared = isHere && lent.holderCount > 2;
+        const place = loans.push(worker.lent.lend(lent, call.executionId, "input", isShared)) - 1;
+        outputs.push({ ...record, place, byteOffset, data: null });
+      }
+    } catch (error) {
+      worker.lent.takeBack(loans);
+      if (!(error instanceof InferenceError)) throw error;
+      return error;
+    } finally {
+      releaseTensors(response.outputs);
+    }
+    const parametersJson = response.parameters.size === 0 ? "" : printParameters(response.parameters);
+    const names = response.outputs.map(({ name }) => name);
+    return { loans, answer: { kind: "outputs", names, parametersJson, outputs } };
+  }
+
+  #control(wire: WireControl): void {
+    const { worker } = this.#options;
+    const call = this.#begin(wire.controlId, noExecution, []);
+    call.isCalled = true;
+    void this.#controlled(wire, call.controller.signal)
+      .then((ready) => ({ ready }))
+      .catch((thrown: unknown) => {
+        const { code, message } = InferenceError.from(thrown);
+        return { code: inferenceCodes.indexOf(code), message };
+      })
+      .then((said) => {
+        this.#open.delete(wire.controlId);
+        if (!this.#isOver) worker.send(encodeControlled(wire.controlId, said));
+      });
+  }
+
+  async #controlled(wire: WireControl, signal: AbortSignal): Promise<boolean> {
+    const others = this.#options.others();
+    const { verb, modelName, modelVersion, configJson, files, unloadDependents } = wire;
+    if (verb === controlVerbs.ready) return others.isReady(modelName, modelVersion);
+    const override = configJson === null && files.size === 0 ? null : { configJson, files: overrideFiles(files) };
+    if (verb === controlVerbs.load) await others.load(modelName, override, signal);
+    else if (verb === controlVerbs.unload) await others.unload(modelName, unloadDependents);
+    else throw new InferenceError("UNSUPPORTED", `model control of kind ${verb} is not known`);
+    return true;
+  }
+}
+
+/** Returns paths inside the model's directory, from file names as `pb_utils.load_model` documents them (`file:<path>`). */
+function overrideFiles(named: ReadonlyMap<string, Uint8Array>): Map<string, Uint8Array> {
+  const files = new Map<string, Uint8Array>();
+  for (const [name, content] of named) {
+    if (!name.startsWith("file:"))
+      throw new InferenceError("INVALID_ARG", `the names of 'files' must begin with 'file:' (found '${name}')`);
+    files.set(name.slice("file:".length), content);
+  }
+  return files;
+}
+
+function parametersOf({ parametersJson }: WireCall) {
+  if (parametersJson === "") return noParameters;
+  return readFlatObject(parametersJson, { left: frameLimits.parameterMembersMax });
+}
+
+function sequenceOf({ correlation, flags }: WireCall) {
+  if ((correlation === 0n || correlation === "") && flags === 0) return null;
+  return { id: correlation, start: (flags & sequenceStart) !== 0, end: (flags & sequenceEnd) !== 0 };
+}
+
+function releaseOutcome(outcome: Outcome | null): void {
+  if (outcome !== null && !(outcome instanceof InferenceError)) releaseResponse(outcome);
+}

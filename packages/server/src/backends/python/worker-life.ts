@@ -1,0 +1,54 @@
+import { unreachable } from "@galatea/base";
+
+/** Where the worker of an instance is in its life. `failureCount`: ends and failed starts since a worker last proved to be sound. */
+export type WorkerLife<Worker> =
+  /** Never needed so far, or not started when it was needed: then it is not tried again before a pause is over. */
+  | { readonly at: "dormant"; readonly isResting: boolean }
+  | { readonly at: "up"; readonly worker: Worker; readonly failureCount: number }
+  /** `isFirst`: the worker was dormant. */
+  | { readonly at: "starting"; readonly isFirst: boolean; readonly failureCount: number }
+  /** The next start waits, the longer the more often one has failed. `startFailed`: the last start did; otherwise a worker that was up has ended. */
+  | { readonly at: "down"; readonly reason: string; readonly startFailed: boolean; readonly failureCount: number }
+  /** No other worker follows. */
+  | { readonly at: "closed" };
+
+export type WorkerEvent<Worker> =
+  | { readonly is: "ended"; readonly worker: Worker; readonly reason: string }
+  /** The worker has executed something, or has been up so long that its end is not a failed start. */
+  | { readonly is: "sound" }
+  | { readonly is: "started"; readonly worker: Worker }
+  | { readonly is: "start failed"; readonly reason: string }
+  | { readonly is: "wait over" }
+  /** All other workers of its model execute. */
+  | { readonly is: "needed" }
+  | { readonly is: "closed" };
+
+/** What follows from an event; the same object where nothing does. The first failure is answered by a start at once. */
+export function nextLife<Worker>(life: WorkerLife<Worker>, event: WorkerEvent<Worker>): WorkerLife<Worker> {
+  if (life.at === "closed") return life;
+  const failureCount = life.at === "dormant" ? 0 : life.failureCount + 1;
+  switch (event.is) {
+    case "ended":
+      if (life.at !== "up" || life.worker !== event.worker) return life;
+      return failureCount === 1
+        ? { at: "starting", isFirst: false, failureCount }
+        : { at: "down", reason: event.reason, startFailed: false, failureCount };
+    case "sound":
+      return life.at === "up" && life.failureCount > 0 ? { ...life, failureCount: 0 } : life;
+    case "started":
+      return life.at === "starting" ? { at: "up", worker: event.worker, failureCount: life.failureCount } : life;
+    case "start failed":
+      if (life.at !== "starting") return life;
+      if (life.isFirst) return { at: "dormant", isResting: true };
+      return { at: "down", reason: event.reason, startFailed: true, failureCount };
+    case "wait over":
+      if (life.at === "dormant") return life.isResting ? { at: "dormant", isResting: false } : life;
+      return life.at === "down" ? { at: "starting", isFirst: false, failureCount: life.failureCount } : life;
+    case "needed":
+      return life.at === "dormant" && !life.isResting ? { at: "starting", isFirst: true, failureCount: 0 } : life;
+    case "closed":
+      return { at: "closed" };
+    default:
+      return unreachable(event);
+  }
+}

@@ -1,0 +1,216 @@
+import { closeSync } from "node:fs";
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { InferenceError, type Clock, type Logger } from "@galatea/base";
+import { printConfigJson, type ModelConfig, type PlacedInstance } from "../../modelconfig/index.ts";
+import type { Arena } from "../../tensor/index.ts";
+import type { ModelSource } from "../backend.ts";
+import type { NamespaceMetrics } from "../namespace-metrics.ts";
+import type { OtherModels } from "../other-models.ts";
+import { frameLimits } from "./frame-limits.ts";
+import type { PythonEnvironment } from "./python-environment.ts";
+import { PythonWorker } from "./python-worker.ts";
+import { kinds } from "./wire.ts";
+import type { PythonRunner } from "./runners.ts";
+import type { SharedFile, SharedFiles } from "./shared-files.ts";
+import type { Tenants } from "./tenants.ts";
+import type { WorkerFamilies } from "./worker-families.ts";
+import type { ForkedWorker } from "./zygote.ts";
+import type { ZygotePool } from "./zygote-pool.ts";
+
+/** What every worker of one model version is started with. */
+export interface WorkerPlan {
+  readonly source: ModelSource;
+  /** Where the model's code lies: in its version's directory, or with a python-based backend. */
+  readonly program: PythonRunner;
+  readonly environment: PythonEnvironment;
+  /** The file that all workers with an equal one share, in the version's directory; null: there is none. */
+  readonly sharedFile: string | null;
+  /** Whether it may use GPUs: its instances are on some, or it is its own to choose (KIND_MODEL). */
+  readonly seesGpus: boolean;
+  readonly arena: Arena;
+  readonly others: OtherModels;
+  readonly metrics: NamespaceMetrics;
+  readonly inlineBytesMax: number;
+  /** What --backend-config says of the model's backend. */
+  readonly backendConfig: ReadonlyMap<string, string>;
+}
+
+export interface StarterOptions {
+  readonly pool: ZygotePool;
+  readonly families: WorkerFamilies;
+  readonly sharedFiles: SharedFiles;
+  /** Null where workers are kept from each other's processes and no more. */
+  readonly tenants: Tenants | null;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly print: (line: string) => void;
+}
+
+/** Forks a worker and lets it import the model. Throws INTERNAL with the model's own words; then no process is left. */
+export async function startWorker(
+  options: StarterOptions,
+  plan: WorkerPlan,
+  name: string,
+  signal: AbortSignal,
+): Promise<PythonWorker> {
+  const { source } = plan;
+  const { directory, filename } = plan.program;
+  const path = join(directory, filename);
+  const isOwn = directory === source.versionDirectory;
+  // Looked for here: Triton waits for a minute and then says less.
+  const found = await stat(path).catch(() => null);
+  if (found === null || !found.isFile())
+    throw new InferenceError("INTERNAL", `${filename} does not exist in the model repository path: ${path}`);
+  signal.throwIfAborted();
+  const { clock, logger, print } = options;
+  const { forked, environment, release, file } = await forkWorker(options, plan, signal);
+  const worker = new PythonWorker(name, forked, {
+    clock,
+    logger,
+    print,
+    environment,
+    others: plan.others,
+    metrics: plan.metrics,
+    arena: plan.arena,
+    inlineBytesMax: plan.inlineBytesMax,
+    file,
+  });
+  void worker.ended.then(release);
+  const body = {
+    // Whose model it is the directory says: tenants' models may have the same name.
+    title: `${name} (model of ${source.versionDirectory})`,
+    arenaBytes: plan.arena.capacityBytes,
+    inlineBytesMax: plan.inlineBytesMax,
+    backendConfig: Object.fromEntries(plan.backendConfig),
+    packageHint: plan.environment.packageHint,
+    callsMax: frameLimits.callsMax,
+    versionDirectory: source.versionDirectory,
+    moduleDirectory: directory,
+    // The program of a python-based backend is a module by itself, and finds nothing of the model's on its path.
+    path: isOwn ? [source.versionDirectory, source.modelDirectory] : [directory],
+    package: isOwn ? String(source.version) : "",
+    module: filename.replace(/\.py$/, ""),
+  };
+  try {
+    const loaded = await worker.call(kinds.load, kinds.loaded, body, signal);
+    worker.completes = loaded["completes"] === true;
+    return worker;
+  } catch (error) {
+    worker.kill("its load failed");
+    await worker.ended;
+    throw error;
+  }
+}
+
+/** A worker of the plan's tenant and what is to be called when it has ended. */
+async function forkWorker(
+  { pool, families, tenants, sharedFiles }: StarterOptions,
+  { source, arena, environment: asked, sharedFile, seesGpus }: WorkerPlan,
+  signal: AbortSignal,
+) {
+  const tenant = (await tenants?.enter(String(arena.id), source, { seesGpus })) ?? null;
+  const family = families.begin();
+  // Held as long as the worker lives, so that the next one with an equal file finds it.
+  let file: SharedFile | null = null;
+  let forking: Promise<ForkedWorker> | null = null;
+  const release = async () => {
+    families.end(family);
+    // A fork that was given up may still be about to send the descriptor.
+    await forking?.catch(() => null);
+    file?.[Symbol.dispose]();
+    await tenant?.[Symbol.asyncDispose]();
+  };
+  try {
+    file = sharedFile === null ? null : await sharedFiles.open(join(source.versionDirectory, sharedFile));
+    signal.throwIfAborted();
+    const environment = tenant?.environment(asked) ?? asked;
+    // What a model brought runs under the plan already.
+    const plan = asked.directory === null ? (tenant?.plan ?? null) : null;
+    forking = pool.fork(environment, { arenaFd: arena.fd, family, plan, fileFd: file?.fd ?? null });
+    const forked = await unlessAborted(forking, signal);
+    return { forked, environment, release, file };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+/** The dictionary that `auto_complete_config` made of `config`; null when the model has none. Throws what the model raised. */
+export async function askedConfig(
+  worker: PythonWorker,
+  config: ModelConfig,
+  signal: AbortSignal,
+): Promise<Record<string, unknown> | null> {
+  if (!worker.completes) return null;
+  const reply = await worker.call(kinds.complete, kinds.completed, { config: printConfigJson(config) }, signal);
+  const completed = reply["config"];
+  if (typeof completed !== "object" || completed === null || Array.isArray(completed))
+    throw new InferenceError("INTERNAL", `model '${worker.name}' completed its configuration with no object`);
+  return completed as Record<string, unknown>;
+}
+
+export interface InitializeOptions {
+  readonly source: ModelSource;
+  readonly config: ModelConfig;
+  readonly configJson: string;
+  readonly placed: PlacedInstance;
+  readonly program: PythonRunner;
+}
+
+/** Makes the model object and runs its `initialize`. Resolves with the modules it imported beyond the zygote's. */
+export async function initializeWorker(
+  worker: PythonWorker,
+  options: InitializeOptions,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const { source, config } = options;
+  const reply = await worker.call(
+    kinds.initialize,
+    kinds.initialized,
+    {
+      path: join(options.program.directory, options.program.filename),
+      inputs: config.inputs.map((input) => input.name),
+      outputs: config.outputs.map((output) => output.name),
+      decoupled: config.decoupled,
+      answersMax: frameLimits.answersMax,
+      args: {
+        model_config: options.configJson,
+        model_instance_kind: options.placed.kind,
+        model_instance_name: worker.name,
+        model_instance_device_id: String(options.placed.deviceId),
+        model_repository: source.modelDirectory,
+        model_version: String(source.version),
+        model_name: source.servedName,
+      },
+    },
+    signal,
+  );
+  const imported = reply["imported"];
+  return Array.isArray(imported) ? imported.slice(0, frameLimits.moduleNamesMax).filter(isModuleName) : [];
+}
+
+/** What a zygote is told to import, so nothing else. */
+function isModuleName(name: unknown): name is string {
+  return (
+    typeof name === "string" &&
+    name.length <= frameLimits.moduleNameLengthMax &&
+    /^[\p{L}_][\p{L}\p{N}_.]*$/u.test(name)
+  );
+}
+
+/** Waits no longer than the signal lets it. A worker that is forked all the same ends at once: it finds its lifeline cut. */
+function unlessAborted(forking: Promise<ForkedWorker>, signal: AbortSignal): Promise<ForkedWorker> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      reject(signal.reason as Error);
+      void forking.then(discard, () => {});
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    forking.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}
+
+function discard({ socketFd, lifelineFd, outputFd }: ForkedWorker): void {
+  for (const fd of [lifelineFd, socketFd, outputFd]) closeSync(fd);
+}

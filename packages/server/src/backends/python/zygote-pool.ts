@@ -1,0 +1,228 @@
+import { assert, InferenceError, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import type { MachineFacts } from "./confinement-plan.ts";
+import { mayBeImportedAhead } from "./pre-imports.ts";
+import type { PythonEnvironment } from "./python-environment.ts";
+import { Zygote, ZygoteEnded, type ForkedWorker, type ForkOptions } from "./zygote.ts";
+
+export interface ZygotePoolOptions {
+  readonly workerDirectory: string;
+  /** See ZygoteOptions; for zygotes of environments that are the operator's. */
+  readonly tenancy: () => string;
+  readonly zygotesMax: number;
+  /** A zygote that forked nothing for so long ends; the next load starts another. */
+  readonly idleMs: number;
+  readonly learnedModulesMax: number;
+  /** What the operator lets be imported ahead, see pre-imports.ts. */
+  readonly preImports: ReadonlySet<string>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** What is known of one environment while anything of it is warm. */
+interface Warm {
+  readonly environment: PythonEnvironment;
+  zygote: Promise<Zygote>;
+  /** A second one that warms up with more modules; takes over when it is ready. */
+  successor: Promise<void> | null;
+  readonly learned: Set<string>;
+  /** Modules that spoiled a zygote: never imported ahead again. */
+  readonly refused: Set<string>;
+  users: number;
+  idle: Disposable | null;
+}
+
+/** Zygotes by environment: bounded in number, the one idle for longest goes first, and they learn what models import. */
+export class ZygotePool implements AsyncDisposable {
+  readonly #options: ZygotePoolOptions;
+  /** Least recently used first. */
+  readonly #warm = new Map<string, Warm>();
+  readonly #ending: TaskGroup;
+  /** Ends interpreters that are starting, whatever they are doing. */
+  readonly #closing = new AbortController();
+  /** Once is enough: the reason is the kernel's. */
+  #isUnconfinedSaid = false;
+
+  constructor(options: ZygotePoolOptions) {
+    this.#options = options;
+    this.#ending = new TaskGroup((error) => options.logger.error(`an interpreter's end failed: ${String(error)}`));
+  }
+
+  /**
+   * Forks a worker of an environment, the first of its family, starting its zygote first where there is none. A zygote that somebody kills
+   * meanwhile is followed by another, once: what ends two of them in a row is told.
+   */
+  async fork(environment: PythonEnvironment, fork: ForkOptions): Promise<ForkedWorker> {
+    const forking = (zygote: Zygote) => zygote.fork(fork);
+    try {
+      return await this.#using(environment, forking);
+    } catch (error) {
+      if (!(error instanceof ZygoteEnded)) throw error;
+      return await this.#using(environment, forking);
+    }
+  }
+
+  /** What the environment's zygote found out about this machine. */
+  async machineFacts(environment: PythonEnvironment): Promise<MachineFacts> {
+    const facts = await this.#using(environment, (zygote) => Promise.resolve(zygote.machine));
+    assert(facts !== null, "a zygote of tenants' workers tells what the machine allows");
+    return facts;
+  }
+
+  /** Ends what is warm of one environment; resolves when it has ended. */
+  async endEnvironment(key: string): Promise<void> {
+    const warm = this.#warm.get(key);
+    if (warm === undefined) return;
+    this.#end(warm);
+    await Promise.all([this.#ending.settled(), warm.successor]);
+  }
+
+  get #closed(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
+  /** Starts the environment's zygote where there is none. */
+  warmUp(environment: PythonEnvironment): Promise<void> {
+    return this.#using(environment, () => Promise.resolve());
+  }
+
+  /** `work` gets a zygote that forks, at least until it first waits. */
+  async #using<Result>(environment: PythonEnvironment, work: (zygote: Zygote) => Promise<Result>): Promise<Result> {
+    this.#closing.signal.throwIfAborted();
+    const warm = this.#take(environment);
+    warm.users++;
+    warm.idle?.[Symbol.dispose]();
+    try {
+      let zygote = await this.#alive(warm);
+      // Its successor may have taken over while it was waited for.
+      while (zygote.isRetired) zygote = await this.#alive(warm);
+      return await work(zygote);
+    } finally {
+      if (--warm.users === 0 && !this.#closed)
+        warm.idle = this.#options.clock.timer(this.#options.idleMs, () => this.#end(warm));
+    }
+  }
+
+  /** Modules that a loaded model imported: the next zygote of the environment has them before it forks. */
+  learn(environment: PythonEnvironment, modules: readonly string[]): void {
+    const warm = this.#warm.get(environment.key);
+    if (warm === undefined || this.#closed) return;
+    const { preImports } = this.#options;
+    const allowed = modules.filter((name) => mayBeImportedAhead(name, preImports));
+    const fresh = allowed.filter((name) => !warm.learned.has(name) && !warm.refused.has(name));
+    const room = this.#options.learnedModulesMax - warm.learned.size;
+    // Models name what they like: what was refused is remembered within bounds, too.
+    if (fresh.length === 0 || room <= 0 || warm.refused.size > 16 * this.#options.learnedModulesMax) return;
+    for (const name of fresh.slice(0, room)) warm.learned.add(name);
+    warm.successor ??= this.#succeed(warm).finally(() => (warm.successor = null));
+  }
+
+  /** Warms a second zygote up beside the first, which goes on forking; loads never wait for an import that they do not need. */
+  async #succeed(warm: Warm): Promise<void> {
+    for (;;) {
+      const modules = [...warm.learned];
+      let successor: Zygote;
+      try {
+        successor = await this.#open(warm.environment, modules);
+      } catch (error) {
+        const known = (await warm.zygote.catch(() => null))?.modules ?? [];
+        for (const name of modules.filter((one) => !known.includes(one))) {
+          warm.learned.delete(name);
+          warm.refused.add(name);
+        }
+        this.#options.logger.verbose(`not imported ahead: ${(error as Error).message}`, {
+          zygote: warm.environment.key,
+        });
+        return;
+      }
+      const former = warm.zygote;
+      // Ended while the successor warmed up: the environment, or the whole pool.
+      if (this.#closed || this.#warm.get(warm.environment.key) !== warm) return await successor[Symbol.asyncDispose]();
+      warm.zygote = Promise.resolve(successor);
+      this.#retire(former);
+      if (warm.learned.size === modules.length) return;
+    }
+  }
+
+  #take(environment: PythonEnvironment): Warm {
+    const known = this.#warm.get(environment.key);
+    if (known !== undefined) {
+      this.#warm.delete(environment.key);
+      this.#warm.set(environment.key, known);
+      return known;
+    }
+    if (this.#warm.size >= this.#options.zygotesMax) this.#evict();
+    const warm: Warm = {
+      environment,
+      zygote: this.#open(environment, environment.imports),
+      successor: null,
+      learned: new Set(environment.imports),
+      refused: new Set(),
+      users: 0,
+      idle: null,
+    };
+    warm.zygote.catch(() => {}); // Whoever forks hears of it.
+    this.#warm.set(environment.key, warm);
+    return warm;
+  }
+
+  #evict(): void {
+    for (const warm of this.#warm.values()) if (warm.users === 0) return this.#end(warm);
+    throw new InferenceError(
+      "UNAVAILABLE",
+      `all ${this.#options.zygotesMax} Python environments that may be warm at once are busy`,
+    );
+  }
+
+  /** The environment's zygote, a new one where it has died or never came up. */
+  async #alive(warm: Warm): Promise<Zygote> {
+    const current = warm.zygote;
+    const zygote = await current.catch(() => null);
+    // A pool that was closed meanwhile has ended what it knew of: nobody would end another.
+    this.#closing.signal.throwIfAborted();
+    if (zygote?.alive) return zygote;
+    if (warm.zygote === current) {
+      if (zygote !== null) this.#retire(current);
+      warm.zygote = this.#open(warm.environment, [...warm.learned]);
+      warm.zygote.catch(() => {});
+    }
+    return await warm.zygote;
+  }
+
+  async #open(environment: PythonEnvironment, modules: readonly string[]): Promise<Zygote> {
+    const { workerDirectory, clock, logger } = this.#options;
+    const tenancy = environment.directory === null ? this.#options.tenancy() : "";
+    const zygote = await Zygote.open(
+      { environment, workerDirectory, modules, tenancy, clock, logger },
+      this.#closing.signal,
+    );
+    if (zygote.unconfined !== null && !this.#isUnconfinedSaid) {
+      this.#isUnconfinedSaid = true;
+      const consequence = "the code of one model can reach the memory of others; host only models that you trust";
+      logger.warning(`Python models are not kept apart by Landlock (${zygote.unconfined}): ${consequence}`);
+    }
+    return zygote;
+  }
+
+  #end(warm: Warm): void {
+    warm.idle?.[Symbol.dispose]();
+    this.#warm.delete(warm.environment.key);
+    this.#retire(warm.zygote);
+  }
+
+  #retire(zygote: Promise<Zygote>): void {
+    this.#ending.run(() =>
+      zygote.then(
+        (one) => (this.#closed ? one[Symbol.asyncDispose]() : one.retire()),
+        () => {}, // It never came up: nothing to end.
+      ),
+    );
+  }
+
+  /** Whoever waits for a zygote or a fork is refused at once. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(new InferenceError("UNAVAILABLE", "the Python backend is shutting down"));
+    const successors = [...this.#warm.values()].map((warm) => warm.successor);
+    for (const warm of this.#warm.values()) this.#end(warm);
+    await Promise.all([this.#ending.settled(), ...successors]);
+  }
+}

@@ -1,0 +1,293 @@
+import { closeSync } from "node:fs";
+import { join } from "node:path";
+import { InferenceError, type Clock, type Logger } from "@galatea/base";
+import { openPipe, openSocketPair, sendDescriptors } from "@galatea/base/system";
+import { describeEnd, isAdoptable, spawnProcess, type SpawnedProcess } from "@galatea/base/processes";
+import type { ConfinementPlan, MachineFacts } from "./confinement-plan.ts";
+import type { PythonEnvironment } from "./python-environment.ts";
+import { FrameChannel } from "./frame-channel.ts";
+import { decodeJson, readHeader } from "./frame-decoder.ts";
+import { encodeFrame, headerBytes, kinds, MalformedRecord } from "./wire.ts";
+
+/** A process of its own from here on: the zygote may end, it does not. The receiver owns the descriptors. */
+export interface ForkedWorker {
+  readonly pid: number;
+  readonly socketFd: number;
+  /** Closing it ends the worker at once. */
+  readonly lifelineFd: number;
+  /** Where the worker prints. */
+  readonly outputFd: number;
+}
+
+export interface ForkOptions {
+  readonly arenaFd: number;
+  readonly family: number;
+  /** What the worker applies to itself; null where the environment does for all of its workers. */
+  readonly plan: ConfinementPlan | null;
+  /** The bytes of the model's file, see `shared-files.ts`; null: the worker reads it where it lies. */
+  readonly fileFd: number | null;
+}
+
+export interface ZygoteOptions {
+  readonly environment: PythonEnvironment;
+  /** Holds `galatea_zygote.py`. */
+  readonly workerDirectory: string;
+  readonly modules: readonly string[];
+  /** For `tenant.facts` of a zygote that forks tenants' workers; empty for one that does not. */
+  readonly tenancy: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const reasonBytesMax = 4096;
+/** Activation and imports of a large environment on a slow disk take a minute or two. */
+const startMsMax = 300_000;
+/** A fork takes milliseconds. A zygote that takes longer than this, stopped or swapped out, is ended, and another one started. */
+const forkMsMax = 30_000;
+
+interface PendingFork {
+  readonly forked: Omit<ForkedWorker, "pid">;
+  readonly resolve: (worker: ForkedWorker) => void;
+  readonly reject: (error: Error) => void;
+  readonly timer: Disposable;
+}
+
+/** What READY carries. */
+interface ReadyFacts {
+  readonly python: string;
+  readonly numpy: string;
+  readonly failed: readonly string[];
+  readonly threads: number;
+  readonly unconfined: string | null;
+  readonly machine: MachineFacts | null;
+}
+
+/** The interpreter is the user's: what it says of itself is read as what a worker says. */
+function readyFacts(frame: Buffer): ReadyFacts {
+  if (readHeader(frame).kind !== kinds.zygoteReady)
+    throw new MalformedRecord("a zygote that does not say that it is ready");
+  const body = decodeJson(frame);
+  const { python, numpy, failed, threads, unconfined } = body;
+  const isRead =
+    typeof python === "string" &&
+    typeof numpy === "string" &&
+    typeof threads === "number" &&
+    (unconfined === null || typeof unconfined === "string") &&
+    Array.isArray(failed) &&
+    failed.every((one) => typeof one === "string");
+  if (!isRead) throw new MalformedRecord("a zygote whose facts are none");
+  // Told by an interpreter of the operator's alone, which is believed.
+  const machine = (body["machine"] ?? null) as MachineFacts | null;
+  return { python, numpy, threads, unconfined, failed, machine };
+}
+
+/** A fork that was asked of a zygote which has ended, or ended before it answered: no worker of it goes on. */
+export class ZygoteEnded extends InferenceError {
+  constructor(options?: ErrorOptions) {
+    super("UNAVAILABLE", "the Python zygote has ended", options);
+  }
+}
+
+/** A warm interpreter that forks. Everything it forks is a child of this process. */
+export class Zygote implements AsyncDisposable {
+  readonly modules: readonly string[];
+  /** Why its workers could look into each other, see confinement.py; null where they cannot. */
+  readonly unconfined: string | null;
+  /** What it found out for the plans of tenants; null where it was not asked to. */
+  readonly machine: MachineFacts | null;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #process: SpawnedProcess;
+  readonly #channel: FrameChannel;
+  /** By family. */
+  readonly #pending = new Map<number, PendingFork>();
+  readonly #fd: number;
+  #alive = true;
+  #isRetired = false;
+  #onSettled: () => void = () => {};
+
+  private constructor(
+    options: ZygoteOptions,
+    facts: ReadyFacts,
+    process: SpawnedProcess,
+    fd: number,
+    channel: FrameChannel,
+  ) {
+    this.modules = options.modules;
+    this.#clock = options.clock;
+    this.#logger = options.logger;
+    this.unconfined = facts.unconfined;
+    this.machine = facts.machine;
+    this.#process = process;
+    this.#fd = fd;
+    this.#channel = channel;
+  }
+
+  /** Starts an interpreter and waits until it is warm. Throws INTERNAL with its last words when it is not to be had. */
+  static async open(options: ZygoteOptions, signal: AbortSignal | null): Promise<Zygote> {
+    const { environment, clock, logger } = options;
+    const pair = openSocketPair();
+    let zygote: Zygote | null = null;
+    let child: SpawnedProcess | null = null;
+    let malformed: MalformedRecord | null = null;
+    const whenReady = Promise.withResolvers<ReadyFacts>();
+    const channel = new FrameChannel(pair.ours, {
+      onFrame: (frame) => (zygote === null ? whenReady.resolve(readyFacts(frame)) : zygote.#onFrame(frame)),
+      onMalformed: (error) => {
+        malformed = error;
+        logger.error(error.message, { zygote: environment.key });
+        child?.signal("SIGKILL");
+      },
+      onClosed: () => {
+        if (zygote !== null) zygote.#onClosed();
+      },
+    });
+    try {
+      const script = join(options.workerDirectory, "galatea_zygote.py");
+      child = await spawnProcess({
+        command: environment.command[0]!,
+        args: [...environment.command.slice(1), script, "3", options.tenancy, ...options.modules],
+        env: environment.env,
+        cwd: null,
+        extraFds: [pair.theirs],
+        onLine: (line) => logger.warning(line, { zygote: environment.key }),
+        onExit: () => channel.close(),
+        clock,
+      });
+    } catch (error) {
+      channel.close();
+      const message = `cannot start the Python interpreter ${environment.command[0]!}: ${(error as Error).message}`;
+      throw new InferenceError("INTERNAL", message, { cause: error });
+    } finally {
+      closeSync(pair.theirs);
+    }
+    const started = child;
+    const onAbort = () => started.signal("SIGKILL");
+    signal?.addEventListener("abort", onAbort, { once: true });
+    if (signal?.aborted || malformed !== null) onAbort();
+    using _late = clock.timer(startMsMax, () => {
+      logger.error(`the interpreter was not ready within ${startMsMax / 1000} s`, { zygote: environment.key });
+      onAbort();
+    });
+    const first = await Promise.race([whenReady.promise, started.ended]);
+    signal?.removeEventListener("abort", onAbort);
+    if ("exitCode" in first) {
+      channel.close();
+      signal?.throwIfAborted();
+      const words = child.outputTail().join("\n");
+      throw new InferenceError(
+        "INTERNAL",
+        `the Python environment ${environment.key} cannot be used (${describeEnd(await child.ended)}): ${words}`,
+      );
+    }
+    const facts = first;
+    zygote = new Zygote(options, facts, child, pair.ours, channel);
+    logger.verbose(`zygote ready: python ${facts.python}, numpy ${facts.numpy}, ${facts.threads} thread(s)`, {
+      zygote: environment.key,
+      pid: child.pid,
+    });
+    for (const failed of facts.failed) logger.warning(`not imported ahead: ${failed}`, { zygote: environment.key });
+    // More than one thread: what was imported ahead spoils this interpreter for forking.
+    if (facts.threads !== 1 && options.modules.length > 0) {
+      await zygote[Symbol.asyncDispose]();
+      throw new InferenceError("INTERNAL", `importing ${options.modules.join(", ")} starts threads`);
+    }
+    return zygote;
+  }
+
+  get alive(): boolean {
+    return this.#alive;
+  }
+
+  /** It forks no more. */
+  get isRetired(): boolean {
+    return this.#isRetired;
+  }
+
+  /** Forks no more from now on, and ends when what is under way is done. */
+  async retire(): Promise<void> {
+    this.#isRetired = true;
+    while (this.#pending.size > 0) await new Promise<void>((resolve) => (this.#onSettled = resolve));
+    await this[Symbol.asyncDispose]();
+  }
+
+  get pid(): number {
+    return this.#process.pid;
+  }
+
+  /**
+   * Forks a worker that sees the memory file `arenaFd` and nothing else of this process. `family` is its number in `WorkerFamilies`;
+   * null as its plan keeps it to what the zygote itself is kept to, and away from other processes.
+   */
+  fork({ arenaFd, family, plan, fileFd }: ForkOptions): Promise<ForkedWorker> {
+    return new Promise((resolve, reject) => {
+      if (!this.#alive || this.#isRetired) throw new ZygoteEnded();
+      const socket = openSocketPair();
+      const lifeline = openPipe();
+      const output = openPipe();
+      const forked = { socketFd: socket.ours, lifelineFd: lifeline.writeFd, outputFd: output.readFd };
+      const timer = this.#clock.timer(forkMsMax, () => this.#stuck());
+      this.#pending.set(family, { forked, resolve, reject, timer });
+      const body = plan === null ? new Uint8Array() : Buffer.from(JSON.stringify(plan));
+      const files = fileFd === null ? [] : [fileFd];
+      const record = encodeFrame(kinds.zygoteFork, body, { id: family, count: files.length });
+      try {
+        const theirs = [socket.theirs, lifeline.readFd, output.writeFd, arenaFd, ...files];
+        if (!sendDescriptors(this.#fd, record, theirs))
+          this.#fail(family, new InferenceError("UNAVAILABLE", "the Python zygote is busy"));
+      } catch (error) {
+        this.#fail(family, new ZygoteEnded({ cause: error }));
+      } finally {
+        for (const fd of [socket.theirs, lifeline.readFd, output.writeFd]) closeSync(fd);
+      }
+    });
+  }
+
+  #onFrame(frame: Buffer): void {
+    const { kind, id, extra } = readHeader(frame);
+    if (kind !== kinds.zygoteForked && kind !== kinds.zygoteForkFailed)
+      throw new MalformedRecord(`a zygote's frame of kind ${kind}`);
+    const pending = this.#pending.get(id);
+    if (pending === undefined) return;
+    if (kind === kinds.zygoteForked && !isAdoptable(extra)) {
+      // It has ended and was waited for already, or it is another process than the zygote says.
+      this.#fail(id, new InferenceError("UNAVAILABLE", "cannot fork a Python worker: it ended before it began"));
+    } else if (kind === kinds.zygoteForked) {
+      this.#pending.delete(id);
+      pending.timer[Symbol.dispose]();
+      pending.resolve({ pid: extra, ...pending.forked });
+      this.#onSettled();
+    } else {
+      const reason = frame.toString("utf8", headerBytes, headerBytes + reasonBytesMax);
+      this.#fail(id, new InferenceError("UNAVAILABLE", `cannot fork a Python worker: ${reason}`));
+    }
+  }
+
+  #fail(family: number, error: InferenceError): void {
+    const pending = this.#pending.get(family);
+    if (pending === undefined) return;
+    this.#pending.delete(family);
+    pending.timer[Symbol.dispose]();
+    for (const fd of Object.values(pending.forked)) closeSync(fd);
+    pending.reject(error);
+    this.#onSettled();
+  }
+
+  #onClosed(): void {
+    this.#alive = false;
+    for (const family of this.#pending.keys()) this.#fail(family, new ZygoteEnded());
+  }
+
+  #stuck(): void {
+    this.#logger.error(`the Python zygote did not fork within ${forkMsMax / 1000} s and is ended`, { pid: this.pid });
+    this.#process.signal("SIGKILL");
+    this.#channel.close();
+  }
+
+  /** Its workers go on. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#onClosed();
+    this.#channel.close();
+    await this.#process[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { InferenceError } from "@galatea/base";
+import { noParameters, type Outcome } from "../inference/index.ts";
+import { createArena } from "../tensor/index.ts";
+import { AnswerStream } from "./answer-stream.ts";
+
+function watched() {
+  const seen: string[] = [];
+  const stream = new AnswerStream(
+    {
+      respond(outcome, isFinal, taken) {
+        const what = outcome === null ? "nothing" : outcome instanceof InferenceError ? outcome.message : "an answer";
+        seen.push(isFinal ? `${what}, final` : what);
+        taken();
+      },
+    },
+    null,
+  );
+  return { seen, stream };
+}
+
+const answer = (): Outcome => ({ modelName: "m", modelVersion: "1", outputs: [], parameters: noParameters });
+
+test("the last answer of the model is the last one, whatever ends the request afterwards", () => {
+  const { seen, stream } = watched();
+  stream.respond(answer(), false, () => {});
+  stream.respond(answer(), true, () => {});
+  stream.end(new InferenceError("CANCELLED", "gone"));
+  stream.end(null);
+  assert.deepEqual(seen, ["an answer", "an answer, final"]);
+});
+
+test("a request that ends without a last answer gets one", () => {
+  for (const [error, last] of [
+    [new InferenceError("INTERNAL", "died"), "died, final"],
+    [null, "nothing, final"],
+  ] as const) {
+    const { seen, stream } = watched();
+    stream.respond(answer(), false, () => {});
+    stream.end(error);
+    assert.deepEqual(seen, ["an answer", last]);
+  }
+});
+
+test("what comes after the end is released, and counts as taken", () => {
+  const { seen, stream } = watched();
+  stream.end(new InferenceError("CANCELLED", "gone"));
+  using arena = createArena({ capacityBytes: 2 ** 20 });
+  const block = arena.allocate(4);
+  const data = block.bytes.subarray(0, 4);
+  let takenCount = 0;
+  const late = { name: "OUT", datatype: "FP32", shape: [1], data, block } as const;
+  stream.respond({ modelName: "m", modelVersion: "1", outputs: [late], parameters: noParameters }, false, () => {
+    takenCount++;
+  });
+  stream.respond(null, true, () => {});
+  assert.deepEqual([seen, takenCount, arena.usedBytes], [["gone, final"], 1, 0]);
+});

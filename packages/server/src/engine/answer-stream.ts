@@ -1,0 +1,30 @@
+import { InferenceError } from "@galatea/base";
+import { releaseResponse, type AnswerSink, type InferenceResponse, type Outcome } from "../inference/index.ts";
+
+/** The way of a request's answers to whoever asked: exactly one of them is the last, whatever ends the request, and none follows it. */
+export class AnswerStream implements AnswerSink {
+  readonly #sink: AnswerSink;
+  readonly #reshape: ((response: InferenceResponse) => InferenceResponse) | null;
+  #isOver = false;
+
+  constructor(sink: AnswerSink, reshape: ((response: InferenceResponse) => InferenceResponse) | null) {
+    this.#sink = sink;
+    this.#reshape = reshape;
+  }
+
+  respond(outcome: Outcome | null, isFinal: boolean, taken: () => void): void {
+    if (this.#isOver) {
+      if (outcome === null) return;
+      if (!(outcome instanceof InferenceError)) releaseResponse(outcome);
+      return taken();
+    }
+    this.#isOver = isFinal;
+    const isReshaped = this.#reshape !== null && outcome !== null && !(outcome instanceof InferenceError);
+    this.#sink.respond(isReshaped ? this.#reshape(outcome) : outcome, isFinal, taken);
+  }
+
+  /** The request has ended; null: by its model's word. */
+  end(error: InferenceError | null): void {
+    if (!this.#isOver) this.respond(error, true, () => {});
+  }
+}

@@ -1,0 +1,192 @@
+import { InferenceError, type Clock, type Logger } from "@galatea/base";
+import {
+  insteadOfBackend,
+  type Backend,
+  type DeviceBytes,
+  type LoadContext,
+  type LoadedModel,
+  type ModelSource,
+  type NamespaceMetrics,
+  type OtherModels,
+} from "../backends/index.ts";
+import { checkConfig, refuseUnbuilt, type ModelConfig } from "../modelconfig/index.ts";
+import type { RequestRecord } from "../inference/index.ts";
+import type { Arena } from "../tensor/index.ts";
+import { readLabels } from "./labels.ts";
+import { contentOf, guessOf } from "./model-content.ts";
+import type { ChargeOwner, MemoryBudget } from "./memory-budget.ts";
+import { ModelDoor, type DoorParts } from "./model-door.ts";
+import { warmUp } from "./warm-up.ts";
+import type { ModelHealth } from "./serving-version.ts";
+
+/** A version whose instances are up, before anybody can ask it. Whoever does not open it disposes its model. */
+export interface BuiltVersion {
+  readonly version: number;
+  readonly config: ModelConfig;
+  readonly labels: ReadonlyMap<string, readonly string[]>;
+  readonly model: LoadedModel;
+  readonly health: ModelHealth;
+  readonly loadNs: number;
+  /** What its model reaches others through; null for an ensemble. */
+  readonly door: OtherModels | null;
+  /** Of the requests that warmed it up, for its statistics. */
+  readonly warmUps: readonly RequestRecord[];
+}
+
+export interface BuilderParts {
+  /** The catalogue of backends: the first row that runs a model has it. */
+  readonly backends: readonly Backend[];
+  readonly backendConfig: (backend: string) => ReadonlyMap<string, string>;
+  readonly autoComplete: boolean;
+  readonly budget: MemoryBudget;
+  readonly doors: DoorParts;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly fillRandom: (bytes: Uint8Array) => void;
+}
+
+/** What is asked for: a version on disk with the configuration found there, for one namespace. */
+export interface BuildOrder {
+  readonly namespace: string;
+  readonly arena: Arena;
+  readonly metrics: NamespaceMetrics;
+  readonly source: ModelSource;
+  readonly config: ModelConfig;
+  readonly signal: AbortSignal;
+}
+
+/** Brings up what a version runs on, within the memory budget. */
+export class VersionBuilder {
+  readonly #parts: BuilderParts;
+  /** By their charge, which is corrected when a model says that it holds more or less. */
+  readonly #loaded = new Map<ChargeOwner, LoadedModel>();
+  /** Those of them whose backend shares memory between equal ones and does not say which of them it is charged to next. */
+  readonly #sharing = new Set<ChargeOwner>();
+
+  constructor(parts: BuilderParts) {
+    this.#parts = parts;
+  }
+
+  async build(order: BuildOrder): Promise<BuiltVersion> {
+    const { source, config: found } = order;
+    const startNs = this.#parts.clock.monotonicNs();
+    const health: ModelHealth = { unhealthy: null };
+    const door = new ModelDoor(this.#parts.doors, order.namespace);
+    const context: LoadContext = {
+      arena: order.arena,
+      metrics: order.metrics,
+      others: door,
+      backendConfig: this.#parts.backendConfig(found.backend),
+      signal: order.signal,
+      onHealth: (said) => {
+        health.unhealthy = said.ok ? null : said.reason;
+      },
+    };
+    // Before anything is made that would have to be ended again.
+    const labels = await readLabels(source.modelDirectory, found);
+    const { config, model, warmUps } = await this.#load(order, context);
+    const loadNs = this.#parts.clock.monotonicNs() - startNs;
+    door.loaded();
+    return { version: source.version, config, labels, model, health, loadNs, warmUps, door };
+  }
+
+  async #load(order: BuildOrder, context: LoadContext): Promise<Pick<BuiltVersion, "config" | "model" | "warmUps">> {
+    const { source, config: found } = order;
+    // Before a backend acts on anything of it: completing a configuration opens the model, with libraries that it names.
+    refuseUnbuilt(found);
+    const backend = await this.#backendOf(found.backend);
+    if (backend === undefined) {
+      const known = this.#parts.backends.map(({ name }) => name).join(", ");
+      const instead = await insteadOfBackend(found.backend, [source.versionDirectory, source.modelDirectory]);
+      throw new InferenceError(
+        "INVALID_ARG",
+        `unable to find backend library for backend '${found.backend}', try specifying runtime on the model configuration. ` +
+          `This server has: ${known}.${instead === null ? "" : ` ${instead}.`}`,
+      );
+    }
+    const heldBytes = (await backend.heldBytes?.(source, found)) ?? 0;
+    const content = await contentOf(source, found, heldBytes);
+    const charge: ChargeOwner = { namespace: order.namespace };
+    const what = `model '${source.servedName}' version ${source.version}`;
+    const known = await backend.estimateBytes(source, found);
+    const guess = guessOf(found, content);
+    this.#parts.budget.reserve(charge, what, { known, contentKey: content.key, guess });
+    try {
+      const config = this.#parts.autoComplete ? await backend.complete(source, found, context) : found;
+      refuseUnbuilt(config);
+      checkConfig(config);
+      const onMemory = () => void this.#correct(charge);
+      const reserveMore = (bytes: DeviceBytes) => this.#reserveMore(charge, what, bytes);
+      const model = await backend.load(source, config, { ...context, onMemory, reserveMore });
+      try {
+        const warmUps = await warmUp(model, { ...order, ...this.#parts, config });
+        this.#parts.budget.settle(charge, what, content.key, await model.memoryBytes());
+        this.#loaded.set(charge, model);
+        if (known !== null) this.#sharing.add(charge);
+        return { config, model: this.#charged(model, charge), warmUps };
+      } catch (error) {
+        await model[Symbol.asyncDispose]();
+        throw error;
+      }
+    } catch (error) {
+      this.#parts.budget.release(charge);
+      throw error;
+    }
+  }
+
+  async #backendOf(name: string): Promise<Backend | undefined> {
+    const { backends } = this.#parts;
+    const own = backends.find((backend) => backend.name === name);
+    if (own !== undefined) return own;
+    for (const backend of backends) if ((await backend.runs?.(name)) === true) return backend;
+    return undefined;
+  }
+
+  /** The model with its charge tied to its life. */
+  #charged(model: LoadedModel, charge: ChargeOwner): LoadedModel {
+    return {
+      instances: model.instances,
+      ...(model.spares === undefined ? {} : { spares: model.spares }),
+      memoryBytes: () => model.memoryBytes(),
+      abandon: (reason) => model.abandon?.(reason),
+      [Symbol.asyncDispose]: async () => {
+        await model[Symbol.asyncDispose]();
+        await this.#uncharge(charge);
+      },
+    };
+  }
+
+  /** The model holds more or less than when it was loaded. */
+  async #correct(charge: ChargeOwner): Promise<void> {
+    const { budget, log } = this.#parts;
+    try {
+      const bytes = await this.#loaded.get(charge)?.memoryBytes();
+      if (bytes !== undefined) budget.correct(charge, bytes);
+    } catch (error) {
+      log.error(`measuring a model's memory: ${String(error)}`);
+    }
+  }
+
+  #reserveMore(charge: ChargeOwner, what: string, bytes: DeviceBytes): AsyncDisposable {
+    const { budget } = this.#parts;
+    const more: ChargeOwner = { namespace: charge.namespace };
+    budget.reserveBytes(more, `another instance of ${what}`, bytes);
+    return {
+      [Symbol.asyncDispose]: async () => {
+        await this.#correct(charge);
+        budget.release(more);
+      },
+    };
+  }
+
+  /** What the model held alone goes; memory it shared is charged to another holder from now on. */
+  async #uncharge(charge: ChargeOwner): Promise<void> {
+    this.#parts.budget.release(charge);
+    this.#loaded.delete(charge);
+    if (!this.#sharing.delete(charge)) return;
+    for (const other of this.#sharing) {
+      const model = this.#loaded.get(other);
+      if (model !== undefined) this.#parts.budget.correct(other, await model.memoryBytes());
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { systemClock, type InferenceError } from "@galatea/base";
+import type { CallingExecution, RequestCaller } from "../inference/index.ts";
+import { CallGraph, knotOf, type NestedCall } from "./call-graph.ts";
+
+const a = { name: "a" };
+const b = { name: "b" };
+const execution = (
+  owner: { name: string },
+  { holdsInstance = true, answers = [] as readonly RequestCaller[] } = {},
+): CallingExecution => ({
+  owner,
+  modelName: owner.name,
+  depth: 1,
+  deadlineNs: Number.POSITIVE_INFINITY,
+  executionMsMax: null,
+  answers: new Set(answers),
+  holdsInstance,
+});
+const call = (by: CallingExecution, target: { name: string }, more: Partial<NestedCall> = {}): NestedCall => ({
+  caller: { execution: by },
+  target,
+  targetName: target.name,
+  instanceCount: 1,
+  isQueued: true,
+  isStreamed: false,
+  ...more,
+});
+
+test("a model that calls itself waits for itself when it has one instance", () => {
+  const calls = [call(execution(a), a)];
+  assert.deepEqual(knotOf(calls), calls);
+  assert.deepEqual(knotOf([call(execution(a), a, { instanceCount: 2 })]), []);
+});
+
+test("a calls b, which calls a: what b executes waits for itself", () => {
+  const first = call(execution(a), b, { isQueued: false });
+  const second = call(execution(b, { answers: [first.caller] }), a);
+  assert.deepEqual(knotOf([first, second]), [first, second]);
+  // Handed to b's worker ahead of its time, it waits behind what b executes, which it is not part of.
+  const other = call(execution(b), a);
+  assert.deepEqual(knotOf([first, other]), [first, other]);
+  // Of a stream the answers may come all the same, and of two instances the other may execute it.
+  assert.deepEqual(knotOf([{ ...first, isStreamed: true }, other]), []);
+  assert.deepEqual(knotOf([{ ...first, instanceCount: 2 }, other]), []);
+  assert.deepEqual(knotOf([first, { ...second, instanceCount: 2 }]), []);
+});
+
+test("two requests that hold what the other wants wait for each other, and nobody else is drawn in", () => {
+  const c = { name: "c" };
+  const knot = [call(execution(a), b), call(execution(b), a)];
+  const other = call(execution(c), { name: "d" });
+  assert.deepEqual(knotOf([other, ...knot]), knot);
+});
+
+test("an execution with one call that goes on waits for nothing for ever", () => {
+  const caller = execution(a);
+  assert.deepEqual(knotOf([call(caller, a), call(caller, b, { isQueued: false })]), []);
+});
+
+test("an execution that holds no instance keeps nobody from one", () => {
+  assert.deepEqual(knotOf([call(execution(a, { holdsInstance: false }), a)]), []);
+});
+
+test("the youngest call of a knot fails when the knot is seen a second time, and one that ended meanwhile does not", () => {
+  const timers: (() => void)[] = [];
+  const clock = {
+    ...systemClock,
+    timer: (_delayMs: number, fire: () => void) => {
+      timers.push(fire);
+      return { [Symbol.dispose]: () => {} };
+    },
+  };
+  const graph = new CallGraph(clock);
+  const older = graph.begin(call(execution(a), b));
+  const younger = graph.begin(call(execution(b), a));
+  timers.shift()!();
+  assert.equal(younger.signal.aborted, false);
+  timers.shift()!();
+  const error = younger.signal.reason as InferenceError;
+  assert.equal(error.code, "UNAVAILABLE");
+  assert.match(error.message, /^model 'b' waits for 'a'/);
+  younger[Symbol.dispose]();
+  timers.shift()!();
+  timers.shift()!();
+  assert.equal(older.signal.aborted, false);
+  older[Symbol.dispose]();
+  timers.shift()!();
+  assert.equal(timers.length, 0);
+});

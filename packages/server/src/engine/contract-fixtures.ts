@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { InferenceError, type InferenceCode } from "@galatea/base";
+import { releaseResponse, newInferenceRequest, type InferenceRequest, type Outcome } from "../inference/index.ts";
+import type { Tensor } from "../tensor/index.ts";
+import type { Engine, ServedModel } from "./engine.ts";
+
+/** A tensor that a model of the suite takes or gives: datatype and dimensions, without the batch. */
+export type ContractTensor = readonly ["INT32" | "BYTES", readonly number[]];
+
+export interface ContractModel {
+  readonly inputs: Readonly<Record<string, ContractTensor>>;
+  readonly outputs: Readonly<Record<string, ContractTensor>>;
+  /** 0: it does not batch. */
+  readonly maxBatchSize: number;
+  readonly decoupled: boolean;
+}
+
+const numbers: ContractTensor = ["INT32", [-1]];
+
+/**
+ * The models that lie in the engine's repository, none of them loaded. Each gives its input `X` back as each of its outputs, and
+ * `failing` raises an INTERNAL error `boom` instead. `counting` answers once for each number of its input, then ends.
+ */
+export const contractModels = {
+  echo: { inputs: { X: numbers }, outputs: { Y: numbers, Z: numbers }, maxBatchSize: 4, decoupled: false },
+  words: { inputs: { X: ["BYTES", [2]] }, outputs: { Y: ["BYTES", [2]] }, maxBatchSize: 0, decoupled: false },
+  failing: { inputs: { X: numbers }, outputs: { Y: numbers }, maxBatchSize: 4, decoupled: false },
+  counting: { inputs: { X: numbers }, outputs: { Y: ["INT32", [1]] }, maxBatchSize: 0, decoupled: true },
+} as const satisfies Readonly<Record<string, ContractModel>>;
+
+export type ContractModelName = keyof typeof contractModels;
+
+/** An engine that allows loading by name; a namespace's directory holds the same models. */
+export interface EngineSubject extends AsyncDisposable {
+  readonly engine: Engine;
+  /** What `failing` waits for before it raises, if anything. */
+  holdFailing(until: Promise<void>): void;
+  /** The server begins to exit. */
+  exit(): void;
+}
+
+export type Check = (title: string, work: (engine: Engine, subject: EngineSubject) => Promise<void>) => void;
+
+export const signal = new AbortController().signal;
+
+export function withInputs(good: InferenceRequest, inputs: readonly Tensor[]): InferenceRequest {
+  if (!inputs.some((input) => input.block !== null)) for (const input of good.inputs) input.block?.release();
+  return { ...good, inputs };
+}
+
+export const bytesOf = (values: readonly number[]) => new Uint8Array(Int32Array.from(values).buffer);
+
+export function inputOf(model: ServedModel, bytes: Uint8Array, more: Partial<Tensor>): Tensor {
+  assert.ok(model.arena);
+  if (bytes.length === 0) return { name: "X", datatype: "INT32", shape: [0], data: bytes, block: null, ...more };
+  const block = model.arena.allocate(bytes.length);
+  block.bytes.set(bytes);
+  return { name: "X", datatype: "INT32", shape: [1], data: block.bytes.subarray(0, bytes.length), block, ...more };
+}
+
+/** A request with one row of numbers, in the model's own memory, as protocols read it. */
+export function request(
+  model: ServedModel,
+  modelName: ContractModelName,
+  values: readonly number[],
+  more: Partial<InferenceRequest> = {},
+): InferenceRequest {
+  const shape = model.view.config.maxBatchSize > 0 ? [1, values.length] : [values.length];
+  return newInferenceRequest({
+    modelName,
+    inputs: [inputOf(model, bytesOf(values), { shape })],
+    ...more,
+  });
+}
+
+/** What a sink is given, a line for each answer. */
+export async function streamed(model: ServedModel, asked: InferenceRequest): Promise<readonly string[]> {
+  const lines: string[] = [];
+  await model.stream(asked, {
+    respond(outcome: Outcome | null, isFinal, taken) {
+      const words: string[] = [];
+      if (outcome instanceof InferenceError) words.push(`${outcome.code} ${outcome.message}`);
+      else if (outcome !== null) {
+        const { data } = outcome.outputs[0]!;
+        words.push(String(new DataView(data.buffer, data.byteOffset).getInt32(0, true)));
+        releaseResponse(outcome);
+      }
+      if (isFinal) words.push("final");
+      lines.push(words.join(" "));
+      taken();
+    },
+  });
+  return lines;
+}
+
+export const load = (engine: Engine, modelName: string) => engine.loadModel(modelName, null, signal);
+
+export const hold = (engine: Engine, modelName: string, modelVersion = "", namespace = "") =>
+  engine.open({ namespace, modelName, modelVersion });
+
+export function metadataOf(engine: Engine, modelName: string) {
+  const { platform: _platform, ...rest } = engine.modelMetadata({ namespace: "", modelName, modelVersion: "" });
+  return rest;
+}
+
+export const counts = (engine: Engine, modelName: string) =>
+  engine
+    .statistics(modelName, "")
+    .map((row) => [row.name, row.version, row.inferenceCount, row.executionCount, row.success.count, row.fail.count]);
+
+export const index = async (engine: Engine) =>
+  (await engine.repositoryIndex(false)).map((row) => [row.name, row.version, row.state, row.reason]);
+
+export const told = (code: InferenceCode, message: string | RegExp) => (error: unknown) => {
+  assert.ok(error instanceof InferenceError);
+  assert.equal(error.code, code);
+  if (typeof message === "string") assert.equal(error.message, message);
+  else assert.match(error.message, message);
+  return true;
+};

@@ -1,0 +1,250 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, mkdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ByteBudget, InferenceError, silentLogger, systemClock } from "@galatea/base";
+import {
+  noNamespaceMetrics,
+  onMachine,
+  type Backend,
+  type LoadContext,
+  type LoadedModel,
+  type NamespaceMetrics,
+} from "../backends/index.ts";
+import {
+  noParameters,
+  releaseResponse,
+  newInferenceRequest,
+  type InferenceRequest,
+  type InferenceResponse,
+  type Instance,
+} from "../inference/index.ts";
+import { completeConfig, parseConfigText } from "../modelconfig/index.ts";
+import { chooseVersions } from "../repository/index.ts";
+import type { Arena } from "../tensor/index.ts";
+import { createEngine, type EngineCore } from "./create-engine.ts";
+import type { Catalog } from "./catalog.ts";
+import type { ServedModel } from "./engine.ts";
+
+export const echoConfig = `backend: "echo" max_batch_size: 4
+input { name: "X" data_type: TYPE_INT32 dims: [ -1 ] }
+output { name: "Y" data_type: TYPE_INT32 dims: [ -1 ] }`;
+
+const echoStep = (model: string, from: string, to: string, version: number) =>
+  `step { model_name: "${model}" model_version: ${version} input_map { key: "X" value: "${from}" } output_map { key: "Y" value: "${to}" } }`;
+
+/** An ensemble whose steps run one after another, from X to Y like the models themselves. */
+export function chainOf(models: readonly string[], version = -1): string {
+  const tensor = (i: number) => (i === 0 ? "X" : i === models.length ? "Y" : `mid${i}`);
+  return `platform: "ensemble" max_batch_size: 4
+input { name: "X" data_type: TYPE_INT32 dims: [ -1 ] }
+output { name: "Y" data_type: TYPE_INT32 dims: [ -1 ] }
+ensemble_scheduling { ${models.map((model, i) => echoStep(model, tensor(i), tensor(i + 1), version)).join("\n")} }`;
+}
+
+/** Makes a configuration fail to load: all its versions, or one. */
+export const failing = (config: string, version: number | "all" = "all") =>
+  `${config} parameters { key: "fail" value { string_value: "${version}" } }`;
+
+/** Echoes X as Y from the arena; counts what is loaded. */
+export class EchoBackend implements Backend {
+  readonly name = "echo";
+  loadedCount = 0;
+  memoryBytes = 1000;
+  /** Of the model that was loaded last: says that it holds more or less. */
+  onMemory: LoadContext["onMemory"];
+  arena: Arena | null = null;
+  metrics: NamespaceMetrics | null = null;
+  /** What executions of a model wait for, by its name. */
+  readonly held = new Map<string, Promise<void>>();
+
+  heldBytes: NonNullable<Backend["heldBytes"]> = () => Promise.resolve(0);
+
+  complete: Backend["complete"] = (_source, config) => Promise.resolve(config);
+
+  estimateBytes: Backend["estimateBytes"] = () => Promise.resolve(null);
+
+  warmUp: Backend["warmUp"] = () => Promise.resolve();
+
+  load: Backend["load"] = async (source, config, context): Promise<LoadedModel> => {
+    const fails = config.parameters.get("fail");
+    if (fails === "all" || fails === String(source.version)) throw new InferenceError("INTERNAL", "ValueError: no");
+    this.loadedCount++;
+    this.arena = context.arena;
+    this.onMemory = context.onMemory;
+    this.metrics = context.metrics;
+    let isUp = true;
+    const instance: Instance = {
+      name: `${source.servedName}_0_0`,
+      executionsMax: 1,
+      supervision: null,
+      givenUp: () => {},
+      execute: async (batch) => {
+        await this.held.get(source.servedName);
+        assert(isUp, `${source.servedName} executes while it is loaded`);
+        return {
+          computeInputNs: 1,
+          computeInferNs: 2,
+          computeOutputNs: 3,
+          outcomes: batch.map((request) => {
+            const input = request.inputs[0];
+            assert(input);
+            const block = context.arena.allocate(input.data.byteLength);
+            block.bytes.set(input.data);
+            const output = { name: "Y", datatype: input.datatype, shape: input.shape, data: block.bytes, block };
+            const modelVersion = String(source.version);
+            return { modelName: source.servedName, modelVersion, outputs: [output], parameters: noParameters };
+          }),
+        };
+      },
+    };
+    return {
+      instances: [instance],
+      memoryBytes: () => Promise.resolve(onMachine(this.memoryBytes)),
+      [Symbol.asyncDispose]: () => {
+        isUp = false;
+        this.loadedCount--;
+        return Promise.resolve();
+      },
+    };
+  };
+
+  [Symbol.asyncDispose] = (): Promise<void> => Promise.resolve();
+}
+
+/** An engine over models that are texts: configuration by name, and the version directories of those that have others than 1. */
+export class EngineBench implements AsyncDisposable {
+  readonly backend = new EchoBackend();
+  /** Of the engines that `open` makes from now on. */
+  readonly backends: Backend[] = [this.backend];
+  readonly models: Record<string, string> = {};
+  readonly versions: Record<string, readonly number[]> = {};
+  readonly signal = new AbortController().signal;
+  engine: EngineCore;
+  /** To the metrics of models, by namespace; those that are open. */
+  readonly metricsDoors = new Map<string, NamespaceMetrics>();
+  /** Lines of the log at INFO. */
+  readonly infos: string[] = [];
+  /** Catalogs that were disposed of. */
+  closedCatalogCount = 0;
+  readonly #directory = mkdtempSync(join(tmpdir(), "engine-"));
+
+  constructor() {
+    this.engine = this.open(null);
+  }
+
+  open(memoryBudgetBytes: number | null, drainMsMax = 30_000): EngineCore {
+    return createEngine({
+      id: "test",
+      version: "0",
+      explicitControl: true,
+      strictReadiness: true,
+      autoComplete: true,
+      backends: this.backends,
+      backendConfig: () => new Map(),
+      catalog: this.#catalog(),
+      catalogOf: () => this.#catalog(),
+      arenaBytes: 1 << 24,
+      namespaceArenaBytes: 1 << 24,
+      requestMemory: new ByteBudget(Infinity),
+      memoryBudgetBytes,
+      queueLengthMax: 100,
+      loadsMax: 2,
+      drainMsMax,
+      metrics: {
+        open: () => ({ succeeded() {}, failed() {}, close() {} }),
+        ofModels: (namespace) => {
+          const door = { ...noNamespaceMetrics, [Symbol.dispose]: () => void this.metricsDoors.delete(namespace) };
+          this.metricsDoors.set(namespace, door);
+          return door;
+        },
+      },
+      clock: systemClock,
+      log: { ...silentLogger, info: (text) => this.infos.push(text) },
+    });
+  }
+
+  get directory(): string {
+    return this.#directory;
+  }
+
+  load(name: string): Promise<void> {
+    return this.engine.loadModel(name, null, this.signal);
+  }
+
+  unload(name: string): Promise<void> {
+    return this.engine.unloadModel(name, false);
+  }
+
+  async infer(request: InferenceRequest): Promise<InferenceResponse> {
+    using model = this.engine.open(request);
+    return await model.infer(request);
+  }
+
+  /** The model of the server's own repository, as a call would hold it. */
+  hold(modelName: string, modelVersion = ""): ServedModel {
+    return this.engine.open({ namespace: "", modelName, modelVersion });
+  }
+
+  async answer(target: InferenceRequest): Promise<{ name: string; version: string; values: number[] }> {
+    const response = await this.infer(target);
+    const [output] = response.outputs;
+    assert(output);
+    const values = [...new Int32Array(output.data.slice().buffer)];
+    releaseResponse(response);
+    return { name: output.name, version: response.modelVersion, values };
+  }
+
+  async states(): Promise<Record<string, string>> {
+    const rows = (await this.engine.repositoryIndex(false)).filter((row) => row.version !== "");
+    return Object.fromEntries(
+      rows.map((row) => [`${row.name}/${row.version}`, `${row.state} ${row.reason}`.trimEnd()]),
+    );
+  }
+
+  #catalog(): Catalog {
+    return {
+      [Symbol.asyncDispose]: () => {
+        this.closedCatalogCount++;
+        return Promise.resolve();
+      },
+      names: () => Promise.resolve(Object.keys(this.models).map((name) => ({ name, duplicate: false }))),
+      find: (name) => {
+        const text = this.models[name];
+        if (text === undefined) return Promise.reject(new InferenceError("NOT_FOUND", `no directory '${name}'`));
+        const message = parseConfigText(text, `${name}/config.pbtxt`);
+        const config = completeConfig(message, {
+          directoryName: name,
+          servedName: name,
+          versionEntries: [],
+          gpuCount: 0,
+        });
+        const modelDirectory = join(this.#directory, name);
+        const versions = chooseVersions(config.versionPolicy, this.versions[name] ?? [1]).map((version) => {
+          const directory = join(modelDirectory, String(version));
+          mkdirSync(directory, { recursive: true });
+          return { version, directory };
+        });
+        return Promise.resolve({ servedName: name, modelDirectory, config, versions, misnamedVersions: [] });
+      },
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.engine[Symbol.asyncDispose]();
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+}
+
+export function requestTo(
+  modelName: string,
+  values: readonly number[],
+  more: { readonly input?: string; readonly namespace?: string } = {},
+): InferenceRequest {
+  const data = new Uint8Array(Int32Array.from(values).buffer);
+  return newInferenceRequest({
+    namespace: more.namespace ?? "",
+    modelName,
+    inputs: [{ name: more.input ?? "X", datatype: "INT32", shape: [1, values.length], data, block: null }],
+  });
+}

@@ -1,0 +1,74 @@
+import { InferenceError, type InferenceErrorOptions } from "@galatea/base";
+import { circularText, ignoredVersion, requiredVersionText } from "../repository/index.ts";
+import type { CatalogModel } from "./catalog.ts";
+
+/** Triton's sentence for whatever keeps a model from being looked at: it hides the reason, ours follows it. */
+export function notPolled(name: string, why: InferenceError): InferenceError {
+  const text = `failed to load '${name}', failed to poll from model repository: ${why.message}`;
+  return new InferenceError("INTERNAL", text, { cause: why, reason: "not-polled" });
+}
+
+/** A load that failed for any other reason, in Triton's words. */
+export class LoadFailure extends InferenceError {
+  /** What follows the model's name. */
+  readonly why: string;
+
+  constructor(name: string, why: string, options?: InferenceErrorOptions) {
+    super("INVALID_ARG", `load failed for model '${name}': ${why}\n`, options);
+    this.why = why;
+  }
+}
+
+/** Why an ensemble cannot have its step, in Triton's words. */
+export function stepFailure(ensemble: string, step: string, error: InferenceError): InferenceError {
+  const circular = error instanceof CircularDependency ? error : error.cause;
+  if (circular instanceof CircularDependency) return circular.seenFrom(ensemble);
+  if (error.reason === "not-polled") {
+    const text = `ensemble ${ensemble} contains models that are not available or ambiguous: ${step}`;
+    return new InferenceError("INVALID_ARG", `${text}\n${error.message}`, { cause: error });
+  }
+  const options = { cause: error, reason: error.reason };
+  if (error.code === "UNAVAILABLE") {
+    const isMemory = error.reason === "out-of-memory";
+    return new InferenceError("UNAVAILABLE", isMemory ? error.message : dependsOn(ensemble, step, error), options);
+  }
+  return new InferenceError("INVALID_ARG", dependsOn(ensemble, step, error), options);
+}
+
+function dependsOn(ensemble: string, step: string, error: InferenceError): string {
+  const reason = (error instanceof LoadFailure ? error.why : error.message).trimEnd();
+  return `ensemble '${ensemble}' depends on '${step}' which has no loaded version. Model '${step}' loading failed with error: ${reason}`;
+}
+
+export function stepAbsent(ensemble: string, step: string): InferenceError {
+  return new InferenceError("INVALID_ARG", `ensemble '${ensemble}' depends on '${step}' which has no loaded version`);
+}
+
+export function requiredVersionAbsent(ensemble: string, step: string, version: number): InferenceError {
+  return new InferenceError("INVALID_ARG", requiredVersionText(ensemble, step, version));
+}
+
+/** Returns the error for a model of which no directory is selected by its version policy: Triton's words, then the directories that are ignored. */
+export function noVersionSelected({ servedName: name, misnamedVersions }: CatalogModel): InferenceError {
+  const why = `at least one version must be available under the version policy of model '${name}'`;
+  return new LoadFailure(name, [why, ...misnamedVersions.map(ignoredVersion)].join("\n"));
+}
+
+/** An ensemble is a step of its own, through others or directly. */
+export class CircularDependency extends InferenceError {
+  readonly circle: readonly string[];
+
+  /** `circle` begins and ends with the same name. */
+  constructor(circle: readonly string[]) {
+    super("INVALID_ARG", circularText(circle));
+    this.circle = circle;
+  }
+
+  /** The same circle, told from one of its members on; as it is for an ensemble outside of it. */
+  seenFrom(name: string): CircularDependency {
+    const at = this.circle.indexOf(name);
+    if (at <= 0) return this;
+    const members = this.circle.slice(1);
+    return new CircularDependency([name, ...members.slice(at), ...members.slice(0, at)]);
+  }
+}

@@ -1,0 +1,155 @@
+import { InferenceError, type Clock } from "@galatea/base";
+import type { ModelCall, OtherModels } from "../backends/index.ts";
+import { deadlineFromNow, type AnswerSink, type InferenceRequest, type InferenceResponse } from "../inference/index.ts";
+import { releaseTensors } from "../tensor/index.ts";
+import type { LoadOverride } from "./engine.ts";
+import type { ModelEntry, ModelTable } from "./model-entry.ts";
+import type { ServingVersion } from "./serving-version.ts";
+
+export interface DoorParts {
+  readonly table: ModelTable;
+  readonly clock: Clock;
+  readonly load: (namespace: string, name: string, override: LoadOverride | null, signal: AbortSignal) => Promise<void>;
+  readonly unload: (namespace: string, name: string, unloadDependents: boolean) => Promise<void>;
+  /** Whether nothing but what is under way is served in the namespace any more. */
+  readonly isClosing: (namespace: string) => boolean;
+}
+
+/** The version that a call asks, and what it asks. */
+interface Begun {
+  readonly serving: ServingVersion;
+  readonly request: InferenceRequest;
+}
+
+/** Calls within calls. Each level has an execution of its own, and memory for its tensors. */
+const depthMax = 32;
+
+/** The other models, as one loaded model reaches them: those of its own namespace, and no others. */
+export class ModelDoor implements OtherModels {
+  readonly #parts: DoorParts;
+  readonly #namespace: string;
+  #isLoaded = false;
+
+  constructor(parts: DoorParts, namespace: string) {
+    this.#parts = parts;
+    this.#namespace = namespace;
+  }
+
+  /** The model behind it is up. */
+  loaded(): void {
+    this.#isLoaded = true;
+  }
+
+  async infer(call: ModelCall): Promise<InferenceResponse> {
+    const { serving, request } = this.#begin(call);
+    using _held = serving.hold();
+    const refused = (error: InferenceError) => calledInVain(call, error);
+    if (serving.config.decoupled) {
+      releaseTensors(call.inputs);
+      throw refused(isDecoupled(call));
+    }
+    return await serving.inferCalled(request, refused);
+  }
+
+  async stream(call: ModelCall, sink: AnswerSink): Promise<void> {
+    let begun: Begun;
+    try {
+      begun = this.#begin(call);
+    } catch (error) {
+      return sink.respond(InferenceError.from(error), true, () => {});
+    }
+    const { serving, request } = begun;
+    using _held = serving.hold();
+    const refused = (error: InferenceError) => calledInVain(call, error);
+    if (serving.config.decoupled) return await serving.stream(request, sink, refused);
+    const outcome = await serving.inferCalled(request, refused).catch((error: unknown) => InferenceError.from(error));
+    sink.respond(outcome, true, () => {});
+  }
+
+  /** The version that is asked. Where there is none, or none may be asked, the inputs are given back. */
+  #begin(call: ModelCall): Begun {
+    try {
+      const serving = this.#lookUp(call);
+      const { clock } = this.#parts;
+      const own = deadlineFromNow(clock, call.queueTimeoutUs);
+      const deadlineNs = Math.min(own, call.caller?.deadlineNs ?? own);
+      const caller = call.caller === null ? null : { execution: call.caller };
+      const more = {
+        namespace: this.#namespace,
+        priority: 0,
+        receivedNs: clock.monotonicNs(),
+        deadlineNs,
+        executionMsMax: call.caller?.executionMsMax ?? null,
+      };
+      return { serving, request: { ...call, ...more, caller } };
+    } catch (error) {
+      releaseTensors(call.inputs);
+      throw error;
+    }
+  }
+
+  #lookUp(call: ModelCall): ServingVersion {
+    const { modelName, modelVersion, caller } = call;
+    if (caller !== null && caller.depth > depthMax)
+      throw calledInVain(call, new InferenceError("UNAVAILABLE", `more than ${depthMax} calls lie above this one`));
+    const entry = this.#parts.table.entry(this.#namespace, modelName);
+    // A namespace that closes waits for what is under way, which may still need its other models; a thread of nobody's is not waited for.
+    const isRefused = caller === null && this.#parts.isClosing(this.#namespace);
+    if (entry === undefined || isRefused) throw calledInVain(call, notReady(modelName));
+    try {
+      return entry.lookup(modelVersion);
+    } catch (error) {
+      throw calledInVain(call, notReady(modelName, error));
+    }
+  }
+
+  /** A model that is itself being loaded is not made to wait for another load: that one may wait for this. */
+  async load(modelName: string, override: LoadOverride | null, signal: AbortSignal): Promise<void> {
+    const entry = this.#parts.table.entry(this.#namespace, modelName);
+    if (!this.#isLoaded && entry?.isBusy === true)
+      throw new InferenceError("UNAVAILABLE", `failed to load '${modelName}': it is being loaded or unloaded`);
+    await this.#parts.load(this.#namespace, modelName, override, signal);
+  }
+
+  async unload(modelName: string, unloadDependents: boolean): Promise<void> {
+    await this.#parts.unload(this.#namespace, modelName, unloadDependents);
+  }
+
+  isReady(modelName: string, modelVersion: string): boolean {
+    if (modelVersion !== "" && !/^(-1|\d{1,15})$/.test(modelVersion))
+      throw new InferenceError(
+        "INVALID_ARG",
+        `failed to get model version from specified version string '${modelVersion}': expected a number`,
+      );
+    return readyVersion(this.#parts.table.entry(this.#namespace, modelName), modelVersion);
+  }
+}
+
+function readyVersion(entry: ModelEntry | undefined, modelVersion: string): boolean {
+  if (entry === undefined) return false;
+  try {
+    return entry.lookup(modelVersion).health.unhealthy === null;
+  } catch (error) {
+    if (error instanceof InferenceError) return false;
+    throw error;
+  }
+}
+
+/** Triton's text for a call that did not come to an execution. */
+function calledInVain({ modelName }: ModelCall, error: InferenceError): InferenceError {
+  const text = `Model ${modelName} - Error when running inference: ${error.message}`;
+  return new InferenceError(error.code, text, { cause: error, reason: error.reason });
+}
+
+function notReady(modelName: string, cause?: unknown): InferenceError {
+  const text = `Failed for execute the inference request. Model '${modelName}' is not ready.`;
+  return new InferenceError("UNAVAILABLE", text, { cause });
+}
+
+function isDecoupled({ modelName }: ModelCall): InferenceError {
+  return new InferenceError(
+    "UNSUPPORTED",
+    `Model ${modelName} is using the decoupled. The current BLS request call doesn't support models using the decoupled ` +
+      "transaction policy. Please use 'decoupled=True' argument to the 'exec' or 'async_exec' calls for decoupled models.'",
+  );
+}

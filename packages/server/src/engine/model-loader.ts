@@ -1,0 +1,247 @@
+import { InferenceError, inferenceCodeText, type InferenceReason } from "@galatea/base";
+import { checkConfig, checkFoundConfig, refuseUnbuilt } from "../modelconfig/index.ts";
+import { composingModels, ignoredVersion } from "../repository/index.ts";
+import type { NamespaceMetrics } from "../backends/index.ts";
+import type { Arena } from "../tensor/index.ts";
+import { VersionBuilder, type BuilderParts, type BuiltVersion } from "./built-version.ts";
+import type { Catalog, CatalogModel } from "./catalog.ts";
+import type { LoadOverride } from "./engine.ts";
+import { circleOf } from "./ensemble-graph.ts";
+import { readLabels } from "./labels.ts";
+import { CircularDependency, LoadFailure, notPolled, noVersionSelected, stepFailure } from "./load-failures.ts";
+import type { EnsembleRecipe, ModelEntry } from "./model-entry.ts";
+import { VersionExchange, type VersionExchangeParts } from "./version-exchange.ts";
+
+/** A namespace as the loader sees it: where its models lie and the memory they share. */
+export interface LoadSpace {
+  readonly namespace: string;
+  readonly catalog: Catalog;
+  readonly arena: Arena;
+  readonly metrics: NamespaceMetrics;
+}
+
+/** `ancestors` are the ensembles on whose behalf a load happens. */
+interface LoadOptions {
+  readonly override: LoadOverride | null;
+  readonly ancestors: readonly ModelEntry[];
+  readonly signal: AbortSignal;
+}
+
+export type LoaderParts = BuilderParts & VersionExchangeParts;
+
+/**
+ * Brings models up and down. All versions of a load serve together or none does: until they are ready, and for good where one of
+ * them fails, what served before goes on.
+ */
+export class ModelLoader {
+  readonly #parts: LoaderParts;
+  readonly #builder: VersionBuilder;
+  readonly #exchange: VersionExchange;
+
+  constructor(parts: LoaderParts) {
+    this.#parts = parts;
+    this.#builder = new VersionBuilder(parts);
+    this.#exchange = new VersionExchange(parts);
+  }
+
+  async load(space: LoadSpace, name: string, options: LoadOptions): Promise<void> {
+    const entry = this.#parts.table.entryOrNew(space.namespace, name);
+    const isStep = options.ancestors.length > 0;
+    if (options.ancestors.includes(entry)) {
+      const names = [...options.ancestors.map((each) => each.name), name];
+      throw new CircularDependency(names.slice(names.indexOf(name)));
+    }
+    try {
+      await entry.inTurn(async () => {
+        // A step that another ensemble brought up while this one waited its turn is there already.
+        if (isStep && entry.latest !== null) return;
+        if (!isStep) entry.explicitlyLoaded = true;
+        const loading = new AbortController();
+        entry.loading = loading;
+        try {
+          const signal = AbortSignal.any([options.signal, loading.signal]);
+          await this.#loadVersions(space, entry, { ...options, signal });
+        } finally {
+          entry.loading = null;
+        }
+      });
+    } finally {
+      this.#parts.table.forgetBlank(entry);
+    }
+  }
+
+  async #loadVersions(space: LoadSpace, entry: ModelEntry, options: LoadOptions): Promise<void> {
+    const found = await this.#find(space, entry, options.override);
+    for (const { version } of found.versions) {
+      if (entry.versions.get(version)?.at !== "ready") entry.move(version, { at: "loading" });
+    }
+    try {
+      await (found.config.scheduling.kind === "ensemble"
+        ? this.#loadEnsemble(space, entry, found, options)
+        : this.#loadModel(space, entry, found, options.signal));
+    } catch (thrown) {
+      for (const { version } of found.versions) {
+        if (entry.versions.get(version)?.at === "loading")
+          entry.move(version, { at: "unavailable", reason: InferenceError.from(thrown).message });
+      }
+      throw thrown;
+    }
+  }
+
+  async #find(space: LoadSpace, entry: ModelEntry, override: LoadOverride | null): Promise<CatalogModel> {
+    let found: CatalogModel;
+    try {
+      found = await space.catalog.find(entry.name, override);
+      checkFoundConfig(found.config);
+    } catch (thrown) {
+      const error = InferenceError.from(thrown);
+      this.#parts.log.error(`failed to load '${entry.name}': ${error.message}`);
+      throw notPolled(entry.name, error);
+    }
+    for (const name of found.misnamedVersions)
+      this.#parts.log.warning(`model '${entry.name}': ${ignoredVersion(name)}`);
+    if (found.versions.length > 0) return found;
+    if (isUnknownYet(entry)) entry.move(-1, { at: "absent" });
+    const refused = noVersionSelected(found);
+    this.#parts.log.error(refused.message.trimEnd());
+    throw refused;
+  }
+
+  async #loadModel(space: LoadSpace, entry: ModelEntry, found: CatalogModel, signal: AbortSignal): Promise<void> {
+    const built: BuiltVersion[] = [];
+    const failures: string[] = [];
+    let reason: InferenceReason | null = null;
+    try {
+      for (const { version, directory } of found.versions) {
+        const source = { ...found, version, versionDirectory: directory };
+        const { namespace, arena, metrics } = space;
+        try {
+          built.push(await this.#builder.build({ namespace, arena, metrics, source, config: found.config, signal }));
+        } catch (thrown) {
+          const error = InferenceError.from(thrown);
+          failures.push(this.#versionFailure(entry, version, error));
+          reason ??= error.reason;
+          // The server's own budget: its words stand for themselves.
+          if (error.code === "UNAVAILABLE" && error.reason === "out-of-memory") throw error;
+        }
+      }
+      if (failures.length > 0) throw new LoadFailure(entry.name, failures.join(""), { reason });
+    } catch (error) {
+      this.#exchange.discard(entry, built);
+      throw error;
+    }
+    this.#exchange.replace(entry, built);
+  }
+
+  /** What the answer says of a version that failed; the index says so too unless the version goes on serving. */
+  #versionFailure(entry: ModelEntry, version: number, error: InferenceError): string {
+    const reason = `${inferenceCodeText[error.code]}: ${error.message}`;
+    this.#parts.log.error(`failed to load '${entry.name}' version ${version}: ${reason}`);
+    if (entry.versions.get(version)?.at !== "ready") entry.move(version, { at: "unavailable", reason });
+    return `version ${version} is at UNAVAILABLE state: ${reason};`;
+  }
+
+  async #loadEnsemble(space: LoadSpace, entry: ModelEntry, found: CatalogModel, options: LoadOptions): Promise<void> {
+    const [recipe] = await Promise.allSettled([recipeOf(found)]);
+    // Steps that come up now must not bring it up as it was wanted before.
+    if (entry.latest === null) this.#parts.table.wish(entry, null);
+    entry.awaitedSteps = composingModels(found.config);
+    try {
+      await this.#namingNoVersion(entry, found, () => this.#refuseCircle(entry, found));
+      await this.#namingNoVersion(entry, found, async () => {
+        try {
+          await this.#loadSteps(space, entry, options);
+          if (recipe.status === "fulfilled") this.#exchange.compose(entry, recipe.value);
+          else this.#exchange.stepsOf(entry, found.config);
+        } catch (error) {
+          // It was asked for, and comes up once the step that it lacks is there.
+          if (entry.latest === null && recipe.status === "fulfilled") this.#parts.table.wish(entry, recipe.value);
+          throw error;
+        }
+      });
+    } finally {
+      entry.awaitedSteps = [];
+    }
+    if (recipe.status === "fulfilled") return;
+    const error = InferenceError.from(recipe.reason);
+    const failures = found.versions.map(({ version }) => this.#versionFailure(entry, version, error));
+    throw new LoadFailure(entry.name, failures.join(""), { cause: error });
+  }
+
+  /** What is wrong between an ensemble and its steps is no version's fault, and Triton's texts name none. */
+  async #namingNoVersion(entry: ModelEntry, found: CatalogModel, work: () => void | Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (thrown) {
+      const error = InferenceError.from(thrown);
+      this.#parts.log.error(`failed to load '${entry.name}': ${error.message}`);
+      const reason = `${inferenceCodeText[error.code]}: ${error.message}`;
+      for (const { version } of found.versions) {
+        if (entry.versions.get(version)?.at !== "ready") entry.move(version, { at: "unavailable", reason });
+      }
+      if (error.code === "UNAVAILABLE") throw error;
+      const options = { cause: error, reason: error.reason };
+      throw new LoadFailure(entry.name, error.message, options);
+    }
+  }
+
+  /** Loads in progress count as well: two ensembles that waited for each other would wait for ever. */
+  #refuseCircle(entry: ModelEntry, found: CatalogModel): void {
+    const circle = circleOf(entry.name, composingModels(found.config), (name) => {
+      const step = this.#parts.table.entry(entry.namespace, name);
+      if (step === undefined) return [];
+      return [...step.awaitedSteps, ...(step.recipe === null ? [] : composingModels(step.recipe.found.config))];
+    });
+    if (circle !== null) throw new CircularDependency(circle);
+  }
+
+  async #loadSteps(space: LoadSpace, entry: ModelEntry, options: LoadOptions): Promise<void> {
+    const names = entry.awaitedSteps;
+    const ancestors = [...options.ancestors, entry];
+    const steps = await Promise.allSettled(
+      names.map((name) => this.load(space, name, { override: null, ancestors, signal: options.signal })),
+    );
+    steps.forEach((step, i) => {
+      if (step.status === "rejected")
+        throw stepFailure(entry.name, names[i] as string, InferenceError.from(step.reason));
+    });
+  }
+
+  /** Unloads a model, and the ensembles that need it until it is back; with `unloadDependents` also the steps that only it brought in. */
+  unload(entry: ModelEntry, unloadDependents: boolean): void {
+    const steps = entry.recipe === null ? [] : composingModels(entry.recipe.found.config);
+    entry.explicitlyLoaded = false;
+    this.#limitLoad(entry);
+    this.#exchange.withdraw(entry);
+    if (!unloadDependents) return;
+    for (const name of steps) {
+      const step = this.#parts.table.entry(entry.namespace, name);
+      if (step !== undefined && step.dependents.size === 0 && !step.explicitlyLoaded) this.unload(step, true);
+    }
+  }
+
+  /** A load of a model that was unloaded meanwhile may hang in the model's own code: it gets the time that an unload has, and no more. */
+  #limitLoad(entry: ModelEntry): void {
+    const { loading } = entry;
+    if (loading === null) return;
+    const { clock, drainMsMax } = this.#parts;
+    const work = entry.inTurn(() => Promise.resolve());
+    const timer = clock.timer(drainMsMax, () => {
+      const message = `model '${entry.name}' was unloaded while it loaded, and its load did not end within ${drainMsMax / 1000} s`;
+      loading.abort(new InferenceError("UNAVAILABLE", message));
+    });
+    this.#parts.background(work.finally(() => timer[Symbol.dispose]()));
+  }
+}
+
+/** What an ensemble is made of besides its steps. */
+async function recipeOf(found: CatalogModel): Promise<EnsembleRecipe> {
+  refuseUnbuilt(found.config);
+  checkConfig(found.config);
+  return { found, labels: await readLabels(found.modelDirectory, found.config) };
+}
+
+/** Nothing is known of any version, but perhaps why. */
+function isUnknownYet(entry: ModelEntry): boolean {
+  return entry.versions.size === 0 || entry.versions.has(-1);
+}

@@ -1,0 +1,45 @@
+import { assert, type Clock } from "@galatea/base";
+import type { LoadedModel } from "../backends/index.ts";
+import type { ModelConfig } from "../modelconfig/index.ts";
+import {
+  createDirectScheduler,
+  createDynamicBatchScheduler,
+  createEnsembleScheduler,
+  type Scheduler,
+  type StepModels,
+} from "../scheduling/index.ts";
+import type { ServingVersion } from "./serving-version.ts";
+
+/** What a version is made of: instances of its own, or the versions that its steps run on, in the order of the steps. */
+export type Composition =
+  | { readonly kind: "model"; readonly model: LoadedModel }
+  | { readonly kind: "ensemble"; readonly steps: readonly ServingVersion[] };
+
+export interface SchedulerParts {
+  readonly modelVersion: string;
+  readonly clock: Clock;
+  readonly queueLengthMax: number;
+}
+
+/** The scheduler that a configuration asks for. */
+export function schedulerFor(config: ModelConfig, made: Composition, parts: SchedulerParts): Scheduler {
+  if (made.kind === "model") {
+    const { instances: own, spares = [] } = made.model;
+    const instances = [...own, ...spares];
+    return config.scheduling.kind === "dynamic"
+      ? createDynamicBatchScheduler(instances, config, parts)
+      : createDirectScheduler(instances, parts);
+  }
+  const { steps } = made;
+  const stepAt = (index: number): ServingVersion => {
+    const step = steps[index];
+    assert(step !== undefined, `${config.name} has a step ${index}`);
+    return step;
+  };
+  const models: StepModels = {
+    infer: (step, request) => stepAt(step).inferStep(request),
+    stream: (step, request, sink) => stepAt(step).streamStep(request, sink),
+  };
+  const stepConfigs = steps.map((step) => step.config);
+  return createEnsembleScheduler(config, stepConfigs, models, parts);
+}

@@ -1,0 +1,192 @@
+import { InferenceError, assert, type Clock, type Logger } from "@galatea/base";
+import type { RequestRecord } from "../inference/index.ts";
+import { checkEnsembleModels, type ModelConfig } from "../modelconfig/index.ts";
+import type { Scheduler } from "../scheduling/index.ts";
+import type { BuiltVersion } from "./built-version.ts";
+import type { CallGraph } from "./call-graph.ts";
+import { ensemblesAbove } from "./ensemble-graph.ts";
+import { requiredVersionAbsent, stepAbsent } from "./load-failures.ts";
+import type { EnsembleRecipe, ModelEntry, ModelTable, VersionState } from "./model-entry.ts";
+import type { OpenedVersion } from "./observers.ts";
+import type { RequestObserver } from "./request-observer.ts";
+import type { Composition } from "./scheduler-for.ts";
+import { ServingVersion } from "./serving-version.ts";
+
+export interface VersionExchangeParts {
+  readonly table: ModelTable;
+  readonly clock: Clock;
+  readonly calls: CallGraph;
+  /** See ServingVersion. */
+  readonly drainMsMax: number;
+  readonly log: Logger;
+  readonly scheduler: (config: ModelConfig, version: number, made: Composition) => Scheduler;
+  readonly observer: (opened: OpenedVersion) => RequestObserver;
+  /** Told when a version's rows of statistics and metrics go. */
+  readonly retired: (namespace: string, name: string, version: number) => void;
+  /** Owns what goes on after a load or unload has answered (draining). */
+  readonly background: (work: Promise<void>) => void;
+}
+
+/** What an ensemble's steps would run on, and its configuration as they complete it. */
+export interface ComposedEnsemble {
+  readonly config: ModelConfig;
+  readonly steps: readonly ServingVersion[];
+}
+
+/**
+ * Puts versions into service and takes them out. Nothing here waits: a request sees a model, and every ensemble above it, either
+ * before an exchange or after it. What was taken out finishes what it holds in the background; a step after the ensembles made of it.
+ */
+export class VersionExchange {
+  readonly #parts: VersionExchangeParts;
+
+  constructor(parts: VersionExchangeParts) {
+    this.#parts = parts;
+  }
+
+  /** The built versions serve instead of all those that served before. */
+  replace(entry: ModelEntry, built: readonly BuiltVersion[]): void {
+    for (const each of built) this.#open(entry, each, { kind: "model", model: each.model });
+    for (const { version } of entry.ready()) {
+      if (!built.some((each) => each.version === version)) this.#retire(entry, version);
+    }
+    // A name that was an ensemble's may be another model's now.
+    this.#parts.table.wish(entry, null);
+    this.#settle(entry);
+  }
+
+  /** What an ensemble would be made of now. Throws where a step is not there or does not fit. */
+  stepsOf(entry: ModelEntry, config: ModelConfig): ComposedEnsemble {
+    assert(config.scheduling.kind === "ensemble", `${config.name} is an ensemble`);
+    const steps = config.scheduling.steps.map(({ modelName, modelVersion }) => {
+      const step = this.#parts.table.entry(entry.namespace, modelName);
+      const latest = step?.latest ?? null;
+      if (step === undefined || latest === null) throw stepAbsent(entry.name, modelName);
+      if (modelVersion === -1) return latest;
+      const state = step.versions.get(modelVersion);
+      if (state?.at !== "ready") throw requiredVersionAbsent(entry.name, modelName, modelVersion);
+      return state.serving;
+    });
+    const names = config.scheduling.steps.map((step) => step.modelName);
+    const composing = new Map(names.map((name, i) => [name, (steps[i] as ServingVersion).config]));
+    return { config: checkEnsembleModels(config, composing), steps };
+  }
+
+  /** The same for an ensemble, over its steps as they are now. Throws, and changes nothing, where they are not there or do not fit. */
+  compose(entry: ModelEntry, recipe: EnsembleRecipe): void {
+    this.#openEnsemble(entry, recipe, this.stepsOf(entry, recipe.found.config));
+    const { versions } = recipe.found;
+    for (const { version } of entry.ready()) {
+      if (!versions.some((each) => each.version === version)) this.#retire(entry, version);
+    }
+    this.#parts.table.wish(entry, recipe);
+    this.#settle(entry);
+  }
+
+  /** Takes a model out of service with the ensembles above it; those come back with it unless they are unloaded themselves. */
+  withdraw(entry: ModelEntry): void {
+    const isEnsemble = entry.recipe !== null;
+    this.#parts.table.wish(entry, null);
+    for (const [version, state] of entry.versions) {
+      if (state.at === "ready") this.#retire(entry, version);
+      // It waited for its steps, and waits no longer.
+      else if (isEnsemble && state.at === "unavailable") entry.move(version, { at: "unavailable", reason: "unloaded" });
+    }
+    this.#settle(entry);
+  }
+
+  /** Ends versions that were built and are not to serve. */
+  discard(entry: ModelEntry, built: readonly BuiltVersion[]): void {
+    for (const { version, model } of built) {
+      const state: VersionState = { at: "unloading" };
+      if (entry.versions.get(version)?.at !== "ready") entry.move(version, state);
+      const ended = () => {
+        if (entry.versions.get(version) === state) entry.move(version, { at: "unavailable", reason: "unloaded" });
+      };
+      this.#parts.background(Promise.resolve(model[Symbol.asyncDispose]()).then(ended));
+    }
+  }
+
+  /** The ensembles above a model whose ready versions have changed are made anew over what there is now, or go until that fits. */
+  #settle(entry: ModelEntry): void {
+    for (const ensemble of ensemblesAbove(entry)) {
+      const { recipe } = ensemble;
+      assert(recipe !== null, `ensemble '${ensemble.name}' stands on '${entry.name}'`);
+      try {
+        this.#openEnsemble(ensemble, recipe, this.stepsOf(ensemble, recipe.found.config));
+      } catch (thrown) {
+        const served = ensemble.ready();
+        for (const { version } of served) this.#retire(ensemble, version);
+        if (served.length > 0) this.#parts.log.warning(InferenceError.from(thrown).message);
+      }
+    }
+  }
+
+  #openEnsemble(entry: ModelEntry, { found, labels }: EnsembleRecipe, { config, steps }: ComposedEnsemble): void {
+    for (const { version } of found.versions) {
+      this.#open(
+        entry,
+        { version, config, labels, loadNs: 0, health: { unhealthy: null }, warmUps: [], door: null },
+        { kind: "ensemble", steps },
+      );
+    }
+  }
+
+  #open(entry: ModelEntry, built: Omit<BuiltVersion, "model">, made: Composition): void {
+    const { version, config, labels, health, loadNs, warmUps } = built;
+    const scheduler = this.#parts.scheduler(config, version, made);
+    const observer = this.#parts.observer({
+      namespace: entry.namespace,
+      config,
+      version,
+      loadNs,
+      pendingCount: () => scheduler.pendingCount,
+    });
+    const { clock } = this.#parts;
+    for (const record of warmUps) observer.succeeded(record, endOf(record), clock.epochMs());
+    const serving = new ServingVersion({
+      config,
+      version,
+      model: made.kind === "model" ? made.model : null,
+      steps: made.kind === "ensemble" ? made.steps : [],
+      health,
+      labels,
+      scheduler,
+      observer,
+      clock,
+      calls: this.#parts.calls,
+      door: built.door,
+      drainMsMax: this.#parts.drainMsMax,
+    });
+    const before = entry.versions.get(version);
+    entry.move(version, { at: "ready", serving });
+    if (entry.versions.has(-1)) entry.forget(-1);
+    if (before?.at === "ready")
+      this.#parts.background(before.serving[Symbol.asyncDispose]().then(() => this.#logUnloaded(entry, version)));
+    this.#parts.log.info(`successfully loaded '${entry.name}' version ${version}`);
+  }
+
+  #retire(entry: ModelEntry, version: number): void {
+    const before = entry.versions.get(version);
+    assert(before?.at === "ready", `'${entry.name}' version ${version} serves`);
+    const unloading: VersionState = { at: "unloading" };
+    entry.move(version, unloading);
+    const ended = () => {
+      const now = entry.versions.get(version);
+      if (now === unloading) entry.move(version, { at: "unavailable", reason: "unloaded" });
+      // One that serves again by now goes on counting, as after a reload.
+      if (now?.at !== "ready") this.#parts.retired(entry.namespace, entry.name, version);
+      this.#logUnloaded(entry, version);
+    };
+    this.#parts.background(before.serving[Symbol.asyncDispose]().then(ended));
+  }
+
+  /** One line for each version that was loaded, as in Triton; one that a reload has replaced has the line of its own end. */
+  #logUnloaded(entry: ModelEntry, version: number): void {
+    this.#parts.log.info(`successfully unloaded '${entry.name}' version ${version}`);
+  }
+}
+
+function endOf({ startedNs, computeInputNs, computeInferNs, computeOutputNs }: RequestRecord): number {
+  return startedNs + computeInputNs + computeInferNs + computeOutputNs;
+}

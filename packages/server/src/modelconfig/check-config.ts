@@ -1,0 +1,120 @@
+import { InferenceError } from "@galatea/base";
+import { backendOfPlatform, knownPlatforms, platformBackends } from "./complete-backend.ts";
+import { checkBatchTensors } from "./check-batch-tensors.ts";
+import { checkEnsembleGraph } from "./check-ensemble-graph.ts";
+import { checkFileNames } from "./check-file-names.ts";
+import { checkLimits } from "./check-limits.ts";
+import { checkDynamicBatching, checkSequenceBatching } from "./check-scheduling.ts";
+import { checkTensors } from "./check-tensors.ts";
+import { InstanceKind, type ModelConfigMessage } from "./message.ts";
+import type { ModelConfig } from "./model-config.ts";
+import { refuse } from "./refuse.ts";
+
+type Check = (message: ModelConfigMessage) => void;
+
+/** In the order Triton finds them: the first that fails is the answer. These look at a configuration as it was found. */
+const foundChecks: readonly Check[] = [
+  checkIdentity,
+  checkLimits,
+  checkFileNames,
+  checkBatchSize,
+  checkVersionPolicy,
+  checkDynamicBatching,
+  checkSequenceBatching,
+  checkResponseCache,
+  checkEnsembleGraph,
+];
+
+/** Those that wait until the backend of a version has completed the configuration. */
+const completedChecks: readonly Check[] = [checkTensors, checkBatchTensors, checkInstanceGroups, checkWarmup];
+
+const checks: readonly Check[] = [...foundChecks, ...completedChecks];
+
+/**
+ * Refuses (INVALID_ARG, Triton's texts) a completed configuration that contradicts itself. What needs other models is in
+ * `checkEnsembleModels`, what needs files or devices with those who have them.
+ */
+export function checkConfig(config: ModelConfig): void {
+  for (const check of checks) check(config.message);
+}
+
+/** For tools that show everything: the first refusal of every check. Tensors a backend may still fill in are its own matter. */
+export function configProblems(config: ModelConfig): readonly string[] {
+  return checks.flatMap((check) => {
+    try {
+      check(config.message);
+      return [];
+    } catch (error) {
+      if (error instanceof InferenceError) return [error.message];
+      throw error;
+    }
+  });
+}
+
+/**
+ * Refuses what is wrong whatever a backend completes. Triton finds these before it looks at any version and answers them as a
+ * model that is not there; the others belong to the version they were found at.
+ */
+export function checkFoundConfig(config: ModelConfig): void {
+  for (const check of foundChecks) check(config.message);
+}
+
+function checkIdentity(message: ModelConfigMessage): void {
+  const { name, platform, backend } = message;
+  if (name === "") refuse("model configuration must specify 'name'");
+  if (platform === "" && backend === "") refuse(`must specify 'platform' or 'backend' for '${name}'`);
+  if (platform === "ensemble" && backend !== "") {
+    refuse(`Ensemble model '${name}' must have platform type 'ensemble' and empty backend type`);
+  }
+  // Beside a backend that no platform stands for, a platform is a word that nobody reads.
+  if (backend !== "" && !platformBackends.has(backend)) return;
+  if (platform !== "" && !knownPlatforms.includes(platform))
+    refuse(`unexpected platform type '${platform}' for ${name}`);
+  const expected = backendOfPlatform(platform);
+  if (expected !== undefined && expected !== backend) {
+    refuse(`unexpected 'platform' and 'backend' pair, got:${platform}, ${backend}`);
+  }
+}
+
+function checkBatchSize({ name, maxBatchSize }: ModelConfigMessage): void {
+  if (maxBatchSize < 0) refuse(`'max_batch_size' must be non-negative value for ${name}`);
+}
+
+function checkVersionPolicy(message: ModelConfigMessage): void {
+  const choice = message.versionPolicy?.policyChoice;
+  const none = choice?.case === "latest" ? choice.value.numVersions === 0 : false;
+  if (none) refuse(`at least one version must be available under the version policy of model '${message.name}'`);
+}
+
+function checkResponseCache(message: ModelConfigMessage): void {
+  if (!message.responseCache?.enable) return;
+  const say = (what: string): never =>
+    refuse(
+      `Response Cache does not currently support model ${message.name} with ${what}. Please disable the response cache.`,
+    );
+  if (message.schedulingChoice.case === "sequenceBatching") say("sequence batching scheduler");
+  if (message.modelTransactionPolicy?.decoupled) say("'decoupled' transaction policy");
+}
+
+function checkInstanceGroups(message: ModelConfigMessage): void {
+  if (message.platform === "ensemble") return;
+  if (message.instanceGroup.length === 0) refuse(`must specify one or more 'instance group's for ${message.name}`);
+  for (const group of message.instanceGroup) {
+    const kind = InstanceKind[group.kind];
+    if ((group.kind === InstanceKind.CPU || group.kind === InstanceKind.MODEL) && group.gpus.length > 0) {
+      refuse(
+        `instance group ${group.name} of model ${message.name} has kind KIND_${kind} but specifies one or more GPUs`,
+      );
+    }
+  }
+}
+
+function checkWarmup(message: ModelConfigMessage): void {
+  for (const sample of message.modelWarmup) {
+    for (const [input, { dims }] of Object.entries(sample.inputs)) {
+      if (dims.some((dim) => dim < 0n)) {
+        refuse(`warmup setting expects all variable-size dimensions are specified for input '${input}'`);
+      }
+    }
+  }
+}

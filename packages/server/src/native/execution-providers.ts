@@ -1,0 +1,55 @@
+import { InferenceError } from "@galatea/base";
+import { addressOf, checkStatus, made, type OrtApi, textBytes } from "./onnxruntime-api.ts";
+
+/** Runs operators of a session elsewhere than on the CPU. Its options are the library's own, by name. */
+export interface ExecutionProvider {
+  readonly name: "cuda" | "tensorrt";
+  readonly options: readonly (readonly [name: string, value: string])[];
+}
+
+/** Each provider is four functions of the C API, and a library of its own that is opened with its first options. */
+const providers = {
+  cuda: {
+    create: "createCudaOptions",
+    update: "updateCudaOptions",
+    append: "appendCuda",
+    release: "releaseCudaOptions",
+    needs: "NVIDIA's driver, and the libraries that `galatea model add onnxruntime-gpu` installs",
+  },
+  tensorrt: {
+    create: "createTensorRtOptions",
+    update: "updateTensorRtOptions",
+    append: "appendTensorRt",
+    release: "releaseTensorRtOptions",
+    needs:
+      "TensorRT 10 (libnvinfer.so.10 and libnvonnxparser.so.10) where the loader finds it, LD_LIBRARY_PATH included",
+  },
+} as const satisfies Record<ExecutionProvider["name"], object>;
+
+/**
+ * Adds a provider behind those that the session has: the first that can run an operator has it. Throws UNAVAILABLE, with the loader's
+ * reason and what is needed, where the provider's library cannot be opened, and for options that it refuses.
+ */
+export function appendProvider(api: OrtApi, sessionOptions: bigint, { name, options }: ExecutionProvider): void {
+  const row = providers[name];
+  try {
+    const handle = made(api, api[row.create]);
+    try {
+      const texts = options.map((pair) => pair.map(textBytes));
+      const [names, values] = [0, 1].map((side) => BigUint64Array.from(texts, (pair) => addressOf(pair[side]!)));
+      checkStatus(api, api[row.update](handle, names!, values!, options.length));
+      checkStatus(api, api[row.append](sessionOptions, handle));
+      // The library has copied the texts, which lie here until now.
+      texts.length = 0;
+    } finally {
+      api[row.release](handle);
+    }
+  } catch (error) {
+    const { message } = error as Error;
+    throw new InferenceError(
+      "UNAVAILABLE",
+      `the execution provider '${name}' cannot be used: ${message.trimEnd()}. It needs ${row.needs}`,
+      { cause: error },
+    );
+  }
+}

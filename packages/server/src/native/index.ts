@@ -1,0 +1,31 @@
+/** The C library and native libraries as TypeScript: the only folder that knows koffi. */
+
+export {
+  openOnnxRuntime,
+  plainSession,
+  type OnnxRuntime,
+  type OnnxRuntimeOptions,
+  type OnnxSession,
+  type OnnxSessionOptions,
+} from "./onnxruntime.ts";
+export { onnxRuntimeLibrary } from "./onnxruntime-library.ts";
+export type { ExecutionProvider } from "./execution-providers.ts";
+export { onnxStringType, type OnnxValueInfo } from "./onnxruntime-values.ts";
+export { Nvml, NvmlError, type GpuReading } from "./nvml.ts";
+export { openNvmlCalls, type NvmlCalls } from "./nvml-calls.ts";
+
+export { openRunLane, type RunLane } from "./run-lane.ts";
+export {
+  frameBytesOf,
+  FrameWriter,
+  MalformedRunFrame,
+  readAnswer,
+  wordBytes,
+  type LaneAnswer,
+  type LaneOrder,
+  type RunOrder,
+  type RunResult,
+  type RunValue,
+} from "./run-wire.ts";
+
+export { openDescriptorSocket } from "./descriptor-socket.ts";

@@ -1,0 +1,68 @@
+import { koffi } from "@galatea/base/system";
+
+/** A device's handle, as an address. */
+export type NvmlDevice = bigint;
+
+/**
+ * The functions of NVIDIA's management library that we call. Each answers a status, 0 for success, and writes what it found to the
+ * memory it is given. They may take as long as the driver likes.
+ */
+export interface NvmlCalls {
+  init(): number;
+  errorText(status: number): string;
+  /** Writes one uint32. */
+  deviceCount(count: Uint32Array): number;
+  /** Writes one address. */
+  deviceByIndex(index: number, device: BigUint64Array): number;
+  /** Writes a text that ends with 0. */
+  uuid(device: NvmlDevice, text: Uint8Array, byteLength: number): number;
+  /** nvmlMemory_t: bytes in all, free, used. */
+  memory(device: NvmlDevice, bytes: BigUint64Array): number;
+  /** nvmlUtilization_t: percent of the time in which kernels ran, and in which memory was read or written. */
+  utilization(device: NvmlDevice, percents: Uint32Array): number;
+  /** Milliwatts. */
+  powerUsage(device: NvmlDevice, milliwatts: Uint32Array): number;
+  powerLimit(device: NvmlDevice, milliwatts: Uint32Array): number;
+  /** Millijoules since the driver was loaded. */
+  energy(device: NvmlDevice, millijoules: BigUint64Array): number;
+  /** Writes how many there are to `count`, which says how many there is room for, and an nvmlProcessInfo_t for each. */
+  processes(device: NvmlDevice, count: Uint32Array, infos: BigUint64Array): number;
+}
+
+/** The library's name as the driver installs it. */
+const nvmlLibrary = "libnvidia-ml.so.1";
+
+/** Throws where the library cannot be loaded, or is too old to have a function of these. */
+export function openNvmlCalls(library: string = nvmlLibrary): NvmlCalls {
+  const nvml = load(library);
+  const errorString = nvml.func("const char *nvmlErrorString(int status)");
+  return {
+    init: nvml.func("int nvmlInit_v2()") as NvmlCalls["init"],
+    errorText: (status) => String(errorString(status)),
+    deviceCount: nvml.func("int nvmlDeviceGetCount_v2(void *count)") as NvmlCalls["deviceCount"],
+    deviceByIndex: nvml.func(
+      "int nvmlDeviceGetHandleByIndex_v2(uint32_t index, void *device)",
+    ) as NvmlCalls["deviceByIndex"],
+    uuid: nvml.func("int nvmlDeviceGetUUID(void *device, void *text, uint32_t length)") as NvmlCalls["uuid"],
+    memory: nvml.func("int nvmlDeviceGetMemoryInfo(void *device, void *memory)") as NvmlCalls["memory"],
+    utilization: nvml.func(
+      "int nvmlDeviceGetUtilizationRates(void *device, void *utilization)",
+    ) as NvmlCalls["utilization"],
+    powerUsage: nvml.func("int nvmlDeviceGetPowerUsage(void *device, void *power)") as NvmlCalls["powerUsage"],
+    powerLimit: nvml.func(
+      "int nvmlDeviceGetPowerManagementLimit(void *device, void *limit)",
+    ) as NvmlCalls["powerLimit"],
+    energy: nvml.func("int nvmlDeviceGetTotalEnergyConsumption(void *device, void *energy)") as NvmlCalls["energy"],
+    processes: nvml.func(
+      "int nvmlDeviceGetComputeRunningProcesses_v3(void *device, void *count, void *infos)",
+    ) as NvmlCalls["processes"],
+  };
+}
+
+function load(library: string): ReturnType<typeof koffi.load> {
+  try {
+    return koffi.load(library);
+  } catch (error) {
+    throw new Error(`${library}: ${(error as Error).message}`, { cause: error });
+  }
+}

@@ -1,0 +1,362 @@
+import { availableParallelism } from "node:os";
+import { assert, Semaphore } from "@galatea/base";
+import { appendProvider, type ExecutionProvider } from "./execution-providers.ts";
+import { identityModel } from "./identity-model.ts";
+import { koffi } from "@galatea/base/system";
+import {
+  addressOf,
+  calledAsync,
+  checkStatus,
+  made,
+  madeAsync,
+  openOrtLibrary,
+  type OrtApi,
+  type OrtLibrary,
+  textBytes,
+} from "./onnxruntime-api.ts";
+import { RunCaller } from "./onnxruntime-call.ts";
+import { describeValues, type OnnxValueInfo } from "./onnxruntime-values.ts";
+import { type Placement, placeThreads } from "@galatea/base/system";
+import { usableProcessors } from "@galatea/base/system";
+
+export interface OnnxRuntimeOptions {
+  /** libonnxruntime.so, libonnxruntime.so.1, ... */
+  readonly libraryPath: string;
+  /** Threads of a run, the calling thread included, 0 for one on each core: in a pool of the session's own, or in the one that all others share. */
+  readonly intraOpThreadCount: number;
+  /** Sessions get pools of their own until these have so many threads together. */
+  readonly ownThreadCountMax: number;
+  readonly interOpThreadCount: number;
+  /** Whether threads of pools burn their core for a moment before they sleep. */
+  readonly spin: boolean;
+}
+
+/** null leaves the library's default. */
+export interface OnnxSessionOptions {
+  readonly modelPath: string;
+  readonly graphOptimization: "none" | "basic" | "extended" | "all";
+  readonly parallelExecution: boolean;
+  /** Threads of a pool of the session's own, whatever others have; null leaves it to the runtime. */
+  readonly ownThreads: { readonly intraOp: number; readonly interOp: number } | null;
+  readonly memoryArena: boolean;
+  readonly memoryPattern: boolean;
+  /** Where to write the graph as optimised; null for nowhere. */
+  readonly optimizedModelPath: string | null;
+  /** What runs its operators, best first, before the CPU. */
+  readonly providers: readonly ExecutionProvider[];
+  /** Further entries for the library, by its own keys ("session.disable_prepacking", ...). */
+  readonly config: ReadonlyMap<string, string>;
+}
+
+/** A session without anything special. */
+export const plainSession: Omit<OnnxSessionOptions, "modelPath"> = {
+  graphOptimization: "all",
+  parallelExecution: false,
+  ownThreads: null,
+  memoryArena: true,
+  memoryPattern: true,
+  optimizedModelPath: null,
+  providers: [],
+  config: new Map(),
+};
+
+/** A loaded model. Its handle and the addresses are good in this process until it is disposed, which no run may outlast. */
+export interface OnnxSession extends AsyncDisposable {
+  readonly inputs: readonly OnnxValueInfo[];
+  readonly outputs: readonly OnnxValueInfo[];
+  /** OrtSession. */
+  readonly handle: bigint;
+  /** C strings: the names of inputs and outputs. */
+  readonly inputNames: readonly bigint[];
+  readonly outputNames: readonly bigint[];
+  /** Where its runs do best; null where they may be anywhere. */
+  readonly placement: Placement | null;
+}
+
+export interface OnnxRuntime extends AsyncDisposable {
+  readonly version: string;
+  readonly api: OrtApi;
+  /** Processors this process may use. */
+  readonly processors: readonly number[];
+  /** Loads a model on a pool thread. */
+  openSession(options: OnnxSessionOptions): Promise<OnnxSession>;
+  /** Gives back what runs have left in the memory pool and what the C library keeps for later. */
+  giveBackMemory(): Promise<void>;
+}
+
+/** Loads at once: more would only take each other's memory bandwidth. */
+const loadsMax = 2;
+
+/** The C API's severity "fatal": errors come as statuses and are told there, to whom they concern. */
+const logSeverity = 4;
+const ortArenaAllocator = 1;
+const ortMemoryDefault = 0;
+
+/**
+ * Opens the library with one environment: one thread pool and one memory pool for all sessions. A process opens it once;
+ * disposing it needs every session disposed before.
+ */
+export function openOnnxRuntime(options: OnnxRuntimeOptions): OnnxRuntime {
+  return new OpenLibrary(options);
+}
+
+class OpenLibrary implements OnnxRuntime {
+  readonly version: string;
+  readonly api: OrtApi;
+  readonly processors: readonly number[];
+  readonly #options: OnnxRuntimeOptions;
+  readonly #intraOpThreadCount: number;
+  readonly #env: bigint;
+  readonly #cpuMemory: bigint;
+  readonly #allocator: bigint;
+  readonly #loads = new Semaphore(loadsMax);
+  #sweeper: Sweeper | null = null;
+  #sessionCount = 0;
+  #ownThreadCount = 0;
+  #placedCount = 0;
+
+  constructor(options: OnnxRuntimeOptions) {
+    const library = openOrtLibrary(options.libraryPath);
+    const { api } = library;
+    const { order, coreCount } = usableProcessors();
+    this.version = library.version;
+    this.api = api;
+    this.processors = order;
+    this.#options = options;
+    this.#intraOpThreadCount = options.intraOpThreadCount || Math.min(coreCount, availableParallelism());
+    this.#env = openEnvironment(library, { ...options, intraOpThreadCount: this.#intraOpThreadCount });
+    this.#cpuMemory = made(api, api.createCpuMemoryInfo, ortArenaAllocator, ortMemoryDefault);
+    const arena = made(api, api.createArenaCfg, 0, extendAsRequested, -1, -1);
+    checkStatus(api, api.createAndRegisterAllocator(this.#env, this.#cpuMemory, arena));
+    api.releaseArenaCfg(arena);
+    this.#allocator = made(api, api.getAllocatorWithDefaultOptions);
+  }
+
+  async openSession(sessionOptions: OnnxSessionOptions): Promise<OnnxSession> {
+    const threadCount = this.#ownThreads(sessionOptions);
+    const own = threadCount > 0 ? { intraOp: threadCount, interOp: 0 } : sessionOptions.ownThreads;
+    const placed = { ...sessionOptions, ownThreads: own };
+    const placement = this.#place(placed);
+    this.#ownThreadCount += threadCount;
+    const handle = await this.#load(placed, placement).catch((error: unknown) => {
+      this.#ownThreadCount -= threadCount;
+      throw error;
+    });
+    this.#sessionCount += 1;
+    return new OpenSession(
+      { api: this.api, session: handle, allocator: this.#allocator },
+      { placement, freed: () => this.#freed(threadCount) },
+    );
+  }
+
+  async giveBackMemory(): Promise<void> {
+    (this.#sweeper ??= openSweeper(this.api, this.#env)).sweep();
+    await giveBackFreeMemory();
+  }
+
+  /** The threads of an own pool for a session that does not say, 0 to share the common one. */
+  #ownThreads({ ownThreads, parallelExecution }: OnnxSessionOptions): number {
+    const wanted = this.#intraOpThreadCount;
+    if (ownThreads !== null || parallelExecution || wanted < 2) return 0;
+    return this.#ownThreadCount + wanted > this.#options.ownThreadCountMax ? 0 : wanted;
+  }
+
+  /** null where the session's pool is not its own, or its threads have no processor each. */
+  #place({ ownThreads: own, parallelExecution }: OnnxSessionOptions): Placement | null {
+    if (own === null || parallelExecution) return null;
+    const placement = placeThreads(this.processors, own.intraOp, this.#placedCount);
+    if (placement !== null) this.#placedCount += 1;
+    return placement;
+  }
+
+  async #load(sessionOptions: OnnxSessionOptions, placement: Placement | null): Promise<bigint> {
+    using _admitted = await this.#loads.acquire(null);
+    const { api } = this;
+    const handle = makeSessionOptions(api, sessionOptions, { spin: this.#options.spin, placement });
+    try {
+      return await madeAsync(api, api.createSession, this.#env, textBytes(sessionOptions.modelPath), handle);
+    } finally {
+      api.releaseSessionOptions(handle);
+      await giveBackFreeMemory();
+    }
+  }
+
+  async #freed(threadCount: number): Promise<void> {
+    this.#sessionCount -= 1;
+    this.#ownThreadCount -= threadCount;
+    await giveBackFreeMemory();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    assert(this.#sessionCount === 0, `ONNX Runtime is closed with ${this.#sessionCount} sessions open`);
+    this.#sweeper?.close();
+    this.api.releaseMemoryInfo(this.#cpuMemory);
+    this.api.releaseEnv(this.#env);
+  }
+}
+
+class OpenSession implements OnnxSession {
+  readonly inputs: readonly OnnxValueInfo[];
+  readonly outputs: readonly OnnxValueInfo[];
+  readonly handle: bigint;
+  readonly inputNames: readonly bigint[];
+  readonly outputNames: readonly bigint[];
+  readonly placement: Placement | null;
+  readonly #api: OrtApi;
+  /** The bytes behind `inputNames` and `outputNames`. */
+  readonly #names: Uint8Array[][];
+  readonly #freed: () => Promise<void>;
+  #isOpen = true;
+
+  constructor(
+    parts: { readonly api: OrtApi; readonly session: bigint; readonly allocator: bigint },
+    { placement, freed }: { readonly placement: Placement | null; readonly freed: () => Promise<void> },
+  ) {
+    this.#api = parts.api;
+    this.handle = parts.session;
+    this.placement = placement;
+    this.#freed = freed;
+    this.inputs = describeValues(parts, "Input");
+    this.outputs = describeValues(parts, "Output");
+    this.#names = [this.inputs, this.outputs].map((values) => values.map(({ name }) => textBytes(name)));
+    const [inputNames = [], outputNames = []] = this.#names.map((side) => side.map(addressOf));
+    this.inputNames = inputNames;
+    this.outputNames = outputNames;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    await calledAsync(this.#api.releaseSession, this.handle);
+    this.#names.length = 0;
+    await this.#freed();
+  }
+}
+
+/**
+ * The library gives unused parts of the shared memory pool back only after a run that asks for it: a model of one operator, which
+ * copies one number, asks.
+ */
+interface Sweeper {
+  sweep(): void;
+  close(): void;
+}
+
+function openSweeper(api: OrtApi, env: bigint): Sweeper {
+  const handle = makeSessionOptions(api, { ...plainSession, modelPath: "" }, { spin: false, placement: null });
+  let session: bigint;
+  try {
+    session = made(api, api.createSessionFromArray, env, identityModel, identityModel.byteLength, handle);
+  } finally {
+    api.releaseSessionOptions(handle);
+  }
+  const caller = new RunCaller(api);
+  const names = [textBytes("x"), textBytes("y")];
+  const memory = [new Uint8Array(4), new Uint8Array(4)];
+  const [input, output] = names.map((name, index) => ({
+    name: Number(addressOf(name)),
+    elementType: 1,
+    address: Number(addressOf(memory[index]!)),
+    byteLength: 4,
+    shape: [1],
+  }));
+  return {
+    sweep() {
+      assert(names.length === 2 && memory.length === 2, "the sweeper's memory is held");
+      const flags = { session: Number(session), shrink: true, processors: [] };
+      try {
+        caller.run({ kind: "run", ...flags, inputs: [input!], outputs: [output!] });
+      } finally {
+        caller.end();
+      }
+    },
+    close: () => void api.releaseSession(session),
+  };
+}
+
+/** Regions of the shared memory pool grow by what is asked for, not by powers of two. */
+const extendAsRequested = 1;
+
+function openEnvironment({ api }: OrtLibrary, options: OnnxRuntimeOptions): bigint {
+  const threads = made(api, api.createThreadingOptions);
+  try {
+    checkStatus(api, api.setGlobalIntraOpNumThreads(threads, options.intraOpThreadCount));
+    checkStatus(api, api.setGlobalInterOpNumThreads(threads, options.interOpThreadCount));
+    checkStatus(api, api.setGlobalSpinControl(threads, options.spin ? 1 : 0));
+    return made(api, api.createEnvWithGlobalThreadPools, logSeverity, "galatea", threads);
+  } finally {
+    api.releaseThreadingOptions(threads);
+  }
+}
+
+/** GraphOptimizationLevel. */
+const graphLevels = { none: 0, basic: 1, extended: 2, all: 99 } as const;
+
+/**
+ * Threads of a session's own pool look for work for this long before they sleep: enough between two operators, and little beyond the
+ * end of a run, where they only keep a core from others (the shared pool has no such setting, and its runs of MiniLM take 7.1 ms where
+ * these take 6.2; bench/rows/encoder.ts).
+ */
+const ownSpinUs = 50;
+
+function makeSessionOptions(
+  api: OrtApi,
+  options: OnnxSessionOptions,
+  { spin, placement }: { spin: boolean; placement: Placement | null },
+): bigint {
+  const handle = made(api, api.createSessionOptions);
+  const config = new Map([
+    // Weights outside the shared memory pool, which never shrinks: an unloaded model's are given back.
+    ["session.use_device_allocator_for_initializers", "1"],
+    ...(options.memoryArena ? [["session.use_env_allocators", "1"] as const] : []),
+    ...(options.ownThreads === null
+      ? []
+      : [
+          ["session.intra_op.allow_spinning", spin ? "1" : "0"] as const,
+          ["session.intra_op.spin_duration_us", String(ownSpinUs)] as const,
+        ]),
+    // The library counts processors from 1.
+    ...(placement === null
+      ? []
+      : [["session.intra_op_thread_affinities", placement.pool.map((processor) => processor + 1).join(";")] as const]),
+    ...options.config,
+  ]);
+  try {
+    checkStatus(api, api.setSessionGraphOptimizationLevel(handle, graphLevels[options.graphOptimization]));
+    checkStatus(api, api.setSessionExecutionMode(handle, options.parallelExecution ? 1 : 0));
+    if (options.ownThreads === null) {
+      checkStatus(api, api.disablePerSessionThreads(handle));
+    } else {
+      checkStatus(api, api.setIntraOpNumThreads(handle, options.ownThreads.intraOp));
+      checkStatus(api, api.setInterOpNumThreads(handle, options.ownThreads.interOp));
+    }
+    if (!options.memoryArena) checkStatus(api, api.disableCpuMemArena(handle));
+    if (!options.memoryPattern) checkStatus(api, api.disableMemPattern(handle));
+    if (options.optimizedModelPath !== null) {
+      checkStatus(api, api.setOptimizedModelFilePath(handle, options.optimizedModelPath));
+    }
+    for (const [key, value] of config) checkStatus(api, api.addSessionConfigEntry(handle, key, value));
+    for (const provider of options.providers) appendProvider(api, handle, provider);
+    return handle;
+  } catch (error) {
+    api.releaseSessionOptions(handle);
+    throw error;
+  }
+}
+
+/** glibc keeps what a load or an unload freed (85 MB per MiniLM, in the arena of the thread that ran it) unless told. */
+const giveBackFreeMemory: () => Promise<void> = (() => {
+  const trim = findTrim();
+  if (trim === null) return () => Promise.resolve();
+  return () =>
+    new Promise((resolve, reject) => trim.async(0, (error: Error | null) => (error ? reject(error) : resolve())));
+})();
+
+function findTrim() {
+  try {
+    return koffi.load(null).func("int malloc_trim(size_t pad)");
+  } catch {
+    // Another C library than glibc; it has no such habit and no such function.
+    return null;
+  }
+}

@@ -1,0 +1,63 @@
+import { open, type FileHandle } from "node:fs/promises";
+import { assert } from "@galatea/base";
+
+/** Bytes that are made when they are written, part by part. */
+export interface StreamedBytes {
+  readonly byteLength: number;
+  /** A part is valid until the next one is asked for. */
+  read(): AsyncIterable<Uint8Array>;
+}
+
+export type OnnxPiece = Uint8Array | StreamedBytes;
+
+/** Below IOV_MAX, so that one call takes them. */
+const piecesPerWrite = 512;
+
+export function isStreamed(piece: OnnxPiece): piece is StreamedBytes {
+  return !(piece instanceof Uint8Array);
+}
+
+/** Writes the pieces one behind the other, replacing what is at the path; ends between two of them when the signal aborts. */
+export async function writeOnnxPieces(
+  path: string,
+  pieces: readonly OnnxPiece[],
+  signal: AbortSignal | null,
+): Promise<void> {
+  await using file = await open(path, "w");
+  let waiting: Uint8Array[] = [];
+  const writeWaiting = async () => {
+    if (waiting.length > 0) await writeAll(file, waiting);
+    waiting = [];
+  };
+  for (const piece of pieces) {
+    signal?.throwIfAborted();
+    if (!isStreamed(piece)) {
+      waiting.push(piece);
+      if (waiting.length === piecesPerWrite) await writeWaiting();
+      continue;
+    }
+    await writeWaiting();
+    let written = 0;
+    for await (const part of piece.read()) {
+      signal?.throwIfAborted();
+      await writeAll(file, [part]);
+      written += part.byteLength;
+    }
+    assert(written === piece.byteLength, `a piece of ${piece.byteLength} bytes gave ${written}`);
+  }
+  await writeWaiting();
+}
+
+/** A disk that fills up takes a part and refuses the next call. */
+async function writeAll(file: FileHandle, pieces: readonly Uint8Array[]): Promise<void> {
+  let rest = pieces;
+  while (rest.length > 0) {
+    let { bytesWritten } = await file.writev([...rest]);
+    const whole = rest.findIndex(({ byteLength }) => {
+      if (byteLength > bytesWritten) return true;
+      bytesWritten -= byteLength;
+      return false;
+    });
+    rest = whole === -1 ? [] : [(rest[whole] as Uint8Array).subarray(bytesWritten), ...rest.slice(whole + 1)];
+  }
+}

@@ -1,0 +1,276 @@
+import { InferenceError, unreachable, type Clock } from "@galatea/base";
+import type { Engine, ModelTarget } from "../../engine/index.ts";
+import { JsonScanner, type IntegerRange } from "../../tensor/index.ts";
+import { BodyError, readWholeBody, reply, replyError, type Exchange, type HttpLimits } from "../http-listener/index.ts";
+import { eachMember, missingMember, parsingRequestJson, stringAt, unableToParse } from "../infer-codec/index.ts";
+import type { ContainerCalls } from "./container-calls.ts";
+import { HostedModels, type ChooseModelDirectory, type HostedModel } from "./hosted-models.ts";
+import type { ContainerLimits } from "./limits.ts";
+import { isForbiddenPath } from "./model-path.ts";
+import { openAiRoute, type OpenAiRoute } from "./openai-routes.ts";
+import { PayloadCalls } from "./payload-calls.ts";
+import type { PayloadCodec } from "./payload-codec.ts";
+import { TritonCalls, type InferenceType } from "./triton-calls.ts";
+
+/** What bodies are: Triton's, where a call of /invocations may be one of several things, or what a codec makes of them. */
+export type ContainerLanguage =
+  | { readonly kind: "triton"; readonly inferenceType: InferenceType }
+  | { readonly kind: "payload"; readonly codec: PayloadCodec };
+
+export interface ContainerRoutesOptions {
+  /** Whether only the platform reaches it: it may say how long executions take before their worker is ended. */
+  readonly isPrivate: boolean;
+  readonly engine: Engine;
+  readonly clock: Clock;
+  readonly limits: HttpLimits;
+  readonly containerLimits: ContainerLimits;
+  readonly integerRange: IntegerRange;
+  /** What /ping tells (SAGEMAKER_TRITON_PING_MODE): all models ready, or the server alive. */
+  readonly pingMode: "ready" | "live";
+  /** The model of /invocations. */
+  readonly defaultModelName: string;
+  readonly language: ContainerLanguage;
+  /** The directory that stands for /opt/ml. */
+  readonly mlRoot: string;
+  readonly chooseModelDirectory: ChooseModelDirectory;
+  /** What of the confinement of tenants this machine does not allow, and why; null while that is not known, and where there are no tenants. */
+  readonly unconfined: () => Readonly<Record<string, string>> | null;
+}
+
+/** Beside a ping's answer, for the platform: what `unconfined` gives, as JSON. */
+const unconfinedHeader = "X-Galatea-Unconfined";
+
+/** A request header of the platform: how long the caller waits for the response, in milliseconds. */
+const callLimitHeader = "x-galatea-call-limit-ms";
+/** The same of a call in another language than Triton's that does not say it: what the toolkits of those containers allow. */
+const payloadMsMax = 60_000;
+
+const targetModelHeader = "x-amzn-sagemaker-target-model";
+
+/** A path of the multi-model contract: /models, /models/<id>, /models/<id>/invoke; id "" for the collection. */
+interface ModelRoute {
+  readonly id: string;
+  readonly invoke: boolean;
+}
+
+type Answer = (exchange: Exchange, id: string) => void | Promise<void>;
+
+/** Answers one request of the container contract. What it throws is a bug or a broken body. */
+export function containerHandler(options: ContainerRoutesOptions): (exchange: Exchange) => void | Promise<void> {
+  const routes = new ContainerRoutes(options);
+  const single: Readonly<Record<string, readonly [method: string, answer: Answer]>> = {
+    "/ping": ["GET", routes.ping],
+    "/invocations": ["POST", routes.invocations],
+    ...(routes.tellsExecutionParameters
+      ? { "/execution-parameters": ["GET", routes.executionParameters] as const }
+      : {}),
+  };
+  const collection: Readonly<Record<string, Answer>> = { GET: routes.list, POST: routes.load };
+  const model: Readonly<Record<string, Answer>> = { GET: routes.describe, DELETE: routes.unload };
+  return (exchange) => {
+    const row = Object.hasOwn(single, exchange.path) ? single[exchange.path] : undefined;
+    if (row !== undefined) {
+      return exchange.method === row[0] ? row[1](exchange, "") : replyError(exchange, 405, "Method Not Allowed");
+    }
+    const openAi = openAiRoute(exchange.path);
+    if (openAi !== null && exchange.method === "POST") return routes.openAi(exchange, openAi);
+    const route = modelRoute(exchange.path);
+    if (route === null) return replyEmpty(exchange, 400);
+    // Triton answers GET /models/<id>/invoke as GET /models/<id>; both ask about the model.
+    if (route.invoke && exchange.method === "POST") return routes.invoke(exchange, route.id);
+    const answers = route.id === "" ? collection : model;
+    const answer = Object.hasOwn(answers, exchange.method) ? answers[exchange.method] : undefined;
+    return answer === undefined ? replyEmpty(exchange, 400) : answer(exchange, route.id);
+  };
+}
+
+function modelRoute(path: string): ModelRoute | null {
+  const segments = path.split("/");
+  if (segments[0] !== "" || segments[1] !== "models" || segments.length > 4) return null;
+  const id = segments[2] ?? "";
+  if (segments.length === 4) return segments[3] === "invoke" && id !== "" ? { id, invoke: true } : null;
+  return { id, invoke: false };
+}
+
+function replyEmpty(exchange: Exchange, status: number): void {
+  reply(exchange, status, "text/plain", "");
+}
+
+/** Headers are Latin-1 at most, and paths are anything. */
+function asciiJson(value: unknown): string {
+  return JSON.stringify(value).replace(/[^ -~]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+function callsOf({ language, ...options }: ContainerRoutesOptions): ContainerCalls {
+  switch (language.kind) {
+    case "triton":
+      return new TritonCalls({ ...options, inferenceType: language.inferenceType });
+    case "payload":
+      return new PayloadCalls({ ...options, codec: language.codec });
+    default:
+      return unreachable(language);
+  }
+}
+
+class ContainerRoutes {
+  readonly #options: ContainerRoutesOptions;
+  readonly #models: HostedModels;
+  readonly #calls: ContainerCalls;
+
+  constructor(options: ContainerRoutesOptions) {
+    this.#options = options;
+    this.#models = new HostedModels({ ...options, modelsMax: options.containerLimits.modelsMax });
+    this.#calls = callsOf(options);
+  }
+
+  get tellsExecutionParameters(): boolean {
+    return this.#calls.executionParameters !== null;
+  }
+
+  readonly executionParameters: Answer = (exchange) => this.#calls.executionParameters?.(exchange, this.#ownTarget());
+
+  readonly ping: Answer = (exchange) => {
+    const { engine, pingMode } = this.#options;
+    const unconfined = this.#options.unconfined();
+    const headers = unconfined === null ? [] : [unconfinedHeader, asciiJson(unconfined)];
+    reply(exchange, (pingMode === "live" ? engine.live : engine.ready) ? 200 : 400, "text/plain", "", headers);
+  };
+
+  readonly invocations: Answer = async (exchange) => {
+    this.#limit(exchange);
+    await this.#calls.answer(exchange, this.#ownTarget(), "invocations");
+  };
+
+  #ownTarget(): ModelTarget {
+    return { namespace: "", modelName: this.#options.defaultModelName, modelVersion: "" };
+  }
+
+  readonly invoke: Answer = async (exchange, id) => {
+    const model = this.#models.loaded(id);
+    if (model === undefined) return replyEmpty(exchange, 404);
+    if (isForAnother(exchange, model)) return this.#calls.refuse(exchange, wrongTarget(), "invoke");
+    const target = { namespace: id, modelName: model.servedName, modelVersion: "" };
+    this.#limit(exchange);
+    await this.#calls.answer(exchange, target, "invoke");
+  };
+
+  /** Nobody waits for an execution that takes longer than its call: its worker is ended then. */
+  #limit(exchange: Exchange): void {
+    const { isPrivate, language } = this.#options;
+    const stated = isPrivate ? Number(exchange.request.headers[callLimitHeader]) : 0;
+    const isPayload = language.kind === "payload";
+    if (stated > 0) exchange.executionMsMax = stated;
+    else exchange.executionMsMax = isPayload ? payloadMsMax : null;
+  }
+
+  async openAi(exchange: Exchange, { id, path }: OpenAiRoute): Promise<void> {
+    this.#limit(exchange);
+    if (id === null) {
+      return await this.#calls.openAi(exchange, { target: this.#ownTarget(), path, door: "invocations" });
+    }
+    const model = this.#models.loaded(id);
+    if (model === undefined) return replyEmpty(exchange, 404);
+    const target = { namespace: id, modelName: model.servedName, modelVersion: "" };
+    await this.#calls.openAi(exchange, { target, path, door: "invoke" });
+  }
+
+  readonly list: Answer = (exchange) => {
+    replyPlainJson(exchange, { models: this.#models.list().map(describeModel) });
+  };
+
+  readonly describe: Answer = (exchange, id) => {
+    const model = this.#models.loaded(id);
+    if (model === undefined) return replyEmpty(exchange, 404);
+    replyPlainJson(exchange, describeModel(model));
+  };
+
+  readonly load: Answer = async (exchange) => {
+    try {
+      const model = await readLoadBody(exchange, this.#options);
+      if (isForbiddenPath(model.url)) return replyEmpty(exchange, 400);
+      const cost = await this.#models.load(model, exchange.signal);
+      reply(exchange, 200, "text/plain", "", [
+        // Beyond the contract: our platform reads what a load took and holds instead of guessing it from file sizes.
+        "X-Galatea-Load-Milliseconds",
+        cost.milliseconds.toFixed(3),
+        "X-Galatea-Model-Bytes",
+        String(Math.round(cost.memoryBytes)),
+      ]);
+    } catch (error) {
+      refuse(exchange, error);
+    }
+  };
+
+  readonly unload: Answer = async (exchange, id) => {
+    try {
+      const unloaded = await this.#models.unload(id, (model) => {
+        if (isForAnother(exchange, model)) throw wrongTarget();
+      });
+      replyEmpty(exchange, unloaded ? 200 : 404);
+    } catch (error) {
+      refuse(exchange, error);
+    }
+  };
+}
+
+/** Triton gives these JSON bodies no content type of their own. */
+function replyPlainJson(exchange: Exchange, value: unknown): void {
+  reply(exchange, 200, "text/plain", Buffer.from(JSON.stringify(value)));
+}
+
+function describeModel(model: HostedModel): { modelName: string; modelUrl: string } {
+  return { modelName: model.id, modelUrl: model.url };
+}
+
+function refuse(exchange: Exchange, thrown: unknown): void {
+  if (!(thrown instanceof InferenceError) || thrown instanceof BodyError) throw thrown;
+  if (exchange.signal.aborted) return;
+  const status = thrown.code === "ALREADY_EXISTS" ? 409 : thrown.reason === "out-of-memory" ? 507 : 400;
+  replyError(exchange, status, thrown.message);
+}
+
+/** A request must not reach another archive's model by its header (server#8923); without the header the path decides. */
+function isForAnother(exchange: Exchange, model: HostedModel): boolean {
+  const target = exchange.request.headers[targetModelHeader];
+  return target !== undefined && target !== model.servedName;
+}
+
+function wrongTarget(): InferenceError {
+  return new InferenceError(
+    "INVALID_ARG",
+    "X-Amzn-SageMaker-Target-Model header does not match the model requested in the URL",
+  );
+}
+
+const idForm = /^[0-9A-Za-z._-]{1,256}$/;
+
+async function readLoadBody(exchange: Exchange, options: ContainerRoutesOptions): Promise<HostedModel> {
+  const limits = { ...options.limits, bodyBytesMax: options.containerLimits.loadBodyBytesMax };
+  const body = await readWholeBody(exchange, limits);
+  const members = new Map<string, string>();
+  // Triton goes on after a body that is no JSON, and dies; here it is an error like any other.
+  parsingRequestJson(() => {
+    const check = new JsonScanner(body);
+    if (check.peek() === -1) check.fail("The document is empty.", check.at);
+    check.skipValue();
+    check.finish();
+  });
+  const scanner = new JsonScanner(body);
+  if (scanner.peek() === 0x7b) {
+    eachMember(scanner, scanner.at, (name, at) => {
+      if (name === "model_name" || name === "url") {
+        members.set(
+          name,
+          stringAt(scanner, at, (text) => unableToParse(name, text)),
+        );
+      }
+    });
+  }
+  const id = members.get("model_name");
+  const url = members.get("url");
+  if (id === undefined) throw missingMember("model_name");
+  if (url === undefined) throw missingMember("url");
+  if (!idForm.test(id)) throw new InferenceError("INVALID_ARG", `Invalid "model_name" '${id}'`);
+  const target = exchange.request.headers[targetModelHeader];
+  return { id, url, servedName: typeof target === "string" && target !== "" ? target : id };
+}

@@ -1,0 +1,160 @@
+import { assert, InferenceError } from "@galatea/base";
+import type { Engine, ModelTarget, ServedModel } from "../../engine/index.ts";
+import { newInferenceRequest, type InferenceRequest, type InferenceResponse } from "../../inference/index.ts";
+import { JsonScanner } from "../../tensor/index.ts";
+import { BodyError, reply, ReplyStream, statusOf, type Exchange, type HttpLimits } from "../http-listener/index.ts";
+import { eachMember, parsingRequestJson } from "../infer-codec/index.ts";
+import { ownedOutcome, StreamedAnswers } from "../infer-http/index.ts";
+import { readPayload } from "./payload-body.ts";
+
+/** The one input and the one output of a Triton model that speaks OpenAI's language itself: JSON, BYTES of one element. */
+const openAiInput = "openai_request";
+const openAiOutput = "openai_response";
+/** The request's parameter that says what is asked: `/v1/chat/completions` and the like. */
+const pathParameter = "openai_path";
+
+const jsonType = "application/json";
+const eventsType = "text/event-stream; charset=utf-8";
+const lengthBytes = 4;
+
+/**
+ * OpenAI's API in front of Triton models that take its requests as they come. Each answer of a model is one JSON document; where the
+ * request asks for a stream it is an event, and `[DONE]` ends them, else the model has one answer. How a chat becomes a prompt is for the
+ * model to know, as its tokens are.
+ */
+export class OpenAiCalls {
+  readonly #engine: Engine;
+  readonly #limits: HttpLimits;
+
+  constructor({ engine, limits }: { readonly engine: Engine; readonly limits: HttpLimits }) {
+    this.#engine = engine;
+    this.#limits = limits;
+  }
+
+  /** Answers in every outcome but a BodyError, which it throws. */
+  async answer(exchange: Exchange, target: ModelTarget, path: string): Promise<void> {
+    try {
+      using model = this.#engine.open(target);
+      checkSpeaks(model);
+      const body = await readPayload(exchange, model.arena, this.#limits);
+      let isStreamed: boolean;
+      try {
+        isStreamed = asksForStream(body.bytes);
+      } catch (error) {
+        body.tensor.block?.release();
+        throw error;
+      }
+      const tensor = { ...body.tensor, name: openAiInput, shape: model.view.config.maxBatchSize > 0 ? [1, 1] : [1] };
+      const request = inferenceRequest(exchange, target, { tensor, path });
+      await (isStreamed ? this.#stream(exchange, model, request) : this.#whole(exchange, model, request));
+    } catch (error) {
+      if (error instanceof BodyError) throw error;
+      if (!exchange.signal.aborted) refuse(exchange, InferenceError.from(error));
+    }
+  }
+
+  async #whole(exchange: Exchange, model: ServedModel, request: InferenceRequest): Promise<void> {
+    let body: Buffer | null = null;
+    for await (const outcome of answersOf(model, request)) {
+      using answer = ownedOutcome(outcome);
+      if (answer.outcome instanceof InferenceError) throw answer.outcome;
+      if (body !== null)
+        throw new InferenceError("INTERNAL", "the model gave several answers where no stream was asked for");
+      body = Buffer.from(documentOf(answer.outcome));
+    }
+    if (body === null) throw new InferenceError("INTERNAL", "the model gave no answer");
+    reply(exchange, 200, jsonType, body);
+  }
+
+  async #stream(exchange: Exchange, model: ServedModel, request: InferenceRequest): Promise<void> {
+    let stream: ReplyStream | null = null;
+    for await (const outcome of answersOf(model, request)) {
+      using answer = ownedOutcome(outcome);
+      if (exchange.signal.aborted) return;
+      if (answer.outcome instanceof InferenceError) {
+        if (stream === null) throw answer.outcome;
+        return await ended(stream, `data: ${latin1(errorDocument(answer.outcome))}\n\n`);
+      }
+      const document = oneLine(documentOf(answer.outcome));
+      answer.release();
+      stream ??= new ReplyStream(exchange, 200, eventsType);
+      await stream.write(`data: ${document}\n\n`);
+    }
+    stream ??= new ReplyStream(exchange, 200, eventsType);
+    await ended(stream, "data: [DONE]\n\n");
+  }
+}
+
+async function ended(stream: ReplyStream, last: string): Promise<void> {
+  await stream.write(last);
+  stream.end();
+}
+
+async function* answersOf(model: ServedModel, request: InferenceRequest) {
+  if (model.view.config.decoupled) yield* new StreamedAnswers(model, request);
+  else yield await model.infer(request);
+}
+
+function checkSpeaks({ view: { config } }: ServedModel): void {
+  const has = (tensors: readonly { readonly name: string }[], name: string) =>
+    tensors.some((tensor) => tensor.name === name);
+  if (has(config.inputs, openAiInput) && has(config.outputs, openAiOutput)) return;
+  const text = `model '${config.name}' takes no requests of OpenAI's API: it has no input '${openAiInput}' and output '${openAiOutput}'`;
+  throw new InferenceError("NOT_FOUND", text);
+}
+
+/** Throws INVALID_ARG for what is no JSON. */
+function asksForStream(body: Uint8Array): boolean {
+  let isStreamed = false;
+  parsingRequestJson(() => {
+    const check = new JsonScanner(body);
+    check.skipValue();
+    check.finish();
+    const scanner = new JsonScanner(body);
+    if (scanner.peek() !== 0x7b) return;
+    eachMember(scanner, scanner.at, (name, at) => {
+      // `t` of true.
+      if (name === "stream") isStreamed = body[at] === 0x74;
+    });
+  });
+  return isStreamed;
+}
+
+function inferenceRequest(
+  exchange: Exchange,
+  target: ModelTarget,
+  { tensor, path }: { readonly tensor: InferenceRequest["inputs"][number]; readonly path: string },
+): InferenceRequest {
+  const { receivedNs, executionMsMax, signal } = exchange;
+  const parameters = new Map([[pathParameter, path]]);
+  return newInferenceRequest({ ...target, inputs: [tensor], parameters, receivedNs, executionMsMax, signal });
+}
+
+/** The response stays the caller's. */
+function documentOf({ outputs }: InferenceResponse): Uint8Array {
+  const output = outputs.find(({ name }) => name === openAiOutput);
+  if (output === undefined || output.data.length < lengthBytes) {
+    throw new InferenceError("INTERNAL", `the model's answer has no element of '${openAiOutput}'`);
+  }
+  const { data } = output;
+  const byteLength = new DataView(data.buffer, data.byteOffset).getUint32(0, true);
+  assert(lengthBytes + byteLength <= data.length, "an element lies within its tensor");
+  return data.subarray(lengthBytes, lengthBytes + byteLength);
+}
+
+function errorDocument(error: InferenceError): string {
+  const type = statusOf(error) >= 500 ? "server_error" : "invalid_request_error";
+  return JSON.stringify({ error: { message: error.message, type, param: null, code: error.code.toLowerCase() } });
+}
+
+/** A line end between the tokens of a document would end its event. */
+const oneLine = (document: Uint8Array) =>
+  Buffer.from(document)
+    .toString("latin1")
+    .replace(/[\r\n]/g, " ");
+
+const latin1 = (text: string) => Buffer.from(text).toString("latin1");
+
+function refuse(exchange: Exchange, error: InferenceError): void {
+  reply(exchange, statusOf(error), jsonType, Buffer.from(errorDocument(error)));
+}

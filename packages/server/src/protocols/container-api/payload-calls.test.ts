@@ -1,0 +1,177 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { ByteBudget, InferenceError, silentLogger, systemClock } from "@galatea/base";
+import type { InferenceRequest } from "../../inference/index.ts";
+import { arenaTensor } from "../fake-arena.ts";
+import { FakeEngine } from "../fake-engine.ts";
+import { acrossSeam } from "../seam/across-seam.ts";
+import { defaultHttpLimits } from "../http-listener/index.ts";
+import type { Listener } from "../listener.ts";
+import { ask, post, type RawReply } from "../raw-client.ts";
+import { defaultContainerLimits, openContainer, PayloadRefusal, type PayloadCodec } from "./index.ts";
+
+const engine = new FakeEngine();
+const seam = acrossSeam(engine);
+const budget = new ByteBudget(2 ** 30);
+let mlRoot: string;
+let socketPath: string;
+let listener: Listener;
+/** What the model was last asked. */
+let asked: InferenceRequest | null = null;
+
+const text = (bytes: Uint8Array) => Buffer.from(bytes).toString("latin1");
+
+/** Bodies go to the model as they are, but for what its first words say. */
+const codec: PayloadCodec = {
+  executionParameters: { status: 200, contentType: "application/json", body: '{"MaxPayloadInMB":6}' },
+  decode: async ({ bytes, tensor, contentType, turns, signal }) => {
+    const words = text(bytes.subarray(0, 16));
+    await turns.next(signal);
+    if (words.startsWith("refuse")) throw new PayloadRefusal({ status: 415, contentType: "text/plain", body: "no" });
+    if (words.startsWith("wrong")) throw new InferenceError("INVALID_ARG", "wrong words");
+    return { inputs: [{ ...tensor, name: "IN" }], parameters: new Map([["content_type", contentType]]) };
+  },
+  encode: ({ outputs }, { accept }) => {
+    const body = outputs[0]!.data.subarray(4);
+    if (text(body.subarray(0, 16)).startsWith("bug")) throw new Error("a codec's bug");
+    return { status: 201, contentType: accept, body };
+  },
+  failed: ({ message }) => ({ status: 500, contentType: "text/plain", body: `failed: ${message}` }),
+};
+
+before(async () => {
+  mlRoot = await mkdtemp(join(tmpdir(), "payload-"));
+  socketPath = join(mlRoot, "container.sock");
+  await mkdir(join(mlRoot, "models", "h1", "model"), { recursive: true });
+  for (const namespace of ["", "h1"]) {
+    const name = namespace === "" ? "echo" : "tenant.tar.gz";
+    const tensor = ["BYTES", [1]] as const;
+    engine.add(
+      name,
+      {
+        inputs: { IN: tensor },
+        outputs: { OUT: tensor },
+        run: (request, arena) => {
+          asked = request;
+          const said = text(request.inputs[0]!.data.subarray(4, 20));
+          if (said.startsWith("full"))
+            throw new InferenceError("UNAVAILABLE", "no memory", { reason: "out-of-memory" });
+          return [arenaTensor(arena, { ...request.inputs[0]!, name: "OUT" })];
+        },
+      },
+      namespace,
+    );
+  }
+  listener = await openContainer({
+    engine: seam.engine,
+    clock: systemClock,
+    limits: { ...defaultHttpLimits, bodyBytesMax: 2 ** 22 },
+    containerLimits: defaultContainerLimits,
+    integerRange: "refuse",
+    pingMode: "ready",
+    unconfined: () => null,
+    defaultModelName: "echo",
+    language: { kind: "payload", codec },
+    mlRoot,
+    chooseModelDirectory: (directory) =>
+      Promise.resolve({ repositoryDirectory: directory, modelDirectoryName: "model" }),
+    address: { socketPath },
+    budget,
+    logger: silentLogger,
+  });
+  await ask(socketPath, post("/models", '{"model_name":"h1","url":"/opt/ml/models/h1/model"}', target));
+});
+
+after(async () => {
+  await listener.close(AbortSignal.abort());
+  await rm(mlRoot, { recursive: true });
+  assert.equal(engine.arena.usedBytes, 0, "blocks left over");
+  assert.equal(seam.openCount, 0, "what crossed the seam and did not come back");
+  assert.equal(budget.usedBytes, 0, "bytes left over");
+});
+
+const target = "X-Amzn-SageMaker-Target-Model: tenant.tar.gz\r\n";
+const accept = "Accept: application/x-own\r\n";
+const invoke = (body: string, headers = accept): Promise<RawReply> =>
+  ask(socketPath, post("/invocations", body, headers));
+const seen = ({ status, body, headers }: RawReply) => [status, body, headers.get("content-type")];
+
+test("bytes and a content type go in, bytes and a content type come out", async () => {
+  assert.deepEqual(seen(await invoke("1,2", `Content-Type: text/csv\r\n${accept}`)), [201, "1,2", "application/x-own"]);
+  assert.equal(asked?.parameters.get("content_type"), "text/csv");
+  assert.deepEqual(asked?.inputs[0]?.shape, [1]);
+  assert.deepEqual(seen(await invoke("")), [201, "", "application/x-own"]);
+});
+
+test("a call that does not say how long it waits has a minute, as in the containers of the toolkits", async () => {
+  await ask(socketPath, post("/invocations", "words"));
+  assert.equal(asked?.executionMsMax, 60_000);
+  await ask(socketPath, post("/invocations", "words", "X-Galatea-Call-Limit-Ms: 3600000\r\n"));
+  assert.equal(asked?.executionMsMax, 3_600_000);
+});
+
+test("a long body, and one in chunks, arrive whole", async () => {
+  const long = "x".repeat(2 ** 20);
+  assert.equal((await invoke(long)).body, long);
+  const chunked = `POST /invocations HTTP/1.1\r\nHost: x\r\n${accept}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n`;
+  assert.deepEqual(seen(await ask(socketPath, chunked)), [201, "abcde", "application/x-own"]);
+});
+
+test("a body over the limit is refused before it is read", async () => {
+  const head = `POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: ${2 ** 22 + 1}\r\n\r\n`;
+  assert.equal((await ask(socketPath, head)).status, 413);
+});
+
+test("what a codec refuses is answered as it says, and the model is not asked", async () => {
+  asked = null;
+  assert.deepEqual(seen(await invoke("refuse")), [415, "no", "text/plain"]);
+  assert.deepEqual(seen(await invoke("wrong")), [500, "failed: wrong words", "text/plain"]);
+  assert.equal(asked, null);
+  assert.deepEqual(seen(await invoke("bug")), [500, "failed: a codec's bug", "text/plain"]);
+});
+
+test("an archive is asked by its id, and by no other's name; want of memory has a status of its own there alone", async () => {
+  const of = (body: string, headers: string) => ask(socketPath, post("/models/h1/invoke", body, headers));
+  assert.deepEqual(seen(await of("hi", target + accept)), [201, "hi", "application/x-own"]);
+  assert.equal(asked?.namespace, "h1");
+  const other = "X-Amzn-SageMaker-Target-Model: other.tar.gz\r\n";
+  assert.match((await of("hi", other)).body, /^failed: X-Amzn-SageMaker-Target-Model header does not match/);
+  assert.equal((await of("full", target)).status, 507);
+  assert.equal((await invoke("full")).status, 500);
+  assert.equal((await ask(socketPath, post("/models/h2/invoke", "hi", ""))).status, 404);
+});
+
+test("a content type that is no header's text ends nothing but itself", async () => {
+  const injected = { ...codec, encode: () => ({ status: 200, contentType: "a\r\nX-Evil: 1\u2028", body: "" }) };
+  const path = join(mlRoot, "injected.sock");
+  const own = await openContainer({
+    engine: seam.engine,
+    clock: systemClock,
+    limits: defaultHttpLimits,
+    containerLimits: defaultContainerLimits,
+    integerRange: "refuse",
+    pingMode: "ready",
+    unconfined: () => null,
+    defaultModelName: "echo",
+    language: { kind: "payload", codec: injected },
+    mlRoot,
+    chooseModelDirectory: () => assert.fail("nothing is loaded"),
+    address: { socketPath: path },
+    budget,
+    logger: silentLogger,
+  });
+  try {
+    const reply = await ask(path, post("/invocations", "x", ""));
+    assert.deepEqual([reply.status, reply.headers.get("x-evil")], [200, undefined]);
+  } finally {
+    await own.close(AbortSignal.abort());
+  }
+});
+
+test("the codec's execution parameters are told", async () => {
+  const reply = await ask(socketPath, "GET /execution-parameters HTTP/1.1\r\nHost: x\r\n\r\n");
+  assert.deepEqual(seen(reply), [200, '{"MaxPayloadInMB":6}', "application/json"]);
+});

@@ -1,0 +1,174 @@
+import { InferenceError, LoopTurns } from "@galatea/base";
+import type { Engine, ModelTarget, ServedModel } from "../../engine/index.ts";
+import {
+  releaseResponse,
+  newInferenceRequest,
+  type InferenceRequest,
+  type InferenceResponse,
+} from "../../inference/index.ts";
+import { BodyError, reply, replyPieces, ReplyStream, type Exchange, type HttpLimits } from "../http-listener/index.ts";
+import { ownedOutcome, StreamedAnswers } from "../infer-http/index.ts";
+import type { CallDoor, ContainerCalls, OpenAiContainerCall } from "./container-calls.ts";
+import { readPayload } from "./payload-body.ts";
+import {
+  PayloadRefusal,
+  type CallPayload,
+  type PayloadCodec,
+  type PayloadHead,
+  type PayloadQuestion,
+  type PayloadReply,
+  type PayloadRequest,
+} from "./payload-codec.ts";
+
+export interface PayloadCallsOptions {
+  readonly engine: Engine;
+  readonly limits: HttpLimits;
+  readonly codec: PayloadCodec;
+}
+
+/** A body up to this is copied out of its output, which is released at once. */
+const copiedBytesMax = 16 * 1024;
+
+/** Unloading other models may cure it: what the multi-model contract has the status for. */
+const insufficientStorage = 507;
+
+/** Calls in the language of a payload codec. */
+export class PayloadCalls implements ContainerCalls {
+  readonly executionParameters: ContainerCalls["executionParameters"];
+  readonly #options: PayloadCallsOptions;
+  readonly #turns = new LoopTurns();
+
+  constructor(options: PayloadCallsOptions) {
+    this.#options = options;
+    const { executionParameters: parameters } = options.codec;
+    this.executionParameters =
+      parameters === null
+        ? null
+        : parameters === "model"
+          ? (exchange, target) => this.#ask(exchange, target, { door: "invocations", asks: "execution-parameters" })
+          : (exchange) => send(exchange, parameters, null);
+  }
+
+  answer(exchange: Exchange, target: ModelTarget, door: CallDoor): Promise<void> {
+    return this.#ask(exchange, target, { door, asks: "invocation" });
+  }
+
+  /** It is a body as any other: what it says is between its client and the codec, or the model. */
+  openAi(exchange: Exchange, { target, door }: OpenAiContainerCall): Promise<void> {
+    return this.answer(exchange, target, door);
+  }
+
+  async #ask(
+    exchange: Exchange,
+    target: ModelTarget,
+    { door, asks }: { readonly door: CallDoor; readonly asks: PayloadQuestion },
+  ): Promise<void> {
+    let response: InferenceResponse | null = null;
+    try {
+      using model = this.#options.engine.open(target);
+      const head = headOf(exchange);
+      if (model.view.config.decoupled) return await this.#stream(exchange, { target, model, head, asks });
+      response = await this.#infer(exchange, { target, model, head, asks });
+      const answer = await this.#options.codec.encode(response, head, model);
+      send(exchange, answer, response);
+      response = null;
+    } catch (thrown) {
+      if (response !== null) releaseResponse(response);
+      if (thrown instanceof BodyError) throw thrown;
+      if (exchange.signal.aborted) return;
+      if (thrown instanceof PayloadRefusal) send(exchange, thrown.reply, null);
+      else this.refuse(exchange, InferenceError.from(thrown), door);
+    }
+  }
+
+  refuse(exchange: Exchange, error: InferenceError, door: CallDoor): void {
+    const answer = this.#options.codec.failed(error);
+    const isCured = door === "invoke" && error.reason === "out-of-memory";
+    send(exchange, isCured ? { ...answer, status: insufficientStorage } : answer, null);
+  }
+
+  /** Each answer of the model is a part of ours; the first says all that is said of it. An error behind it breaks the answer off. */
+  async #stream(exchange: Exchange, call: PayloadCall): Promise<void> {
+    const { model, head } = call;
+    let stream: ReplyStream | null = null;
+    for await (const outcome of new StreamedAnswers(model, await this.#request(exchange, call))) {
+      using answer = ownedOutcome(outcome);
+      if (exchange.signal.aborted) return;
+      if (answer.outcome instanceof InferenceError) {
+        if (stream === null) throw answer.outcome;
+        // What was written leaves, and the end of the connection says that it is not all.
+        exchange.response.socket?.destroySoon();
+        return;
+      }
+      const { status, contentType, headers, body } = await this.#options.codec.encode(answer.outcome, head, model);
+      const part = typeof body === "string" ? Buffer.from(body, "latin1") : Buffer.from(body);
+      answer.release();
+      stream ??= new ReplyStream(exchange, status, contentType.replace(unsafe, " "), headers);
+      await stream.write([part]);
+    }
+    if (exchange.signal.aborted) return;
+    if (stream === null) throw new InferenceError("INTERNAL", "the model gave no answer");
+    stream.end();
+  }
+
+  async #infer(exchange: Exchange, call: PayloadCall): Promise<InferenceResponse> {
+    return await call.model.infer(await this.#request(exchange, call));
+  }
+
+  async #request(exchange: Exchange, { target, model, head, asks }: PayloadCall): Promise<InferenceRequest> {
+    const { limits, codec } = this.#options;
+    const body = await readPayload(exchange, model.arena, limits);
+    const payload: CallPayload = { ...head, ...body, asks, turns: this.#turns, signal: exchange.signal };
+    let request: PayloadRequest | null = null;
+    try {
+      request = await codec.decode(payload, model);
+    } finally {
+      // What the model is not given is nobody's.
+      const isTaken = request?.inputs.some(({ data }) => data === body.tensor.data) === true;
+      if (!isTaken) body.tensor.block?.release();
+    }
+    const { inputs, parameters } = request;
+    const { receivedNs, executionMsMax, signal } = exchange;
+    return newInferenceRequest({ ...target, inputs, parameters, receivedNs, executionMsMax, signal });
+  }
+}
+
+interface PayloadCall {
+  readonly target: ModelTarget;
+  readonly model: ServedModel;
+  readonly head: PayloadHead;
+  readonly asks: PayloadQuestion;
+}
+
+function headOf({ request: { headers } }: Exchange): PayloadHead {
+  return { contentType: headers["content-type"] ?? "", accept: headers.accept ?? "", headers };
+}
+
+/** What no header may hold: a model's code says what its type is. */
+const unsafe = /[^\t\x20-\x7e\x80-\xff]/g;
+
+/** Sends the answer; `response`, which it may be a view of, is released when it has left. */
+function send(exchange: Exchange, answer: PayloadReply, response: InferenceResponse | null): void {
+  const { status, body } = answer;
+  const contentType = answer.contentType.replace(unsafe, " ");
+  const extra = answer.headers ?? [];
+  const headers = contentType === "" ? [...extra] : ["Content-Type", contentType, ...extra];
+  if (exchange.signal.aborted) {
+    if (response !== null) releaseResponse(response);
+    return;
+  }
+  if (typeof body === "string") {
+    if (response !== null) releaseResponse(response);
+    if (contentType !== "") return reply(exchange, status, contentType, body, extra);
+    return replyPieces(exchange, status, headers, [Buffer.from(body, "latin1")]);
+  }
+  const isView = response?.outputs.some(({ data }) => data.buffer === body.buffer) === true;
+  if (isView && body.length > copiedBytesMax) {
+    exchange.onClosed(() => releaseResponse(response));
+    return replyPieces(exchange, status, headers, [body]);
+  }
+  const own = isView ? Buffer.from(body) : body;
+  if (response !== null) releaseResponse(response);
+  replyPieces(exchange, status, headers, [own]);
+  if (exchange.response.writableLength > 0) exchange.memory.growAnyway(exchange.response.writableLength);
+}

@@ -1,0 +1,132 @@
+import { InferenceError, isMemoryReason } from "@galatea/base";
+import type { Engine, ModelTarget } from "../../engine/index.ts";
+import type { IntegerRange } from "../../tensor/index.ts";
+import { GenerateCalls } from "../generate/index.ts";
+import { BodyError, replyError, replyFailure, type Exchange, type HttpLimits } from "../http-listener/index.ts";
+import { leadingInteger } from "../infer-codec/index.ts";
+import { InferCallError, InferCalls, InferEvents, requestEncoding } from "../infer-http/index.ts";
+import type { CallDoor, ContainerCalls, OpenAiContainerCall } from "./container-calls.ts";
+import { OpenAiCalls } from "./openai-calls.ts";
+
+/**
+ * What /invocations is (SAGEMAKER_TRITON_INFERENCE_TYPE): a KServe inference, or a call of the generate extension with one answer or a
+ * stream of them.
+ */
+export const inferenceTypes = ["infer", "generate", "generate_stream"] as const;
+export type InferenceType = (typeof inferenceTypes)[number];
+
+export interface TritonCallsOptions {
+  readonly engine: Engine;
+  readonly limits: HttpLimits;
+  readonly integerRange: IntegerRange;
+  /** What a call of /invocations is; those of archives are inferences. */
+  readonly inferenceType: InferenceType;
+}
+
+const binaryTypePrefix = "application/vnd.sagemaker-triton.binary+json;json-header-size=";
+
+/** Calls in Triton's forms. */
+export class TritonCalls implements ContainerCalls {
+  readonly executionParameters = null;
+  readonly #engine: Engine;
+  readonly #inferenceType: InferenceType;
+  readonly #infers: InferCalls;
+  readonly #events: InferEvents;
+  readonly #generates: GenerateCalls;
+  readonly #openAi: OpenAiCalls;
+
+  constructor(options: TritonCallsOptions) {
+    this.#engine = options.engine;
+    this.#inferenceType = options.inferenceType;
+    this.#infers = new InferCalls({
+      ...options,
+      binaryHeaders: (jsonBytes) => ["Content-Type", `${binaryTypePrefix}${jsonBytes}`],
+    });
+    this.#events = new InferEvents(options);
+    this.#openAi = new OpenAiCalls(options);
+    this.#generates = new GenerateCalls(options);
+  }
+
+  async answer(exchange: Exchange, target: ModelTarget, door: CallDoor): Promise<void> {
+    try {
+      await this.#call(door === "invoke" ? "infer" : this.#inferenceType, exchange, target);
+    } catch (error) {
+      if (!(error instanceof InferCallError)) throw error;
+      if (!exchange.signal.aborted) this.#refuse(exchange, error, door);
+    }
+  }
+
+  async openAi(exchange: Exchange, { target, path }: OpenAiContainerCall): Promise<void> {
+    await this.#openAi.answer(exchange, target, path);
+  }
+
+  refuse(exchange: Exchange, error: InferenceError, door: CallDoor): void {
+    this.#refuse(exchange, new InferCallError(error, "application/json"), door);
+  }
+
+  /**
+   * For the container's model the statuses are those of the KServe port; for an archive's every error is 400, but 507 for those that
+   * unloading others may cure.
+   */
+  #refuse(exchange: Exchange, { error, contentType }: InferCallError, door: CallDoor): void {
+    if (door === "invocations") return replyFailure(exchange, error, contentType);
+    // Beyond the contract: the memory for requests is full, which unloading others does not cure and coming again does.
+    const isModels = error.reason === "out-of-memory";
+    if (!isModels && isMemoryReason(error.reason)) return replyFailure(exchange, error, "application/json");
+    replyFailure(exchange, error, "application/json", isModels ? 507 : 400);
+  }
+
+  /** Throws InferCallError (nothing has been sent) or BodyError. */
+  async #call(type: InferenceType, exchange: Exchange, target: ModelTarget): Promise<void> {
+    try {
+      if (type === "infer") await this.#infer(exchange, target);
+      else await this.#generate(type, exchange, target);
+    } catch (thrown) {
+      // What is wrong with the model or the content type counts like errors of the inference itself.
+      if (!(thrown instanceof InferenceError) || thrown instanceof BodyError) throw thrown;
+      throw new InferCallError(thrown, type === "infer" ? "text/plain" : "application/json");
+    }
+  }
+
+  async #infer(exchange: Exchange, target: ModelTarget): Promise<void> {
+    // Throws what is wrong with the model before the request is looked at.
+    using model = this.#engine.open(target);
+    const coding = requestEncoding(exchange.request.headers["content-encoding"]);
+    if (coding === null) return replyError(exchange, 415, "Unsupported compression type");
+    const compressed = coding === "compressed";
+    const headerBytes = jsonHeaderBytes(exchange, compressed);
+    const request = { target, model, headerBytes, compressed };
+    if (model.view.config.decoupled) await this.#events.answer(exchange, request);
+    else await this.#infers.answer(exchange, { ...request, encoding: "identity" });
+  }
+
+  async #generate(type: "generate" | "generate_stream", exchange: Exchange, target: ModelTarget): Promise<void> {
+    using model = this.#engine.open(target);
+    if (type === "generate") await this.#generates.generate(exchange, { target, model });
+    else await this.#generates.stream(exchange, { target, model });
+  }
+}
+
+/** Length of the JSON header from the content type; null when the type is another, which means all JSON. */
+function jsonHeaderBytes(exchange: Exchange, compressed: boolean): number | null {
+  const type = exchange.request.headers["content-type"];
+  const at = type?.indexOf(binaryTypePrefix) ?? -1;
+  if (type === undefined || at === -1) return null;
+  if (at > 0) {
+    throw new InferenceError(
+      "INVALID_ARG",
+      `expect MIME type for binary data starts with '${binaryTypePrefix}', got: ${type}`,
+    );
+  }
+  const got = type.slice(binaryTypePrefix.length);
+  const value = leadingInteger(got);
+  if (value === null) throw new InferenceError("INVALID_ARG", `Unable to parse inference header size, got: ${got}`);
+  const declared = compressed ? -1 : Number(exchange.request.headers["content-length"] ?? -1);
+  if (value < 0 || (declared >= 0 && value > declared)) {
+    throw new InferenceError(
+      "INVALID_ARG",
+      `inference header size should be in range (0, ${Math.max(declared, 0)}), got: ${got}`,
+    );
+  }
+  return value;
+}

@@ -1,0 +1,47 @@
+import { isUtf8 } from "node:buffer";
+import { InferenceError } from "@galatea/base";
+import type { ParameterValue } from "../inference/index.ts";
+
+/** Names of parameters that the protocols give a meaning: no header takes their place. */
+const reservedNames: ReadonlySet<string> = new Set([
+  "sequence_id",
+  "sequence_start",
+  "sequence_end",
+  "priority",
+  "timeout",
+  "headers",
+  "binary_data_output",
+]);
+/** Metadata that ModelStreamInfer reads itself. */
+const ownMetadata = "triton_grpc_error";
+
+type Parameters = ReadonlyMap<string, ParameterValue>;
+
+/**
+ * A request's parameters with the headers whose names the pattern finds, under these names; they replace parameters of the request, and the
+ * last of several headers of one name counts. `rawHeaders` alternates names and values. Throws INVALID_ARG for a reserved name.
+ */
+export function withForwardedHeaders(
+  parameters: Parameters,
+  rawHeaders: readonly string[],
+  pattern: RegExp | null,
+): Parameters {
+  if (pattern === null) return parameters;
+  let all: Map<string, ParameterValue> | null = null;
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (!pattern.test(name) || name === ownMetadata) continue;
+    const lower = name.toLowerCase();
+    if (reservedNames.has(lower) || lower.startsWith("triton_"))
+      throw new InferenceError("INVALID_ARG", `header '${name}' is reserved for Triton usage and cannot be forwarded.`);
+    (all ??= new Map(parameters)).set(name, textOf(rawHeaders[at + 1] as string));
+  }
+  return all ?? parameters;
+}
+
+/** The listeners read bytes as Latin-1; clients send UTF-8 as a rule. */
+function textOf(value: string): string {
+  if (Buffer.byteLength(value) === value.length) return value;
+  const bytes = Buffer.from(value, "latin1");
+  return isUtf8(bytes) ? bytes.toString("utf8") : value;
+}

@@ -1,0 +1,59 @@
+import { InferenceError, type LoopTurns } from "@galatea/base";
+import type { ServedModel } from "../../engine/index.ts";
+import type { ParameterValue } from "../../inference/index.ts";
+import { JsonScanner, releaseTensors, type IntegerRange, type Tensor } from "../../tensor/index.ts";
+import { exchangeBytes, gatherBody, type Exchange, type HttpLimits } from "../http-listener/index.ts";
+import { placeInputs, placeInputsInTurns, walkedDocument, wholeTextBytesMax } from "../infer-codec/index.ts";
+import { mapGenerateRequest } from "./generate-mapping.ts";
+
+export interface GenerateBodyOptions {
+  readonly model: ServedModel;
+  readonly limits: HttpLimits;
+  readonly integerRange: IntegerRange;
+  /** In which long JSON is read. */
+  readonly turns: LoopTurns;
+}
+
+/** A decoded request. The receiver owns the tensors. */
+export interface GenerateBody {
+  readonly id: string;
+  readonly parameters: ReadonlyMap<string, ParameterValue>;
+  readonly tensors: readonly Tensor[];
+}
+
+/** Reads and decodes a request's body; numbers go from its text straight to where the tensors will stay. Nothing stays allocated when it throws. */
+export async function readGenerateBody(exchange: Exchange, options: GenerateBodyOptions): Promise<GenerateBody> {
+  const { memory } = exchange;
+  const body = await gatherBody(exchange, options.limits);
+  const gatheredBytes = memory.bytes - exchangeBytes;
+  try {
+    return await decode(body.bytes(), exchange, options);
+  } finally {
+    body.discard();
+    memory.shrinkBy(gatheredBytes);
+  }
+}
+
+/** Between the pieces of a long body others have the loop. */
+async function decode(body: Buffer, exchange: Exchange, options: GenerateBodyOptions): Promise<GenerateBody> {
+  const { model, integerRange, turns } = options;
+  const { inputBytesMax } = options.limits;
+  if (body.length > inputBytesMax) {
+    throw new InferenceError(
+      "INVALID_ARG",
+      `request JSON size of ${body.length} bytes exceeds the maximum allowed input size of ${inputBytesMax} bytes. Use --http-max-input-size to increase the limit.`,
+    );
+  }
+  const { memory, signal } = exchange;
+  const turnsOf = { turns, signal };
+  const isLong = body.length > wholeTextBytesMax;
+  const scanner = isLong ? await walkedDocument(body, turnsOf) : new JsonScanner(body);
+  const mapping = mapGenerateRequest(scanner, { config: model.view.config, inputBytesMax, memory });
+  const place = { modelName: model.view.config.name, tailBytes: 0, arena: model.arena, integerRange, memory };
+  const { tensors } = isLong ? await placeInputsInTurns(mapping, place, turnsOf) : placeInputs(mapping, place);
+  if (mapping.failure !== null) {
+    releaseTensors(tensors);
+    throw mapping.failure;
+  }
+  return { id: mapping.id, parameters: mapping.parameters, tensors };
+}

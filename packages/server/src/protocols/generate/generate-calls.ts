@@ -1,0 +1,141 @@
+import { InferenceError, isMemoryReason, LoopTurns } from "@galatea/base";
+import type { ModelTarget, ServedModel } from "../../engine/index.ts";
+import {
+  newInferenceRequest,
+  type InferenceRequest,
+  type InferenceResponse,
+  type Outcome,
+} from "../../inference/index.ts";
+import type { IntegerRange } from "../../tensor/index.ts";
+import {
+  errorBody,
+  reply,
+  replyError,
+  replyPieces,
+  statusOf,
+  type Exchange,
+  type HttpLimits,
+} from "../http-listener/index.ts";
+import { jsonTextBytesMax, wholeTextBytesMax } from "../infer-codec/index.ts";
+import {
+  errorEvent,
+  ownedOutcome,
+  replyEvents,
+  settleText,
+  takeForText,
+  type PrintedAnswer,
+} from "../infer-http/index.ts";
+import { answersOf, type Answers, type AnswersOf } from "./answers.ts";
+import { readGenerateBody, type GenerateBody } from "./generate-body.ts";
+import { GenerateEncoder, type AnswerForm, type AnswerText } from "./generate-encoder.ts";
+
+export interface GenerateCallOptions {
+  readonly limits: HttpLimits;
+  readonly integerRange: IntegerRange;
+  /** Where answers come from; the model itself where none is named. */
+  readonly answersOf?: AnswersOf;
+}
+
+export interface GenerateCallRequest {
+  readonly target: ModelTarget;
+  /** The model of the target, held by the caller until this call has been answered. */
+  readonly model: ServedModel;
+}
+
+/** Triton's answer to any error of a model, whatever its code; what our own limits refuse says so. */
+const modelErrorStatus = 400;
+
+const notOneAnswer =
+  "generate expects model to produce exactly 1 response, use generate stream for model that generates various number of responses";
+
+/**
+ * One call of the generate extension, from a request whose line has been judged to the reply on its way. What is wrong with the request is
+ * thrown before anything has been sent; what is wrong with an answer goes out as Triton words it.
+ */
+export class GenerateCalls {
+  readonly #options: GenerateCallOptions;
+  readonly #encoder = new GenerateEncoder();
+  readonly #turns = new LoopTurns();
+
+  constructor(options: GenerateCallOptions) {
+    this.#options = options;
+  }
+
+  /** Sends the model's only answer; the status is the first answer's even where there are more, or none. */
+  async generate(exchange: Exchange, request: GenerateCallRequest): Promise<void> {
+    const { id, answers } = await this.#ask(exchange, request);
+    let first: PrintedAnswer | null = null;
+    let count = 0;
+    for await (const outcome of answers) {
+      using answer = ownedOutcome(outcome);
+      if (++count === 1) first = await this.#print(exchange, answer.outcome, { id, form: "object", hasBegun: false });
+    }
+    if (exchange.signal.aborted) return;
+    if (first === null || count > 1)
+      return replyError(exchange, first?.status ?? 200, notOneAnswer, "application/json");
+    if (typeof first.text === "string") return reply(exchange, first.status, "application/json", first.text);
+    replyPieces(exchange, first.status, ["Content-Type", "application/json"], first.text);
+  }
+
+  /** Sends each answer as an event once the one before has left; the status is the first one's. */
+  async stream(exchange: Exchange, request: GenerateCallRequest): Promise<void> {
+    const { id, answers } = await this.#ask(exchange, request);
+    await replyEvents(exchange, answers, (outcome, hasBegun) =>
+      this.#print(exchange, outcome, { id, form: "event", hasBegun }),
+    );
+  }
+
+  async #ask(exchange: Exchange, request: GenerateCallRequest): Promise<{ id: string; answers: Answers }> {
+    const { target, model } = request;
+    const { "content-encoding": coding } = exchange.request.headers;
+    if (coding !== undefined && coding !== "identity") {
+      throw new InferenceError("INVALID_ARG", "Unsupported content-encoding, only 'identity' is supported.");
+    }
+    const ask = this.#options.answersOf ?? answersOf;
+    const body = await readGenerateBody(exchange, { ...this.#options, model, turns: this.#turns });
+    return { id: body.id, answers: ask(model, inferenceRequest(body, target, exchange)) };
+  }
+
+  /** Throws an error that the engine had before there was an answer, unless a reply has begun. */
+  async #print(exchange: Exchange, outcome: Outcome, asked: AskedText): Promise<PrintedAnswer> {
+    if (outcome instanceof InferenceError) return printedError(outcome, asked);
+    try {
+      return { status: 200, text: await this.#text(exchange, outcome, asked) };
+    } catch (error) {
+      return printedError(InferenceError.from(error), asked);
+    }
+  }
+
+  async #text(exchange: Exchange, response: InferenceResponse, { id, form }: AskedText): Promise<AnswerText> {
+    const { memory, signal } = exchange;
+    const heldBytes = memory.bytes;
+    const textBytesMax = jsonTextBytesMax(response, { outputs: null, binaryOutputs: false });
+    takeForText(memory, textBytesMax);
+    const { text, textBytes } =
+      textBytesMax > wholeTextBytesMax
+        ? await this.#encoder.encodeInTurns(response, id, form, { turns: this.#turns, signal })
+        : this.#encoder.encode(response, id, form);
+    settleText(memory, heldBytes, textBytes);
+    return text;
+  }
+}
+
+interface AskedText {
+  readonly id: string;
+  readonly form: AnswerForm;
+  /** Whether a part of the reply has been sent. */
+  readonly hasBegun: boolean;
+}
+
+function printedError(error: InferenceError, { form, hasBegun }: AskedText): PrintedAnswer {
+  const isMemory = isMemoryReason(error.reason);
+  if (!hasBegun && (isMemory || error.reason === "request-refused")) throw error;
+  const status = isMemory ? statusOf(error) : modelErrorStatus;
+  return { status, text: form === "event" ? errorEvent(error) : errorBody(error.message) };
+}
+
+function inferenceRequest(body: GenerateBody, target: ModelTarget, exchange: Exchange): InferenceRequest {
+  const { receivedNs, executionMsMax, signal } = exchange;
+  const { id, tensors: inputs, parameters } = body;
+  return newInferenceRequest({ id, ...target, inputs, parameters, receivedNs, executionMsMax, signal });
+}

@@ -1,0 +1,82 @@
+import type { TurnsOf } from "@galatea/base";
+import type { InferenceResponse, ParameterValue } from "../../inference/index.ts";
+import { elementCount, JsonDataPrinting, JsonSink, type Tensor } from "../../tensor/index.ts";
+import { printInTurns, printParameter } from "../infer-codec/index.ts";
+
+/** An answer's text: latin1 (each character is one byte of UTF-8), or pieces of it. */
+export type AnswerText = string | readonly Buffer[];
+
+/** Prints answers as flat objects; one sink serves all answers of a thread. */
+export class GenerateEncoder {
+  readonly #sink = new JsonSink();
+
+  /** Throws for outputs that JSON cannot hold. */
+  encode(response: InferenceResponse, id: string, form: AnswerForm): PrintedText {
+    const sink = this.#sink;
+    try {
+      for (const tensor of printed(sink, membersOf(response, id), form)) tensor.advance(Infinity);
+    } catch (error) {
+      sink.reset();
+      throw error;
+    }
+    return taken(sink);
+  }
+
+  /** The same for a long text, piece by piece. The response's tensors stay as they are until it is over. */
+  async encodeInTurns(response: InferenceResponse, id: string, form: AnswerForm, of: TurnsOf): Promise<PrintedText> {
+    const sink = new JsonSink();
+    for (const tensor of printed(sink, membersOf(response, id), form)) await printInTurns(of, tensor);
+    return taken(sink);
+  }
+}
+
+/** An object, or an event that carries one. */
+export type AnswerForm = "object" | "event";
+
+interface PrintedText {
+  readonly text: AnswerText;
+  readonly textBytes: number;
+}
+
+function taken(sink: JsonSink): PrintedText {
+  const textBytes = sink.byteLength;
+  return { text: sink.take(), textBytes };
+}
+
+/** Prints all but the elements of tensors, which whoever iterates has printed before the next step. */
+function* printed(
+  sink: JsonSink,
+  members: ReadonlyMap<string, Tensor | ParameterValue>,
+  form: AnswerForm,
+): Generator<JsonDataPrinting, void, undefined> {
+  if (form === "event") sink.ascii("data: ");
+  let separator = 0x7b;
+  for (const [name, value] of sortedByBytes(members)) {
+    sink.byte(separator);
+    separator = 0x2c;
+    sink.string(name);
+    sink.byte(0x3a);
+    // One element stands for itself, whatever the shape says around it.
+    if (typeof value === "object") yield new JsonDataPrinting(sink, value, elementCount(value.shape) === 1 ? "" : "[]");
+    else printParameter(sink, value);
+  }
+  sink.byte(0x7d);
+  if (form === "event") sink.ascii("\n\n");
+}
+
+/** What the protocol says of the model comes before an output of the same name, and an output before a parameter. */
+function membersOf(response: InferenceResponse, id: string): ReadonlyMap<string, Tensor | ParameterValue> {
+  const members = new Map<string, Tensor | ParameterValue>([
+    ["model_name", response.modelName],
+    ["model_version", response.modelVersion],
+  ]);
+  if (id !== "") members.set("id", id);
+  for (const output of response.outputs) if (!members.has(output.name)) members.set(output.name, output);
+  for (const [name, value] of response.parameters) if (!members.has(name)) members.set(name, value);
+  return members;
+}
+
+/** Triton's order of members: its map's, of bytes. */
+function sortedByBytes<Value>(members: ReadonlyMap<string, Value>): [string, Value][] {
+  return [...members].sort(([left], [right]) => Buffer.compare(Buffer.from(left), Buffer.from(right)));
+}

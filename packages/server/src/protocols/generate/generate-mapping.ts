@@ -1,0 +1,206 @@
+import { InferenceError, type ByteLease } from "@galatea/base";
+import type { ParameterValue } from "../../inference/index.ts";
+import type { InputConfig, ModelConfig } from "../../modelconfig/index.ts";
+import { datatypes, readJsonString, type JsonScanner } from "../../tensor/index.ts";
+import {
+  countVisited,
+  customValue,
+  eachMember,
+  parsedTextBytes,
+  parsingRequestJson,
+  refuseHalfFloats,
+  stringAt,
+  unableToParse,
+  type InputHeader,
+} from "../infer-codec/index.ts";
+import { shapeOfElements } from "./input-shape.ts";
+
+/** The member whose own members are taken as if they stood beside it. */
+const nestedKeyword = "parameters";
+
+/** What a request's members are to the model; its tensors are not read yet. */
+export interface GenerateMapping {
+  readonly scanner: JsonScanner;
+  readonly id: string;
+  readonly parameters: ReadonlyMap<string, ParameterValue>;
+  readonly inputs: readonly InputHeader[];
+  /** The first member that cannot be mapped ends the mapping. It is told after what is wrong with the elements of inputs before it. */
+  readonly failure: InferenceError | null;
+}
+
+export interface MappingOptions {
+  readonly config: ModelConfig;
+  readonly inputBytesMax: number;
+  /** What parameters become is taken from here. */
+  readonly memory: ByteLease;
+}
+
+/** Of the document that the scanner stands at. Throws what is wrong with it as such; inputs are bounded each (--http-max-input-size), the rest by `memory`. */
+export function mapGenerateRequest(scanner: JsonScanner, options: MappingOptions): GenerateMapping {
+  const rootAt = parsingRequestJson(() => checkDocument(scanner));
+  if (scanner.bytes[rootAt] !== 0x7b) throw new InferenceError("INTERNAL", "attempt to get members for non-object");
+  const mapper = new Mapper(scanner, options);
+  let failure: InferenceError | null = null;
+  mapper.readId(rootAt);
+  try {
+    mapper.takeRoot(rootAt);
+  } catch (error) {
+    if (!(error instanceof InferenceError)) throw error;
+    failure = error;
+  }
+  const { id, parameters, inputs } = mapper;
+  return { scanner, id, parameters, inputs, failure };
+}
+
+/** The one pass that checks the syntax of all of it: after it every error is about meaning. Returns where the root value lies. */
+function checkDocument(scanner: JsonScanner): number {
+  if (scanner.peek() === -1) scanner.fail("The document is empty.", scanner.at);
+  const rootAt = scanner.at;
+  scanner.skipValue();
+  scanner.finish();
+  return rootAt;
+}
+
+/** Calls `visit` with every member of the object at `at`, equal names too, the scanner before its value, and steps over what it did not. */
+function visitMembers(scanner: JsonScanner, at: number, visit: (name: string, valueAt: number) => number): void {
+  scanner.at = at;
+  if (!scanner.open(0x7d)) return;
+  do {
+    countVisited(scanner);
+    const nameAt = scanner.key() - 1;
+    scanner.peek();
+    const valueAt = scanner.at;
+    scanner.at = nameAt;
+    const name = readJsonString(scanner);
+    scanner.at = valueAt;
+    scanner.at = visit(name, valueAt);
+  } while (scanner.more(0x7d));
+}
+
+function endOf(scanner: JsonScanner, valueAt: number): number {
+  scanner.at = valueAt;
+  scanner.skipValue();
+  return scanner.at;
+}
+
+class Mapper {
+  id = "";
+  readonly parameters = new Map<string, ParameterValue>();
+  readonly inputs: InputHeader[] = [];
+  readonly #scanner: JsonScanner;
+  readonly #options: MappingOptions;
+  readonly #inputOf: ReadonlyMap<string, InputConfig>;
+  readonly #taken = new Set<string>();
+  #nestedTaken = false;
+  #parameterTextBytes = 0;
+  #grantedBytes = 0;
+
+  constructor(scanner: JsonScanner, options: MappingOptions) {
+    this.#scanner = scanner;
+    this.#options = options;
+    this.#inputOf = new Map(options.config.inputs.map((input) => [input.name, input]));
+  }
+
+  /** The first `id` of the request itself; it is a parameter, too, as any other member. */
+  readId(rootAt: number): void {
+    eachMember(this.#scanner, rootAt, (name, at) => {
+      if (name === "id") this.id = stringAt(this.#scanner, at, (text) => unableToParse("id", text));
+    });
+    // The same members are visited once more.
+    this.#scanner.visitedCount = 0;
+  }
+
+  takeRoot(rootAt: number): void {
+    const seen = new Set<string>();
+    visitMembers(this.#scanner, rootAt, (name, at) =>
+      name === nestedKeyword ? this.#takeNested(at) : this.#take(name, at, seen),
+    );
+  }
+
+  #takeNested(at: number): number {
+    if (this.#inputOf.has(nestedKeyword)) {
+      const text = `Keyword '${nestedKeyword}' for nested schema also given as input tensor name`;
+      throw new InferenceError("INVALID_ARG", text);
+    }
+    if (this.#scanner.bytes[at] !== 0x7b) {
+      const text = `Expected JSON object for keyword: '${nestedKeyword}': attempt to access JSON non-object as object`;
+      throw new InferenceError("INTERNAL", text);
+    }
+    // Of equal names the first is what counts.
+    if (this.#nestedTaken) return endOf(this.#scanner, at);
+    this.#nestedTaken = true;
+    const seen = new Set<string>();
+    try {
+      visitMembers(this.#scanner, at, (name, valueAt) => this.#take(name, valueAt, seen));
+    } catch (error) {
+      if (!(error instanceof InferenceError)) throw error;
+      const text = `Converting keyword: '${nestedKeyword}': ${error.message}`;
+      throw new InferenceError(error.code, text, { cause: error, reason: error.reason });
+    }
+    return this.#scanner.at;
+  }
+
+  /**
+   * Returns the end of the value at `at`. Of equal names of one object the first counts (`seen` are that object's), of equal parameters of
+   * two objects the one that comes later.
+   */
+  #take(name: string, at: number, seen: Set<string>): number {
+    const input = this.#inputOf.get(name);
+    if (input !== undefined) return this.#takeInput(at, input);
+    const end = endOf(this.#scanner, at);
+    if (seen.has(name)) return end;
+    seen.add(name);
+    this.#count(name.length + end - at);
+    this.parameters.set(name, customValue(this.#scanner, at, name));
+    return end;
+  }
+
+  /** Takes memory for what so much text becomes before it becomes that. */
+  #count(textBytes: number): void {
+    this.#parameterTextBytes += textBytes;
+    const parsedBytes = parsedTextBytes(this.#parameterTextBytes);
+    if (parsedBytes === this.#grantedBytes) return;
+    this.#options.memory.grow(parsedBytes - this.#grantedBytes);
+    this.#grantedBytes = parsedBytes;
+  }
+
+  #takeInput(at: number, { name, datatype, dims }: InputConfig): number {
+    const { config, inputBytesMax } = this.#options;
+    const isElement = this.#scanner.bytes[at] !== 0x5b;
+    const elementCount = isElement ? 1 : this.#countElements();
+    const end = isElement ? endOf(this.#scanner, at) : this.#scanner.at;
+    const shape = shapeOfElements(config.maxBatchSize > 0 ? [-1, ...dims] : dims, elementCount);
+    if (shape === null) {
+      throw new InferenceError("INVALID_ARG", `The schema can not convert input '${name}' to tensor with proper shape`);
+    }
+    if (this.#taken.has(name)) {
+      const id = this.id === "" ? "<id_unknown>" : this.id;
+      throw new InferenceError("INVALID_ARG", `[request id: ${id}] input '${name}' already exists in request`);
+    }
+    this.#taken.add(name);
+    refuseHalfFloats(name, datatype);
+    const byteLength = datatype === "BYTES" ? end - at : elementCount * datatypes[datatype].byteSize;
+    if (byteLength > inputBytesMax) {
+      throw new InferenceError(
+        "INVALID_ARG",
+        `JSON input '${name}' has a byte_size (${byteLength} bytes) that exceeds the maximum allowed value of ${inputBytesMax} bytes. Use --http-max-input-size to increase the limit.`,
+      );
+    }
+    this.inputs.push({ name, datatype, shape, elementCount, dataAt: at, dataEnd: end, isElement, binaryBytes: 0 });
+    return end;
+  }
+
+  /** Of the array itself, which the scanner is behind then: what lies in arrays inside it shows when the elements are read. */
+  #countElements(): number {
+    const scanner = this.#scanner;
+    const walkedCount = scanner.skipWalked();
+    if (walkedCount !== null) return walkedCount;
+    if (!scanner.open(0x5d)) return 0;
+    let count = 0;
+    do {
+      scanner.skipValue();
+      count++;
+    } while (scanner.more(0x5d));
+    return count;
+  }
+}

@@ -1,0 +1,282 @@
+import assert from "node:assert/strict";
+import { connect } from "node:net";
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import { test } from "node:test";
+import { ByteBudget, InferenceError, LoopTurns, silentLogger, systemClock } from "@galatea/base";
+import { noParameters, type InferenceResponse } from "../../inference/index.ts";
+import { releaseTensors } from "../../tensor/index.ts";
+import { FakeEngine } from "../fake-engine.ts";
+import { addUsualModels } from "../fake-models.ts";
+import { acrossSeam } from "../seam/across-seam.ts";
+import { defaultHttpLimits, openHttpListener } from "../http-listener/index.ts";
+import type { Answers, AnswersOf } from "./answers.ts";
+import { GenerateCalls } from "./index.ts";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
+
+const target = { namespace: "", modelName: "id_fp32", modelVersion: "" };
+const eventType = "text/event-stream; charset=utf-8";
+
+interface Serving extends AsyncDisposable {
+  readonly engine: FakeEngine;
+  readonly budget: ByteBudget;
+  readonly port: number;
+}
+
+/** A server whose paths `/generate` and `/stream` ask `id_fp32`, or take what `answersOf` gives. */
+async function serve(answersOf?: AnswersOf, budgetBytes = 2 ** 30): Promise<Serving> {
+  const budget = new ByteBudget(budgetBytes);
+  const engine = new FakeEngine(2 ** 30, budget);
+  addUsualModels(engine);
+  const seam = acrossSeam(engine);
+  const limits = { ...defaultHttpLimits, stallTimeoutMs: 30_000 };
+  const taken: AnswersOf = (model, request) => {
+    releaseTensors(request.inputs);
+    return answersOf!(model, request);
+  };
+  const source = answersOf === undefined ? {} : { answersOf: taken };
+  const calls = new GenerateCalls({ limits, integerRange: "refuse", ...source });
+  const listener = await openHttpListener({
+    clock: systemClock,
+    address: { host: "127.0.0.1", port: 0 },
+    limits,
+    budget,
+    logger: silentLogger,
+    handle: async (exchange) => {
+      using model = seam.engine.open(target);
+      if (exchange.path === "/generate") await calls.generate(exchange, { target, model });
+      else await calls.stream(exchange, { target, model });
+    },
+  });
+  return {
+    engine,
+    budget,
+    port: listener.port,
+    async [Symbol.asyncDispose]() {
+      await listener.close(AbortSignal.abort());
+      await eventually(() => budget.usedBytes === 0 && engine.openCount === 0 && seam.openCount === 0);
+    },
+  };
+}
+
+/** The beginning of a reply; its body has not been read. */
+function post(port: number, path: string, body = '{"IN":[1,2]}'): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const headers = { "content-length": Buffer.byteLength(body) };
+    const outgoing = httpRequest({ host: "127.0.0.1", port, method: "POST", path, headers, agent: false }, resolve);
+    outgoing.on("error", reject);
+    outgoing.end(body);
+  });
+}
+
+async function textOf(reply: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of reply as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+const texts = (...values: string[]): InferenceResponse => {
+  const data = Buffer.concat(
+    values.map((value) => {
+      const element = Buffer.alloc(4 + Buffer.byteLength(value));
+      element.writeUInt32LE(element.length - 4);
+      element.write(value, 4);
+      return element;
+    }),
+  );
+  const outputs = [{ name: "OUT", datatype: "BYTES" as const, shape: [values.length], data, block: null }];
+  return { modelName: "m", modelVersion: "1", outputs, parameters: noParameters };
+};
+
+const event = (value: string) => `data: {"OUT":"${value}","model_name":"m","model_version":"1"}\n\n`;
+
+const from = (...outcomes: (InferenceResponse | InferenceError)[]): AnswersOf =>
+  async function* (): Answers {
+    yield* outcomes;
+  };
+
+test("generate answers with the members in order, and all it held is given back", async () => {
+  await using serving = await serve();
+  const reply = await post(serving.port, "/generate", '{"IN":[0.5,2],"id":"r"}');
+  assert.equal(reply.statusCode, 200);
+  assert.equal(await textOf(reply), '{"OUT":[0.5,2.0],"id":"r","model_name":"id_fp32","model_version":"1"}');
+  assert.equal(serving.engine.arena.usedBytes, 0);
+});
+
+test("a long request is read in pieces and its answer printed in pieces, each in a turn of the loop", async (t) => {
+  const turns = t.mock.method(LoopTurns.prototype, "next");
+  await using serving = await serve();
+  const numbers = Array.from({ length: 300_000 }, (_, index) => index % 100);
+  const body = JSON.stringify({ IN: numbers });
+  const reply = await post(serving.port, "/generate", body);
+  assert.deepEqual((JSON.parse(await textOf(reply)) as { OUT: number[] }).OUT, numbers);
+  // Looked through once, and read once, 64 KiB at a time.
+  const read = 2 * Math.ceil(body.length / 2 ** 16);
+  // The answer is printed 16 KiB of its tensor at a time.
+  const expected = read + Math.ceil((4 * numbers.length) / 2 ** 14);
+  assert.ok(turns.mock.callCount() >= expected, `${turns.mock.callCount()} turns of ${expected}`);
+});
+
+test("a stream sends each answer as an event, an error among them too, under the status of the first", async () => {
+  await using serving = await serve(from(texts("a"), new InferenceError("INTERNAL", 'no "b"'), texts("c")));
+  const reply = await post(serving.port, "/stream");
+  assert.equal(reply.statusCode, 200);
+  assert.equal(reply.headers["content-type"], eventType);
+  assert.equal(await textOf(reply), `${event("a")}data: {"error":"no \\"b\\""}\n\n${event("c")}`);
+});
+
+test("long texts are printed in pieces, each in a turn of the loop, in one object and in events", async (t) => {
+  const turns = t.mock.method(LoopTurns.prototype, "next");
+  const long = "x".repeat(2 ** 20);
+  await using one = await serve(from(texts(long)));
+  assert.equal(
+    await textOf(await post(one.port, "/generate")),
+    `{"OUT":"${long}","model_name":"m","model_version":"1"}`,
+  );
+  assert.ok(turns.mock.callCount() >= 4, `${turns.mock.callCount()} turns`);
+  turns.mock.resetCalls();
+  await using two = await serve(from(texts(long), texts("a"), texts(long)));
+  assert.equal(await textOf(await post(two.port, "/stream")), event(long) + event("a") + event(long));
+  assert.ok(turns.mock.callCount() >= 8, `${turns.mock.callCount()} turns`);
+});
+
+test("the answers of a decoupled model are events, and generate takes just one of them", async () => {
+  await using serving = await serve();
+  serving.engine.add("id_fp32", {
+    inputs: { IN: ["FP32", [-1]] },
+    outputs: { OUT: ["FP32", [1]] },
+    decoupled: true,
+    run: (request) => {
+      const data = request.inputs[0]!.data.slice();
+      return Array.from({ length: data.length / 4 }, (_, index) => ({
+        name: "OUT",
+        datatype: "FP32",
+        shape: [1],
+        data: data.subarray(4 * index, 4 * index + 4),
+        block: null,
+      }));
+    },
+  });
+  const stream = await post(serving.port, "/stream", '{"IN":[1,2]}');
+  const numbers = [1, 2].map((value) => `data: {"OUT":${value}.0,"model_name":"id_fp32","model_version":"1"}\n\n`);
+  assert.deepEqual([stream.statusCode, await textOf(stream)], [200, numbers.join("")]);
+  const one = await post(serving.port, "/generate", '{"IN":[1]}');
+  assert.equal(await textOf(one), '{"OUT":1.0,"model_name":"id_fp32","model_version":"1"}');
+  assert.match(await textOf(await post(serving.port, "/generate")), /exactly 1 response/);
+});
+
+test("a stream of no answers is empty, one that begins with an error has status 400", async () => {
+  await using none = await serve(from());
+  const empty = await post(none.port, "/stream");
+  assert.deepEqual([empty.statusCode, empty.headers["content-type"], await textOf(empty)], [200, eventType, ""]);
+  await using failing = await serve(from(new InferenceError("UNAVAILABLE", "no"), texts("a")));
+  const failed = await post(failing.port, "/stream");
+  assert.deepEqual([failed.statusCode, await textOf(failed)], [400, `data: {"error":"no"}\n\n${event("a")}`]);
+});
+
+test("generate refuses any number of answers but one, under the status of the first", async () => {
+  const error = new InferenceError("INTERNAL", "bad");
+  for (const [outcomes, status] of [
+    [[], 200],
+    [[texts("a"), texts("b")], 200],
+    [[error, texts("b")], 400],
+  ] as const) {
+    await using serving = await serve(from(...outcomes));
+    const reply = await post(serving.port, "/generate");
+    assert.equal(reply.statusCode, status);
+    assert.match(await textOf(reply), /^\{"error":"generate expects model to produce exactly 1 response, /);
+  }
+});
+
+test("a client of HTTP/1.0, which knows no chunks, gets the events until the connection ends", async () => {
+  await using serving = await serve(from(texts("a"), texts("b")));
+  const socket = connect(serving.port, "127.0.0.1");
+  socket.end('POST /stream HTTP/1.0\r\nContent-Length: 12\r\n\r\n{"IN":[1,2]}');
+  let text = "";
+  for await (const part of socket.setEncoding("latin1") as AsyncIterable<string>) text += part;
+  const [head, body] = text.split("\r\n\r\n");
+  assert.match(head!, /^HTTP\/1\.[01] 200 OK\r\n/);
+  assert.doesNotMatch(head!, /transfer-encoding/i);
+  assert.equal(body, event("a") + event("b"));
+});
+
+test("what the engine refuses before there is an answer keeps its own status and begins no stream", async () => {
+  await using serving = await serve(
+    from(new InferenceError("UNAVAILABLE", "Exceeds maximum queue size", { reason: "request-refused" })),
+  );
+  const reply = await post(serving.port, "/stream");
+  assert.equal(reply.statusCode, 503);
+  assert.match(await textOf(reply), /Exceeds maximum queue size/);
+});
+
+test("an answer whose text does not fit the memory is refused before the reply begins, and is an event afterwards", async () => {
+  const large = texts("x".repeat(4 * 1024 * 1024));
+  await using alone = await serve(from(large), 3 * 1024 * 1024);
+  const refused = await post(alone.port, "/stream");
+  assert.equal(refused.statusCode, 413);
+  assert.match(await textOf(refused), /exceed the memory for all requests in flight/);
+  await using later = await serve(from(texts("a"), large, texts("b")), 3 * 1024 * 1024);
+  const reply = await post(later.port, "/stream");
+  assert.equal(reply.statusCode, 200);
+  const events = (await textOf(reply)).split(/(?<=\n\n)/);
+  assert.equal(events.length, 3);
+  assert.match(events[1]!, /^data: \{"error":"\d+ bytes exceed the memory/);
+  assert.equal(events[2], event("b"));
+});
+
+test("a client that stops reading holds up its own stream: no more answers are asked for, and others are served", async () => {
+  const part = "x".repeat(256 * 1024);
+  const count = 400;
+  let asked = 0;
+  let isFirst = true;
+  await using serving = await serve(async function* (): Answers {
+    if (!isFirst) yield texts("small");
+    else {
+      isFirst = false;
+      for (; asked < count; asked++) yield texts(part);
+    }
+  });
+  const slow = await post(serving.port, "/stream");
+  let seen = -1;
+  // Until the sockets are full: then nothing is asked for any more.
+  for (let still = 0; still < 20; still = asked === seen ? still + 1 : 0) {
+    seen = asked;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  assert.ok(asked < count / 2, `${asked} answers were made for a client that reads none`);
+  assert.ok(serving.budget.usedBytes > part.length, "what waits for the client is not counted");
+  assert.equal(await textOf(await post(serving.port, "/stream")), event("small"));
+  assert.equal((await textOf(slow)).length, count * event(part).length);
+  assert.equal(asked, count);
+});
+
+test("a client that leaves while it is behind ends the stream: its source is closed and nothing is held", async () => {
+  let closed = false;
+  await using serving = await serve(async function* (): Answers {
+    try {
+      for (;;) yield texts("x".repeat(256 * 1024));
+    } finally {
+      closed = true;
+    }
+  });
+  const reply = await post(serving.port, "/stream");
+  reply.pause();
+  reply.destroy();
+  await eventually(() => closed && serving.budget.usedBytes === 0 && serving.engine.openCount === 0);
+});
+
+for (const path of ["/generate", "/stream"]) {
+  test(`a client of ${path} that leaves before the answer aborts the request`, async () => {
+    const begun = Promise.withResolvers<void>();
+    await using serving = await serve(async function* (_model, { signal }): Answers {
+      begun.resolve();
+      await new Promise<void>((resolve) => signal!.addEventListener("abort", () => resolve(), { once: true }));
+      yield new InferenceError("CANCELLED", "gone");
+    });
+    const outgoing = httpRequest({ host: "127.0.0.1", port: serving.port, method: "POST", path, agent: false });
+    outgoing.on("error", () => {});
+    outgoing.end('{"IN":1}');
+    await begun.promise;
+    outgoing.destroy();
+    await eventually(() => serving.engine.openCount === 0 && serving.budget.usedBytes === 0);
+  });
+}

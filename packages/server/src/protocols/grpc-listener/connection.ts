@@ -1,0 +1,150 @@
+import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
+import type { Clock } from "@galatea/base";
+import type { Call } from "./call.ts";
+import type { ClientResets } from "./client-resets.ts";
+import { ReadMemory } from "./read-memory.ts";
+import { PingStrikes, type KeepaliveOptions } from "./keepalive.ts";
+
+export interface ConnectionOptions {
+  readonly session: ServerHttp2Session;
+  readonly socket: Socket;
+  readonly keepalive: KeepaliveOptions;
+  readonly prefaceTimeoutMs: number;
+  readonly windowBytes: number;
+  readonly clock: Clock;
+  /** Of all connections of the listener. */
+  readonly resets: ClientResets;
+}
+
+/** How long calls go on whose connection is closed because its client has reset too many others. */
+const closeGraceMs = 1000;
+
+/** One client's connection: its calls, its age, and whether it is alive. */
+export class Connection {
+  readonly reads = new ReadMemory();
+  readonly #options: ConnectionOptions;
+  readonly #session: ServerHttp2Session;
+  readonly #calls = new Set<Call>();
+  readonly #strikes: PingStrikes;
+  readonly #address: string;
+  /** Closed because its client has reset too many calls. */
+  #isEnding = false;
+  readonly #timers = new Set<Disposable>();
+  #ping: Disposable | null = null;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+    const { session, keepalive, prefaceTimeoutMs, windowBytes } = options;
+    this.#session = session;
+    this.#address = options.socket.remoteAddress ?? "";
+    this.#strikes = new PingStrikes(keepalive);
+    session.setLocalWindowSize(windowBytes);
+    const preface = this.#after(prefaceTimeoutMs, () => session.destroy());
+    session.once("remoteSettings", () => preface[Symbol.dispose]());
+    session.on("ping", () => {
+      const { bytesWritten } = session.socket;
+      if (!this.#strikes.pinged(options.clock.monotonicNs(), this.#calls.size > 0, bytesWritten)) return;
+      session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from("too_many_pings"));
+      session.close();
+    });
+    session.once("close", () => this.#onClose());
+    // What breaks a connection ends its calls, each by its own stream.
+    session.on("error", () => session.destroy());
+    this.#grow();
+    this.#watch();
+  }
+
+  get callCount(): number {
+    return this.#calls.size;
+  }
+
+  add(call: Call): void {
+    this.#calls.add(call);
+    call.onClosed(() => {
+      this.#calls.delete(call);
+      if (this.#calls.size > 0) return;
+      this.reads.forget();
+      if (this.#isEnding) this.#endSocket();
+    });
+  }
+
+  /** Counts the stream as a reset call if the client ends it before its response has been sent. */
+  watchReset(stream: ServerHttp2Stream, call: Call | null): void {
+    const { clock, resets } = this.#options;
+    const startNs = clock.monotonicNs();
+    stream.once("close", () => {
+      // The end of a connection ends its calls, too; some are ended by the server.
+      if (this.#session.destroyed || call?.isCutOff === true) return;
+      if (stream.rstCode === constants.NGHTTP2_NO_ERROR && stream.writableFinished) return;
+      const ranMs = (clock.monotonicNs() - startNs) / 1e6;
+      const verdict = resets.count(this.#address, { ranMs, deadlineMs: call?.timeoutMs ?? null });
+      if (verdict === "keep") return;
+      // Clients take a GOAWAY without an error as a reason to connect again, and keep the calls that run.
+      if (!this.#isEnding) {
+        this.#isEnding = true;
+        this.close();
+        this.#after(closeGraceMs, () => this.#endSocket());
+      }
+      // The session itself would read what its client still sends, without end.
+      if (verdict === "destroy" || this.#calls.size === 0) this.#endSocket();
+    });
+  }
+
+  /** Not inside of a read: Node ends the process when a session is destroyed there. */
+  #endSocket(): void {
+    const { socket } = this.#options;
+    setImmediate(() => socket.destroySoon());
+  }
+
+  /** Takes no new calls, and ends when those it has have ended. */
+  close(): void {
+    this.#session.close();
+  }
+
+  destroy(): void {
+    this.#session.destroy();
+  }
+
+  /** Clients that never reconnect would stay with an old server behind a load balancer for ever. */
+  #grow(): void {
+    const { connectionAgeMaxMs, connectionAgeGraceMs } = this.#options.keepalive;
+    if (connectionAgeMaxMs === null) return;
+    this.#after(connectionAgeMaxMs, () => {
+      this.close();
+      if (connectionAgeGraceMs !== null) this.#after(connectionAgeGraceMs, () => this.destroy());
+    });
+  }
+
+  /** A peer that is gone without a word is found by the pings that it does not answer. */
+  #watch(): void {
+    const { clock, keepalive } = this.#options;
+    this.#ping = clock.timer(keepalive.timeMs, () => {
+      this.#watch();
+      if (this.#calls.size === 0 && !keepalive.permitWithoutCalls) return;
+      if (this.#session.destroyed || this.#session.closed) return;
+      const overdue = this.#after(keepalive.timeoutMs, () => this.destroy());
+      this.#session.ping(() => overdue[Symbol.dispose]());
+    });
+  }
+
+  #after(delayMs: number, fire: () => void): Disposable {
+    const timer = this.#options.clock.timer(delayMs, () => {
+      this.#timers.delete(handle);
+      fire();
+    });
+    const handle: Disposable = {
+      [Symbol.dispose]: () => {
+        this.#timers.delete(handle);
+        timer[Symbol.dispose]();
+      },
+    };
+    this.#timers.add(handle);
+    return handle;
+  }
+
+  #onClose(): void {
+    for (const timer of this.#timers) timer[Symbol.dispose]();
+    this.#ping?.[Symbol.dispose]();
+  }
+}

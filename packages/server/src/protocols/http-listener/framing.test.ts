@@ -1,0 +1,191 @@
+/** Bytes that are not where a request's length says they are: what Triton drops is dropped, and what came before is answered. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
+import { RawConnection, ask } from "../raw-client.ts";
+import { defaultHttpLimits, openHttpListener, readWholeBody, reply, type Exchange } from "./index.ts";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
+
+interface Serving extends AsyncDisposable {
+  readonly port: number;
+  /** The requests that reached the protocol. */
+  readonly asked: readonly string[];
+  /** Lets the answers to `/gate` leave. */
+  readonly open: () => void;
+  /** Resolves when a request for `/gate` has been given up. */
+  readonly givenUp: Promise<void>;
+  readonly entered: Promise<void>;
+}
+
+/** Answers each request with its path and body, those for `/gate` when told to. */
+async function serve(): Promise<Serving> {
+  const budget = new ByteBudget(2 ** 30);
+  const asked: string[] = [];
+  const opened = Promise.withResolvers<void>();
+  const entered = Promise.withResolvers<void>();
+  const givenUp = Promise.withResolvers<void>();
+  const handle = async (exchange: Exchange) => {
+    asked.push(`${exchange.method} ${exchange.path}`);
+    const body = (await readWholeBody(exchange, defaultHttpLimits)).toString();
+    if (exchange.path === "/gate") {
+      exchange.signal.addEventListener("abort", () => givenUp.resolve());
+      entered.resolve();
+      await opened.promise;
+      if (exchange.signal.aborted) return;
+    }
+    reply(exchange, 200, "text/plain", `${exchange.path}:${body}`);
+  };
+  const address = { host: "127.0.0.1", port: 0 };
+  const listener = await openHttpListener({
+    clock: systemClock,
+    address,
+    limits: defaultHttpLimits,
+    logger: silentLogger,
+    budget,
+    handle,
+  });
+  return {
+    port: listener.port,
+    asked,
+    open: opened.resolve,
+    entered: entered.promise,
+    givenUp: givenUp.promise,
+    async [Symbol.asyncDispose]() {
+      opened.resolve();
+      await listener.close(AbortSignal.abort());
+      await eventually(() => listener.activeCount === 0);
+      assert.equal(budget.usedBytes, 0, "bytes left over");
+    },
+  };
+}
+
+const post = (path: string, body: string, lines = "") =>
+  `POST ${path} HTTP/1.1\r\nHost: x\r\n${lines}Content-Length: ${body.length}\r\n\r\n${body}`;
+
+/** All replies of a connection until it ends. */
+async function replies(connection: RawConnection): Promise<string[]> {
+  const all: string[] = [];
+  for (;;) {
+    const next = await connection.reply();
+    if (next === null) return all;
+    all.push(`${next.status} ${next.headers.get("connection") ?? "keep-alive"} ${next.body}`);
+  }
+}
+
+for (const [name, sent] of [
+  ["in the same piece", [`${post("/gate", "body")}stray bytes\r\n\r\n`]],
+  ["later", [post("/gate", "body"), "stray bytes\r\n\r\n"]],
+  ["in several pieces", [post("/gate", "body"), "\u0000stray", "bytes".repeat(10_000), "\r\n\r\n"]],
+] as const)
+  test(`a request with stray bytes behind it, ${name}, is answered, and the connection ends with the answer`, async () => {
+    await using serving = await serve();
+    using connection = await RawConnection.open(serving.port);
+    for (const piece of sent) connection.send(piece);
+    await serving.entered;
+    const received = replies(connection);
+    // Only when another connection has been served behind the stray bytes have these been read.
+    await ask(serving.port, post("/other", ""));
+    serving.open();
+    assert.deepEqual(await received, ["200 close /gate:body"]);
+  });
+
+test("all requests before stray bytes are answered in their order, the last one with Connection: close", async () => {
+  await using serving = await serve();
+  using connection = await RawConnection.open(serving.port);
+  connection.send(`${post("/gate", "1")}${post("/second", "2")}${post("/third", "3")}stray bytes\r\n\r\n`);
+  await serving.entered;
+  serving.open();
+  assert.deepEqual(await replies(connection), [
+    "200 keep-alive /gate:1",
+    "200 keep-alive /second:2",
+    "200 close /third:3",
+  ]);
+});
+
+test("a request behind stray bytes never reaches the protocol", async () => {
+  await using serving = await serve();
+  using connection = await RawConnection.open(serving.port);
+  connection.send(`${post("/gate", "body")}stray bytes\r\n\r\n${post("/smuggled", "")}`);
+  await serving.entered;
+  connection.send(post("/smuggled", ""));
+  await ask(serving.port, post("/other", ""));
+  serving.open();
+  await replies(connection);
+  assert.deepEqual(serving.asked, ["POST /gate", "POST /other"]);
+});
+
+test("a client that leaves after stray bytes is noticed, and its request is given up", async () => {
+  await using serving = await serve();
+  using connection = await RawConnection.open(serving.port);
+  connection.send(`${post("/gate", "body")}stray bytes\r\n\r\n`);
+  await serving.entered;
+  connection.socket.destroy();
+  await serving.givenUp;
+});
+
+test("a request whose chunks are malformed is not answered in the place of the one before it", async () => {
+  await using serving = await serve();
+  using connection = await RawConnection.open(serving.port);
+  connection.send(
+    `${post("/gate", "1")}POST /second HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nno chunk\r\n`,
+  );
+  await serving.entered;
+  serving.open();
+  assert.deepEqual(await replies(connection), ["200 close /gate:1"]);
+});
+
+test("a body of HTTP/1.0 without a length is no body: the request is answered as the empty one that it is", async () => {
+  await using serving = await serve();
+  for (const lines of ["", "Connection: keep-alive\r\n"]) {
+    using connection = await RawConnection.open(serving.port);
+    connection.send(`POST /infer HTTP/1.0\r\n${lines}\r\n{"inputs":[]}`);
+    assert.deepEqual(await replies(connection), ["200 close /infer:"]);
+  }
+  using connection = await RawConnection.open(serving.port);
+  connection.send('POST /infer HTTP/1.1\r\nHost: x\r\n\r\n{"inputs":[]}');
+  assert.deepEqual(await replies(connection), ["200 close /infer:"]);
+});
+
+test("a Transfer-Encoding that does not end in chunked is refused with 400, one with more than chunked with 501, and nothing behind it is read", async () => {
+  await using serving = await serve();
+  const text = (value: string) =>
+    `{"error":"Transfer-Encoding '${value}' is not supported: send 'chunked', or a Content-Length and no Transfer-Encoding"}`;
+  for (const [method, value, status] of [
+    ["GET", "identity", 400],
+    ["POST", "identity", 400],
+    ["POST", "gzip", 400],
+    ["POST", "chunked, identity", 400],
+    ["POST", "identity, chunked", 501],
+    ["POST", "gzip, chunked", 501],
+  ] as const) {
+    using connection = await RawConnection.open(serving.port);
+    connection.send(
+      `${method} /infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: ${value}\r\n\r\n0\r\n\r\n${post("/smuggled", "")}`,
+    );
+    assert.deepEqual(await replies(connection), [`${status} close ${text(value)}`], `${method} ${value}`);
+  }
+  assert.deepEqual(serving.asked, []);
+  const chunked = "POST /infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n";
+  assert.equal((await ask(serving.port, chunked)).body, "/infer:hi");
+});
+
+test("Content-Length beside Transfer-Encoding is refused in words that name both, whichever comes first", async () => {
+  await using serving = await serve();
+  const length = "Content-Length: 5\r\n";
+  for (const coding of ["Transfer-Encoding: chunked\r\n", "Transfer-Encoding: identity\r\n"])
+    for (const lines of [length + coding, coding + length]) {
+      const answer = await ask(serving.port, `POST /infer HTTP/1.1\r\nHost: x\r\n${lines}\r\n0\r\n\r\n`);
+      const body = '{"error":"Content-Length and Transfer-Encoding must not both be given"}';
+      assert.deepEqual([answer.status, answer.body], [400, body], lines);
+    }
+  assert.deepEqual(serving.asked, []);
+});
+
+test("chunks in a request of HTTP/1.0 are read, and the connection ends with the answer even where it was to be kept", async () => {
+  await using serving = await serve();
+  using connection = await RawConnection.open(serving.port);
+  const head = "POST /infer HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n";
+  connection.send(`${head}2\r\nhi\r\n0\r\n\r\n${post("/smuggled", "")}`);
+  assert.deepEqual(await replies(connection), ["200 close /infer:hi"]);
+  assert.deepEqual(serving.asked, ["POST /infer"]);
+});

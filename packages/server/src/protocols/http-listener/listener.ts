@@ -1,0 +1,217 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { InferenceError, type ByteBudget, type Clock, type Logger } from "@galatea/base";
+import type { Listener } from "../listener.ts";
+import { BodyError, declaredLength } from "./body.ts";
+import { LiveExchange, type Exchange, type ExchangeOwner } from "./exchange.ts";
+import type { HttpLimits } from "./limits.ts";
+import { isEnding, lingerAfterReply, onClientError } from "./client-error.ts";
+import { headersOf, replyError, replyFailure } from "./reply.ts";
+import { refusedCoding } from "./transfer-coding.ts";
+
+export type ListenAddress = { readonly host: string; readonly port: number } | { readonly socketPath: string };
+
+export interface HttpListenerOptions {
+  readonly address: ListenAddress;
+  readonly limits: HttpLimits;
+  readonly logger: Logger;
+  /** What bodies and answers take while they are in flight. */
+  readonly budget: ByteBudget;
+  readonly clock: Clock;
+  /** Answers one request; what it throws is answered as the protocol's error. */
+  readonly handle: (exchange: Exchange) => void | Promise<void>;
+}
+
+const liveOf = new WeakMap<Socket, Set<LiveExchange>>();
+
+/** Binds and starts to answer. Rejects with Triton's words when the address is taken. */
+export async function openHttpListener(options: HttpListenerOptions): Promise<Listener> {
+  const listener = new HttpListener(options);
+  await listener.listen();
+  return listener;
+}
+
+class HttpListener implements Listener, ExchangeOwner {
+  readonly #options: HttpListenerOptions;
+  readonly #server: Server;
+  readonly #sockets = new Map<Socket, ReadonlySet<LiveExchange>>();
+  #activeCount = 0;
+  #closing = false;
+  port = 0;
+
+  constructor(options: HttpListenerOptions) {
+    this.#options = options;
+    const { limits } = options;
+    this.#server = createServer({
+      maxHeaderSize: limits.headerBytesMax,
+      headersTimeout: limits.headersTimeoutMs,
+      // A total time for a body would cut off slow but honest uploads: progress is what is watched (see #onStall).
+      requestTimeout: 0,
+      keepAliveTimeout: limits.keepAliveTimeoutMs,
+      connectionsCheckingInterval: Math.min(30_000, Math.max(100, limits.headersTimeoutMs / 2)),
+      noDelay: true,
+      // Triton answers HTTP/1.1 requests without a Host line.
+      requireHostHeader: false,
+    });
+    this.#server.maxConnections = limits.connectionsMax;
+    this.#server.timeout = limits.stallTimeoutMs;
+    this.#server.on("connection", (socket: Socket) => this.#onConnection(socket));
+    this.#server.on("timeout", (socket: Socket) => this.#onStall(socket));
+    this.#server.on("request", (request, response) => this.#onRequest(request, response));
+    this.#server.on("checkContinue", (request, response) => this.#onRequest(request, response, true));
+    this.#server.on("checkExpectation", (request, response) => this.#onRequest(request, response));
+    this.#server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) =>
+      onClientError(error, socket, liveOf.get(socket) ?? new Set(), limits.stallTimeoutMs),
+    );
+  }
+
+  get activeCount(): number {
+    return this.#activeCount;
+  }
+
+  listen(): Promise<void> {
+    const { address, limits } = this.#options;
+    return new Promise((resolve, reject) => {
+      const onError = (error: NodeJS.ErrnoException) => {
+        const name = "socketPath" in address ? address.socketPath : `${address.host}:${address.port}`;
+        const text =
+          error.code === "EADDRINUSE"
+            ? `Socket '${name}' already in use `
+            : `failed to listen on '${name}': ${error.message}`;
+        reject(new InferenceError("UNAVAILABLE", text, { cause: error }));
+      };
+      this.#server.once("error", onError);
+      this.#server.listen(
+        "socketPath" in address
+          ? { path: address.socketPath, backlog: limits.backlog }
+          : { host: address.host, port: address.port, backlog: limits.backlog },
+        () => {
+          this.#server.off("error", onError);
+          this.#server.on("error", (error) => this.#options.logger.error(`HTTP listener: ${error.message}`));
+          const bound = this.#server.address();
+          if (bound !== null && typeof bound === "object") this.port = (bound satisfies AddressInfo).port;
+          resolve();
+        },
+      );
+    });
+  }
+
+  close(deadline: AbortSignal): Promise<void> {
+    this.#closing = true;
+    return new Promise((resolve) => {
+      const cutOff = () => this.#server.closeAllConnections();
+      this.#server.close(() => {
+        deadline.removeEventListener("abort", cutOff);
+        resolve();
+      });
+      // Not only those that Node calls idle: one on which no request has come yet is not among them.
+      for (const [socket, live] of this.#sockets) if (live.size === 0) socket.destroy();
+      if (deadline.aborted) cutOff();
+      else deadline.addEventListener("abort", cutOff, { once: true });
+    });
+  }
+
+  #onConnection(socket: Socket): void {
+    const live = new Set<LiveExchange>();
+    liveOf.set(socket, live);
+    this.#sockets.set(socket, live);
+    // node tells a response that its connection has ended only when it is that response's turn; pipelined ones behind it
+    // would keep their memory, so the connection keeps its own list.
+    socket.once("close", () => {
+      this.#sockets.delete(socket);
+      for (const exchange of live) exchange.close(true);
+    });
+  }
+
+  #onRequest(request: IncomingMessage, response: ServerResponse, expectsContinue = false): void {
+    if (isEnding(request.socket)) {
+      request.resume();
+      return;
+    }
+    const exchange = new LiveExchange({ request, response }, this.#options, this);
+    const { limits } = this.#options;
+    const live = liveOf.get(request.socket);
+    live?.add(exchange);
+    this.#activeCount++;
+    response.on("finish", () => exchange.close(false));
+    if (this.#closing) response.shouldKeepAlive = false;
+    if (live !== undefined && live.size > limits.pipelinedMax) {
+      response.shouldKeepAlive = false;
+      return replyError(exchange, 503, `more than ${limits.pipelinedMax} pipelined requests on one connection`);
+    }
+    const coding = refusedCoding(request);
+    if (coding !== null) {
+      response.shouldKeepAlive = false;
+      lingerAfterReply(request.socket, limits.stallTimeoutMs);
+      return replyError(exchange, coding.status, coding.message);
+    }
+    // What a proxy of HTTP/1.0 made of the chunks is not known: nothing behind them is taken for a request.
+    if (request.httpVersionMinor === 0 && request.headers["transfer-encoding"] !== undefined) {
+      response.shouldKeepAlive = false;
+      lingerAfterReply(request.socket, limits.stallTimeoutMs);
+    }
+    // A body that will be refused for its length is refused before the client sends it.
+    if (expectsContinue && isWelcome(exchange, limits)) response.writeContinue();
+    this.#answer(exchange);
+  }
+
+  exchangeClosed(exchange: LiveExchange): void {
+    liveOf.get(exchange.request.socket)?.delete(exchange);
+    this.#activeCount--;
+    if (this.#closing) this.#server.closeIdleConnections();
+  }
+
+  #answer(exchange: LiveExchange): void {
+    let answered: void | Promise<void>;
+    try {
+      answered = this.#options.handle(exchange);
+    } catch (error) {
+      return this.#fail(exchange, error);
+    }
+    answered?.catch((error: unknown) => this.#fail(exchange, error));
+  }
+
+  #fail(exchange: LiveExchange, thrown: unknown): void {
+    if (exchange.closed) return;
+    const error = InferenceError.from(thrown);
+    if (!(thrown instanceof InferenceError)) {
+      this.#options.logger.error(`HTTP ${exchange.method} ${exchange.path}: ${error.stack ?? error.message}`);
+    }
+    const { response } = exchange;
+    if (response.headersSent) {
+      // The reply has begun: the client must see that it is not whole.
+      response.destroy();
+      return;
+    }
+    const closes = error instanceof BodyError && error.closes;
+    if (closes) {
+      response.shouldKeepAlive = false;
+      lingerAfterReply(exchange.request.socket, this.#options.limits.stallTimeoutMs);
+    }
+    if (error instanceof BodyError) replyError(exchange, error.status, error.message, "text/plain", headersOf(error));
+    else replyFailure(exchange, error);
+  }
+
+  /** No byte has moved for the stall time. A model that is at work may take as long as it likes; a client may not. */
+  #onStall(socket: Socket): void {
+    const live = liveOf.get(socket);
+    if (live === undefined || live.size === 0 || socket.writableLength > 0) {
+      socket.destroy();
+      return;
+    }
+    for (const exchange of live) {
+      if (exchange.request.complete || exchange.response.headersSent) continue;
+      exchange.response.shouldKeepAlive = false;
+      // Whoever waits for the body learns it from the request's error, once the answer has left.
+      exchange.onClosed(() => exchange.request.destroy(new Error("the request body did not arrive in time")));
+      replyError(exchange, 408, "the request body did not arrive in time");
+      return;
+    }
+  }
+}
+
+/** Whether a body of the announced length would be read at all. */
+function isWelcome(exchange: Exchange, limits: HttpLimits): boolean {
+  const declared = declaredLength(exchange);
+  return declared <= limits.bodyBytesMax && exchange.memory.fits(Math.max(declared, 0));
+}

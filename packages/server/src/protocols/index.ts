@@ -1,0 +1,27 @@
+/** Front ends, one folder per protocol; all speak to the engine's door and to nothing else below it. */
+export {
+  defaultContainerLimits,
+  inferenceTypes,
+  openContainer,
+  type ContainerLanguage,
+  type ContainerLimits,
+  type ContainerOptions,
+  type InferenceType,
+  type CallPayload,
+  type PayloadCodec,
+  type PayloadHead,
+  type PayloadReply,
+  type PayloadRequest,
+} from "./container-api/index.ts";
+export { defaultHttpLimits, type HttpLimits, type ListenAddress } from "./http-listener/index.ts";
+export {
+  defaultGrpcLimits,
+  type CompressionLevel,
+  type GrpcTls,
+  type KeepaliveOptions,
+} from "./grpc-listener/index.ts";
+export { openKserveGrpc } from "./kserve-grpc/index.ts";
+export type { RestrictedApi, Restriction, Restrictions } from "./restricted-apis.ts";
+export { openKserveHttp, type KserveHttpOptions } from "./kserve-http/index.ts";
+export type { Listener } from "./listener.ts";
+export { openMetricsHttp, type MetricsHttpOptions } from "./metrics-http/index.ts";

@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ByteBudget, ByteLease, LoopTurns } from "@galatea/base";
+import { noParameters } from "../../inference/index.ts";
+import { FakeArena } from "../fake-arena.ts";
+import { readPieceBytes, walkedDocument } from "./in-turns.ts";
+import { parseInferHeader } from "./infer-header.ts";
+import { ResponseEncoder } from "./infer-response.ts";
+import { placeInputsInTurns } from "./place-inputs.ts";
+
+const picture = Array.from({ length: 3 * 224 * 224 }, (_, index) => ((index * 7919) % 256) / 255);
+const body = Buffer.from(
+  JSON.stringify({
+    inputs: [
+      { name: "A", datatype: "FP32", shape: [1, picture.length], data: [picture] },
+      { name: "B", datatype: "INT8", shape: [2], data: [1, 2] },
+    ],
+  }),
+);
+
+/** Counts the turns of the event loop that `work` took. */
+async function turnsOf(work: () => Promise<unknown>): Promise<number> {
+  let count = 0;
+  let ended = false;
+  const turn = () => {
+    count++;
+    if (!ended) setImmediate(turn);
+  };
+  setImmediate(turn);
+  await work();
+  ended = true;
+  return count;
+}
+
+function setUp() {
+  const budget = new ByteBudget(64 * 2 ** 20);
+  const memory = new ByteLease(budget);
+  const arena = new FakeArena(16 * 2 ** 20, budget);
+  const options = { modelName: "m", tailBytes: 0, arena, integerRange: "refuse", memory } as const;
+  const leaving = new AbortController();
+  return { memory, arena, options, leaving, of: { turns: new LoopTurns(), signal: leaving.signal } };
+}
+
+test("a picture's numbers are read a piece a turn, and what lies around them as well", async () => {
+  const { memory, arena, options, of } = setUp();
+  const pieces = Math.floor(body.length / readPieceBytes);
+  let tensors: readonly { readonly data: Uint8Array; readonly block: { release(): void } | null }[] = [];
+  const turns = await turnsOf(async () => {
+    const header = parseInferHeader(await walkedDocument(body, of), 2 ** 26, memory);
+    tensors = (await placeInputsInTurns(header, options, of)).tensors;
+  });
+  assert.ok(turns >= 2 * pieces, `${turns} turns for ${pieces} pieces, each checked and read`);
+  const [a, b] = tensors;
+  assert.deepEqual(new Float32Array(a!.data.slice().buffer), Float32Array.from(picture));
+  assert.deepEqual([...b!.data], [1, 2]);
+  for (const { block } of tensors) block?.release();
+  assert.equal(arena.usedBytes, 0);
+});
+
+test("JSON that breaks off far behind its beginning is refused in the words of short JSON", async () => {
+  const { of } = setUp();
+  await assert.rejects(walkedDocument(body.subarray(0, -3), of), /failed to parse the request JSON buffer: .* at \d+$/);
+});
+
+test("a client that goes while its numbers are read leaves nothing allocated", async () => {
+  const { memory, arena, options, leaving, of } = setUp();
+  const header = parseInferHeader(await walkedDocument(body, of), 2 ** 26, memory);
+  const placed = placeInputsInTurns(header, options, of);
+  assert.ok(arena.usedBytes > 0);
+  leaving.abort(new Error("gone"));
+  await assert.rejects(placed, /gone/);
+  assert.equal(arena.usedBytes, 0);
+});
+
+test("a picture's numbers are printed in turns, beside small answers, and are the same as at once", async () => {
+  const { of } = setUp();
+  const encoder = new ResponseEncoder();
+  const data = new Uint8Array(Float32Array.from(picture).buffer);
+  const output = { name: "O", datatype: "FP32", shape: [picture.length], data, block: null } as const;
+  const response = { modelName: "m", modelVersion: "1", outputs: [output], parameters: noParameters };
+  const wishes = { id: "", outputs: null, binaryOutputs: false, labelsOf: () => [], batches: () => false };
+  const small = { ...response, outputs: [] };
+  let small1: unknown;
+  let encoded: Awaited<ReturnType<ResponseEncoder["encodeInTurns"]>> | null = null;
+  const turns = await turnsOf(async () => {
+    const printed = encoder.encodeInTurns(response, wishes, of);
+    await of.turns.next(of.signal);
+    small1 = encoder.encode(small, wishes).json;
+    encoded = await printed;
+  });
+  assert.ok(turns > 30, `${turns} turns`);
+  assert.deepEqual(small1, encoder.encode(small, wishes).json);
+  assert.deepEqual(encoded, encoder.encode(response, wishes));
+});

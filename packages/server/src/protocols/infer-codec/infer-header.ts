@@ -1,0 +1,238 @@
+import { InferenceError, type ByteLease } from "@galatea/base";
+import type { ParameterValue, SequenceFlags } from "../../inference/index.ts";
+import { datatypes, isDatatype, type Datatype, type JsonScanner } from "../../tensor/index.ts";
+import { scanDocument, type DocumentSpans, type InputSpans, type OutputSpans } from "./document-spans.ts";
+import {
+  bigintAt,
+  booleanAt,
+  countVisited,
+  eachMember,
+  missingMember,
+  parsingRequestJson,
+  stringAt,
+  unableToParse,
+  unsignedAt,
+} from "./json-access.ts";
+import { readRequestParameters } from "./request-parameters.ts";
+
+/** One input as the header describes it; its elements are JSON at `[dataAt, dataEnd)` or `binaryBytes` of the tail. */
+export interface InputHeader {
+  readonly name: string;
+  readonly datatype: Datatype;
+  readonly shape: readonly number[];
+  readonly elementCount: number;
+  /** -1 when the elements come as binary data. */
+  readonly dataAt: number;
+  readonly dataEnd: number;
+  /** The JSON is one element, in no array. */
+  readonly isElement: boolean;
+  readonly binaryBytes: number;
+}
+
+export interface OutputWish {
+  readonly name: string;
+  readonly binary: boolean;
+  /** How many classes to report instead of the tensor; 0 for the tensor itself. */
+  readonly classCount: number;
+}
+
+/** The JSON part of an inference request, checked; tensors not read yet. */
+export interface InferHeader {
+  readonly scanner: JsonScanner;
+  readonly id: string;
+  readonly parameters: ReadonlyMap<string, ParameterValue>;
+  readonly sequence: SequenceFlags | null;
+  readonly priority: number;
+  readonly queueTimeoutUs: number;
+  readonly inputs: readonly InputHeader[];
+  /** null asks for all outputs, as `binaryOutputs` says; it says nothing about listed ones. */
+  readonly outputs: readonly OutputWish[] | null;
+  readonly binaryOutputs: boolean;
+  /** What this header was granted of the memory it was parsed with; 0 for a small one. */
+  readonly memoryBytes: number;
+}
+
+/** Up to here what is parsed is no more than a request costs anyway. */
+const uncountedBytesMax = 16 * 1024;
+/** Objects take about so many times the bytes of the densest text: `{},` is an object, `1,` a number. */
+const parsedBytesPerByte = 12;
+
+/** Reads the document the scanner stands at. `inputBytesMax` bounds each JSON tensor (--http-max-input-size); what a long text becomes is taken from `memory`. */
+export function parseInferHeader(scanner: JsonScanner, inputBytesMax: number, memory: ByteLease): InferHeader {
+  const spans = parsingRequestJson(() => scanDocument(scanner));
+  const memoryBytes = parsedBytes(scanner.bytes.length, spans);
+  if (memoryBytes > 0) memory.grow(memoryBytes);
+  const id = spans.idAt === -1 ? "" : stringAt(scanner, spans.idAt, (text) => unableToParse("id", text));
+  const { parameters, sequence, priority, queueTimeoutUs, binaryOutputs } = readRequestParameters(
+    scanner,
+    spans.parametersAt,
+  );
+  if (spans.inputs === undefined) throw missingMember("inputs");
+  if (spans.inputs === null) throw unableToParse("inputs", "attempt to access JSON non-array as array");
+  const inputs = spans.inputs.map((input) => readInput(scanner, input, inputBytesMax));
+  if (spans.outputs === null) throw unableToParse("outputs", "attempt to access JSON non-array as array");
+  const outputs =
+    spans.outputs === undefined || spans.outputs.length === 0 ? null : readOutputs(scanner, spans.outputs);
+  return { scanner, id, parameters, sequence, priority, queueTimeoutUs, inputs, outputs, binaryOutputs, memoryBytes };
+}
+
+/** Tensors' elements are not counted: they go where the arena accounts for them. */
+function parsedBytes(textBytes: number, { inputs }: DocumentSpans): number {
+  let bytes = textBytes;
+  for (const { dataAt, dataEnd } of inputs ?? []) bytes -= dataEnd - dataAt;
+  return parsedTextBytes(bytes);
+}
+
+/** What so much text that is no tensor becomes. */
+export function parsedTextBytes(textBytes: number): number {
+  return textBytes <= uncountedBytesMax ? 0 : textBytes * parsedBytesPerByte;
+}
+
+function readInput(scanner: JsonScanner, spans: InputSpans, inputBytesMax: number): InputHeader {
+  const { binarySizeAt, regionAt } = inputSources(scanner, spans);
+  if (spans.nameAt === -1) throw missingMember("name");
+  const name = stringAt(scanner, spans.nameAt, (text) => unableToParse("name", text));
+  const shape = readShape(scanner, spans.shapeAt);
+  const count = checkedCount(name, shape, () => shapeText(scanner, spans.shapeAt));
+  if (spans.datatypeAt === -1) throw missingMember("datatype");
+  const datatype = stringAt(scanner, spans.datatypeAt, (text) => unableToParse("datatype", text));
+  if (!isDatatype(datatype)) throw new InferenceError("INVALID_ARG", `invalid datatype for input ${name}`);
+  if (regionAt !== -1) throw unknownRegion(scanner, regionAt);
+  if (binarySizeAt !== -1) {
+    const binaryBytes = unsignedAt(scanner, binarySizeAt, (text) => unableToParse("binary_data_size", text));
+    return { name, datatype, shape, elementCount: count, dataAt: -1, dataEnd: -1, isElement: false, binaryBytes };
+  }
+  refuseHalfFloats(name, datatype);
+  const byteSize = datatype === "BYTES" ? spans.dataEnd - spans.dataAt : count * datatypes[datatype].byteSize;
+  if (byteSize > inputBytesMax) {
+    throw new InferenceError(
+      "INVALID_ARG",
+      `JSON input '${name}' has a byte_size (${byteSize} bytes) that exceeds the maximum allowed value of ${inputBytesMax} bytes. Use --http-max-input-size to increase the limit.`,
+    );
+  }
+  const { dataAt, dataEnd } = spans;
+  return { name, datatype, shape, elementCount: count, dataAt, dataEnd, isElement: false, binaryBytes: 0 };
+}
+
+/** JSON carries no half floats, in either protocol. */
+export function refuseHalfFloats(name: string, datatype: Datatype): void {
+  if (datatype !== "FP16" && datatype !== "BF16") return;
+  throw new InferenceError(
+    "INVALID_ARG",
+    `receiving ${datatype} data via JSON is not supported. Please use the binary data format for input ${name}`,
+  );
+}
+
+/** An input says where its elements are in exactly one way; anything else is refused before its name is looked at. */
+function inputSources(scanner: JsonScanner, spans: InputSpans): { binarySizeAt: number; regionAt: number } {
+  let binarySizeAt = -1;
+  let regionAt = -1;
+  if (spans.parametersAt !== -1 && scanner.bytes[spans.parametersAt] === 0x7b) {
+    eachMember(scanner, spans.parametersAt, (name, at) => {
+      if (name === "binary_data_size") binarySizeAt = at;
+      else if (name === "shared_memory_region") regionAt = at;
+    });
+  }
+  const count = Number(spans.dataAt !== -1) + Number(binarySizeAt !== -1) + Number(regionAt !== -1);
+  if (count !== 1) throw wrongSources(spans.dataAt, binarySizeAt, regionAt);
+  return { binarySizeAt, regionAt };
+}
+
+function wrongSources(dataAt: number, binarySizeAt: number, regionAt: number): InferenceError {
+  const set = [
+    ...(dataAt === -1 ? [] : ["'data'"]),
+    ...(binarySizeAt === -1 ? [] : ["'binary_data_size'"]),
+    ...(regionAt === -1 ? [] : ["'shared_memory_region'"]),
+  ];
+  return new InferenceError(
+    "INVALID_ARG",
+    `Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', 'shared_memory_region' in 'parameters'. But ${set.length === 0 ? "no field is set" : `set ${set.join(" ")}`}`,
+  );
+}
+
+/** No region can be registered yet, so whatever name is given, Triton's answer is this one. */
+function unknownRegion(scanner: JsonScanner, at: number): InferenceError {
+  const region = stringAt(scanner, at, (text) => unableToParse("shared_memory_region", text));
+  return new InferenceError("NOT_FOUND", `Unable to find shared memory region: '${region}'`);
+}
+
+function readShape(scanner: JsonScanner, at: number): number[] {
+  if (at === -1) throw missingMember("shape");
+  scanner.at = at;
+  const fail = (text: string) => unableToParse("shape", text);
+  if (scanner.kind() !== "array") throw fail("attempt to access JSON non-array as array");
+  const shape: number[] = [];
+  if (!scanner.open(0x5d)) return shape;
+  do {
+    countVisited(scanner);
+    scanner.peek();
+    shape.push(unsignedAt(scanner, scanner.at, fail));
+  } while (scanner.more(0x5d));
+  return shape;
+}
+
+/** Returns the text of a shape in a request, with dimensions of any size. */
+function shapeText(scanner: JsonScanner, at: number): string {
+  const dimensions: bigint[] = [];
+  scanner.at = at;
+  scanner.open(0x5d);
+  do {
+    scanner.peek();
+    dimensions.push(bigintAt(scanner, scanner.at));
+  } while (scanner.more(0x5d));
+  return dimensions.join(",");
+}
+
+function checkedCount(name: string, shape: readonly number[], text: () => string): number {
+  let count = 1;
+  for (const dimension of shape) count *= dimension;
+  if (Number.isSafeInteger(count) && shape.every(Number.isSafeInteger)) return count;
+  throw new InferenceError(
+    "INVALID_ARG",
+    `invalid shape for input '${name}': shape [${text()}] causes total element count to exceed maximum size of 9223372036854775807`,
+  );
+}
+
+/** `binary_data_output` of the request says nothing about outputs that are listed: each speaks for itself. */
+function readOutputs(scanner: JsonScanner, list: readonly OutputSpans[]): OutputWish[] {
+  const outputs = new Map<string, OutputWish>();
+  for (const spans of list) {
+    if (spans.nameAt === -1) throw missingMember("name");
+    const name = stringAt(scanner, spans.nameAt, (text) => unableToParse("name", text));
+    const wish = { name, ...readOutputParameters(scanner, spans.parametersAt) };
+    if (!outputs.has(name)) outputs.set(name, wish);
+  }
+  return [...outputs.values()];
+}
+
+function readOutputParameters(scanner: JsonScanner, at: number): { binary: boolean; classCount: number } {
+  let binaryAt = -1;
+  let classAt = -1;
+  let regionAt = -1;
+  if (at !== -1 && scanner.bytes[at] === 0x7b) {
+    eachMember(scanner, at, (name, valueAt) => {
+      if (name === "binary_data") binaryAt = valueAt;
+      else if (name === "classification") classAt = valueAt;
+      else if (name === "shared_memory_region") regionAt = valueAt;
+    });
+  }
+  const classCount =
+    classAt === -1
+      ? 0
+      : unsignedAt(
+          scanner,
+          classAt,
+          (text) => new InferenceError("INTERNAL", `Unable to set 'classification': ${text}`),
+        );
+  const binary = binaryAt !== -1 && booleanAt(scanner, binaryAt, (text) => unableToParse("binary_data", text));
+  if (regionAt !== -1) {
+    if (classAt !== -1) throw conflict("classification");
+    if (binaryAt !== -1 && binary) throw conflict("binary_data");
+    throw unknownRegion(scanner, regionAt);
+  }
+  return { binary, classCount };
+}
+
+function conflict(other: string): InferenceError {
+  return new InferenceError("INVALID_ARG", `Output can't set both 'shared_memory_region' and '${other}'`);
+}

@@ -1,0 +1,195 @@
+import type { TurnsOf } from "@galatea/base";
+import type { InferenceResponse, ParameterValue } from "../../inference/index.ts";
+import { JsonDataPrinting, JsonSink, type Datatype, type Tensor } from "../../tensor/index.ts";
+import { classify } from "./classification.ts";
+import { printInTurns } from "./in-turns.ts";
+import type { OutputWish } from "./infer-header.ts";
+
+export interface EncodeOptions {
+  readonly id: string;
+  readonly outputs: readonly OutputWish[] | null;
+  readonly binaryOutputs: boolean;
+  /** Asked only for outputs with the classification extension. */
+  readonly labelsOf: (outputName: string) => readonly string[];
+  readonly batches: () => boolean;
+}
+
+/**
+ * A response body. `json` is latin1 text (each character is one byte of UTF-8) or pieces of it; `tails` are the binary outputs
+ * in the order of the JSON's `outputs`, null when no output is binary. Tails are views of the response's tensors:
+ * release the response only when they have left.
+ */
+export interface EncodedResponse {
+  readonly json: string | readonly Buffer[];
+  readonly jsonBytes: number;
+  readonly tails: readonly Uint8Array[] | null;
+}
+
+/** The longest text of an element, comma included, by the bytes it is printed from; of strings, the usual. */
+const textBytesPerByte: Readonly<Record<Datatype, number>> = {
+  BOOL: 6,
+  UINT8: 4,
+  UINT16: 3,
+  UINT32: 3,
+  UINT64: 3,
+  INT8: 5,
+  INT16: 4,
+  INT32: 3,
+  INT64: 3,
+  FP16: 0,
+  FP32: 6,
+  FP64: 4,
+  BYTES: 2,
+  BF16: 0,
+};
+
+/** About how long the JSON of a response will be at most. */
+export function jsonTextBytesMax(
+  response: InferenceResponse,
+  options: Pick<EncodeOptions, "outputs" | "binaryOutputs">,
+) {
+  let bytes = 0;
+  for (const { name, datatype, data } of response.outputs) {
+    const wish = options.outputs?.find((candidate) => candidate.name === name);
+    if (!(wish?.binary ?? options.binaryOutputs)) bytes += data.length * textBytesPerByte[datatype];
+  }
+  return bytes;
+}
+
+export function printParameter(sink: JsonSink, value: ParameterValue): void {
+  if (typeof value === "string") sink.string(value);
+  else if (typeof value === "number") sink.double(value);
+  else sink.ascii(String(value));
+}
+
+/** Unused sinks for long texts, kept to be used again: each takes 0.3 MB. */
+const idleSinksMax = 4;
+
+/** One sink serves all responses that a thread encodes at once. Throws for outputs that JSON cannot hold. */
+export class ResponseEncoder {
+  readonly #sink = new JsonSink();
+  readonly #idleSinks: JsonSink[] = [];
+
+  encode(response: InferenceResponse, options: EncodeOptions): EncodedResponse {
+    const sink = this.#sink;
+    try {
+      const printing = new ResponsePrinting(sink, response, options);
+      for (const output of response.outputs) {
+        const data = printing.output(output);
+        if (data === null) continue;
+        data.advance(Infinity);
+        printing.endOutput();
+      }
+      return printing.end();
+    } catch (error) {
+      sink.reset();
+      throw error;
+    }
+  }
+
+  /** The same for a long text, piece by piece. The response's tensors stay as they are until it is over. */
+  async encodeInTurns(response: InferenceResponse, options: EncodeOptions, turnsOf: TurnsOf): Promise<EncodedResponse> {
+    const sink = this.#idleSinks.pop() ?? new JsonSink();
+    try {
+      const printing = new ResponsePrinting(sink, response, options);
+      for (const output of response.outputs) {
+        const data = printing.output(output);
+        if (data === null) continue;
+        await printInTurns(turnsOf, data);
+        printing.endOutput();
+      }
+      return printing.end();
+    } finally {
+      sink.reset();
+      if (this.#idleSinks.length < idleSinksMax) this.#idleSinks.push(sink);
+    }
+  }
+}
+
+/** The JSON of one response: what is before its outputs, one output after the other, what is behind them. */
+class ResponsePrinting {
+  readonly #sink: JsonSink;
+  readonly #options: EncodeOptions;
+  #tails: Uint8Array[] | null = null;
+  #isFirst = true;
+
+  constructor(sink: JsonSink, response: InferenceResponse, options: EncodeOptions) {
+    this.#sink = sink;
+    this.#options = options;
+    sink.byte(0x7b);
+    if (options.id !== "") {
+      sink.ascii('"id":');
+      sink.string(options.id);
+      sink.byte(0x2c);
+    }
+    sink.ascii('"model_name":');
+    sink.string(response.modelName);
+    sink.ascii(',"model_version":');
+    sink.string(response.modelVersion);
+    if (response.parameters.size > 0) this.#parameters(response.parameters);
+    sink.ascii(',"outputs":[');
+  }
+
+  /** An output whose elements are still to be printed, and then its end; null for one that goes out as bytes. */
+  output(tensor: Tensor): JsonDataPrinting | null {
+    const sink = this.#sink;
+    const options = this.#options;
+    const wish = options.outputs?.find((candidate) => candidate.name === tensor.name);
+    const output =
+      wish === undefined || wish.classCount === 0
+        ? tensor
+        : classify(tensor, wish.classCount, options.batches(), options.labelsOf(tensor.name));
+    if (!this.#isFirst) sink.byte(0x2c);
+    this.#isFirst = false;
+    this.#describe(output);
+    if (wish?.binary ?? options.binaryOutputs) {
+      (this.#tails ??= []).push(output.data);
+      sink.ascii(',"parameters":{"binary_data_size":');
+      sink.integer(output.data.length);
+      sink.ascii("}}");
+      return null;
+    }
+    sink.ascii(',"data":');
+    return new JsonDataPrinting(sink, output);
+  }
+
+  endOutput(): void {
+    this.#sink.byte(0x7d);
+  }
+
+  end(): EncodedResponse {
+    const sink = this.#sink;
+    sink.ascii("]}");
+    const jsonBytes = sink.byteLength;
+    return { json: sink.take(), jsonBytes, tails: this.#tails };
+  }
+
+  #parameters(parameters: InferenceResponse["parameters"]): void {
+    const sink = this.#sink;
+    sink.ascii(',"parameters":{');
+    let first = true;
+    for (const [name, value] of parameters) {
+      if (!first) sink.byte(0x2c);
+      first = false;
+      sink.string(name);
+      sink.byte(0x3a);
+      printParameter(sink, value);
+    }
+    sink.byte(0x7d);
+  }
+
+  #describe(output: Tensor): void {
+    const sink = this.#sink;
+    sink.ascii('{"name":');
+    sink.string(output.name);
+    sink.ascii(',"datatype":"');
+    sink.ascii(output.datatype);
+    sink.ascii('","shape":[');
+    const { shape } = output;
+    for (let i = 0; i < shape.length; i++) {
+      if (i > 0) sink.byte(0x2c);
+      sink.integer(shape[i]!);
+    }
+    sink.byte(0x5d);
+  }
+}

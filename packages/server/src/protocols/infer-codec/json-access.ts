@@ -1,0 +1,91 @@
+import { InferenceError } from "@galatea/base";
+import { type JsonScanner, JsonSyntaxError, readJsonString } from "../../tensor/index.ts";
+
+/** Triton prefixes what its JSON accessors say with the member they stood on. */
+export function unableToParse(member: string, text: string): InferenceError {
+  return new InferenceError("INTERNAL", `Unable to parse '${member}': ${text}`);
+}
+
+export function missingMember(member: string): InferenceError {
+  return unableToParse(member, `attempt to access non-existing object member '${member}'`);
+}
+
+/** Runs `parse` and words a syntax error as Triton does (status 500). */
+export function parsingRequestJson<T>(parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error;
+    throw new InferenceError("INTERNAL", `failed to parse the request JSON buffer: ${error.message}`, { cause: error });
+  }
+}
+
+const nonString = "attempt to access JSON non-string as string";
+const nonBoolean = "attempt to access JSON non-boolean as boolean";
+const nonUnsigned = "attempt to access JSON non-unsigned-integer as unsigned-integer";
+
+/** Each reads the value that starts at `at`; the document has been checked. They throw what `fail` makes of the text. */
+export type Fail = (text: string) => InferenceError;
+
+export function stringAt(scanner: JsonScanner, at: number, fail: Fail): string {
+  scanner.at = at;
+  if (scanner.peek() !== 0x22) throw fail(nonString);
+  return readJsonString(scanner);
+}
+
+export function booleanAt(scanner: JsonScanner, at: number, fail: Fail): boolean {
+  scanner.at = at;
+  const kind = scanner.kind();
+  if (kind !== "true" && kind !== "false") throw fail(nonBoolean);
+  scanner.skipValue();
+  return kind === "true";
+}
+
+/** An unsigned integer as a double; beyond 2^53 it is near, which every caller's own bound refuses. */
+export function unsignedAt(scanner: JsonScanner, at: number, fail: Fail): number {
+  scanner.at = at;
+  if (scanner.kind() !== "number" || scanner.number() === "double" || scanner.value < 0 || scanner.value >= 2 ** 64) {
+    throw fail(nonUnsigned);
+  }
+  return scanner.value;
+}
+
+/** The integer that starts at `at`, exact, when it is one. */
+export function bigintAt(scanner: JsonScanner, at: number): bigint {
+  scanner.at = at;
+  const kind = scanner.number();
+  if (kind === "safeInteger") return BigInt(scanner.value);
+  let text = "";
+  for (let i = at; i < scanner.at; i++) text += String.fromCharCode(scanner.bytes[i]!);
+  return BigInt(text);
+}
+
+/** Members and dimensions of a document that are looked at one by one: each takes a moment of the loop, and memory beyond its text. */
+const visitedMax = 100_000;
+
+/** Another entry of the document is visited. Throws where there are too many. */
+export function countVisited(scanner: JsonScanner): void {
+  if (++scanner.visitedCount > visitedMax)
+    throw new InferenceError("INVALID_ARG", `a request has at most ${visitedMax} parameters and dimensions`);
+}
+
+/** Calls `visit` with the name and the place of each member of the object at `at`, first of equal names only. */
+export function eachMember(scanner: JsonScanner, at: number, visit: (name: string, valueAt: number) => void): void {
+  scanner.at = at;
+  if (!scanner.open(0x7d)) return;
+  const seen = new Set<string>();
+  do {
+    countVisited(scanner);
+    const nameAt = scanner.key() - 1;
+    scanner.peek();
+    const valueAt = scanner.at;
+    scanner.at = nameAt;
+    const name = readJsonString(scanner);
+    if (!seen.has(name)) {
+      seen.add(name);
+      visit(name, valueAt);
+    }
+    scanner.at = valueAt;
+    scanner.skipValue();
+  } while (scanner.more(0x7d));
+}

@@ -1,0 +1,297 @@
+import { InferenceError, type ByteLease, type TurnsOf } from "@galatea/base";
+import {
+  JsonDataReading,
+  jsonBytesLengthMax,
+  jsonElementsMax,
+  readJsonElement,
+  releaseTensors,
+  type Block,
+  type BlockSource,
+  type Datatype,
+  type IntegerRange,
+  type JsonDataTarget,
+  type Tensor,
+} from "../../tensor/index.ts";
+import { inTurns, readPieceBytes, wholeTextBytesMax } from "./in-turns.ts";
+import { unableToParse } from "./json-access.ts";
+import type { InferHeader, InputHeader } from "./infer-header.ts";
+
+/** Tensors start on cache lines: native libraries and numpy like their buffers aligned, and the client's JSON has any length. */
+const alignmentBytes = 64;
+
+export interface PlaceOptions {
+  readonly modelName: string;
+  /** Bytes behind the JSON header. */
+  readonly tailBytes: number;
+  /** Where tensors go; null for plain memory. */
+  readonly arena: BlockSource | null;
+  readonly integerRange: IntegerRange;
+  /** Of the request; plain memory is taken from it. */
+  readonly memory: ByteLease;
+}
+
+/** Inputs, and the text that the JSON ones are in. */
+export type PlacedHeader = Pick<InferHeader, "scanner" | "inputs">;
+
+/** The request's tensors, JSON ones filled; the tail's bytes are still to be written through `tail`. */
+export interface PlacedInputs {
+  readonly tensors: readonly Tensor[];
+  readonly tail: TailWriter;
+}
+
+/**
+ * Allocates one block for all tensors of a request, a part of it for each, and reads the JSON ones into them. The caller owns the tensors.
+ * Throws with nothing allocated. With plain memory as target a whole tail can be handed over without a copy: see `viewTail`.
+ */
+export function placeInputs(header: PlacedHeader, options: PlaceOptions): PlacedInputs {
+  const placing = new Placing(header, options);
+  try {
+    for (const input of header.inputs) placing.add(input);
+    return placing.placed();
+  } catch (error) {
+    placing.release();
+    throw error;
+  }
+}
+
+/** The same for long JSON, piece by piece. Rejects with nothing allocated. */
+export async function placeInputsInTurns(
+  header: PlacedHeader,
+  options: PlaceOptions,
+  turnsOf: TurnsOf,
+): Promise<PlacedInputs> {
+  const placing = new Placing(header, options);
+  try {
+    for (const input of header.inputs) {
+      const isLong = input.dataEnd - input.dataAt > wholeTextBytesMax && !input.isElement;
+      if (isLong) await placing.addInTurns(input, turnsOf);
+      else placing.add(input);
+    }
+    return placing.placed();
+  } catch (error) {
+    placing.release();
+    throw error;
+  }
+}
+
+/** The tensors of a request on their way to their places in one block. */
+class Placing {
+  readonly #header: PlacedHeader;
+  readonly #integerRange: IntegerRange;
+  readonly #block: Block | null;
+  readonly #bytes: Uint8Array;
+  readonly #isOnly: boolean;
+  readonly #tensors: Tensor[] = [];
+  readonly #segments: Uint8Array[] = [];
+  #offset = 0;
+
+  constructor(header: PlacedHeader, options: PlaceOptions) {
+    checkTail(header.inputs, options);
+    let totalBytes = 0;
+    for (const input of header.inputs) totalBytes += aligned(capacityBytes(input));
+    this.#header = header;
+    this.#integerRange = options.integerRange;
+    this.#isOnly = header.inputs.length === 1;
+    this.#block = options.arena !== null && totalBytes > 0 ? options.arena.allocate(totalBytes) : null;
+    if (options.arena === null) options.memory.grow(totalBytes);
+    this.#bytes = this.#block === null ? new Uint8Array(totalBytes) : this.#block.bytes;
+  }
+
+  add(input: InputHeader): void {
+    const place = this.#place(input);
+    if (input.dataAt === -1) {
+      this.#segments.push(place);
+      this.#push(input, place, place);
+    } else {
+      const usedBytes = fillFromJson(this.#header, input, place, this.#integerRange);
+      this.#push(input, place, place.subarray(0, usedBytes));
+    }
+  }
+
+  async addInTurns(input: InputHeader, turnsOf: TurnsOf): Promise<void> {
+    const place = this.#place(input);
+    let usedBytes: number;
+    try {
+      const reading = jsonReading(this.#header, input, place, this.#integerRange);
+      await inTurns(turnsOf, () => reading.advance(readPieceBytes));
+      usedBytes = checkedCount(input, reading.byteLength);
+    } catch (error) {
+      throw dataError(input, error);
+    }
+    this.#push(input, place, place.subarray(0, usedBytes));
+  }
+
+  placed(): PlacedInputs {
+    // The parts hold the block from here on.
+    if (!this.#isOnly) this.#block?.release();
+    return { tensors: this.#tensors, tail: new TailWriter(this.#segments) };
+  }
+
+  release(): void {
+    if (!this.#isOnly) releaseTensors(this.#tensors);
+    this.#block?.release();
+  }
+
+  #place(input: InputHeader): Uint8Array {
+    const capacity = capacityBytes(input);
+    const place = this.#bytes.subarray(this.#offset, this.#offset + capacity);
+    this.#offset += aligned(capacity);
+    return place;
+  }
+
+  #push(input: InputHeader, place: Uint8Array, data: Uint8Array): void {
+    const block = this.#block;
+    const startAt = place.byteOffset - this.#bytes.byteOffset;
+    const own = block === null || this.#isOnly ? block : block.part(startAt, place.byteLength);
+    this.#tensors.push({ name: input.name, datatype: input.datatype, shape: input.shape, data, block: own });
+  }
+}
+
+/** The binary inputs as views of a tail that is in memory already, where tensors need not be in shared memory. */
+export function viewTail(header: InferHeader, tail: Uint8Array, options: PlaceOptions): Tensor[] {
+  checkTail(header.inputs, options);
+  let at = 0;
+  return header.inputs.map((input) => {
+    const { name, datatype, shape } = input;
+    if (input.dataAt === -1) {
+      const data = tail.subarray(at, at + input.binaryBytes);
+      at += input.binaryBytes;
+      return { name, datatype, shape, data, block: null };
+    }
+    const capacity = capacityBytes(input);
+    options.memory.grow(capacity);
+    const place = new Uint8Array(capacity);
+    const data = place.subarray(0, fillFromJson(header, input, place, options.integerRange));
+    return { name, datatype, shape, data, block: null };
+  });
+}
+
+function aligned(byteLength: number): number {
+  return Math.ceil(byteLength / alignmentBytes) * alignmentBytes;
+}
+
+function checkTail(inputs: readonly InputHeader[], options: PlaceOptions): void {
+  let left = options.tailBytes;
+  for (const input of inputs) {
+    if (input.binaryBytes > left) {
+      throw new InferenceError(
+        "INVALID_ARG",
+        `unexpected size for input '${input.name}', expecting ${input.binaryBytes - left} additional bytes for model '${options.modelName}'`,
+      );
+    }
+    left -= input.binaryBytes;
+  }
+  if (left > 0) {
+    throw new InferenceError("INVALID_ARG", `unexpected additional input data for model '${options.modelName}'`);
+  }
+}
+
+/** JSON cannot hold more elements than its text has room for, so a huge shape over a short text allocates little. */
+function jsonCount(input: InputHeader): number {
+  if (input.isElement) return 1;
+  return Math.min(input.elementCount, jsonElementsMax(input.dataEnd - input.dataAt));
+}
+
+function capacityBytes(input: InputHeader): number {
+  if (input.dataAt === -1) return input.binaryBytes;
+  const textBytes = input.dataEnd - input.dataAt;
+  if (input.datatype === "BYTES") return input.isElement ? textBytes + 2 : jsonBytesLengthMax(textBytes);
+  return jsonCount(input) * elementBytes[input.datatype];
+}
+
+const elementBytes: Readonly<Record<Datatype, number>> = {
+  BOOL: 1,
+  UINT8: 1,
+  UINT16: 2,
+  UINT32: 4,
+  UINT64: 8,
+  INT8: 1,
+  INT16: 2,
+  INT32: 4,
+  INT64: 8,
+  FP16: 2,
+  FP32: 4,
+  FP64: 8,
+  BYTES: 0,
+  BF16: 2,
+};
+
+function fillFromJson(header: PlacedHeader, input: InputHeader, into: Uint8Array, integerRange: IntegerRange): number {
+  try {
+    if (input.isElement) {
+      header.scanner.at = input.dataAt;
+      return readJsonElement(header.scanner, { datatype: jsonDatatype(input), into, integerRange });
+    }
+    const reading = jsonReading(header, input, into, integerRange);
+    reading.advance(Infinity);
+    return checkedCount(input, reading.byteLength);
+  } catch (error) {
+    throw dataError(input, error);
+  }
+}
+
+function jsonReading(
+  { scanner }: PlacedHeader,
+  input: InputHeader,
+  into: Uint8Array,
+  integerRange: IntegerRange,
+): JsonDataReading {
+  scanner.at = input.dataAt;
+  return new JsonDataReading(scanner, {
+    datatype: jsonDatatype(input),
+    count: jsonCount(input),
+    into,
+    integerRange,
+  });
+}
+
+function jsonDatatype({ datatype }: InputHeader): JsonDataTarget["datatype"] {
+  if (datatype === "FP16" || datatype === "BF16") throw new Error(`bug: ${datatype} in JSON passed the header's check`);
+  return datatype;
+}
+
+/** What was read is as much as there was room for, which is less than the shape asks for where the text is too short for it. */
+function checkedCount(input: InputHeader, usedBytes: number): number {
+  if (jsonCount(input) === input.elementCount || input.datatype === "BYTES") return usedBytes;
+  throw new InferenceError("INTERNAL", "Shape does not match true shape of 'data' field");
+}
+
+/** An error met while an input's elements were read, in Triton's words. */
+function dataError(input: InputHeader, error: unknown): unknown {
+  if (!(error instanceof InferenceError)) return error;
+  if (error.code === "INVALID_ARG") {
+    return new InferenceError("INVALID_ARG", `Unable to parse 'data': ${error.message} of input '${input.name}'`);
+  }
+  // Triton words a wrong element of a BYTES tensor differently from the other datatypes'.
+  if (input.datatype === "BYTES" && error.reason === "not-a-string") {
+    return new InferenceError("INTERNAL", `Unable to parse JSON bytes array: ${error.message}`);
+  }
+  return unableToParse("data", error.message);
+}
+
+/** Spreads the tail, as it arrives in pieces of any size, over the places of the binary inputs: the one copy from the socket. */
+export class TailWriter {
+  readonly #segments: readonly Uint8Array[];
+  #segment = 0;
+  #at = 0;
+
+  constructor(segments: readonly Uint8Array[]) {
+    this.#segments = segments;
+  }
+
+  write(chunk: Uint8Array): void {
+    let from = 0;
+    while (from < chunk.length) {
+      const place = this.#segments[this.#segment];
+      if (place === undefined) throw new Error("bug: more tail than was announced");
+      const take = Math.min(place.length - this.#at, chunk.length - from);
+      place.set(take === chunk.length ? chunk : chunk.subarray(from, from + take), this.#at);
+      from += take;
+      this.#at += take;
+      if (this.#at === place.length) {
+        this.#segment++;
+        this.#at = 0;
+      }
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import { InferenceError, type LoopTurns } from "@galatea/base";
+import type { ModelTarget, ServedModel } from "../../engine/index.ts";
+import { deadlineFromNow, newInferenceRequest, type InferenceRequest } from "../../inference/index.ts";
+import type { IntegerRange } from "../../tensor/index.ts";
+import { BodyError, type ContentType, type Exchange, type HttpLimits } from "../http-listener/index.ts";
+import { readInferBody, type DecodedBody } from "./infer-body.ts";
+
+/** What is known of a call when its line and headers have been judged. */
+export interface CallRequest {
+  readonly target: ModelTarget;
+  /** The model of the target, held by the caller until this call has been answered. */
+  readonly model: ServedModel;
+  /** Length of the JSON header; null: the whole body is JSON; 0: there is none, the body is the only input. */
+  readonly headerBytes: number | null;
+  readonly compressed: boolean;
+}
+
+/** How bodies are read. */
+export interface CallReading {
+  readonly limits: HttpLimits;
+  readonly integerRange: IntegerRange;
+  /** In which long JSON is read and printed. */
+  readonly turns: LoopTurns;
+}
+
+/** What went wrong with an inference, and under which content type Triton says so. */
+export class InferCallError extends Error {
+  readonly error: InferenceError;
+  readonly contentType: ContentType;
+
+  constructor(error: InferenceError, contentType: ContentType) {
+    super(error.message, { cause: error });
+    this.error = error;
+    this.contentType = contentType;
+  }
+}
+
+/** The body of a call. What it rejects with is for `bodyErrorOf`. */
+export function readCall(exchange: Exchange, request: CallRequest, reading: CallReading): Promise<DecodedBody> {
+  const { limits, integerRange, turns } = reading;
+  const { model, headerBytes, compressed } = request;
+  return readInferBody(exchange, { model, limits, integerRange, headerBytes, compressed, turns });
+}
+
+/** An InferCallError or BodyError for what reading a body threw. */
+export function bodyErrorOf(thrown: unknown): InferCallError | BodyError {
+  if (thrown instanceof BodyError) return thrown;
+  const error = InferenceError.from(thrown);
+  // Triton tells these before it looks for JSON.
+  return new InferCallError(error, error.reason === "inflation-failed" ? "text/plain" : "application/json");
+}
+
+/** What the engine said instead of an answer: Triton types what its core refused as JSON, what its models said as text. */
+export function callErrorOf(thrown: unknown): InferCallError {
+  const error = InferenceError.from(thrown);
+  return new InferCallError(error, error.reason === "request-refused" ? "application/json" : "text/plain");
+}
+
+export function inferenceRequest(decoded: DecodedBody, target: ModelTarget, exchange: Exchange): InferenceRequest {
+  const { header, tensors } = decoded;
+  return newInferenceRequest({
+    id: header.id,
+    namespace: target.namespace,
+    modelName: target.modelName,
+    modelVersion: target.modelVersion,
+    inputs: tensors,
+    requestedOutputs: header.outputs === null ? null : header.outputs.map((output) => output.name),
+    parameters: header.parameters,
+    sequence: header.sequence,
+    priority: header.priority,
+    queueTimeoutUs: header.queueTimeoutUs,
+    receivedNs: exchange.receivedNs,
+    deadlineNs: deadlineFromNow(exchange.clock, header.queueTimeoutUs),
+    executionMsMax: exchange.executionMsMax,
+    signal: exchange.signal,
+  });
+}

@@ -1,0 +1,282 @@
+import { InferenceError, type ByteLease, type LoopTurns } from "@galatea/base";
+import type { ServedModel } from "../../engine/index.ts";
+import { noParameters } from "../../inference/index.ts";
+import { JsonScanner, releaseTensors, type IntegerRange, type Tensor } from "../../tensor/index.ts";
+import {
+  admit,
+  admitting,
+  declaredLength,
+  discardChunk,
+  exchangeBytes,
+  type GatheredBody,
+  readBody,
+  gatherBody,
+  type Exchange,
+  type HttpLimits,
+} from "../http-listener/index.ts";
+import {
+  parseInferHeader,
+  placeInputs,
+  placeInputsInTurns,
+  placeRawInput,
+  viewTail,
+  walkedDocument,
+  wholeTextBytesMax,
+  type InferHeader,
+  type PlaceOptions,
+  type PlacedInputs,
+} from "../infer-codec/index.ts";
+import { decompress } from "./compression.ts";
+
+export interface InferBodyOptions {
+  readonly model: ServedModel;
+  readonly limits: HttpLimits;
+  readonly integerRange: IntegerRange;
+  /** Length of the JSON header; null: the whole body is JSON; 0: there is none, the body is the only input. */
+  readonly headerBytes: number | null;
+  readonly compressed: boolean;
+  /** In which long JSON is read. */
+  readonly turns: LoopTurns;
+}
+
+/** What a request says beside its tensors: nothing that holds the text it came in. */
+export type CallHeader = Omit<InferHeader, "scanner" | "inputs">;
+
+/** A decoded request. The receiver owns the tensors. */
+export interface DecodedBody {
+  readonly header: CallHeader;
+  readonly tensors: readonly Tensor[];
+}
+
+/**
+ * Reads and decodes a request's body. A body of known length goes from the socket straight to where its tensors will stay;
+ * a chunked or compressed one is gathered first. Nothing stays allocated when it throws.
+ */
+export async function readInferBody(exchange: Exchange, options: InferBodyOptions): Promise<DecodedBody> {
+  const declared = declaredLength(exchange);
+  if (options.compressed) return decodeWhole(await readCompressed(exchange, options), exchange, options);
+  if (declared === -1) return decodeWhole(await gatherBody(exchange, options.limits), exchange, options);
+  // An empty body has no JSON either: Triton takes it as a raw request of no bytes.
+  if (options.headerBytes === 0 || declared === 0) return streamRaw(exchange, declared, options);
+  const headerBytes = options.headerBytes ?? declared;
+  if (headerBytes === declared || headerBytes > wholeTextBytesMax) {
+    checkJsonBytes(headerBytes, options);
+    return decodeWhole(await gatherBody(exchange, options.limits), exchange, options);
+  }
+  return streamBinary(exchange, declared, headerBytes, options);
+}
+
+async function readCompressed(exchange: Exchange, { limits }: InferBodyOptions): Promise<GatheredBody> {
+  const { memory } = exchange;
+  const packed = await gatherBody(exchange, limits);
+  const packedBytes = memory.bytes - exchangeBytes;
+  try {
+    return await decompress(packed, { outputBytesMax: limits.inputBytesMax, memory });
+  } finally {
+    packed.discard();
+    memory.shrinkBy(packedBytes);
+  }
+}
+
+/** The body is nobody's afterwards, but for tensors in plain memory, which are views of it. */
+function decodeWhole(
+  body: GatheredBody,
+  exchange: Exchange,
+  options: InferBodyOptions,
+): DecodedBody | Promise<DecodedBody> {
+  const bytes = body.bytes();
+  if ((options.headerBytes ?? bytes.length) > wholeTextBytesMax && options.model.arena !== null)
+    return decodeLong(body, exchange, options);
+  let decoded: DecodedBody | null = null;
+  try {
+    decoded = decode(bytes, exchange, options);
+  } finally {
+    discardDecoded(body, decoded);
+  }
+  return decoded;
+}
+
+async function decodeLong(body: GatheredBody, exchange: Exchange, options: InferBodyOptions): Promise<DecodedBody> {
+  let decoded: DecodedBody | null = null;
+  try {
+    decoded = await decodeInTurns(body.bytes(), exchange, options);
+  } finally {
+    discardDecoded(body, decoded);
+  }
+  return decoded;
+}
+
+function discardDecoded(body: GatheredBody, decoded: DecodedBody | null): void {
+  if (decoded === null || decoded.tensors.every(({ block }) => block !== null)) body.discard();
+}
+
+function decode(body: Buffer, exchange: Exchange, options: InferBodyOptions): DecodedBody {
+  const { model } = options;
+  const { memory } = exchange;
+  const headerBytes = options.headerBytes ?? body.length;
+  if (headerBytes === 0) return decodeRaw(body, exchange, options);
+  if (headerBytes > body.length) throw jsonTooShort(headerBytes - body.length);
+  checkJsonBytes(headerBytes, options);
+  const json = headerBytes === body.length ? body : body.subarray(0, headerBytes);
+  const header = parseInferHeader(new JsonScanner(json), options.limits.inputBytesMax, memory);
+  const tail = body.subarray(headerBytes);
+  const { arena } = model;
+  const place = placeOptions(options, tail.length, memory);
+  if (arena === null) return { header: callHeader(header), tensors: viewTail(header, tail, place) };
+  const { tensors, tail: writer } = placeInputs(header, place);
+  writer.write(tail);
+  memory.shrinkTo(exchangeBytes + header.memoryBytes);
+  return { header: callHeader(header), tensors };
+}
+
+/** The same for long JSON, between whose pieces others have the loop. */
+async function decodeInTurns(body: Buffer, exchange: Exchange, options: InferBodyOptions): Promise<DecodedBody> {
+  const { memory, signal } = exchange;
+  const turnsOf = { turns: options.turns, signal };
+  const headerBytes = options.headerBytes ?? body.length;
+  if (headerBytes > body.length) throw jsonTooShort(headerBytes - body.length);
+  checkJsonBytes(headerBytes, options);
+  const scanner = await walkedDocument(body.subarray(0, headerBytes), turnsOf);
+  const header = parseInferHeader(scanner, options.limits.inputBytesMax, memory);
+  const tail = body.subarray(headerBytes);
+  const { tensors, tail: writer } = await placeInputsInTurns(
+    header,
+    placeOptions(options, tail.length, memory),
+    turnsOf,
+  );
+  writer.write(tail);
+  // Plain memory, of a model whose arena has gone meanwhile, stays counted.
+  if (tensors.every(({ block }) => block !== null)) memory.shrinkTo(exchangeBytes + header.memoryBytes);
+  return { header: callHeader(header), tensors };
+}
+
+function decodeRaw(body: Buffer, exchange: Exchange, options: InferBodyOptions): DecodedBody {
+  const { into, tensor } = placeRaw(body.length, options);
+  into.set(body);
+  if (tensor.block !== null) exchange.memory.shrinkTo(exchangeBytes);
+  return { header: rawHeader, tensors: [tensor] };
+}
+
+function callHeader(header: InferHeader): CallHeader {
+  const { id, parameters, sequence, priority, queueTimeoutUs, outputs, binaryOutputs, memoryBytes } = header;
+  return { id, parameters, sequence, priority, queueTimeoutUs, outputs, binaryOutputs, memoryBytes };
+}
+
+function placeOptions(options: InferBodyOptions, tailBytes: number, memory: ByteLease): PlaceOptions {
+  const { model, integerRange } = options;
+  return {
+    modelName: model.view.config.name,
+    tailBytes,
+    arena: model.arena,
+    integerRange,
+    memory,
+  };
+}
+
+function placeRaw(bodyBytes: number, options: InferBodyOptions): ReturnType<typeof placeRawInput> {
+  const { model, limits } = options;
+  if (bodyBytes > limits.inputBytesMax) {
+    throw new InferenceError(
+      "INVALID_ARG",
+      `Raw input has a byte_size (${bodyBytes} bytes) that exceeds the maximum allowed value of ${limits.inputBytesMax} bytes. Use --http-max-input-size to increase the limit.`,
+    );
+  }
+  return placeRawInput(model.view.config, bodyBytes, model.arena);
+}
+
+/** A raw request says nothing but its bytes; its outputs come back binary. */
+const rawHeader: CallHeader = {
+  id: "",
+  parameters: noParameters,
+  sequence: null,
+  priority: 0,
+  queueTimeoutUs: 0,
+  outputs: null,
+  binaryOutputs: true,
+  memoryBytes: 0,
+};
+
+async function streamRaw(exchange: Exchange, declared: number, options: InferBodyOptions): Promise<DecodedBody> {
+  const { model, limits } = options;
+  // Plain memory: of a model whose unload did not wait any longer, which the answer will say.
+  if (model.arena === null && declared <= limits.inputBytesMax) admit(exchange, declared);
+  const { into, tensor } = admitting(() => placeRaw(declared, options));
+  let at = 0;
+  try {
+    await readBody(exchange, options.limits, {
+      write(chunk) {
+        into.set(chunk, at);
+        at += chunk.length;
+        discardChunk(chunk);
+      },
+    });
+  } catch (error) {
+    releaseTensors([tensor]);
+    throw error;
+  }
+  return { header: rawHeader, tensors: [tensor] };
+}
+
+/** The JSON header usually comes with the first bytes; from then on every byte is copied once, to its tensor. */
+async function streamBinary(
+  exchange: Exchange,
+  declared: number,
+  headerBytes: number,
+  options: InferBodyOptions,
+): Promise<DecodedBody> {
+  checkJsonBytes(headerBytes, options);
+  const { memory } = exchange;
+  if (declared <= options.limits.bodyBytesMax) admit(exchange, declared);
+  let header: InferHeader | null = null;
+  let placed: PlacedInputs | null = null;
+  let gathered: Buffer | null = null;
+  let gatheredBytes = 0;
+  const begin = (json: Buffer) => {
+    header = parseInferHeader(new JsonScanner(json), options.limits.inputBytesMax, memory);
+    // From here on it is the arena that accounts for the tensors.
+    memory.shrinkBy(declared - headerBytes);
+    placed = placeInputs(header, placeOptions(options, declared - headerBytes, memory));
+  };
+  const write = (chunk: Buffer) => {
+    if (placed !== null) {
+      placed.tail.write(chunk);
+      return discardChunk(chunk);
+    }
+    if (gathered === null && chunk.length >= headerBytes) {
+      begin(chunk.subarray(0, headerBytes));
+      placed!.tail.write(chunk.subarray(headerBytes));
+      return discardChunk(chunk);
+    }
+    gathered ??= Buffer.allocUnsafeSlow(headerBytes);
+    const take = Math.min(chunk.length, headerBytes - gatheredBytes);
+    gathered.set(chunk.subarray(0, take), gatheredBytes);
+    gatheredBytes += take;
+    if (gatheredBytes < headerBytes) return;
+    begin(gathered);
+    placed!.tail.write(chunk.subarray(take));
+    discardChunk(chunk);
+  };
+  try {
+    await readBody(exchange, options.limits, { write });
+  } catch (error) {
+    if (placed !== null) releaseTensors((placed as PlacedInputs).tensors);
+    throw error;
+  }
+  const parsed = header as InferHeader | null;
+  const { tensors } = (placed as PlacedInputs | null)!;
+  if (tensors.every(({ block }) => block !== null)) memory.shrinkTo(exchangeBytes + parsed!.memoryBytes);
+  return { header: callHeader(parsed!), tensors };
+}
+
+function checkJsonBytes(headerBytes: number, options: InferBodyOptions): void {
+  const { inputBytesMax } = options.limits;
+  if (headerBytes <= inputBytesMax) return;
+  throw new InferenceError(
+    "INVALID_ARG",
+    `request JSON size of ${headerBytes} bytes exceeds the maximum allowed input size of ${inputBytesMax} bytes. Use --http-max-input-size to increase the limit.`,
+  );
+}
+
+function jsonTooShort(missingBytes: number): InferenceError {
+  return new InferenceError("INVALID_ARG", `unexpected size for request JSON, expecting ${missingBytes} more bytes`);
+}

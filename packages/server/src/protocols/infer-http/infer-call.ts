@@ -1,0 +1,226 @@
+import { InferenceError, LoopTurns } from "@galatea/base";
+import { labelsOf } from "../../engine/index.ts";
+import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
+import { releaseTensors, type IntegerRange } from "../../tensor/index.ts";
+import { withForwardedHeaders } from "../forwarded-headers.ts";
+import {
+  discardPieces,
+  exchangeBytes,
+  reply,
+  replyPieces,
+  type Exchange,
+  type HttpLimits,
+} from "../http-listener/index.ts";
+import {
+  jsonTextBytesMax,
+  ResponseEncoder,
+  wholeTextBytesMax,
+  type EncodedResponse,
+  type EncodeOptions,
+} from "../infer-codec/index.ts";
+import {
+  bodyErrorOf,
+  callErrorOf,
+  InferCallError,
+  inferenceRequest,
+  readCall,
+  type CallRequest,
+} from "./call-request.ts";
+import { compress, type ResponseEncoding } from "./compression.ts";
+import type { DecodedBody } from "./infer-body.ts";
+import { settleText, takeForText } from "./text-memory.ts";
+
+export interface InferCallOptions {
+  readonly limits: HttpLimits;
+  readonly integerRange: IntegerRange;
+  /** Headers whose names it finds become parameters of the request; none where absent. */
+  readonly forwardedHeaders?: RegExp | null;
+  /** The headers of a reply whose body is a JSON header of `jsonBytes` and binary outputs behind it. */
+  readonly binaryHeaders: (jsonBytes: number) => string[];
+}
+
+export interface InferCallRequest extends CallRequest {
+  readonly encoding: ResponseEncoding;
+}
+
+function decoupled(): InferenceError {
+  return new InferenceError("UNSUPPORTED", "HTTP end point doesn't support models with decoupled transaction policy");
+}
+
+/** Bodies up to this are joined and sent as one buffer: cheaper than four writes. */
+const joinedBytesMax = 16 * 1024;
+
+/**
+ * One inference over HTTP, from a request whose line and headers have been judged to the reply on its way.
+ * Throws InferCallError (nothing has been sent) or BodyError (the listener answers).
+ */
+export class InferCalls {
+  readonly #options: InferCallOptions;
+  readonly #encoder = new ResponseEncoder();
+  readonly #turns = new LoopTurns();
+
+  constructor(options: InferCallOptions) {
+    this.#options = options;
+  }
+
+  async answer(exchange: Exchange, request: InferCallRequest): Promise<void> {
+    const { limits, integerRange } = this.#options;
+    const { target, model } = request;
+    if (model.view.config.decoupled) throw new InferCallError(decoupled(), "text/plain");
+    let decoded: DecodedBody;
+    try {
+      decoded = await readCall(exchange, request, { limits, integerRange, turns: this.#turns });
+      decoded = this.#withHeaders(exchange, decoded);
+    } catch (error) {
+      throw bodyErrorOf(error);
+    }
+    let response: InferenceResponse;
+    try {
+      response = await model.infer(inferenceRequest(decoded, target, exchange));
+    } catch (error) {
+      throw callErrorOf(error);
+    }
+    const replied = this.#reply(exchange, request, decoded, response);
+    if (replied !== undefined) await replied;
+  }
+
+  /** Releases the tensors where a header cannot be forwarded. */
+  #withHeaders(exchange: Exchange, decoded: DecodedBody): DecodedBody {
+    const { forwardedHeaders = null } = this.#options;
+    if (forwardedHeaders === null) return decoded;
+    const { header, tensors } = decoded;
+    try {
+      const parameters = withForwardedHeaders(header.parameters, exchange.request.rawHeaders, forwardedHeaders);
+      return { header: { ...header, parameters }, tensors };
+    } catch (error) {
+      releaseTensors(tensors);
+      throw error;
+    }
+  }
+
+  /** Nothing to wait for where the text is short and goes out as it is, as nearly always: a promise less for each request. */
+  #reply(
+    exchange: Exchange,
+    request: InferCallRequest,
+    decoded: DecodedBody,
+    response: InferenceResponse,
+  ): Promise<void> | undefined {
+    if (exchange.signal.aborted) {
+      releaseResponse(response);
+      return undefined;
+    }
+    const { model } = request;
+    const { memory } = exchange;
+    const heldBytes = memory.bytes;
+    let encoded: EncodedResponse;
+    try {
+      const textBytesMax = jsonTextBytesMax(response, decoded.header);
+      takeForText(memory, textBytesMax);
+      const options = {
+        id: decoded.header.id,
+        outputs: decoded.header.outputs,
+        binaryOutputs: decoded.header.binaryOutputs,
+        labelsOf: (output: string) => labelsOf(model.view, output),
+        batches: () => model.view.config.maxBatchSize > 0,
+      };
+      if (textBytesMax > wholeTextBytesMax) return this.#replyLong(exchange, request, { response, options, heldBytes });
+      encoded = this.#encoder.encode(response, options);
+    } catch (error) {
+      throw unprinted(response, error);
+    }
+    settleText(memory, heldBytes, encoded.jsonBytes);
+    return this.#send(exchange, request, encoded, response);
+  }
+
+  /** The same for a long text, between whose pieces others have the loop. */
+  async #replyLong(
+    exchange: Exchange,
+    request: InferCallRequest,
+    { response, options, heldBytes }: LongReply,
+  ): Promise<void> {
+    let encoded: EncodedResponse;
+    try {
+      const turnsOf = { turns: this.#turns, signal: exchange.signal };
+      encoded = await this.#encoder.encodeInTurns(response, options, turnsOf);
+    } catch (error) {
+      throw unprinted(response, error);
+    }
+    settleText(exchange.memory, heldBytes, encoded.jsonBytes);
+    await this.#send(exchange, request, encoded, response);
+  }
+
+  #send(
+    exchange: Exchange,
+    request: InferCallRequest,
+    encoded: EncodedResponse,
+    response: InferenceResponse,
+  ): Promise<void> | undefined {
+    if (request.encoding !== "identity") return this.#replyCompressed(exchange, request.encoding, encoded, response);
+    this.#replyPlain(exchange, encoded, response);
+    return undefined;
+  }
+
+  #replyPlain(exchange: Exchange, encoded: EncodedResponse, response: InferenceResponse): void {
+    const { json, jsonBytes, tails } = encoded;
+    if (tails === null) {
+      releaseResponse(response);
+      if (typeof json === "string") return reply(exchange, 200, "application/json", json);
+      exchange.onClosed(() => discardPieces(json));
+      return replyPieces(exchange, 200, ["Content-Type", "application/json"], json);
+    }
+    let tailBytes = 0;
+    for (const tail of tails) tailBytes += tail.length;
+    const headers = tailBytes === 0 ? ["Content-Type", "application/json"] : this.#options.binaryHeaders(jsonBytes);
+    const pieces = [...jsonPieces(json), ...tails];
+    if (jsonBytes + tailBytes <= joinedBytesMax) {
+      const joined = Buffer.concat(pieces, jsonBytes + tailBytes);
+      releaseResponse(response);
+      return replyPieces(exchange, 200, headers, [joined]);
+    }
+    exchange.onClosed(() => releaseResponse(response));
+    replyPieces(exchange, 200, headers, pieces);
+  }
+
+  async #replyCompressed(
+    exchange: Exchange,
+    encoding: "gzip" | "deflate",
+    encoded: EncodedResponse,
+    response: InferenceResponse,
+  ): Promise<void> {
+    const { json, jsonBytes, tails } = encoded;
+    const { memory } = exchange;
+    const heldBytes = memory.bytes;
+    let body: Buffer;
+    try {
+      let plainBytes = jsonBytes;
+      for (const tail of tails ?? []) plainBytes += tail.length;
+      // What is to be compressed lies there in one piece, and what comes out is no larger worth mentioning.
+      memory.grow(2 * plainBytes);
+      body = await compress([...jsonPieces(json), ...(tails ?? [])], encoding);
+    } catch (error) {
+      throw new InferCallError(InferenceError.from(error), "text/plain");
+    } finally {
+      releaseResponse(response);
+    }
+    if (exchange.signal.aborted) return;
+    memory.shrinkTo(Math.min(heldBytes, exchangeBytes) + body.length);
+    const headers = tails === null ? ["Content-Type", "application/json"] : this.#options.binaryHeaders(jsonBytes);
+    replyPieces(exchange, 200, [...headers, "Content-Encoding", encoding], [body]);
+  }
+}
+
+interface LongReply {
+  readonly response: InferenceResponse;
+  readonly options: EncodeOptions;
+  /** Of the exchange's memory, before any was taken for the text. */
+  readonly heldBytes: number;
+}
+
+function unprinted(response: InferenceResponse, error: unknown): InferCallError {
+  releaseResponse(response);
+  return new InferCallError(InferenceError.from(error), "text/plain");
+}
+
+function jsonPieces(json: string | readonly Buffer[]): readonly Buffer[] {
+  return typeof json === "string" ? [Buffer.from(json, "latin1")] : json;
+}

@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { InferenceError } from "@galatea/base";
+import type { ServedModel } from "../../engine/index.ts";
+import {
+  noParameters,
+  newInferenceRequest,
+  type AnswerSink,
+  type InferenceRequest,
+  type InferenceResponse,
+} from "../../inference/index.ts";
+import { createArena } from "../../tensor/index.ts";
+import { StreamedAnswers } from "./streamed-answers.ts";
+
+const request = (signal: AbortSignal | null): InferenceRequest =>
+  newInferenceRequest({
+    modelName: "m",
+    inputs: [],
+    signal,
+  });
+
+/** Answers that a test gives by hand, and how many of them count as taken. */
+function open(signal: AbortSignal | null = null) {
+  const arena = createArena({ capacityBytes: 2 ** 20 });
+  let sink!: AnswerSink;
+  let seen!: AbortSignal;
+  const state = { takenCount: 0 };
+  const model: Pick<ServedModel, "stream"> = {
+    stream(asked, given) {
+      sink = given;
+      seen = asked.signal as AbortSignal;
+      return Promise.resolve();
+    },
+  };
+  const answers = new StreamedAnswers(model as ServedModel, request(signal));
+  const answer = (version: string): InferenceResponse => {
+    const block = arena.allocate(4);
+    const output = { name: "OUT", datatype: "FP32", shape: [1], data: block.bytes.subarray(0, 4), block } as const;
+    return { modelName: "m", modelVersion: version, outputs: [output], parameters: noParameters };
+  };
+  return {
+    answers,
+    state,
+    arena,
+    signal: seen,
+    give: (version: string, isFinal = false) => sink.respond(answer(version), isFinal, () => state.takenCount++),
+    fail: (text: string) => sink.respond(new InferenceError("INTERNAL", text), true, () => state.takenCount++),
+    end: () => sink.respond(null, true, () => state.takenCount++),
+    [Symbol.dispose]: () => arena[Symbol.dispose](),
+  };
+}
+
+async function nextOf(answers: StreamedAnswers): Promise<string> {
+  const { done, value } = await answers.next();
+  if (done) return "done";
+  return value instanceof InferenceError ? value.message : value.modelVersion;
+}
+
+test("an answer counts as taken when the next one is asked for, and the final flag alone is none", async () => {
+  using opened = open();
+  const { answers, state, give, end } = opened;
+  give("1");
+  give("2");
+  assert.equal(await nextOf(answers), "1");
+  assert.equal(state.takenCount, 0);
+  assert.equal(await nextOf(answers), "2");
+  assert.equal(state.takenCount, 1);
+  const waiting = nextOf(answers);
+  assert.equal(state.takenCount, 2);
+  end();
+  assert.equal(await waiting, "done");
+  assert.equal(await nextOf(answers), "done");
+});
+
+test("who waits is given what comes, an error as the last too", async () => {
+  using opened = open();
+  const { answers, give, fail } = opened;
+  const waiting = nextOf(answers);
+  give("1");
+  assert.equal(await waiting, "1");
+  fail("died");
+  assert.equal(await nextOf(answers), "died");
+  assert.equal(await nextOf(answers), "done");
+});
+
+test("who stops before the end gives the request up, and what came or comes is released and counts as taken", async () => {
+  using opened = open();
+  const { answers, state, arena, signal, give } = opened;
+  give("1");
+  give("2");
+  give("3");
+  for await (const first of answers) {
+    assert.ok(!(first instanceof InferenceError));
+    for (const { block } of first.outputs) block?.release();
+    break;
+  }
+  assert.deepEqual([signal.aborted, state.takenCount, arena.usedBytes], [true, 3, 0]);
+  give("4", true);
+  assert.deepEqual([state.takenCount, arena.usedBytes], [4, 0]);
+});
+
+test("a request whose last answer was given is not given up", async () => {
+  using opened = open();
+  const { answers, signal, give } = opened;
+  give("1", true);
+  for await (const outcome of answers) {
+    if (!(outcome instanceof InferenceError)) for (const { block } of outcome.outputs) block?.release();
+  }
+  await answers.return();
+  assert.equal(signal.aborted, false);
+});
+
+test("the request's own signal is the model's too", () => {
+  const controller = new AbortController();
+  using opened = open(controller.signal);
+  const { signal } = opened;
+  controller.abort();
+  assert.equal(signal.aborted, true);
+});

@@ -1,0 +1,187 @@
+import { ByteLease, InferenceError, LoopTurns, Turns, type ByteBudget, type Clock } from "@galatea/base";
+import { labelsOf, type Engine, type ServedModel } from "../../engine/index.ts";
+import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
+import { GrpcError, type Call, type CallReceiver, type MessageSink } from "../grpc-listener/index.ts";
+import { IncomingInference } from "./incoming-inference.ts";
+import { decodeInferRequest, decodeInTurns, isLongMessage, type DecodedRequest } from "./infer-request.ts";
+import type { ForwardedHeaders } from "./infer-parameters.ts";
+import { ResponseWriter } from "./infer-response.ts";
+import { emptyResponse, InferStream, withFinalFlag, type StreamedAnswer } from "./infer-stream.ts";
+
+export interface InferenceServiceOptions {
+  readonly engine: Engine;
+  /** Metadata whose names it finds becomes request parameters; null: none. */
+  readonly forwardedHeaders: RegExp | null;
+  readonly budget: ByteBudget;
+  readonly clock: Clock;
+}
+
+type Decode = (message: IncomingInference) => DecodedRequest | Promise<DecodedRequest>;
+
+/** The two inference methods: one answer to one request, and a stream of requests and answers. */
+export class InferenceService {
+  readonly #engine: Engine;
+  readonly #forwardedHeaders: RegExp | null;
+  readonly #budget: ByteBudget;
+  readonly #clock: Clock;
+  readonly #writer = new ResponseWriter();
+  /** In which long messages are read. */
+  readonly #turns = new LoopTurns();
+
+  constructor({ engine, forwardedHeaders, budget, clock }: InferenceServiceOptions) {
+    this.#engine = engine;
+    this.#forwardedHeaders = forwardedHeaders;
+    this.#budget = budget;
+    this.#clock = clock;
+  }
+
+  /** ModelInfer. */
+  modelInfer(call: Call): void {
+    call.receive(
+      new OneRequest((byteLength) => {
+        const message = this.#message(byteLength, () => {
+          this.#answer(call, message).catch((error: unknown) => call.fail(error));
+        });
+        call.onClosed(() => message[Symbol.dispose]());
+        return message;
+      }),
+    );
+  }
+
+  /** ModelStreamInfer. */
+  modelStreamInfer(call: Call): void {
+    // Requests of a stream come to their models in the order in which they were sent, also behind one that takes long to read.
+    const order = new Turns();
+    const decode = (message: IncomingInference) =>
+      order.count === 0 && !message.isLong
+        ? this.#decode(call, message)
+        : order.run(async () => await this.#decode(call, message));
+    const stream = new InferStream(call, this.#writer, {
+      infer: (message, answer) => this.#inStream(message, decode, answer),
+      answers: (message, give) => this.#answersInStream(message, decode, give),
+    });
+    call.receive({
+      begin: (byteLength) => {
+        const message = this.#message(byteLength, () => stream.received(message));
+        return stream.opened(message);
+      },
+      halfClosed: () => stream.halfClosed(),
+    });
+  }
+
+  #message(byteLength: number, done: () => void): IncomingInference {
+    const memory = new ByteLease(this.#budget);
+    return new IncomingInference({ byteLength, done, engine: this.#engine, clock: this.#clock, memory });
+  }
+
+  async #answer(call: Call, message: IncomingInference): Promise<void> {
+    const { model } = message;
+    if (model.view.config.decoupled)
+      throw new InferenceError(
+        "UNSUPPORTED",
+        "ModelInfer RPC doesn't support models with decoupled transaction policy",
+      );
+    const decoding = this.#decode(call, message);
+    const decoded = decoding instanceof Promise ? await decoding : decoding;
+    const response = await model.infer(decoded.request);
+    const pieces = this.#pieces(model, decoded, response);
+    await call.sendCompressed(pieces, () => releaseResponse(response));
+    call.finish("OK");
+  }
+
+  /** The pieces of the answer to one request of a stream. */
+  async #inStream(
+    message: IncomingInference,
+    decode: Decode,
+    answer: (response: InferenceResponse) => InferenceResponse,
+  ): Promise<StreamedAnswer> {
+    const { model } = message;
+    const decoding = decode(message);
+    const decoded = decoding instanceof Promise ? await decoding : decoding;
+    let response: InferenceResponse;
+    try {
+      response = await model.infer(decoded.request);
+    } catch (error) {
+      if (error instanceof InferenceError && error.reason === "request-refused") throw error;
+      return { error };
+    }
+    return { pieces: this.#pieces(model, decoded, answer(response)), response };
+  }
+
+  /** Gives the answers of a decoupled model to one request, as they come; resolves with the last. */
+  async #answersInStream(
+    message: IncomingInference,
+    decode: Decode,
+    give: (answer: StreamedAnswer, isFinal: boolean, taken: () => void) => void,
+  ): Promise<void> {
+    const { model } = message;
+    const decoding = decode(message);
+    const decoded = decoding instanceof Promise ? await decoding : decoding;
+    const { request, wantsEmptyFinalResponse } = decoded;
+    await model.stream(request, {
+      respond: (outcome, isFinal, taken) => {
+        if (outcome === null && !wantsEmptyFinalResponse) return;
+        if (outcome instanceof InferenceError) return give({ error: outcome }, isFinal, taken);
+        const response = withFinalFlag(outcome ?? emptyResponse(request.modelName), isFinal);
+        try {
+          give({ pieces: this.#pieces(model, decoded, response), response }, isFinal, taken);
+        } catch (error) {
+          give({ error }, isFinal, taken);
+        }
+      },
+    });
+  }
+
+  /** Nothing to wait for where the message is short, as nearly always: a promise less for each request. */
+  #decode(call: Call, message: IncomingInference): DecodedRequest | Promise<DecodedRequest> {
+    const { model, receivedNs } = message;
+    const { signal } = call;
+    const options = { model, signal, clock: this.#clock, receivedNs, forwarded: this.#forwarded(call) };
+    const taken = message.take();
+    return isLongMessage(taken) ? decodeInTurns(taken, options, this.#turns) : decodeInferRequest(taken, options);
+  }
+
+  #forwarded({ headers }: Call): ForwardedHeaders {
+    const pattern = this.#forwardedHeaders;
+    if (pattern === null) return { rawHeaders: [], pattern };
+    const rawHeaders = Object.entries(headers).flatMap(([name, value]) =>
+      typeof value === "string" && !name.startsWith(":") ? [name, value] : [],
+    );
+    return { rawHeaders, pattern };
+  }
+
+  /** Releases the response where it cannot be written. */
+  #pieces(model: ServedModel, { request, classCounts }: DecodedRequest, response: InferenceResponse): Uint8Array[] {
+    try {
+      return this.#writer.response(response, {
+        id: request.id,
+        classCounts,
+        labelsOf: (output) => labelsOf(model.view, output),
+        batches: () => model.view.config.maxBatchSize > 0,
+      });
+    } catch (error) {
+      releaseResponse(response);
+      throw error;
+    }
+  }
+}
+
+/** The receiver of a method that takes one request. */
+class OneRequest implements CallReceiver {
+  readonly #open: (byteLength: number) => MessageSink;
+  #hasBegun = false;
+
+  constructor(open: (byteLength: number) => MessageSink) {
+    this.#open = open;
+  }
+
+  begin(byteLength: number): MessageSink {
+    if (this.#hasBegun) throw new GrpcError("INTERNAL", "the method takes one request message, and got another");
+    this.#hasBegun = true;
+    return this.#open(byteLength);
+  }
+
+  halfClosed(): void {
+    if (!this.#hasBegun) throw new GrpcError("INTERNAL", "the method takes one request message, and got none");
+  }
+}

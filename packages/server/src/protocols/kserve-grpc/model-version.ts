@@ -1,0 +1,24 @@
+import { InferenceError } from "@galatea/base";
+
+/** Digits of the largest version. */
+const digitsMax = String(2n ** 63n).length;
+
+/** A version as a message names it: "" for none, else a natural number in Triton's reading. Throws INVALID_ARG. */
+export function checkedVersion(version: string): string {
+  if (version === "") return "";
+  const [, sign = "", digits] = /^\s*([+-]?)0*(\d+)/.exec(version) ?? [];
+  // A message may be gigabytes long, and what it takes to read a number grows faster than its length.
+  const value = digits === undefined || digits.length > digitsMax ? null : BigInt(`${sign}${digits}`);
+  if (value === null || value >= 2n ** 63n || value < -(2n ** 63n)) {
+    throw new InferenceError(
+      "INVALID_ARG",
+      `failed to get model version from specified version string '${version}' (details: stol), version should be an integral value > 0`,
+    );
+  }
+  if (value < 0n)
+    throw new InferenceError(
+      "INVALID_ARG",
+      `invalid model version specified '${version}' , version should be an integral value > 0`,
+    );
+  return String(value);
+}

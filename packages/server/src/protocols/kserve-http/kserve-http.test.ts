@@ -1,0 +1,359 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, describe, test } from "node:test";
+import { gunzipSync, gzipSync, inflateSync } from "node:zlib";
+import { ByteBudget, LoopTurns, silentLogger, systemClock } from "@galatea/base";
+import { arenaTensor } from "../fake-arena.ts";
+import { FakeEngine } from "../fake-engine.ts";
+import { addUsualModels } from "../fake-models.ts";
+import { acrossSeam } from "../seam/across-seam.ts";
+import { defaultHttpLimits } from "../http-listener/index.ts";
+import { RawConnection, ask, post } from "../raw-client.ts";
+import { openKserveHttp } from "./index.ts";
+import type { Listener } from "../listener.ts";
+
+interface Answer {
+  readonly name: string;
+  readonly request: string;
+  readonly status: number;
+  readonly contentType: string;
+  readonly jsonBytes: string;
+  readonly body: string;
+}
+
+/** What tritonserver 2.51 answered to these bytes with the same models; bytes are latin1. */
+const answers = JSON.parse(
+  readFileSync(new URL("../../../../../conformance/vectors/kserve-http-answers.json", import.meta.url), "utf8"),
+) as readonly Answer[];
+
+const engine = new FakeEngine();
+addUsualModels(engine);
+const seam = acrossSeam(engine);
+let listener: Listener;
+const budget = new ByteBudget(2 ** 30);
+let port: number;
+const limits = { ...defaultHttpLimits, inputBytesMax: 100_000, bodyBytesMax: 16 * 1024 * 1024 };
+
+before(async () => {
+  listener = await openKserveHttp({
+    clock: systemClock,
+    engine: seam.engine,
+    limits,
+    integerRange: "wrap",
+    restrictions: new Map([["logging", { header: "X-Key", value: "secret" }]]),
+    address: { host: "127.0.0.1", port: 0 },
+    logger: silentLogger,
+    budget,
+  });
+  port = listener.port;
+});
+after(async () => {
+  await listener.close(AbortSignal.abort());
+  assert.equal(engine.arena.usedBytes, 0, "blocks left over");
+  assert.equal(budget.usedBytes, 0, "bytes left over");
+  assert.equal(engine.openCount, 0, "models held by calls that have ended");
+  assert.equal(seam.openCount, 0, "what crossed the seam and did not come back");
+});
+
+describe("answers are those of tritonserver 2.51, byte for byte", () => {
+  for (const answer of answers) {
+    test(answer.name, async () => {
+      const reply = await ask(port, answer.request);
+      assert.equal(reply.body, answer.body);
+      assert.equal(reply.status, answer.status);
+      assert.equal(reply.headers.get("content-type"), answer.contentType);
+      assert.equal(reply.headers.get("inference-header-content-length") ?? "", answer.jsonBytes);
+      assert.equal(reply.headers.has("date"), false);
+      assert.equal(reply.headers.get("connection") === "close", answer.name === "conn close");
+    });
+  }
+});
+
+const identity = (data: string, shape: string) =>
+  `{"inputs":[{"name":"IN","shape":${shape},"datatype":"FP32","data":${data}}]}`;
+const binaryHeader = (bytes: number, wanted = true) =>
+  `{${wanted ? '"parameters":{"binary_data_output":true},' : ""}"inputs":[{"name":"IN","shape":[${bytes / 4}],"datatype":"FP32","parameters":{"binary_data_size":${bytes}}}]}`;
+
+describe("routes", () => {
+  const get = (path: string, headers = "") => ask(port, `GET ${path} HTTP/1.1\r\n${headers}\r\n`);
+
+  test("health is an empty 200 of type text/plain, 400 when the engine says no", async () => {
+    const { status, body, headers } = await get("/v2/health/ready");
+    assert.deepEqual([status, body, headers.get("content-type")], [200, "", "text/plain"]);
+    engine.ready = false;
+    assert.equal((await get("/v2/health/ready")).status, 400);
+    engine.ready = true;
+    assert.equal((await get("/v2/models/add_sub/versions/1/ready")).status, 200);
+  });
+
+  test("paths are matched raw: no decoding, no trailing slash, queries ignored, versions of digits only", async () => {
+    assert.equal((await get("/v2?x=1")).status, 200);
+    assert.deepEqual((await get("/v2/")).body, '{"error":"Not Found"}');
+    assert.equal((await get("/v2/models/add_sub/versions/x")).body, '{"error":"Not Found"}');
+    assert.equal((await get("/v2/models//ready")).status, 404);
+    assert.equal(
+      (await get("/v2/models/add%5fsub")).body,
+      `{"error":"Request for unknown model: 'add%5fsub' is not found"}`,
+    );
+    const digits = "99999999999999999999999";
+    assert.equal(
+      (await get(`/v2/models/add_sub/versions/${digits}`)).body,
+      `{"error":"failed to get model version from specified version string '${digits}' (details: stol), version should be an integral value > 0"}`,
+    );
+  });
+
+  test("a known path with another verb is 405", async () => {
+    const reply = await ask(port, "PUT /v2/health/live HTTP/1.1\r\n\r\n");
+    assert.equal(reply.status, 405);
+    assert.equal((await get("/v2/models/add_sub/infer")).body, '{"error":"Method Not Allowed"}');
+  });
+
+  test("what is not built is refused by name with 501; a restricted API asks for its header first", async () => {
+    const reply = await ask(port, post("/v2/models/add_sub/trace/setting", "{}"));
+    assert.deepEqual(
+      [reply.status, reply.body],
+      [501, '{"error":"the trace extension is not supported by this server yet"}'],
+    );
+    assert.equal((await get("/v2/logging")).body, `{"error":"This API is restricted, expecting header 'X-Key'"}`);
+    assert.equal((await get("/v2/logging", "x-key: secret\r\n")).status, 501);
+  });
+
+  test("statistics print every key, because perf_analyzer reads every key", async () => {
+    const { body } = await get("/v2/models/add_sub/stats");
+    const row = (JSON.parse(body) as { model_stats: Record<string, unknown>[] }).model_stats[0]!;
+    assert.deepEqual(Object.keys(row), [
+      "name",
+      "version",
+      "last_inference",
+      "inference_count",
+      "execution_count",
+      "inference_stats",
+      "response_stats",
+      "batch_stats",
+      "memory_usage",
+    ]);
+    assert.deepEqual(Object.keys(row["inference_stats"] as object), [
+      "success",
+      "fail",
+      "queue",
+      "compute_input",
+      "compute_infer",
+      "compute_output",
+      "cache_hit",
+      "cache_miss",
+    ]);
+  });
+
+  test("a long body of a load is read in pieces, each in a turn of the loop", async (t) => {
+    const turns = t.mock.method(LoopTurns.prototype, "next");
+    const numbers = JSON.stringify(Array.from({ length: 300_000 }, (_, index) => index % 100));
+    const body = `{"ignored":${numbers},"parameters":{"config":"{}","file:1/a":"aGk="}}`;
+    const load = await ask(port, post("/v2/repository/models/add_sub/load", body));
+    assert.deepEqual([load.status, load.body, engine.calls.at(-1)], [200, "", "load add_sub {} 1/a=hi"]);
+    const expected = Math.ceil(body.length / 2 ** 16);
+    assert.ok(turns.mock.callCount() >= expected, `${turns.mock.callCount()} turns of ${expected}`);
+    const torn = await ask(port, post("/v2/repository/models/add_sub/load", body.slice(0, -1)));
+    assert.deepEqual([torn.status, /failed to parse the request JSON buffer/.test(torn.body)], [500, true]);
+    const behind = await ask(port, post("/v2/repository/models/add_sub/load", `${body} 1`));
+    assert.match(behind.body, /The document root must not be followed by other values/);
+  });
+
+  test("bodies of an index and of an unload, which carry no files, are bounded as other JSON is", async () => {
+    const long = `{"ready":true,"ignored":"${"x".repeat(limits.inputBytesMax)}"}`;
+    for (const path of ["index", "models/add_sub/unload"]) {
+      const reply = await ask(port, post(`/v2/repository/${path}`, long));
+      const text = `request body of ${long.length} bytes exceeds the maximum allowed body size of 100000 bytes`;
+      assert.deepEqual([reply.status, reply.body], [413, JSON.stringify({ error: text })]);
+    }
+  });
+
+  test("the repository index leaves out what is empty", async () => {
+    const all = JSON.parse((await ask(port, post("/v2/repository/index", ""))).body) as object[];
+    assert.deepEqual(all.at(-1), { name: "untouched" });
+    assert.deepEqual(all[0], { name: "add_sub", version: "1", state: "READY" });
+    const wrong = await ask(port, post("/v2/repository/index", '{"ready":1}'));
+    assert.deepEqual([wrong.status, wrong.body], [400, `{"error":"Invalid value for 'ready': expected a boolean"}`]);
+  });
+
+  test("load hands over the override, files decoded; errors are those of Triton", async () => {
+    const load = (body: string) => ask(port, post("/v2/repository/models/add_sub/load", body));
+    const done = await load('{"parameters":{"config":"{\\"name\\":\\"x\\"}","file:1/model.py":"aGVsbG8="}}');
+    assert.deepEqual([done.status, done.body], [200, ""]);
+    assert.equal(engine.calls.at(-1), 'load add_sub {"name":"x"} 1/model.py=hello');
+    assert.equal((await load("")).status, 200);
+    assert.equal(engine.calls.at(-1), "load add_sub - ");
+    assert.equal(
+      (await load('{"parameters":{"config":1}}')).body,
+      '{"error":"attempt to access JSON non-string as string"}',
+    );
+    assert.equal(
+      (await load('{"parameters":{"foo":"x"}}')).body,
+      '{"error":"unexpected error on creating Triton parameter"}',
+    );
+    assert.equal((await load('{"parameters":{"file:a":"!!!"}}')).status, 400);
+    assert.equal((await load('{"parameters":3}')).body, '{"error":"attempt to get members for non-object"}');
+    const broken = await load('{"par');
+    assert.deepEqual(
+      [broken.status, broken.body],
+      [500, '{"error":"failed to parse the request JSON buffer: Missing a closing quotation mark in string. at 5"}'],
+    );
+    const nope = await ask(port, post("/v2/repository/models/nope/load", ""));
+    assert.deepEqual(
+      [nope.status, nope.body],
+      [500, `{"error":"failed to load 'nope', failed to poll from model repository"}`],
+    );
+    const named = await ask(port, post("/v2/repository/foo/models/x/load", ""));
+    assert.deepEqual([named.status, named.body], [501, `{"error":"'repository_name' specification is not supported"}`]);
+    await ask(port, post("/v2/repository/models/m/unload", '{"parameters":{"unload_dependents":true}}'));
+    assert.equal(engine.calls.at(-1), "unload m true");
+  });
+});
+
+describe("inference bodies", () => {
+  const url = "/v2/models/id_fp32/infer";
+  const values = Float32Array.from({ length: 500_000 }, (_, index) => index);
+  const data = Buffer.from(values.buffer);
+
+  test("a large binary tensor comes back bit for bit, whatever pieces the body arrives in", async () => {
+    const header = binaryHeader(data.length);
+    const request = post(
+      url,
+      Buffer.concat([Buffer.from(header), data]),
+      `Inference-Header-Content-Length: ${header.length}\r\n`,
+    );
+    using connection = await RawConnection.open(port);
+    for (const cut of [1, 60, 170, 171, 260, 100_000, 1_500_001, request.length]) {
+      connection.send(request.subarray(0, cut));
+      // The server, in this process, reads the first piece by itself within its next turns of the event loop.
+      for (let turn = 0; turn < 4; turn++) await new Promise((resolve) => setImmediate(resolve));
+      connection.send(request.subarray(cut));
+      const reply = (await connection.reply())!;
+      const jsonBytes = Number(reply.headers.get("inference-header-content-length"));
+      assert.equal(reply.headers.get("content-type"), "application/octet-stream");
+      assert.ok(Buffer.from(reply.body.slice(jsonBytes), "latin1").equals(data));
+    }
+    assert.equal(engine.arena.usedBytes, 0);
+  });
+
+  test("chunked and compressed bodies are the same request", async () => {
+    const json = identity("[1,2]", "[2]");
+    const chunked = `POST ${url} HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n${json.slice(0, 3)}\r\n${(json.length - 3).toString(16)}\r\n${json.slice(3)}\r\n0\r\n\r\n`;
+    const plain = await ask(port, post(url, json));
+    assert.equal((await ask(port, chunked)).body, plain.body);
+    assert.equal((await ask(port, post(url, gzipSync(json), "Content-Encoding: gzip\r\n"))).body, plain.body);
+    const gzip = await ask(port, post(url, json, "Accept-Encoding: deflate;q=0.5, gzip\r\n"));
+    assert.equal(gzip.headers.get("content-encoding"), "gzip");
+    assert.equal(gunzipSync(Buffer.from(gzip.body, "latin1")).toString(), plain.body);
+    const deflate = await ask(port, post(url, json, "Accept-Encoding: deflate, gzip\r\n"));
+    assert.equal(inflateSync(Buffer.from(deflate.body, "latin1")).toString(), plain.body);
+    for (const accept of ["identity", "gzip;q=0", "*", "br", "GZIP", "gzip;q=0.3, identity;q=0.9", "gzip;q=abc"]) {
+      const reply = await ask(port, post(url, json, `Accept-Encoding: ${accept}\r\n`));
+      assert.equal(reply.headers.has("content-encoding"), false, accept);
+    }
+  });
+
+  test("a raw body is the same request whole, compressed and in chunks", async () => {
+    const raw = Buffer.from(Float32Array.of(1.5, -2, 0.25).buffer);
+    const noHeader = "Inference-Header-Content-Length: 0\r\n";
+    const chunked = `POST ${url} HTTP/1.1\r\nTransfer-Encoding: chunked\r\n${noHeader}\r\n5\r\n${raw.toString("latin1", 0, 5)}\r\n7\r\n${raw.toString("latin1", 5)}\r\n0\r\n\r\n`;
+    for (const request of [
+      post(url, raw, noHeader),
+      post(url, gzipSync(raw), `${noHeader}Content-Encoding: gzip\r\n`),
+      Buffer.from(chunked, "latin1"),
+    ]) {
+      const { status, headers, body } = await ask(port, request);
+      assert.equal(status, 200, body);
+      const data = body.slice(Number(headers.get("inference-header-content-length")));
+      assert.equal(Buffer.from(data, "latin1").toString("hex"), raw.toString("hex"));
+    }
+    assert.equal(engine.arena.usedBytes, 0);
+  });
+
+  test("a compressed body expands to its bound and no further; garbage and truncation are refused", async () => {
+    const bomb = gzipSync(Buffer.alloc(10_000_000));
+    const send = (body: Uint8Array) => ask(port, post(url, body, "Content-Encoding: gzip\r\n"));
+    assert.equal(
+      (await send(bomb)).body,
+      '{"error":"Decompressed data size exceeds the maximum allowed value of 100000 bytes. Use --http-max-input-size to increase the limit."}',
+    );
+    assert.equal((await send(Buffer.from("nothing"))).status, 400);
+    assert.equal((await send(gzipSync(identity("[1]", "[1]")).subarray(0, -9))).status, 400);
+  });
+
+  test("JSON is bounded by --http-max-input-size, tensors and text", async () => {
+    const long = identity(`[${"1,".repeat(60_000)}1]`, "[60001]");
+    const text = await ask(port, post(url, long));
+    assert.deepEqual(
+      [text.status, text.body],
+      [
+        400,
+        `{"error":"request JSON size of ${long.length} bytes exceeds the maximum allowed input size of 100000 bytes. Use --http-max-input-size to increase the limit."}`,
+      ],
+    );
+    const tensor = await ask(port, post(url, identity("[1]", "[100000000]")));
+    assert.equal(
+      tensor.body,
+      `{"error":"JSON input 'IN' has a byte_size (400000000 bytes) that exceeds the maximum allowed value of 100000 bytes. Use --http-max-input-size to increase the limit."}`,
+    );
+  });
+
+  test("nesting beyond 99 levels is refused (2.51 recurses without a bound), and so is a shape that overflows", async () => {
+    const nested = (depth: number) => identity("[".repeat(depth) + "1" + "]".repeat(depth), "[1]");
+    assert.equal((await ask(port, post(url, nested(99)))).status, 200);
+    const reply = await ask(port, post(url, nested(100)));
+    assert.deepEqual(
+      [reply.status, reply.body],
+      [400, '{"error":"JSON nesting depth exceeds maximum allowed limit (100)"}'],
+    );
+    assert.equal((await ask(port, post(url, "[".repeat(90_000)))).status, 400);
+    const overflow = await ask(port, post(url, identity("[1]", "[4611686018427387904,4]")));
+    assert.match(overflow.body, /causes total element count to exceed maximum size of 9223372036854775807/);
+  });
+
+  test("a header length without digits is refused, as newer servers do", async () => {
+    const reply = await ask(port, post(url, "{}", "Inference-Header-Content-Length: abc\r\n"));
+    assert.deepEqual(
+      [reply.status, reply.body],
+      [400, '{"error":"Unable to parse Inference-Header-Content-Length, got: abc"}'],
+    );
+  });
+
+  test("classification of a batch takes each row's top values with their labels", async () => {
+    const sixteen = `[${Array.from({ length: 16 }, (_, index) => index).join(",")}]`;
+    const body = `{"inputs":[{"name":"INPUT0","shape":[2,16],"datatype":"FP32","data":[${sixteen},${sixteen}]},{"name":"INPUT1","shape":[2,16],"datatype":"FP32","data":[${sixteen},${sixteen}]}],"outputs":[{"name":"OUTPUT1","parameters":{"classification":1}}]}`;
+    const { body: answer } = await ask(port, post("/v2/models/add_sub/infer", body));
+    assert.match(answer, /"datatype":"BYTES","shape":\[2,1\],"data":\["0.000000:0:l0","0.000000:0:l0"\]/);
+  });
+
+  test("an arena that is full is a 503 after the body was read, and the connection lives on", async () => {
+    using connection = await RawConnection.open(port);
+    const filler = engine.arena.allocate(engine.arena.capacityBytes - engine.arena.usedBytes);
+    const header = binaryHeader(data.length);
+    const request = post(
+      url,
+      Buffer.concat([Buffer.from(header), data]),
+      `Inference-Header-Content-Length: ${header.length}\r\n`,
+    );
+    connection.send(request);
+    assert.equal((await connection.reply())!.status, 503);
+    filler.release();
+    connection.send(request);
+    assert.equal((await connection.reply())!.status, 200);
+  });
+
+  test("a model that wants no arena gets views", async () => {
+    engine.add("plain", {
+      inputs: { IN: ["FP32", [-1]] },
+      outputs: { OUT: ["FP32", [-1]] },
+      usesArena: false,
+      run: (request, arena) => [arenaTensor(arena, { ...request.inputs[0]!, name: "OUT" })],
+    });
+    const header = binaryHeader(8, false);
+    const body = Buffer.concat([Buffer.from(header), Buffer.from(Float32Array.of(1, 2).buffer)]);
+    const reply = await ask(
+      port,
+      post("/v2/models/plain/infer", body, `Inference-Header-Content-Length: ${header.length}\r\n`),
+    );
+    assert.match(reply.body, /"data":\[1\.0,2\.0\]/);
+  });
+});

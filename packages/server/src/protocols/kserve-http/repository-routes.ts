@@ -1,0 +1,137 @@
+import { InferenceError, type LoopTurns, type TurnsOf } from "@galatea/base";
+import type { Engine, IndexEntry, LoadOverride } from "../../engine/index.ts";
+import { JsonScanner } from "../../tensor/index.ts";
+import { readWholeBody, reply, replyJson, type Exchange, type HttpLimits } from "../http-listener/index.ts";
+import {
+  booleanAt,
+  eachMember,
+  parsingRequestJson,
+  stringAt,
+  walkedDocument,
+  wholeTextBytesMax,
+} from "../infer-codec/index.ts";
+import { decodedBase64 } from "./base64-text.ts";
+
+export interface RepositoryRoutes {
+  readonly engine: Engine;
+  readonly limits: HttpLimits;
+  /** In which long documents are read. */
+  readonly turns: LoopTurns;
+}
+
+/** A checked document, or null for an empty body. Between the pieces of a long one others have the loop. */
+async function readJson(
+  exchange: Exchange,
+  { turns }: RepositoryRoutes,
+  limits: HttpLimits,
+): Promise<JsonScanner | null> {
+  const body = await readWholeBody(exchange, limits);
+  if (body.length === 0) return null;
+  const isLong = body.length > wholeTextBytesMax;
+  const scanner = isLong ? await walkedDocument(body, { turns, signal: exchange.signal }) : new JsonScanner(body);
+  const startAt = scanner.at;
+  parsingRequestJson(() => {
+    if (scanner.peek() === -1) scanner.fail("The document is empty.", scanner.at);
+    scanner.skipValue();
+    scanner.finish();
+  });
+  scanner.at = startAt;
+  return scanner;
+}
+
+/** Of documents that carry no files: --http-max-input-size, as for other JSON. */
+function smallBodies(limits: HttpLimits): HttpLimits {
+  return { ...limits, bodyBytesMax: Math.min(limits.bodyBytesMax, limits.inputBytesMax) };
+}
+
+/** Where the values of the wanted members of the document's root object lie; a root of another kind has none. */
+function membersOf(scanner: JsonScanner | null): ReadonlyMap<string, number> {
+  const members = new Map<string, number>();
+  if (scanner !== null && scanner.peek() === 0x7b) eachMember(scanner, scanner.at, (name, at) => members.set(name, at));
+  return members;
+}
+
+/** Calls `visit` for each member of `parameters`, when there are any. */
+function eachParameter(
+  scanner: JsonScanner | null,
+  visit: (scanner: JsonScanner, name: string, at: number) => void,
+): void {
+  const at = membersOf(scanner).get("parameters");
+  if (scanner === null || at === undefined) return;
+  if (scanner.bytes[at] !== 0x7b) throw internal("attempt to get members for non-object");
+  eachMember(scanner, at, (name, valueAt) => visit(scanner, name, valueAt));
+}
+
+function internal(text: string): InferenceError {
+  return new InferenceError("INTERNAL", text);
+}
+
+export async function answerIndex(exchange: Exchange, routes: RepositoryRoutes): Promise<void> {
+  const scanner = await readJson(exchange, routes, smallBodies(routes.limits));
+  const readyAt = membersOf(scanner).get("ready");
+  const readyOnly =
+    scanner !== null &&
+    readyAt !== undefined &&
+    booleanAt(
+      scanner,
+      readyAt,
+      () => new InferenceError("INVALID_ARG", "Invalid value for 'ready': expected a boolean"),
+    );
+  replyJson(exchange, (await routes.engine.repositoryIndex(readyOnly)).map(indexRow));
+}
+
+/** Members without a value are left out, as Triton does. */
+function indexRow(entry: IndexEntry): Record<string, string> {
+  return {
+    name: entry.name,
+    ...(entry.version === "" ? {} : { version: entry.version }),
+    ...(entry.state === "" ? {} : { state: entry.state }),
+    ...(entry.reason === "" ? {} : { reason: entry.reason }),
+  };
+}
+
+export async function answerLoad(exchange: Exchange, routes: RepositoryRoutes, modelName: string): Promise<void> {
+  const scanner = await readJson(exchange, routes, routes.limits);
+  const override = await readOverride(scanner, { turns: routes.turns, signal: exchange.signal });
+  await routes.engine.loadModel(modelName, override, exchange.signal);
+  replyDone(exchange);
+}
+
+async function readOverride(scanner: JsonScanner | null, of: TurnsOf): Promise<LoadOverride | null> {
+  let configJson: string | null = null;
+  const filesAt = new Map<string, number>();
+  eachParameter(scanner, (document, name, at) => {
+    if (name === "config") configJson = stringAt(document, at, internal);
+    else if (name.startsWith("file:")) filesAt.set(name, fileTextAt(document, at));
+    else throw internal("unexpected error on creating Triton parameter");
+  });
+  if (scanner === null || (configJson === null && filesAt.size === 0)) return null;
+  const files = new Map<string, Uint8Array>();
+  for (const [name, at] of filesAt) {
+    const refusal = () => new InferenceError("INVALID_ARG", `parameter '${name}' is not valid base64`);
+    scanner.at = at;
+    files.set(name.slice("file:".length), await decodedBase64(scanner, of, refusal));
+  }
+  return { configJson, files };
+}
+
+function fileTextAt(document: JsonScanner, at: number): number {
+  document.at = at;
+  if (document.peek() !== 0x22) throw internal("attempt to access JSON non-string as string");
+  return document.at;
+}
+
+export async function answerUnload(exchange: Exchange, routes: RepositoryRoutes, modelName: string): Promise<void> {
+  const scanner = await readJson(exchange, routes, smallBodies(routes.limits));
+  let unloadDependents = false;
+  eachParameter(scanner, (document, name, at) => {
+    if (name !== "unload_dependents") return;
+    unloadDependents = booleanAt(document, at, (text) => new InferenceError("INVALID_ARG", text));
+  });
+  await routes.engine.unloadModel(modelName, unloadDependents);
+  replyDone(exchange);
+}
+
+function replyDone(exchange: Exchange): void {
+  reply(exchange, 200, "application/json", "");
+}

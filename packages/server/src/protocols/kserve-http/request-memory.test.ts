@@ -1,0 +1,236 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
+import { arenaTensor } from "../fake-arena.ts";
+import { FakeEngine } from "../fake-engine.ts";
+import { addUsualModels } from "../fake-models.ts";
+import { acrossSeam } from "../seam/across-seam.ts";
+import { defaultHttpLimits } from "../http-listener/index.ts";
+import { RawConnection, ask, post } from "../raw-client.ts";
+import { openKserveHttp } from "./index.ts";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
+
+const mebibyte = 1024 * 1024;
+const url = "/v2/models/id_fp32/infer";
+const small = '{"inputs":[{"name":"IN","shape":[1],"datatype":"FP32","data":[1]}]}';
+
+interface Serving extends AsyncDisposable {
+  readonly engine: FakeEngine;
+  readonly budget: ByteBudget;
+  readonly port: number;
+}
+
+async function serve(budgetBytes: number): Promise<Serving> {
+  const budget = new ByteBudget(budgetBytes);
+  const engine = new FakeEngine(2 ** 30, budget);
+  addUsualModels(engine);
+  const listener = await openKserveHttp({
+    clock: systemClock,
+    engine: acrossSeam(engine).engine,
+    budget,
+    limits: { ...defaultHttpLimits, stallTimeoutMs: 20_000 },
+    integerRange: "refuse",
+    restrictions: new Map(),
+    address: { host: "127.0.0.1", port: 0 },
+    logger: silentLogger,
+  });
+  return {
+    engine,
+    budget,
+    port: listener.port,
+    async [Symbol.asyncDispose]() {
+      await listener.close(AbortSignal.abort());
+      await eventually(() => budget.usedBytes === 0);
+    },
+  };
+}
+
+const chunkedHead = (path: string, more = "") => `POST ${path} HTTP/1.1\r\nTransfer-Encoding: chunked\r\n${more}\r\n`;
+
+function chunk(bytes: number): Buffer {
+  return Buffer.concat([Buffer.from(`${bytes.toString(16)}\r\n`), Buffer.alloc(bytes, " "), Buffer.from("\r\n")]);
+}
+
+test("a body of announced length that does not fit now is refused with 503 and Retry-After before it comes, and goes when the other has ended", async () => {
+  await using serving = await serve(3 * mebibyte);
+  using holder = await RawConnection.open(serving.port);
+  holder.send(post(url, small.padEnd(2_500_000)).subarray(0, 1000));
+  await eventually(() => serving.budget.usedBytes >= 2_500_000);
+  const body = `{"inputs":[{"name":"IN","shape":[350000],"datatype":"UINT8","data":[${"1,".repeat(349_999)}1]}]}`;
+  const ofBytes = "/v2/models/id_uint8/infer";
+  const refused = await ask(serving.port, post(ofBytes, body).subarray(0, 1000));
+  assert.deepEqual([refused.status, refused.headers.get("retry-after")], [503, "1"]);
+  assert.match(
+    refused.body,
+    /^\{"error":"memory for requests in flight is full: 700\d{3} bytes requested, 250\d{4} of 3145728 bytes in use; ask again later/,
+  );
+  assert.equal((await ask(serving.port, post(url, small))).status, 200, "a small one still fits");
+  holder.socket.destroy();
+  await eventually(() => serving.budget.usedBytes === 0);
+  assert.equal((await ask(serving.port, post(ofBytes, body))).status, 200);
+});
+
+test("a body that is larger than all the memory for requests is refused with 413, whatever it is", async () => {
+  await using serving = await serve(mebibyte);
+  const json = await ask(serving.port, post(url, small.padEnd(2 * mebibyte)).subarray(0, 1000));
+  assert.equal(json.status, 413);
+  assert.match(json.body, /2097152 bytes exceed the memory for all requests in flight, 983040 bytes/);
+  const header =
+    '{"inputs":[{"name":"IN","shape":[500000],"datatype":"FP32","parameters":{"binary_data_size":2000000}}]}';
+  const binary = post(url, header, `Inference-Header-Content-Length: ${header.length}\r\n`).toString();
+  const lengthened = binary.replace(
+    `Content-Length: ${header.length}\r`,
+    `Content-Length: ${header.length + 2_000_000}\r`,
+  );
+  assert.equal((await ask(serving.port, lengthened)).status, 413);
+  const raw = post("/v2/models/id_fp32/infer", "", "Inference-Header-Content-Length: 0\r\n").toString();
+  assert.equal((await ask(serving.port, raw.replace("Content-Length: 0\r", "Content-Length: 2000000\r"))).status, 413);
+});
+
+test("a client that asks first whether it may send is told 503 or 413 in place of 100", async () => {
+  await using serving = await serve(mebibyte);
+  using holder = await RawConnection.open(serving.port);
+  holder.send(post(url, small.padEnd(700_000)).subarray(0, 1000));
+  await eventually(() => serving.budget.usedBytes >= 700_000);
+  for (const [bytes, status] of [
+    [700_000, 503],
+    [2_000_000, 413],
+    [1000, 100],
+  ] as const) {
+    const head = `POST ${url} HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: ${bytes}\r\n\r\n`;
+    assert.equal((await ask(serving.port, head)).status, status);
+  }
+});
+
+test("bodies of unknown length take memory as they grow: together they stay within it, and the endless one ends with 503", async () => {
+  await using serving = await serve(4 * mebibyte);
+  const connections = await Promise.all(Array.from({ length: 40 }, () => RawConnection.open(serving.port)));
+  const replies = await Promise.all(
+    connections.map(async (connection) => {
+      connection.send(chunkedHead(url));
+      const reply = connection.reply();
+      const told = new AbortController();
+      void reply.then(() => told.abort());
+      for (let sent = 0; sent < 200 && !told.signal.aborted; sent++) {
+        connection.send(chunk(16 * 1024));
+        await new Promise((resolve) => setImmediate(resolve));
+        assert.ok(serving.budget.usedBytes <= serving.budget.bytesMax + 40 * 4096);
+      }
+      connection.socket.destroySoon();
+      return reply;
+    }),
+  );
+  for (const connection of connections) connection[Symbol.dispose]();
+  const statuses = replies.map((reply) => reply?.status);
+  assert.ok(statuses.filter((status) => status === 503 || status === 413).length >= 30, String(statuses));
+  await eventually(() => serving.budget.usedBytes === 0);
+  assert.equal((await ask(serving.port, post(url, small))).status, 200);
+});
+
+test("a small body that inflates to a large one is refused where memory ends, not when it has inflated", async () => {
+  await using serving = await serve(4 * mebibyte);
+  const bomb = gzipSync(Buffer.alloc(50 * mebibyte, " "));
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => ask(serving.port, post(url, bomb, "Content-Encoding: gzip\r\n"))),
+  );
+  for (const { status, body } of answers) {
+    assert.ok(status === 503 || status === 413, body);
+    assert.match(body, /memory for (all )?requests in flight/);
+  }
+  await eventually(() => serving.budget.usedBytes === 0);
+  const fair = await ask(serving.port, post(url, gzipSync(small), "Content-Encoding: gzip\r\n"));
+  assert.equal(fair.status, 200);
+});
+
+test("a client that leaves while its body inflates gives the bytes back", async () => {
+  await using serving = await serve(256 * mebibyte);
+  using connection = await RawConnection.open(serving.port);
+  connection.send(post(url, gzipSync(Buffer.alloc(60 * mebibyte, " ")), "Content-Encoding: gzip\r\n"));
+  await eventually(() => serving.budget.usedBytes > mebibyte);
+  connection.socket.destroy();
+  await eventually(() => serving.budget.usedBytes === 0);
+});
+
+test("what a long text becomes is counted, and nobody lists more inputs than there are models with", async () => {
+  await using serving = await serve(16 * mebibyte);
+  const listed = await ask(serving.port, post(url, `{"inputs":[${"{},".repeat(200_000)}{}]}`));
+  assert.deepEqual([listed.status, listed.body], [400, '{"error":"more than 100000 inputs or outputs"}']);
+  const names = Array.from({ length: 200_000 }, (_, index) => `"p${index}":1`).join(",");
+  const parameters = await ask(serving.port, post(url, `{"parameters":{${names}},${small.slice(1)}`));
+  assert.equal(parameters.status, 413);
+  assert.equal(serving.budget.usedBytes, 0);
+});
+
+test("the JSON of an answer that does not fit is not made; its reader is told 503 or 413, and a binary one goes", async () => {
+  await using serving = await serve(6 * mebibyte);
+  serving.engine.add("large", {
+    inputs: { IN: ["FP32", [-1]] },
+    outputs: { OUT: ["FP32", [-1]] },
+    run: (_request, arena) => [
+      arenaTensor(arena, { name: "OUT", datatype: "FP32", shape: [2 ** 19], data: new Uint8Array(2 ** 21) }),
+    ],
+  });
+  const path = "/v2/models/large/infer";
+  assert.equal((await ask(serving.port, post(path, small))).status, 413);
+  await eventually(() => serving.budget.usedBytes === 0);
+  const binary = await ask(serving.port, post(path, `{"parameters":{"binary_data_output":true},${small.slice(1)}`));
+  assert.equal(binary.status, 200);
+});
+
+test("answers that wait for slow readers are counted: others are refused meanwhile, and health is answered", async () => {
+  await using serving = await serve(64 * mebibyte);
+  const zeros = new Uint8Array(2 ** 23);
+  serving.engine.add("large", {
+    inputs: { IN: ["FP32", [-1]] },
+    outputs: { OUT: ["UINT8", [-1]] },
+    run: () => [{ name: "OUT", datatype: "UINT8", shape: [2 ** 23], data: zeros, block: null }],
+  });
+  const readers: RawConnection[] = [];
+  for (let reader = 0; reader < 4; reader++) {
+    const connection = await RawConnection.open(serving.port);
+    connection.socket.pause();
+    connection.send(post("/v2/models/large/infer", small));
+    readers.push(connection);
+  }
+  await eventually(() => serving.budget.usedBytes > 24 * mebibyte);
+  const body = small.padEnd(45_000_000);
+  assert.equal((await ask(serving.port, post(url, body).subarray(0, 1000))).status, 503);
+  assert.equal((await ask(serving.port, "GET /v2/health/live HTTP/1.1\r\n\r\n")).status, 200);
+  for (const reader of readers) reader[Symbol.dispose]();
+  await eventually(() => serving.budget.usedBytes === 0);
+  assert.equal((await ask(serving.port, post(url, small))).status, 200);
+});
+
+test("small answers that pile up behind a reader that reads nothing are counted", async () => {
+  await using serving = await serve(64 * mebibyte);
+  using connection = await RawConnection.open(serving.port);
+  connection.socket.pause();
+  const values = `[${Array.from({ length: 2000 }, () => "1.5").join(",")}]`;
+  const body = small.replace("[1],", "[2000],").replace("[1]}", `${values}}`);
+  const before = serving.budget.usedBytes;
+  for (let sent = 0; sent < 3000; sent++) connection.send(post(url, body));
+  await eventually(() => serving.budget.usedBytes > before + 64 * 1024);
+  connection.socket.destroy();
+  await eventually(() => serving.budget.usedBytes === 0);
+});
+
+test("binary bodies of 1 MB are read into memory that is freed as it is copied, and not when the collector looks", async () => {
+  await using serving = await serve(64 * mebibyte);
+  serving.engine.add("takes", { inputs: { IN: ["UINT8", [-1]] }, outputs: {}, run: () => [] });
+  const header =
+    '{"inputs":[{"name":"IN","shape":[1000000],"datatype":"UINT8","parameters":{"binary_data_size":1000000}}]}';
+  const body = Buffer.concat([Buffer.from(header), Buffer.alloc(1_000_000)]);
+  const request = post("/v2/models/takes/infer", body, `Inference-Header-Content-Length: ${header.length}\r\n`);
+  using connection = await RawConnection.open(serving.port);
+  const send = async (count: number) => {
+    for (let sent = 0; sent < count; sent++) {
+      connection.send(request);
+      assert.equal((await connection.reply())?.status, 200);
+    }
+    return process.memoryUsage().arrayBuffers;
+  };
+  const beforeBytes = await send(4);
+  const grownBytes = (await send(64)) - beforeBytes;
+  assert.ok(grownBytes < mebibyte, `${grownBytes} bytes of 64 requests are left to the collector`);
+});

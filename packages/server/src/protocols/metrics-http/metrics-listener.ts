@@ -1,0 +1,42 @@
+import type { ByteBudget, Clock, Logger } from "@galatea/base";
+import {
+  openHttpListener,
+  reply,
+  replyError,
+  type Exchange,
+  type HttpLimits,
+  type ListenAddress,
+} from "../http-listener/index.ts";
+import type { Listener } from "../listener.ts";
+
+export interface MetricsHttpOptions {
+  readonly address: ListenAddress;
+  readonly limits: HttpLimits;
+  readonly logger: Logger;
+  readonly budget: ByteBudget;
+  readonly clock: Clock;
+  /** The exposition text, made when it is asked for. */
+  readonly text: () => string | Promise<string>;
+}
+
+const contentType = "text/plain; charset=utf-8";
+
+/** Binds the metrics listener (port 8002 of Triton). */
+export function openMetricsHttp(options: MetricsHttpOptions): Promise<Listener> {
+  const { address, limits, logger, budget, clock } = options;
+  return openHttpListener({
+    address,
+    limits,
+    logger,
+    budget,
+    clock,
+    handle: (exchange) => answer(exchange, options.text),
+  });
+}
+
+async function answer(exchange: Exchange, text: MetricsHttpOptions["text"]): Promise<void> {
+  if (exchange.method !== "GET") return replyError(exchange, 405, "Method Not Allowed");
+  if (exchange.path !== "/metrics" && exchange.path !== "/metrics/") return replyError(exchange, 404, "Not Found");
+  const body = Buffer.from(await text());
+  if (!exchange.signal.aborted) reply(exchange, 200, contentType, body);
+}

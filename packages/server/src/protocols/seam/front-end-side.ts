@@ -1,0 +1,218 @@
+import { assert, InferenceError, unreachable } from "@galatea/base";
+import type { Engine, LoadOverride, ModelTarget, NamespaceSource, ServedModel } from "../../engine/index.ts";
+import type { AnswerSink, InferenceRequest, InferenceResponse } from "../../inference/index.ts";
+import { releaseTensors, type Block, type ArenaPlace, type BlockSource } from "../../tensor/index.ts";
+import type { Lease, PlainMethod, ServerState, ToEngine, ToFrontEnd } from "./messages.ts";
+import { RemoteBlock } from "./remote-block.ts";
+import { errorOf, outcomeOf, tensorMessage } from "./tensor-messages.ts";
+
+interface Call {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: InferenceError) => void;
+}
+
+/** A request under way, and where its answers go. */
+interface Asked {
+  readonly sink: AnswerSink;
+  readonly over: () => void;
+}
+
+/** What a front end needs beside the messages. */
+export interface FrontEndSideOptions {
+  readonly post: (message: ToEngine) => void;
+  /** The bytes of the arenas, which each thread has mapped. */
+  readonly bytesAt: (place: ArenaPlace) => Uint8Array;
+}
+
+/** An engine that is reached by messages alone. Questions that are asked in place need a `post` that has them answered before it returns. */
+export class FrontEndSide implements Engine {
+  readonly #options: FrontEndSideOptions;
+  readonly #calls = new Map<number, Call>();
+  readonly #requests = new Map<number, Asked>();
+  #lastId = 0;
+
+  constructor(options: FrontEndSideOptions) {
+    this.#options = options;
+  }
+
+  get live(): boolean {
+    return this.#state().live;
+  }
+
+  get ready(): boolean {
+    return this.#state().ready;
+  }
+
+  #state(): ServerState {
+    return this.#ask((callId) => ({ kind: "state", callId })) as ServerState;
+  }
+
+  /** Takes a message of the engine's. */
+  handle(message: ToFrontEnd): void {
+    switch (message.kind) {
+      case "value":
+        return this.#settled(message.callId).resolve(message.value);
+      case "error":
+        return this.#settled(message.callId).reject(errorOf(message.error));
+      case "answer": {
+        const { requestId, answerId, isFinal } = message;
+        const outcome = message.outcome === null ? null : outcomeOf(message.outcome, (place) => this.#block(place));
+        const taken = () => {
+          if (outcome !== null) this.#options.post({ kind: "taken", requestId, answerId });
+        };
+        return this.#requests.get(requestId)!.sink.respond(outcome, isFinal, taken);
+      }
+      case "over": {
+        const asked = this.#requests.get(message.requestId)!;
+        this.#requests.delete(message.requestId);
+        return asked.over();
+      }
+      default:
+        unreachable(message);
+    }
+  }
+
+  open(target: ModelTarget): ServedModel {
+    const { leaseId, view, isHealthy } = this.#ask((callId) => ({ kind: "open", callId, target })) as Lease;
+    const usedBytes = () => this.#ask((callId) => ({ kind: "arena", callId, leaseId })) as number | null;
+    const arena: BlockSource = {
+      get usedBytes() {
+        return usedBytes() ?? 0;
+      },
+      allocate: (byteLength) =>
+        this.#block(this.#ask((callId) => ({ kind: "allocate", callId, leaseId, byteLength })) as ArenaPlace),
+    };
+    let isOpen = true;
+    return {
+      view: frozen(view),
+      isHealthy,
+      get arena() {
+        return usedBytes() === null ? null : arena;
+      },
+      infer: (request) => this.#infer(leaseId, request),
+      stream: (request, sink) => this.#send(leaseId, request, sink, true),
+      [Symbol.dispose]: () => {
+        if (isOpen) this.#options.post({ kind: "close", leaseId });
+        isOpen = false;
+      },
+    };
+  }
+
+  async #infer(leaseId: number, request: InferenceRequest): Promise<InferenceResponse> {
+    const answered = Promise.withResolvers<InferenceResponse>();
+    const sink: AnswerSink = {
+      respond: (outcome, _isFinal, taken) => {
+        taken();
+        if (outcome instanceof InferenceError) answered.reject(outcome);
+        else answered.resolve(outcome!);
+      },
+    };
+    answered.promise.catch(() => {});
+    await this.#send(leaseId, request, sink, false);
+    return await answered.promise;
+  }
+
+  /** Resolves behind the last answer. */
+  async #send(leaseId: number, request: InferenceRequest, sink: AnswerSink, isStream: boolean): Promise<void> {
+    const { inputs, signal, answers: _answers, caller: _caller, ...head } = request;
+    const requestId = ++this.#lastId;
+    const over = Promise.withResolvers<void>();
+    this.#requests.set(requestId, { sink, over: over.resolve });
+    this.#options.post({ kind: "infer", requestId, leaseId, head, inputs: inputs.map(tensorMessage), isStream });
+    // The engine has references of its own by now.
+    releaseTensors(inputs);
+    using _cancelling = this.#cancelling(requestId, signal);
+    await over.promise;
+  }
+
+  #cancelling(id: number, signal: AbortSignal | null): Disposable {
+    const cancel = () => this.#options.post({ kind: "cancel", id });
+    if (signal?.aborted === true) cancel();
+    else signal?.addEventListener("abort", cancel, { once: true });
+    return { [Symbol.dispose]: () => signal?.removeEventListener("abort", cancel) };
+  }
+
+  #block(place: ArenaPlace): Block {
+    const giveBack = () => this.#options.post({ kind: "release", place });
+    return new RemoteBlock(place, this.#options.bytesAt(place), giveBack);
+  }
+
+  #settled(callId: number): Call {
+    const call = this.#calls.get(callId);
+    if (call === undefined) throw new Error(`bug: call ${callId} is answered a second time`);
+    this.#calls.delete(callId);
+    return call;
+  }
+
+  /** A question that is answered before `post` returns. */
+  #ask(message: (callId: number) => ToEngine): unknown {
+    const callId = ++this.#lastId;
+    let answer: { readonly value: unknown } | { readonly error: InferenceError } | null = null;
+    this.#calls.set(callId, {
+      resolve: (value) => (answer = { value }),
+      reject: (error) => (answer = { error }),
+    });
+    this.#options.post(message(callId));
+    const given = answer as { readonly value: unknown } | { readonly error: InferenceError } | null;
+    assert(given !== null, "a question is answered in its place");
+    if ("error" in given) throw given.error;
+    return given.value;
+  }
+
+  async #call<Value>(method: PlainMethod, values: readonly unknown[], signal: AbortSignal | null): Promise<Value> {
+    const callId = ++this.#lastId;
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    this.#calls.set(callId, { resolve, reject });
+    this.#options.post({ kind: "call", callId, method, values });
+    using _cancelling = this.#cancelling(callId, signal);
+    return (await promise) as Value;
+  }
+
+  #told(method: PlainMethod, ...values: readonly unknown[]): unknown {
+    return this.#ask((callId) => ({ kind: "call", callId, method, values }));
+  }
+
+  serverMetadata(): ReturnType<Engine["serverMetadata"]> {
+    return this.#told("serverMetadata") as ReturnType<Engine["serverMetadata"]>;
+  }
+
+  modelMetadata(target: ModelTarget): ReturnType<Engine["modelMetadata"]> {
+    return this.#told("modelMetadata", target) as ReturnType<Engine["modelMetadata"]>;
+  }
+
+  statistics(modelName: string, modelVersion: string): ReturnType<Engine["statistics"]> {
+    return this.#told("statistics", modelName, modelVersion) as ReturnType<Engine["statistics"]>;
+  }
+
+  memory(namespace?: string): ReturnType<Engine["memory"]> {
+    return this.#told("memory", namespace) as ReturnType<Engine["memory"]>;
+  }
+
+  repositoryIndex(readyOnly: boolean): ReturnType<Engine["repositoryIndex"]> {
+    return this.#call("repositoryIndex", [readyOnly], null);
+  }
+
+  loadModel(modelName: string, override: LoadOverride | null, signal: AbortSignal): Promise<void> {
+    return this.#call("loadModel", [modelName, override], signal);
+  }
+
+  unloadModel(modelName: string, unloadDependents: boolean): Promise<void> {
+    return this.#call("unloadModel", [modelName, unloadDependents], null);
+  }
+
+  openNamespace(source: NamespaceSource, signal: AbortSignal): Promise<void> {
+    return this.#call("openNamespace", [source], signal);
+  }
+
+  closeNamespace(namespace: string): Promise<void> {
+    return this.#call("closeNamespace", [namespace], null);
+  }
+}
+
+/** With all that it is made of: a front end that writes to its copy of a view has a bug. */
+function frozen<Value>(value: Value): Value {
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value) || Object.isFrozen(value)) return value;
+  Object.freeze(value);
+  for (const member of value instanceof Map ? value.values() : Object.values(value)) frozen(member);
+  return value;
+}

@@ -1,0 +1,50 @@
+/** The thread of a front end, for tests: serves HTTP with an engine that is in another thread. */
+import { receiveMessageOnPort, workerData, type MessagePort } from "node:worker_threads";
+import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
+import type { ArenaPlace } from "../../tensor/index.ts";
+import { defaultHttpLimits } from "../http-listener/limits.ts";
+import { openKserveHttp } from "../kserve-http/kserve-listener.ts";
+import { FrontEndSide } from "./front-end-side.ts";
+import type { ToEngine, ToFrontEnd } from "./messages.ts";
+import { QuestionTurns } from "./question-turns.ts";
+
+export interface FrontEndThreadData {
+  readonly port: MessagePort;
+  readonly turns: SharedArrayBuffer;
+  /** Stands for the one arena's memory, which both threads have mapped. */
+  readonly memory: SharedArrayBuffer;
+}
+
+const { port, turns: turnsMemory, memory } = workerData as FrontEndThreadData;
+const turns = new QuestionTurns(turnsMemory);
+const questions: ReadonlySet<ToEngine["kind"]> = new Set(["state", "open", "arena", "allocate"]);
+const plainQuestions = new Set(["serverMetadata", "modelMetadata", "statistics", "memory"]);
+let sentCount = 0;
+
+const engine = new FrontEndSide({
+  post: (message) => {
+    port.postMessage(message, []);
+    sentCount++;
+    if (!questions.has(message.kind) && !(message.kind === "call" && plainQuestions.has(message.method))) return;
+    turns.wait(sentCount);
+    for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port))
+      engine.handle(next.message as ToFrontEnd);
+  },
+  bytesAt: ({ byteOffset, byteLength }: ArenaPlace) => new Uint8Array(memory, byteOffset, byteLength),
+});
+
+const listener = await openKserveHttp({
+  engine,
+  clock: systemClock,
+  limits: defaultHttpLimits,
+  integerRange: "refuse",
+  restrictions: new Map(),
+  address: { host: "127.0.0.1", port: 0 },
+  logger: silentLogger,
+  budget: new ByteBudget(2 ** 30),
+});
+port.on("message", (message: { readonly stop: true } | ToFrontEnd) => {
+  if (!("stop" in message)) return engine.handle(message);
+  void listener.close(AbortSignal.abort()).then(() => port.close());
+});
+port.postMessage({ listening: listener.port }, []);

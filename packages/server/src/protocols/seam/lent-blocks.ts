@@ -1,0 +1,63 @@
+import { assert } from "@galatea/base";
+import type { Block, ArenaPlace } from "../../tensor/index.ts";
+
+/** The references to blocks that the engine holds for a front end, by where the blocks lie. */
+export class LentBlocks {
+  readonly #held = new Map<string, Block[]>();
+
+  get count(): number {
+    let count = 0;
+    for (const blocks of this.#held.values()) count += blocks.length;
+    return count;
+  }
+
+  /** The front end has the reference from here on. */
+  lend(block: Block): void {
+    const key = keyOf(block);
+    const blocks = this.#held.get(key);
+    if (blocks === undefined) this.#held.set(key, [block]);
+    else blocks.push(block);
+  }
+
+  /** The front end gives a reference back. */
+  release(place: ArenaPlace): void {
+    const key = keyOf(place);
+    const blocks = this.#held.get(key);
+    assert(blocks !== undefined, "a front end releases what it was lent");
+    blocks.pop()!.release();
+    if (blocks.length === 0) this.#held.delete(key);
+  }
+
+  /** A reference of the engine's own to what lies there: a block that the front end holds, or a part of one. */
+  take(place: ArenaPlace): Block {
+    const exact = this.#held.get(keyOf(place))?.[0];
+    if (exact !== undefined) {
+      exact.retain();
+      return exact;
+    }
+    const whole = this.#around(place);
+    return whole.part(place.byteOffset - whole.byteOffset, place.byteLength);
+  }
+
+  /** Stands for memory that a front end's own thread has mapped. */
+  bytesAt(place: ArenaPlace): Uint8Array {
+    const block = this.#held.get(keyOf(place))?.[0];
+    assert(block !== undefined, "a front end sees what it was lent");
+    return block.bytes;
+  }
+
+  #around({ arenaId, byteOffset, byteLength }: ArenaPlace): Block {
+    for (const [block] of this.#held.values()) {
+      const isIn =
+        block?.arenaId === arenaId &&
+        block.byteOffset <= byteOffset &&
+        byteOffset + byteLength <= block.byteOffset + block.byteLength;
+      if (isIn) return block;
+    }
+    throw new Error(`bug: nothing at ${byteOffset} of arena ${arenaId} was lent to the front end`);
+  }
+}
+
+function keyOf({ arenaId, byteOffset, byteLength }: ArenaPlace): string {
+  return `${arenaId}/${byteOffset}/${byteLength}`;
+}

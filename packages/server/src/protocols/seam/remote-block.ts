@@ -1,0 +1,43 @@
+import { assert } from "@galatea/base";
+import { BlockPart, type Block, type ArenaPlace } from "../../tensor/index.ts";
+
+/** A front end's reference to a block that is the engine's; its users here are counted here, and the last one gives it back. */
+export class RemoteBlock implements Block {
+  readonly arenaId: number;
+  readonly byteOffset: number;
+  readonly byteLength: number;
+  readonly #bytes: Uint8Array;
+  readonly #giveBack: () => void;
+  #references = 1;
+
+  constructor({ arenaId, byteOffset, byteLength }: ArenaPlace, bytes: Uint8Array, giveBack: () => void) {
+    this.arenaId = arenaId;
+    this.byteOffset = byteOffset;
+    this.byteLength = byteLength;
+    this.#bytes = bytes;
+    this.#giveBack = giveBack;
+  }
+
+  get bytes(): Uint8Array {
+    assert(this.#references > 0, "bytes of a block after its release");
+    return this.#bytes;
+  }
+
+  get holderCount(): number {
+    return this.#references;
+  }
+
+  retain(): void {
+    assert(this.#references > 0, "retain of a released block");
+    this.#references++;
+  }
+
+  release(): void {
+    assert(this.#references > 0, "release of a released block");
+    if (--this.#references === 0) this.#giveBack();
+  }
+
+  part(byteOffset: number, byteLength: number): Block {
+    return new BlockPart(this, byteOffset, byteLength);
+  }
+}

@@ -1,0 +1,75 @@
+import { basename, dirname, join } from "node:path";
+import { InferenceError } from "@galatea/base";
+import { readConfigText } from "../modelconfig/index.ts";
+import { directoriesIn, readConfigFile } from "./directories.ts";
+import { versionOfDirectory } from "./version-policy.ts";
+
+/** Which model of an unpacked archive is "the" model: repository and directory for the container contract's load. */
+export interface ArchiveModel {
+  readonly repositoryDirectory: string;
+  readonly modelDirectoryName: string;
+}
+
+/** A directory of an archive: `steps` are the models its ensemble needs, null when it is no ensemble. */
+export interface ArchiveCandidate {
+  readonly directoryName: string;
+  readonly steps: readonly string[] | null;
+}
+
+/**
+ * Finds the model of an archive: the archive itself when config.pbtxt (or, without any, a version directory) lies directly inside,
+ * else the ensemble among its directories, else the only directory. Several models without an ensemble are INVALID_ARG with their
+ * names, where Triton takes whichever its file system lists last.
+ */
+export async function findArchiveModel(directory: string): Promise<ArchiveModel> {
+  const itself = { repositoryDirectory: dirname(directory), modelDirectoryName: basename(directory) };
+  if ((await readConfigFile(join(directory, "config.pbtxt"))) !== null) return itself;
+  const names = (await directoriesIn(directory)).filter((name) => !name.startsWith(".") && name !== "__MACOSX");
+  const candidates = await Promise.all(
+    names.map(async (directoryName): Promise<ArchiveCandidate & { configured: boolean }> => {
+      const text = await readConfigFile(join(directory, directoryName, "config.pbtxt"));
+      return { directoryName, steps: text === null ? null : stepsIn(text), configured: text !== null };
+    }),
+  );
+  const onlyVersions = names.length > 0 && names.every((name) => versionOfDirectory(name) !== null);
+  if (onlyVersions && !candidates.some((candidate) => candidate.configured)) return itself;
+  return { repositoryDirectory: directory, modelDirectoryName: chooseArchiveModel(candidates) };
+}
+
+/** The choice by itself: one ensemble that no other uses, or the only directory. */
+export function chooseArchiveModel(candidates: readonly ArchiveCandidate[]): string {
+  const [only] = candidates;
+  if (only === undefined) throw refusal("the archive holds no model directory");
+  if (candidates.length === 1) return only.directoryName;
+  const list = (models: readonly ArchiveCandidate[]) =>
+    models
+      .map((model) => model.directoryName)
+      .sort()
+      .join(", ");
+  const ensembles = candidates.filter((candidate) => candidate.steps !== null);
+  const used = new Set(ensembles.flatMap((ensemble) => ensemble.steps ?? []));
+  const outermost = ensembles.filter((ensemble) => !used.has(ensemble.directoryName));
+  const [chosen] = outermost;
+  if (ensembles.length === 0) {
+    throw refusal(`the archive holds several models and no ensemble that says which one to serve: ${list(candidates)}`);
+  }
+  if (chosen === undefined || outermost.length > 1) {
+    throw refusal(
+      `the archive holds several ensembles, none of which uses the others: ${list(outermost.length > 0 ? outermost : ensembles)}`,
+    );
+  }
+  return chosen.directoryName;
+}
+
+/** Steps of an ensemble's configuration, null for another model. One that does not parse is judged by its platform line. */
+function stepsIn(text: string): readonly string[] | null {
+  const { message } = readConfigText(text);
+  if (message === null) return /platform\s*:\s*["']ensemble["']/.test(text) ? [] : null;
+  if (message.platform !== "ensemble") return null;
+  const choice = message.schedulingChoice;
+  return choice.case === "ensembleScheduling" ? choice.value.step.map((step) => step.modelName) : [];
+}
+
+function refusal(message: string): InferenceError {
+  return new InferenceError("INVALID_ARG", message);
+}

@@ -1,0 +1,122 @@
+import { join } from "node:path";
+import { InferenceError } from "@galatea/base";
+import { directoriesIn, isDirectory } from "./directories.ts";
+import { readModel, type FoundModel, type ModelPlace, type ReadOptions } from "./model-files.ts";
+import { OverrideFiles } from "./override-files.ts";
+
+/** A load's own configuration and files, used instead of those on disk. */
+export interface ModelOverride {
+  /** ModelConfig as JSON text. */
+  readonly configJson: string | null;
+  /** Path inside the model directory to content. */
+  readonly files: ReadonlyMap<string, Uint8Array>;
+}
+
+export interface CatalogOptions extends ReadOptions {
+  /** `--model-repository`, in order; absolute. */
+  readonly repositoryDirectories: readonly string[];
+  /** Serves one directory under another name (a registered archive); null outside archives. */
+  readonly mapping: { readonly directoryName: string; readonly servedName: string } | null;
+  /** Where directories of `file:` overrides are made. */
+  readonly overrideDirectory: string;
+  /** Of disk that these may take. */
+  readonly overrideBytesMax: number;
+}
+
+/** Refuses names that could reach outside a repository, with Triton's texts. */
+export function checkModelName(name: string): void {
+  if (name === "") {
+    throw new InferenceError("INVALID_ARG", "Model name cannot be empty. Please enter a valid name to deploy.");
+  }
+  if (name === "." || name === ".." || /[/\\\0]/.test(name)) {
+    throw new InferenceError(
+      "INVALID_ARG",
+      `invalid model name '${name}', model name must not contain path traversal characters`,
+    );
+  }
+}
+
+/** Model repositories on disk, read anew at every call. Disposing it removes the directories of overrides. */
+export class DirectoryCatalog implements AsyncDisposable {
+  readonly #options: CatalogOptions;
+  readonly #overrides: OverrideFiles;
+
+  constructor(options: CatalogOptions) {
+    // A repository that is named twice is one, not two that hold the same models.
+    this.#options = { ...options, repositoryDirectories: [...new Set(options.repositoryDirectories)] };
+    const { overrideDirectory: parent, overrideBytesMax: bytesMax } = options;
+    this.#overrides = new OverrideFiles({ parent, bytesMax });
+  }
+
+  /** Every model directory under its served name, in order of name. As in Triton, hidden directories are models too. */
+  async names(): Promise<readonly { readonly name: string; readonly duplicate: boolean }[]> {
+    const counts = new Map<string, number>();
+    for (const repository of this.#options.repositoryDirectories) {
+      for (const directory of await directoriesIn(repository)) {
+        const name = this.#servedName(directory);
+        counts.set(name, (counts.get(name) ?? 0) + 1);
+      }
+    }
+    return [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, count]) => ({ name, duplicate: count > 1 }));
+  }
+
+  /** The model with its configuration, completed. NOT_FOUND when no repository holds the name, or several do; else what is wrong with it. */
+  async find(name: string, override: ModelOverride | null): Promise<FoundModel> {
+    // The served name of an archive is not a path: TargetModel may have slashes.
+    if (name !== this.#options.mapping?.servedName) checkModelName(name);
+    if (override !== null && override.files.size > 0) return this.#findOverridden(name, override);
+    const places = await this.#places(name);
+    const [place] = places;
+    if (place === undefined) {
+      const places = this.#options.repositoryDirectories.join(", ");
+      throw new InferenceError("NOT_FOUND", `model '${name}' is in no model repository (looked in ${places})`);
+    }
+    if (places.length > 1) throw new InferenceError("NOT_FOUND", "model appears in two or more repositories");
+    return readModel(place, this.#options, override?.configJson ?? null);
+  }
+
+  async #findOverridden(name: string, override: ModelOverride): Promise<FoundModel> {
+    if (override.configJson === null) {
+      throw new InferenceError("INVALID_ARG", "Load parameter 'config' must be specified for model file override");
+    }
+    const modelDirectory = await this.#overrides.write(name, override.files);
+    const place = { modelDirectory, directoryName: name, servedName: name };
+    try {
+      return await readModel(place, this.#options, override.configJson);
+    } catch (error) {
+      await this.#overrides.remove(name, modelDirectory);
+      throw error;
+    }
+  }
+
+  async #places(name: string): Promise<readonly ModelPlace[]> {
+    const directoryName = this.#directoryName(name);
+    if (directoryName === null) return [];
+    const isMapped = name === this.#options.mapping?.servedName;
+    const places: ModelPlace[] = [];
+    for (const repository of this.#options.repositoryDirectories) {
+      const modelDirectory = join(repository, directoryName);
+      if (await isDirectory(modelDirectory)) {
+        places.push({ modelDirectory, directoryName: isMapped ? null : directoryName, servedName: name });
+      }
+    }
+    return places;
+  }
+
+  #servedName(directoryName: string): string {
+    const { mapping } = this.#options;
+    return mapping !== null && mapping.directoryName === directoryName ? mapping.servedName : directoryName;
+  }
+
+  /** Null for a directory that is served under another name only. */
+  #directoryName(servedName: string): string | null {
+    const { mapping } = this.#options;
+    if (mapping === null) return servedName;
+    if (servedName === mapping.servedName) return mapping.directoryName;
+    return servedName === mapping.directoryName ? null : servedName;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#overrides[Symbol.asyncDispose]();
+  }
+}

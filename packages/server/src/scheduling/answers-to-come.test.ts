@@ -1,0 +1,73 @@
+/** Requests of decoupled models, as schedulers see them: released, and over with the last of their answers. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { InferenceError } from "@galatea/base";
+import { createDirectScheduler } from "./direct-scheduler.ts";
+import { createDynamicBatchScheduler } from "./dynamic-batch-scheduler.ts";
+import { HandClock, HandInstance, dynamicModel, send, turn } from "./scheduling-fixtures.ts";
+
+const options = () => ({ clock: new HandClock(), queueLengthMax: 100 });
+
+test("a released request gives its inputs back and frees its instance, and settles with its last answer", async () => {
+  const instance = new HandInstance();
+  const scheduler = createDirectScheduler([instance], options());
+  const [first, second] = [send(scheduler, "a"), send(scheduler, "b")];
+  const end = Promise.withResolvers<InferenceError | null>();
+  await instance.release([end.promise]);
+  assert.deepEqual(instance.log, ["a", "b"]);
+  assert.deepEqual([first.outcome, first.releaseCount, first.record.computeInferNs], ["waiting", 1, 2]);
+  await instance.end();
+  assert.deepEqual([first.outcome, second.outcome], ["waiting", "b"]);
+  end.resolve(null);
+  await turn();
+  assert.equal(first.outcome, "sent");
+});
+
+test("closing waits for the last answers", async () => {
+  for (const make of [
+    (instance: HandInstance) => createDirectScheduler([instance], options()),
+    (instance: HandInstance) => createDynamicBatchScheduler([instance], dynamicModel(4), options()),
+  ]) {
+    const instance = new HandInstance();
+    const scheduler = make(instance);
+    const sent = [send(scheduler, "a"), send(scheduler, "b")];
+    await turn();
+    const [one, other] = [
+      Promise.withResolvers<InferenceError | null>(),
+      Promise.withResolvers<InferenceError | null>(),
+    ];
+    await instance.release([one.promise, other.promise]);
+    await instance.release([other.promise]);
+    let closed = false;
+    void scheduler.close().then(() => (closed = true));
+    one.resolve(null);
+    await turn();
+    assert.deepEqual([sent[0]?.outcome, sent[1]?.outcome, closed], ["sent", "waiting", false]);
+    other.resolve(new InferenceError("INTERNAL", "gone"));
+    await turn();
+    assert.deepEqual([sent[1]?.outcome, closed], ["INTERNAL gone", true]);
+  }
+});
+
+test("a request with answers to come that is given up, or abandoned, settles at once, and its instance is told", async () => {
+  const instance = new HandInstance();
+  const scheduler = createDirectScheduler([instance], options());
+  const first = send(scheduler, "a");
+  const end = Promise.withResolvers<InferenceError | null>();
+  await instance.release([end.promise]);
+  const second = send(scheduler, "b");
+  await instance.release([end.promise]);
+  first.controller.abort();
+  await turn();
+  assert.deepEqual([first.outcome, instance.left], ["CANCELLED ", ["a"]]);
+  scheduler.abandon(new InferenceError("UNAVAILABLE", "over"));
+  await turn();
+  assert.deepEqual([second.outcome, instance.left], ["UNAVAILABLE over", ["a", "b"]]);
+  let closed = false;
+  void scheduler.close().then(() => (closed = true));
+  await turn();
+  assert.equal(closed, false);
+  end.resolve(null);
+  await turn();
+  assert.equal(closed, true);
+});

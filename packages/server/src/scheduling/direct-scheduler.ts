@@ -1,0 +1,100 @@
+import { InferenceError } from "@galatea/base";
+import type { InferenceRequest, Instance, RequestRecord } from "../inference/index.ts";
+import { Drain } from "./drain.ts";
+import { InstancePool, type PoolEvents } from "./instance-pool.ts";
+import type { SchedulerOptions } from "./options.ts";
+import { QueuedRequest, type RequestOwner } from "./queued-request.ts";
+import { queueFull, stopping } from "./refusals.ts";
+import { RequestList } from "./request-list.ts";
+import type { Scheduler, Settlement } from "./scheduler.ts";
+
+/**
+ * Each request alone, in order of arrival, to the least loaded instance. A queue timeout is not applied, as in Triton;
+ * it is only forwarded to the backend.
+ */
+export function createDirectScheduler(instances: readonly Instance[], options: SchedulerOptions): Scheduler {
+  return new DirectScheduler(instances, options);
+}
+
+class DirectScheduler implements Scheduler, RequestOwner, PoolEvents {
+  readonly #queue = new RequestList<QueuedRequest>();
+  readonly #pool: InstancePool;
+  readonly #options: SchedulerOptions;
+  readonly #drain = new Drain();
+
+  constructor(instances: readonly Instance[], options: SchedulerOptions) {
+    this.#options = options;
+    this.#pool = new InstancePool(instances, { clock: options.clock, handsAhead: true }, this);
+  }
+
+  get pendingCount(): number {
+    return this.#queue.length + this.#pool.waitingCount;
+  }
+
+  infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<Settlement> {
+    const refusal = this.#refusal(request);
+    if (refusal !== null) {
+      releaseInputs();
+      return Promise.reject(refusal);
+    }
+    record.queuedNs = this.#options.clock.monotonicNs();
+    const queued = new QueuedRequest(request, record, releaseInputs, this);
+    const slot = this.#queue.length === 0 ? this.#pool.free() : null;
+    if (slot === null) this.#queue.append(queued);
+    else this.#pool.start(slot, [queued]);
+    return queued.promise;
+  }
+
+  close(): Promise<void> {
+    this.#drain.closing = true;
+    this.#drainIfIdle();
+    return this.#drain.closed;
+  }
+
+  abandon(error: InferenceError): void {
+    for (let next = this.#queue.first; next !== null; next = this.#queue.first) next.abandon(error);
+    this.#pool.abandon(error);
+  }
+
+  givenUp(request: QueuedRequest, waited: boolean): void {
+    if (!waited) return;
+    this.#queue.remove(request);
+    this.#drainIfIdle();
+  }
+
+  freed(): void {
+    this.recovered();
+  }
+
+  recovered(): void {
+    while (this.#queue.first !== null) {
+      const slot = this.#pool.free();
+      if (slot === null) return;
+      const next = this.#queue.first;
+      this.#queue.remove(next);
+      this.#pool.start(slot, [next]);
+    }
+  }
+
+  settle(request: QueuedRequest, outcome: Settlement | InferenceError): void {
+    request.settle(outcome);
+  }
+
+  idle(): void {
+    this.#drainIfIdle();
+  }
+
+  #refusal(request: InferenceRequest): InferenceError | null {
+    if (this.#drain.closing) return stopping(request);
+    if (request.signal?.aborted) return new InferenceError("CANCELLED", "");
+    return this.#queue.length >= this.#options.queueLengthMax ? queueFull(request) : null;
+  }
+
+  #isIdle(): boolean {
+    return this.#queue.length === 0 && this.#pool.isIdle;
+  }
+
+  #drainIfIdle(): void {
+    if (this.#drain.closing && this.#isIdle()) this.#drain.finish();
+  }
+}

@@ -1,0 +1,409 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { deadlineFromNow } from "../inference/index.ts";
+import type { DynamicBatchingConfig, InputConfig, QueuePolicy } from "../modelconfig/index.ts";
+import {
+  chooseBatch,
+  queueDeadlineNs,
+  type BatchCandidate,
+  type BatchPolicy,
+  type CandidateQueue,
+} from "./batch-policy.ts";
+import { createDynamicBatchScheduler } from "./dynamic-batch-scheduler.ts";
+import { HandClock, HandInstance, dynamicModel, noPolicy, send, tensorOf, turn } from "./scheduling-fixtures.ts";
+
+type Numbered = BatchCandidate & { readonly index: number };
+
+function queueOf(...sizes: (number | string)[]): CandidateQueue<Numbered> {
+  const candidates = sizes.map((size, index): Numbered => ({
+    index,
+    batchKey: typeof size === "string" ? size : "",
+    record: { batchSize: typeof size === "number" ? size : 1, queuedNs: 100 + index },
+  }));
+  return { first: () => candidates[0] ?? null, after: ({ index }) => candidates[index + 1] ?? null };
+}
+
+function policyOf(preferred: number[], queueDelayMaxNs: number, batchSizeMax = 8): BatchPolicy {
+  const preferredBatchSizeLargest = Math.max(...preferred);
+  return { batchSizeMax, preferredBatchSizes: new Set(preferred), preferredBatchSizeLargest, queueDelayMaxNs };
+}
+
+const send1 = (requestCount: number, complete: boolean) => ({ kind: "send", requestCount, complete });
+
+test("a batch is chosen as Triton chooses it", () => {
+  const delay = 1000;
+  const cases = [
+    ["without a delay everything goes", chooseBatch(queueOf(1, 1, 1), policyOf([8], 0), 100), send1(3, false)],
+    ["the largest batch is never exceeded", chooseBatch(queueOf(3, 3, 3), policyOf([8], 0), 100), send1(2, true)],
+    ["a full batch goes", chooseBatch(queueOf(4, 4, 1), policyOf([8], delay), 100), send1(2, true)],
+    [
+      "a preferred size goes while there is delay left",
+      chooseBatch(queueOf(1, 1, 1, 1, 1), policyOf([4], delay), 200),
+      send1(4, true),
+    ],
+    [
+      "the largest preferred size reached goes",
+      chooseBatch(queueOf(1, 1, 1, 1, 1), policyOf([2, 4], 0), 200),
+      send1(4, true),
+    ],
+    [
+      "a smaller preferred size is not complete",
+      chooseBatch(queueOf(1, 1, 1), policyOf([2, 4], delay), 200),
+      send1(2, false),
+    ],
+    [
+      "what is not preferred waits for the oldest's delay",
+      chooseBatch(queueOf(1, 1, 1), policyOf([4], delay), 200),
+      { kind: "wait", untilNs: 1100 },
+    ],
+    [
+      "with the delay over everything goes, preferred or not",
+      chooseBatch(queueOf(1, 1, 1), policyOf([2], delay), 1100),
+      send1(3, true),
+    ],
+    [
+      "another shape ends the batch, which goes at once",
+      chooseBatch(queueOf("4,", "4,", "5,"), policyOf([8], delay), 200),
+      send1(2, true),
+    ],
+    ["a single request of the largest size goes", chooseBatch(queueOf(8), policyOf([8], delay), 100), send1(1, true)],
+  ] as const;
+  for (const [name, got, expected] of cases) assert.deepEqual(got, expected, name);
+});
+
+test("a request's deadline counts where overriding is allowed, also when the policy has no timeout", () => {
+  const policy = (defaultTimeoutUs: number, allowTimeoutOverride: boolean): QueuePolicy => ({
+    ...noPolicy,
+    defaultTimeoutUs,
+    allowTimeoutOverride,
+  });
+  const never = Number.POSITIVE_INFINITY;
+  const queuedNs = 1e6;
+  assert.equal(queueDeadlineNs(policy(0, true), queuedNs, 1_050_000), 1_050_000);
+  assert.equal(queueDeadlineNs(policy(100, true), queuedNs, 1_050_000), 1_050_000);
+  assert.equal(queueDeadlineNs(policy(100, true), queuedNs, 1_500_000), 1_100_000);
+  assert.equal(queueDeadlineNs(policy(100, true), queuedNs, never), 1_100_000);
+  assert.equal(queueDeadlineNs(policy(100, false), queuedNs, 1_050_000), 1_100_000);
+  assert.equal(queueDeadlineNs(policy(0, false), queuedNs, 1_050_000), never);
+});
+
+const options = (clock = new HandClock()) => ({ clock, queueLengthMax: 1000 });
+
+test("what arrives while the instance executes becomes one batch", async () => {
+  const instance = new HandInstance();
+  const scheduler = createDynamicBatchScheduler([instance], dynamicModel(4), options());
+  const sent = [send(scheduler, "a")];
+  await turn();
+  sent.push(...["b", "c", "d", "e", "f"].map((id) => send(scheduler, id)));
+  await instance.end();
+  await instance.end();
+  await instance.end();
+  assert.deepEqual(instance.log, ["a", "b c d e", "f"]);
+  assert.deepEqual(
+    sent.map(({ outcome, record }) => `${outcome}${record.executedBatchSize}${record.countsExecution}`),
+    ["a1true", "b4true", "c4false", "d4false", "e4false", "f1true"],
+  );
+});
+
+test("what arrives in one turn of the event loop becomes one batch, at an idle instance too", async () => {
+  const instance = new HandInstance();
+  const scheduler = createDynamicBatchScheduler([instance], dynamicModel(4), options());
+  for (const id of ["a", "b", "c"]) send(scheduler, id);
+  await turn();
+  assert.deepEqual(instance.log, ["a b c"]);
+});
+
+test("an instance that takes two executions gets a second one only when that batch cannot grow", async () => {
+  const instance = new HandInstance("m_0_0", 2);
+  const scheduler = createDynamicBatchScheduler([instance], dynamicModel(3), options());
+  send(scheduler, "a");
+  await turn();
+  for (const id of ["b", "c"]) send(scheduler, id);
+  await turn();
+  assert.deepEqual(instance.log, ["a"]);
+  send(scheduler, "d");
+  await turn();
+  assert.deepEqual(instance.log, ["a", "b c d"]);
+});
+
+test("with priorities or a queue policy nothing is handed to a busy instance, however many executions it takes", async () => {
+  const policies: Partial<DynamicBatchingConfig>[] = [
+    { defaultQueuePolicy: { ...noPolicy, queueLengthMax: 1 } },
+    { defaultQueuePolicy: { ...noPolicy, defaultTimeoutUs: 1_000_000 } },
+    { defaultQueuePolicy: { ...noPolicy, allowTimeoutOverride: true } },
+    { priorityLevels: 2, defaultPriorityLevel: 2 },
+    {
+      priorityLevels: 1,
+      defaultPriorityLevel: 1,
+      priorityQueuePolicy: new Map([[1, { ...noPolicy, queueLengthMax: 1 }]]),
+    },
+  ];
+  for (const policy of policies) {
+    const instance = new HandInstance("m_0_0", 8);
+    const scheduler = createDynamicBatchScheduler([instance], dynamicModel(1, policy), options(new HandClock()));
+    const sent: ReturnType<typeof send>[] = [];
+    for (const id of ["a", "b", "c"]) {
+      sent.push(send(scheduler, id));
+      await turn();
+    }
+    assert.deepEqual(instance.log, ["a"], JSON.stringify(policy));
+    for (const one of sent) one.controller.abort();
+  }
+});
+
+test("a bound of one on the queue admits one request behind the one that executes", async () => {
+  const instance = new HandInstance("m_0_0", 8);
+  const bounded = dynamicModel(1, { defaultQueuePolicy: { ...noPolicy, queueLengthMax: 1 } });
+  const scheduler = createDynamicBatchScheduler([instance], bounded, options());
+  const sent: ReturnType<typeof send>[] = [];
+  for (const id of ["a", "b", "c", "d"]) {
+    sent.push(send(scheduler, id));
+    await turn();
+  }
+  const full = (id: string) => `UNAVAILABLE [request id: ${id}] Exceeds maximum queue size`;
+  assert.deepEqual(
+    sent.map(({ outcome }) => outcome),
+    ["waiting", "waiting", full("c"), full("d")],
+  );
+});
+
+test("the most urgent request is executed next, also when others came before it while the instance was busy", async () => {
+  const instance = new HandInstance("m_0_0", 8);
+  const levels = dynamicModel(1, { priorityLevels: 3, defaultPriorityLevel: 3 });
+  const scheduler = createDynamicBatchScheduler([instance], levels, options());
+  for (const [id, priority] of [
+    ["busy", 3],
+    ["low", 3],
+    ["middle", 2],
+    ["high", 1],
+  ] as const) {
+    send(scheduler, id, { priority });
+    await turn();
+  }
+  for (let count = 0; count < 4; count++) await instance.end();
+  assert.deepEqual(instance.log, ["busy", "high", "middle", "low"]);
+});
+
+test("a request with a queue timeout is not handed to a busy instance: it times out there", async () => {
+  const clock = new HandClock();
+  const instance = new HandInstance("m_0_0", 2);
+  const policy = { ...noPolicy, allowTimeoutOverride: true };
+  const scheduler = createDynamicBatchScheduler(
+    [instance],
+    dynamicModel(1, { defaultQueuePolicy: policy }),
+    options(clock),
+  );
+  send(scheduler, "busy");
+  const late = send(scheduler, "late", { deadlineNs: clock.monotonicNs() + 2e6 });
+  await clock.move(2);
+  assert.equal(late.outcome, "UNAVAILABLE Request timeout expired");
+  assert.deepEqual(instance.log, ["busy"]);
+});
+
+test("a batch waits for the delay of its oldest request, counted from its arrival, and for no more", async () => {
+  const clock = new HandClock();
+  const instance = new HandInstance();
+  const scheduler = createDynamicBatchScheduler(
+    [instance],
+    dynamicModel(8, { queueDelayMaxUs: 10_000 }),
+    options(clock),
+  );
+  send(scheduler, "a");
+  await clock.move(6);
+  send(scheduler, "b");
+  await clock.move(3);
+  assert.deepEqual(instance.log, []);
+  await clock.move(1);
+  assert.deepEqual(instance.log, ["a b"]);
+});
+
+test("requests share a batch only where variable shapes agree and optional inputs are alike", async () => {
+  const input: InputConfig = {
+    name: "A",
+    datatype: "FP32",
+    dims: [-1],
+    backendDims: [-1],
+    optional: false,
+    allowRaggedBatch: false,
+  };
+  const inputs = [input, { ...input, name: "mask", optional: true, allowRaggedBatch: true }];
+  const instance = new HandInstance();
+  const scheduler = createDynamicBatchScheduler([instance], dynamicModel(8, {}, { inputs }), options());
+  send(scheduler, "first");
+  await turn();
+  for (const [id, length, withMask] of [
+    ["a", 4, false],
+    ["b", 4, false],
+    ["c", 5, false],
+    ["d", 5, true],
+    ["e", 5, true],
+  ] as const) {
+    const mask = withMask ? [tensorOf("mask", [1, length === 5 && id === "d" ? 1 : 2])] : [];
+    send(scheduler, id, { inputs: [...mask, tensorOf("A", [1, length])] });
+  }
+  for (let count = 0; count < 4; count++) await instance.end();
+  assert.deepEqual(instance.log, ["first", "a b", "c", "d e"]);
+});
+
+test("a timeout fires by timer while the only instance is busy, and DELAY puts the request behind the others", async () => {
+  const clock = new HandClock();
+  const instance = new HandInstance();
+  const priorityQueuePolicy = new Map([
+    [1, { ...noPolicy, allowTimeoutOverride: true }],
+    [2, { ...noPolicy, timeoutAction: "DELAY" as const, defaultTimeoutUs: 5000 }],
+  ]);
+  const levels = { priorityLevels: 2, defaultPriorityLevel: 2, priorityQueuePolicy };
+  const scheduler = createDynamicBatchScheduler([instance], dynamicModel(1, levels), options(clock));
+  const busy = send(scheduler, "busy");
+  const rejected = send(scheduler, "rejected", { priority: 1, deadlineNs: clock.monotonicNs() + 2e6 });
+  send(scheduler, "delayed");
+  await clock.move(2);
+  assert.deepEqual([rejected.outcome, rejected.releaseCount], ["UNAVAILABLE Request timeout expired", 1]);
+  await clock.move(3);
+  send(scheduler, "later");
+  send(scheduler, "urgent", { priority: 1 });
+  assert.equal(scheduler.pendingCount, 3);
+  for (let count = 0; count < 4; count++) await instance.end();
+  assert.deepEqual(instance.log, ["busy", "urgent", "later", "delayed"]);
+  assert.equal(busy.outcome, "busy");
+  await scheduler.close();
+  assert.equal(clock.timerCount, 0);
+});
+
+test("each priority level has its own bound, and waiting ones alone count", async () => {
+  const instance = new HandInstance();
+  const bounded = { ...noPolicy, queueLengthMax: 1 };
+  const scheduler = createDynamicBatchScheduler(
+    [instance],
+    dynamicModel(1, { defaultQueuePolicy: bounded }),
+    options(),
+  );
+  const sent = ["a", "b", "c"].map((id) => send(scheduler, id));
+  await turn();
+  assert.deepEqual(
+    sent.map(({ outcome }) => outcome),
+    ["waiting", "waiting", "UNAVAILABLE [request id: c] Exceeds maximum queue size"],
+  );
+});
+
+test("with preserve_ordering answers leave in order of arrival across instances; one given up holds nobody", async () => {
+  const [first, second, third] = [new HandInstance("0"), new HandInstance("1"), new HandInstance("2")];
+  const model = dynamicModel(1, { preserveOrdering: true });
+  const scheduler = createDynamicBatchScheduler([first, second, third], model, options());
+  const settled: string[] = [];
+  const [a] = ["a", "b", "c"].map((id) => send(scheduler, id, { settled }));
+  await turn();
+  await third.end();
+  await second.end();
+  assert.deepEqual(settled, []);
+  a?.controller.abort();
+  await turn();
+  assert.deepEqual(settled, ["a", "b", "c"]);
+  assert.equal(a?.releaseCount, 0);
+  await first.end();
+  assert.equal(a?.releaseCount, 1);
+});
+
+test("an instance hears of each request of its batch that is given up, of none that waits or has settled", async () => {
+  const instance = new HandInstance();
+  const scheduler = createDynamicBatchScheduler([instance], dynamicModel(4), options());
+  const a = send(scheduler, "a");
+  await turn();
+  const [b, c, d] = ["b", "c", "d"].map((id) => send(scheduler, id));
+  d?.controller.abort();
+  await instance.end();
+  a.controller.abort();
+  assert.deepEqual([instance.log, instance.left], [["a", "b c"], []]);
+  c?.controller.abort();
+  assert.deepEqual(instance.left, ["c"]);
+  b?.controller.abort();
+  assert.deepEqual(instance.left, ["c", "b"]);
+  await instance.end();
+  assert.deepEqual([b?.releaseCount, c?.releaseCount], [1, 1]);
+});
+
+type Move =
+  | { kind: "send"; size: number; timeoutUs: number; priority: number }
+  | { kind: "end" | "abort" | "wait"; at: number };
+
+test("property: every request settles once and gives its inputs back once; no batch is too large; order is kept", async () => {
+  const sendMove = fc.record({
+    kind: fc.constant("send" as const),
+    size: fc.integer({ min: 1, max: 4 }),
+    timeoutUs: fc.constantFrom(0, 0, 3000),
+    priority: fc.integer({ min: 0, max: 2 }),
+  });
+  const otherMove = fc.record({
+    kind: fc.constantFrom("end" as const, "abort" as const, "wait" as const),
+    at: fc.nat(20),
+  });
+  const config = fc.record({
+    executionsMax: fc.integer({ min: 1, max: 2 }),
+    delayUs: fc.constantFrom(0, 2000),
+    preferred: fc.constantFrom([4], [2, 4]),
+    preserveOrdering: fc.boolean(),
+    delays: fc.boolean(),
+    hasTimeouts: fc.boolean(),
+    priorityLevels: fc.constantFrom(0, 1, 2),
+  });
+  await fc.assert(
+    fc.asyncProperty(
+      config,
+      fc.array(fc.oneof(sendMove, otherMove), { maxLength: 40 }),
+      async (drawn, moves: Move[]) => {
+        const clock = new HandClock();
+        const instances = [new HandInstance("0", drawn.executionsMax), new HandInstance("1", drawn.executionsMax)];
+        const model = dynamicModel(4, {
+          preferredBatchSizes: drawn.preferred,
+          queueDelayMaxUs: drawn.delayUs,
+          preserveOrdering: drawn.preserveOrdering,
+          priorityLevels: drawn.preserveOrdering ? 0 : drawn.priorityLevels,
+          defaultPriorityLevel: drawn.preserveOrdering ? 0 : Math.min(1, drawn.priorityLevels),
+          defaultQueuePolicy: {
+            ...noPolicy,
+            allowTimeoutOverride: drawn.hasTimeouts,
+            timeoutAction: drawn.delays && !drawn.preserveOrdering ? "DELAY" : "REJECT",
+          },
+        });
+        const scheduler = createDynamicBatchScheduler(instances, model, options(clock));
+        const settled: string[] = [];
+        const sent: (ReturnType<typeof send> & { id: string; size: number })[] = [];
+        for (const move of moves) {
+          if (move.kind === "send") {
+            const id = String(sent.length);
+            const deadlineNs = deadlineFromNow(clock, move.timeoutUs);
+            const more = { batchSize: move.size, deadlineNs, priority: move.priority, settled };
+            sent.push(Object.assign(send(scheduler, id, more), { id, size: move.size }));
+          } else if (move.kind === "end") await instances[move.at % 2]?.end();
+          else if (move.kind === "abort") sent[move.at % Math.max(1, sent.length)]?.controller.abort();
+          else await clock.move(move.at % 4);
+        }
+        const closed = scheduler.close();
+        for (let count = 0; count <= sent.length; count++) {
+          await clock.move(3);
+          for (const instance of instances) await instance.end();
+        }
+        await closed;
+        assert.equal(scheduler.pendingCount, 0);
+        for (const one of sent) {
+          assert.notEqual(one.outcome, "waiting");
+          assert.equal(one.releaseCount, 1);
+        }
+        assert.equal(settled.length, sent.length);
+        for (const batch of instances.flatMap((instance) => instance.log)) {
+          const size = batch.split(" ").reduce((sum, id) => sum + (sent[Number(id)]?.size ?? 0), 0);
+          assert.ok(size <= 4, batch);
+        }
+        if (drawn.preserveOrdering) {
+          const answered = settled.map(Number).filter((id) => sent[id]?.outcome === String(id));
+          assert.deepEqual(
+            answered,
+            answered.toSorted((a, b) => a - b),
+          );
+        }
+      },
+    ),
+    { numRuns: 200 },
+  );
+});

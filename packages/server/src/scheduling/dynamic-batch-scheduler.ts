@@ -1,0 +1,229 @@
+import { InferenceError, assert } from "@galatea/base";
+import type { InferenceRequest, Instance, RequestRecord } from "../inference/index.ts";
+import type { ModelConfig } from "../modelconfig/index.ts";
+import {
+  batchKeyOf,
+  batchKeyRules,
+  batchPolicy,
+  chooseBatch,
+  hasQueueRules,
+  type BatchKeyRule,
+  type BatchPolicy,
+} from "./batch-policy.ts";
+import { Drain } from "./drain.ts";
+import { InstancePool, type PoolEvents } from "./instance-pool.ts";
+import type { SchedulerOptions } from "./options.ts";
+import { PriorityQueue } from "./priority-queue.ts";
+import { QueuedRequest, type RequestOwner } from "./queued-request.ts";
+import { queueFull, stopping, timedOut } from "./refusals.ts";
+import { ReturnForecast } from "./return-forecast.ts";
+import { ResponseOrder } from "./response-order.ts";
+import type { Scheduler, Settlement } from "./scheduler.ts";
+import { WakeUp } from "./wake-up.ts";
+
+/**
+ * Batches formed while requests wait.
+ *
+ * - While every instance executes, batches go on forming. An instance that takes a second execution ahead gets one only when that
+ *   batch cannot grow any more: handing over a small one early hides some 20 us and costs a whole execution. Where priorities or a
+ *   queue policy are configured nothing goes ahead: what an instance holds is out of their reach.
+ * - Requests that arrive in one turn of the event loop are looked at together, at its end: otherwise the first of a burst would be
+ *   executed alone and the rest after it.
+ * - Where no delay is configured, a batch still waits for requests that are about to come back when that is cheaper than another
+ *   execution (`ReturnForecast`).
+ * - Queue timeouts fire by timer, whether an instance is free or not.
+ * - `preserve_ordering` orders responses by arrival across instances. Requests that are given up or time out settle at once.
+ */
+export function createDynamicBatchScheduler(
+  instances: readonly Instance[],
+  config: ModelConfig,
+  options: SchedulerOptions,
+): Scheduler {
+  return new DynamicBatchScheduler(instances, config, options);
+}
+
+class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
+  readonly #options: SchedulerOptions;
+  readonly #policy: BatchPolicy;
+  readonly #keyRules: readonly BatchKeyRule[];
+  readonly #queue: PriorityQueue;
+  readonly #order: ResponseOrder | null;
+  readonly #pool: InstancePool;
+  readonly #drain = new Drain();
+  readonly #delayOver: WakeUp;
+  /** null where the configuration says how long to wait, or several instances take turns. */
+  readonly #forecast: ReturnForecast | null;
+  #gathering: Disposable | null = null;
+  readonly #form = () => this.#formBatches();
+  #forming: NodeJS.Immediate | null = null;
+  #expiry: { readonly atNs: number; readonly timer: Disposable } | null = null;
+
+  constructor(instances: readonly Instance[], config: ModelConfig, options: SchedulerOptions) {
+    assert(config.scheduling.kind === "dynamic", `model '${config.name}' has no dynamic batching`);
+    this.#options = options;
+    this.#policy = batchPolicy(config, config.scheduling);
+    this.#keyRules = batchKeyRules(config);
+    this.#queue = new PriorityQueue(config.scheduling);
+    this.#order = config.scheduling.preserveOrdering ? new ResponseOrder() : null;
+    this.#pool = new InstancePool(
+      instances,
+      { clock: options.clock, handsAhead: !hasQueueRules(config.scheduling) },
+      this,
+    );
+    this.#delayOver = new WakeUp(options.clock, this.#form);
+    const { batchSizeMax, preferredBatchSizes, queueDelayMaxNs } = this.#policy;
+    const isLeftToUs = queueDelayMaxNs === 0 && [...preferredBatchSizes].every((size) => size === batchSizeMax);
+    this.#forecast = isLeftToUs && instances.length === 1 ? new ReturnForecast() : null;
+  }
+
+  get pendingCount(): number {
+    return this.#queue.length + this.#pool.waitingCount;
+  }
+
+  infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<Settlement> {
+    const level = this.#queue.levelOf(request);
+    const refusal = this.#refusal(request, level);
+    if (refusal !== null) {
+      releaseInputs();
+      return Promise.reject(refusal);
+    }
+    record.queuedNs = this.#options.clock.monotonicNs();
+    const queued = new QueuedRequest(request, record, releaseInputs, this);
+    if (this.#keyRules.length > 0) queued.batchKey = batchKeyOf(this.#keyRules, request);
+    this.#forecast?.arrived(record.queuedNs);
+    this.#queue.add(queued, level);
+    this.#order?.enter(queued);
+    this.#forming ??= setImmediate(this.#form);
+    if (queued.heapIndex >= 0) this.#armExpiry();
+    return queued.promise;
+  }
+
+  close(): Promise<void> {
+    this.#drain.closing = true;
+    this.#drainIfIdle();
+    return this.#drain.closed;
+  }
+
+  abandon(error: InferenceError): void {
+    for (let next = this.#queue.first(); next !== null; next = this.#queue.first()) next.abandon(error);
+    this.#pool.abandon(error);
+  }
+
+  givenUp(request: QueuedRequest, waited: boolean): void {
+    if (waited) this.#queue.remove(request);
+    this.#order?.advance();
+    this.#drainIfIdle();
+  }
+
+  freed(requestCount: number, startedNs: number): void {
+    if (this.#forecast !== null) {
+      const nowNs = this.#options.clock.monotonicNs();
+      this.#forecast.ended(requestCount, nowNs - startedNs, nowNs);
+    }
+    this.#formBatches();
+  }
+
+  recovered(): void {
+    this.#formBatches();
+  }
+
+  settle(request: QueuedRequest, outcome: Settlement | InferenceError): void {
+    if (this.#order === null) request.settle(outcome);
+    else this.#order.settle(request, outcome);
+  }
+
+  idle(): void {
+    this.#drainIfIdle();
+  }
+
+  #refusal(request: InferenceRequest, level: number): InferenceError | null {
+    if (this.#drain.closing) return stopping(request);
+    if (request.signal?.aborted) return new InferenceError("CANCELLED", "");
+    if (!this.#isFull(level)) return null;
+    // What arrived in this turn counts as waiting only where no instance is free for it.
+    if (this.#forming !== null) this.#formBatches();
+    return this.#isFull(level) ? queueFull(request) : null;
+  }
+
+  #isFull(level: number): boolean {
+    return this.#queue.length >= this.#options.queueLengthMax || this.#queue.isFull(level);
+  }
+
+  #formBatches(): void {
+    if (this.#forming !== null) clearImmediate(this.#forming);
+    this.#forming = null;
+    this.#gathering?.[Symbol.dispose]();
+    this.#gathering = null;
+    if (this.#queue.length === 0) return;
+    const nowNs = this.#options.clock.monotonicNs();
+    this.#expire(nowNs);
+    while (this.#queue.length > 0) {
+      const slot = this.#pool.free();
+      if (slot === null) break;
+      const decision = chooseBatch(this.#queue, this.#policy, nowNs);
+      if (decision.kind === "wait") {
+        if (slot.batches.length === 0) return this.#delayOver.set(decision.untilNs);
+        break;
+      }
+      if (slot.batches.length === 0 && !decision.complete && this.#gathers(nowNs)) return;
+      if (slot.batches.length > 0 && !decision.complete) break;
+      this.#pool.start(slot, this.#take(decision.requestCount));
+    }
+    this.#delayOver[Symbol.dispose]();
+  }
+
+  /** Lets the batch wait for requests that are due, unless one in it may not wait. */
+  #gathers(nowNs: number): boolean {
+    const untilNs = this.#forecast?.waitUntilNs(nowNs) ?? null;
+    if (untilNs === null || this.#queue.nextDeadlineNs() !== null) return false;
+    this.#gathering = this.#options.clock.timer(Math.ceil((untilNs - nowNs) / 1e6), this.#form);
+    return true;
+  }
+
+  #take(requestCount: number): readonly QueuedRequest[] {
+    const batch: QueuedRequest[] = [];
+    for (let index = 0; index < requestCount; index++) {
+      const next = this.#queue.first() as QueuedRequest;
+      this.#queue.remove(next);
+      batch.push(next);
+    }
+    return batch;
+  }
+
+  #expire(nowNs: number): void {
+    const expired = this.#queue.expire(nowNs);
+    if (expired.length === 0) return;
+    for (const request of expired) {
+      request.reject(timedOut());
+      request.releaseInputs();
+    }
+    this.#order?.advance();
+    this.#drainIfIdle();
+  }
+
+  /** Timers count in whole milliseconds; one that was set for a request that has left finds nothing and is set anew. */
+  #armExpiry(): void {
+    const atNs = this.#queue.nextDeadlineNs();
+    if (atNs === null || (this.#expiry !== null && this.#expiry.atNs <= atNs)) return;
+    this.#expiry?.timer[Symbol.dispose]();
+    const delayMs = Math.max(1, Math.ceil((atNs - this.#options.clock.monotonicNs()) / 1e6));
+    const timer = this.#options.clock.timer(delayMs, () => {
+      this.#expiry = null;
+      this.#expire(this.#options.clock.monotonicNs());
+      this.#armExpiry();
+    });
+    this.#expiry = { atNs, timer };
+  }
+
+  #isIdle(): boolean {
+    return this.#queue.length === 0 && this.#pool.isIdle;
+  }
+
+  #drainIfIdle(): void {
+    if (!this.#drain.closing || !this.#isIdle()) return;
+    this.#expiry?.timer[Symbol.dispose]();
+    this.#delayOver[Symbol.dispose]();
+    this.#gathering?.[Symbol.dispose]();
+    this.#drain.finish();
+  }
+}

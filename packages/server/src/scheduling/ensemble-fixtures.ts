@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { InferenceError } from "@galatea/base";
+import {
+  newRecord,
+  releaseResponse,
+  type AnswerSink,
+  type InferenceRequest,
+  type Outcome,
+  type RequestRecord,
+} from "../inference/index.ts";
+import type { EnsembleStepConfig, InputConfig, ModelConfig, OutputConfig } from "../modelconfig/index.ts";
+import { releaseTensors } from "../tensor/index.ts";
+import { createEnsembleScheduler } from "./ensemble-scheduler.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { StepModels, StepResult } from "./options.ts";
+import { CountedMemory, HandClock, ensembleModel, modelOf, responseOf, tensorOf, turn } from "./scheduling-fixtures.ts";
+
+export const options = { clock: new HandClock(), queueLengthMax: 100, modelVersion: "3" };
+
+export function input(name: string, dims: readonly number[] = [-1]): InputConfig {
+  return { name, datatype: "FP32", dims, backendDims: dims, optional: false, allowRaggedBatch: false };
+}
+
+export function output(name: string, dims: readonly number[] = [-1]): OutputConfig {
+  return { name, datatype: "FP32", dims, backendDims: dims, labelFilename: "" };
+}
+
+/** `"a: X>Y,Z"` is a step of model a whose input `X_in` reads tensor X and whose outputs `Y_out`, `Z_out` write Y and Z. */
+export function steps(...texts: string[]): EnsembleStepConfig[] {
+  return texts.map((text) => {
+    const [modelName, from, to] = text.split(/: |>/) as [string, string, string];
+    return {
+      modelName,
+      modelVersion: -1,
+      inputMap: new Map(from.split(",").map((name) => [`${name}_in`, name])),
+      outputMap: new Map(to.split(",").map((name) => [`${name}_out`, name])),
+    };
+  });
+}
+
+export interface OpenStep {
+  readonly request: InferenceRequest;
+  end(outputs?: readonly string[]): Promise<void>;
+  fail(error: Error): Promise<void>;
+}
+
+/** A decoupled step that a test lets answer. */
+export interface OpenStream {
+  readonly request: InferenceRequest;
+  takenCount: number;
+  answer(isFinal?: boolean, outputs?: readonly string[]): Promise<void>;
+  error(error: InferenceError): Promise<void>;
+  /** The last word, without an answer. */
+  final(): Promise<void>;
+  /** Its execution has returned. */
+  release(): Promise<void>;
+}
+
+function stepRecord(): RequestRecord {
+  const times = { queuedNs: 100, startedNs: 110, computeInputNs: 1, computeInferNs: 2, computeOutputNs: 3 };
+  return { ...newRecord(0, 1), ...times };
+}
+
+/** Steps that a test ends; each output is a block of its own, inputs are released when the step ends. */
+export class HandSteps implements StepModels {
+  /** Steps that go on after their request was given up, as an execution does that cannot be stopped. */
+  ignoresSignal = false;
+  readonly memory = new CountedMemory();
+  /** Several requests may be at one step: the key is unique, the step's name its beginning. */
+  readonly open = new Map<string, OpenStep>();
+  /** Of decoupled steps. */
+  readonly streams = new Map<string, OpenStream>();
+  readonly log: string[] = [];
+
+  infer(_step: number, request: InferenceRequest): Promise<StepResult> {
+    const { modelName } = request;
+    const key = this.#began(modelName);
+    const { promise, resolve, reject } = Promise.withResolvers<StepResult>();
+    let settled = false;
+    const settle = (finish: () => void) => {
+      if (settled) return turn();
+      settled = true;
+      this.open.delete(key);
+      releaseTensors(request.inputs);
+      finish();
+      return turn();
+    };
+    request.signal?.addEventListener("abort", () => {
+      if (!this.ignoresSignal) void settle(() => reject(new InferenceError("CANCELLED", "")));
+    });
+    this.open.set(key, {
+      request,
+      end: (outputs = request.requestedOutputs ?? []) =>
+        settle(() => {
+          const tensors = outputs.map((name) => tensorOf(name, [1, 2], this.memory.block()));
+          resolve({ response: responseOf(modelName, tensors), record: stepRecord() });
+        }),
+      fail: (error) => settle(() => reject(error)),
+    });
+    return promise;
+  }
+
+  stream(_step: number, request: InferenceRequest, sink: AnswerSink): Promise<RequestRecord> {
+    const { modelName } = request;
+    const key = this.#began(modelName);
+    const { promise, resolve } = Promise.withResolvers<RequestRecord>();
+    let isOver = false;
+    const respond = (outcome: Outcome | null, isFinal: boolean, taken = () => {}) => {
+      if (isOver) {
+        if (outcome !== null && !(outcome instanceof InferenceError)) releaseResponse(outcome);
+        return turn();
+      }
+      isOver = isFinal;
+      sink.respond(outcome, isFinal, taken);
+      return turn();
+    };
+    const release = () => {
+      if (!this.streams.delete(key)) return turn();
+      releaseTensors(request.inputs);
+      resolve(stepRecord());
+      return turn();
+    };
+    request.signal?.addEventListener("abort", () => {
+      if (this.ignoresSignal) return;
+      void respond(new InferenceError("CANCELLED", ""), true);
+      void release();
+    });
+    const outputs = (names: readonly string[]) => names.map((name) => tensorOf(name, [1, 2], this.memory.block()));
+    const stream: OpenStream = {
+      request,
+      takenCount: 0,
+      answer: (isFinal = false, names = request.requestedOutputs ?? []) =>
+        respond(responseOf(modelName, outputs(names)), isFinal, () => stream.takenCount++),
+      error: (error) => respond(error, true),
+      final: () => respond(null, true),
+      release,
+    };
+    this.streams.set(key, stream);
+    return promise;
+  }
+
+  #began(modelName: string): string {
+    this.log.push(modelName);
+    return `${modelName}#${this.log.length}`;
+  }
+
+  streamOf(name: string): OpenStream {
+    for (const [key, stream] of this.streams) if (key.startsWith(`${name}#`)) return stream;
+    return assert.fail(`step ${name} does not stream; streaming: ${[...this.streams.keys()].join()}`);
+  }
+
+  step(name: string): OpenStep {
+    for (const [key, step] of this.open) if (key.startsWith(`${name}#`)) return step;
+    return assert.fail(`step ${name} does not run; running: ${[...this.open.keys()].join()}`);
+  }
+}
+
+/** An ensemble over steps that a test ends; a step of a model whose name is in capitals is decoupled. */
+export function scheduled(
+  graph: EnsembleStepConfig[],
+  config: Partial<ModelConfig> & { inflightRequestsMax?: number },
+): { hand: HandSteps; scheduler: Scheduler } {
+  const hand = new HandSteps();
+  const models = graph.map((step) =>
+    modelOf(step.modelName, {
+      inputs: [...step.inputMap.keys()].map((name) => input(name)),
+      decoupled: /^[A-Z]/.test(step.modelName),
+    }),
+  );
+  return { hand, scheduler: createEnsembleScheduler(ensembleModel(graph, config), models, hand, options) };
+}

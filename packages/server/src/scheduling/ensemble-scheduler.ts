@@ -1,0 +1,108 @@
+import { InferenceError, assert } from "@galatea/base";
+import type { InferenceRequest, RequestRecord } from "../inference/index.ts";
+import type { ModelConfig } from "../modelconfig/index.ts";
+import { Drain } from "./drain.ts";
+import { ensembleGraph, planEnsemble, type EnsemblePlan } from "./ensemble-graph.ts";
+import { EnsembleRun, type EnsembleShared } from "./ensemble-run.ts";
+import type { EnsembleOptions, StepModels } from "./options.ts";
+import { queueFull, stopping } from "./refusals.ts";
+import type { Scheduler, Settlement } from "./scheduler.ts";
+import { StepGates } from "./step-gate.ts";
+
+/** Plans for choices of outputs that are kept; further ones are made anew for each request. */
+const plansMax = 64;
+
+/**
+ * A graph of models behind one name: a step starts as soon as the steps it reads from have ended, and tensors are handed on by
+ * reference. Steps that serve only outputs nobody asked for do not run (2.51 of Triton answers such requests with its
+ * deadlock text). `record.startedNs - record.queuedNs` is the sum of the steps' times in queues, and the compute durations are sums
+ * as well, so they can exceed the wall time where branches overlap.
+ *
+ * What reads of a decoupled step runs once for each of its answers, and each of these becomes an answer of the ensemble: in the order in
+ * which they are made, which is the step's own where one instance makes them. A step has its credit for an answer back when all that came of
+ * it has been taken, so a reader that does not read stops every step before it.
+ */
+export function createEnsembleScheduler(
+  config: ModelConfig,
+  stepConfigs: readonly ModelConfig[],
+  models: StepModels,
+  options: EnsembleOptions,
+): Scheduler {
+  return new EnsembleScheduler(config, stepConfigs, models, options);
+}
+
+class EnsembleScheduler implements Scheduler {
+  readonly #options: EnsembleOptions;
+  readonly #shared: EnsembleShared;
+  readonly #planForAll: EnsemblePlan;
+  readonly #plans = new Map<string, EnsemblePlan>();
+  readonly #drain = new Drain();
+  readonly #active = new Set<EnsembleRun>();
+
+  constructor(config: ModelConfig, stepConfigs: readonly ModelConfig[], models: StepModels, options: EnsembleOptions) {
+    assert(config.scheduling.kind === "ensemble", `model '${config.name}' is no ensemble`);
+    const graph = ensembleGraph(config, stepConfigs);
+    this.#options = options;
+    this.#planForAll = planEnsemble(graph, null);
+    this.#shared = {
+      graph,
+      gates: new StepGates(graph.steps.length, config.scheduling.inflightRequestsMax),
+      models,
+      modelVersion: options.modelVersion,
+      clock: options.clock,
+      ended: (run) => this.#ended(run),
+    };
+  }
+
+  get pendingCount(): number {
+    return this.#shared.gates.waitingCount;
+  }
+
+  infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<Settlement> {
+    const refusal = this.#refusal(request);
+    if (refusal !== null) {
+      releaseInputs();
+      return Promise.reject(refusal);
+    }
+    const nowNs = this.#options.clock.monotonicNs();
+    record.queuedNs = nowNs;
+    record.startedNs = nowNs;
+    const run = new EnsembleRun(this.#shared, this.#planFor(request), request, record, releaseInputs);
+    this.#active.add(run);
+    run.start();
+    return run.promise;
+  }
+
+  close(): Promise<void> {
+    this.#drain.closing = true;
+    if (this.#active.size === 0) this.#drain.finish();
+    return this.#drain.closed;
+  }
+
+  abandon(error: InferenceError): void {
+    for (const run of this.#active) run.abandon(error);
+    if (this.#drain.closing) this.#drain.finish();
+  }
+
+  #refusal(request: InferenceRequest): InferenceError | null {
+    if (this.#drain.closing) return stopping(request);
+    if (request.signal?.aborted) return new InferenceError("CANCELLED", "");
+    return this.#active.size >= this.#options.queueLengthMax ? queueFull(request) : null;
+  }
+
+  #planFor({ requestedOutputs }: InferenceRequest): EnsemblePlan {
+    if (requestedOutputs === null || requestedOutputs.length === 0) return this.#planForAll;
+    const key = requestedOutputs.join("\n");
+    let plan = this.#plans.get(key);
+    if (plan === undefined) {
+      plan = planEnsemble(this.#shared.graph, requestedOutputs);
+      if (this.#plans.size < plansMax) this.#plans.set(key, plan);
+    }
+    return plan;
+  }
+
+  #ended(run: EnsembleRun): void {
+    this.#active.delete(run);
+    if (this.#drain.closing && this.#active.size === 0) this.#drain.finish();
+  }
+}

@@ -1,0 +1,292 @@
+/** Ensembles with decoupled steps, whose models have names in capitals here. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { InferenceError } from "@galatea/base";
+import { newRecord, releaseResponse, type InferenceRequest, type Outcome } from "../inference/index.ts";
+import { input, output, scheduled, steps, type HandSteps } from "./ensemble-fixtures.ts";
+import type { Scheduler } from "./scheduler.ts";
+import { requestOf, tensorOf, turn } from "./scheduling-fixtures.ts";
+
+/** What a client was given, in order, and its hand on the credit. */
+class Reader {
+  readonly seen: string[] = [];
+  readonly untaken: (() => void)[] = [];
+  takesAtOnce = true;
+  outcome = "waiting";
+  releaseCount = 0;
+  readonly controller = new AbortController();
+  readonly record = newRecord(0, 1);
+  readonly #names: (outcome: Outcome) => string;
+
+  constructor(scheduler: Scheduler, hand: HandSteps, more: Partial<InferenceRequest> = {}) {
+    this.#names = (outcome) =>
+      outcome instanceof InferenceError ? outcome.message : outcome.outputs.map(({ name }) => name).join() || "empty";
+    const block = hand.memory.block();
+    const answers = {
+      respond: (outcome: Outcome | null, isFinal: boolean, taken: () => void) => {
+        this.seen.push(`${outcome === null ? "nothing" : this.#names(outcome)}${isFinal ? ", final" : ""}`);
+        if (outcome !== null && !(outcome instanceof InferenceError)) releaseResponse(outcome);
+        if (this.takesAtOnce) taken();
+        else this.untaken.push(taken);
+      },
+    };
+    const request = { inputs: [tensorOf("I", [1], block)], signal: this.controller.signal, answers, ...more };
+    scheduler
+      .infer(requestOf("r", request), this.record, () => {
+        this.releaseCount++;
+        block.release();
+      })
+      .then(
+        () => (this.outcome = "over"),
+        (error: InferenceError) => (this.outcome = `${error.code} ${error.message}`),
+      );
+  }
+
+  async takeAll(): Promise<void> {
+    for (const taken of this.untaken.splice(0)) taken();
+    await turn();
+  }
+}
+
+const one = { inputs: [input("I")], outputs: [output("O")] };
+
+test("later steps run once for each answer, and the last word comes when nothing is left", async () => {
+  const { hand, scheduler } = scheduled(steps("M: I>X", "b: X>O"), one);
+  const reader = new Reader(scheduler, hand);
+  const many = hand.streamOf("M");
+  await many.answer();
+  await many.answer();
+  assert.deepEqual(hand.log, ["M", "b", "b"]);
+  await hand.step("b").end();
+  await many.final();
+  await many.release();
+  assert.deepEqual([reader.seen, reader.outcome], [["O"], "waiting"]);
+  await hand.step("b").end();
+  assert.deepEqual([reader.seen, reader.outcome, reader.releaseCount], [["O", "O", "nothing, final"], "over", 1]);
+  assert.deepEqual([hand.memory.live, hand.memory.faults], [0, []]);
+});
+
+test("a final flag that comes by itself is the ensemble's last word, whether it comes before or after the later step ends", async () => {
+  const seen: (readonly string[])[] = [];
+  for (const isBefore of [true, false]) {
+    const { hand, scheduler } = scheduled(steps("M: I>X", "b: X>O"), one);
+    const reader = new Reader(scheduler, hand);
+    const many = hand.streamOf("M");
+    await many.answer();
+    if (isBefore) await many.final();
+    await hand.step("b").end();
+    if (!isBefore) await many.final();
+    await many.release();
+    seen.push(reader.seen);
+  }
+  assert.deepEqual(seen, [
+    ["O", "nothing, final"],
+    ["O", "nothing, final"],
+  ]);
+});
+
+test("no answer, and a last answer with the final flag", async () => {
+  const { hand, scheduler } = scheduled(steps("M: I>X", "b: X>O"), one);
+  const [none, last] = [new Reader(scheduler, hand), new Reader(scheduler, hand)];
+  const [first, second] = [...hand.streams.values()];
+  await first?.final();
+  await second?.answer(true);
+  await hand.step("b").end();
+  assert.deepEqual([none.seen, last.seen], [["nothing, final"], ["O, final"]]);
+  assert.deepEqual([none.outcome, last.outcome], ["waiting", "waiting"], "before the step's execution has returned");
+  await first?.release();
+  await second?.release();
+  assert.deepEqual([none.outcome, last.outcome], ["over", "over"]);
+});
+
+test("the times of all steps are the ensemble's, those of executions that return after the last answer too", async () => {
+  const { hand, scheduler } = scheduled(steps("M: I>X", "b: X>O"), one);
+  const reader = new Reader(scheduler, hand);
+  const many = hand.streamOf("M");
+  await many.answer(true);
+  await hand.step("b").end();
+  await many.release();
+  assert.equal(reader.outcome, "over");
+  assert.equal(reader.record.computeInferNs, 4);
+});
+
+test("answers that steps made of one answer meet again, whatever order they come in", async () => {
+  const graph = steps("M: I>X", "b: X>P", "c: X>Q", "d: P,Q>O");
+  const { hand, scheduler } = scheduled(graph, one);
+  const reader = new Reader(scheduler, hand);
+  await hand.streamOf("M").answer();
+  await hand.streamOf("M").answer();
+  const running = (name: string) =>
+    [...hand.open].filter(([key]) => key.startsWith(`${name}#`)).map(([, step]) => step);
+  const [, lateB] = running("b");
+  const [earlyC, lateC] = running("c");
+  await lateB?.end();
+  await earlyC?.end();
+  assert.deepEqual(running("d"), [], "halves of two answers were joined");
+  await lateC?.end();
+  assert.equal(running("d").length, 1);
+  await running("d")[0]?.end();
+  assert.deepEqual(reader.seen, ["O"]);
+});
+
+test("a step gets its credit back when all that came of its answer has been taken", async () => {
+  const { hand, scheduler } = scheduled(steps("M: I>X", "N: X>Y", "c: Y>O"), one);
+  const reader = new Reader(scheduler, hand);
+  reader.takesAtOnce = false;
+  const first = hand.streamOf("M");
+  await first.answer();
+  const second = hand.streamOf("N");
+  await second.answer();
+  await second.answer(true);
+  await second.release();
+  await hand.step("c").end();
+  await hand.step("c").end();
+  assert.deepEqual([reader.seen, first.takenCount, second.takenCount], [["O", "O"], 0, 0]);
+  reader.untaken.shift()?.();
+  await turn();
+  assert.deepEqual([first.takenCount, second.takenCount], [0, 1]);
+  await reader.takeAll();
+  assert.deepEqual([first.takenCount, second.takenCount], [1, 2]);
+});
+
+test("a reader that takes nothing is given 16 answers, and each decoupled step makes 16 at most for an answer before it", async () => {
+  const { hand, scheduler } = scheduled(steps("M: I>X", "N: X>Y", "c: Y>O"), one);
+  const reader = new Reader(scheduler, hand);
+  reader.takesAtOnce = false;
+  const first = hand.streamOf("M");
+  for (let count = 0; count < 40; count++) await first.answer();
+  assert.equal([...hand.streams.keys()].filter((key) => key.startsWith("N#")).length, 16);
+  for (let count = 0; count < 20; count++) {
+    await hand.streamOf("N").answer();
+    await hand.step("c").end();
+  }
+  assert.equal(reader.seen.length, 16);
+  await reader.takeAll();
+  assert.equal(reader.seen.length, 20);
+  reader.controller.abort();
+  await turn();
+  await reader.takeAll();
+  assert.deepEqual([reader.outcome, hand.streams.size, hand.open.size], ["CANCELLED ", 0, 0]);
+  assert.deepEqual([hand.memory.live, hand.memory.faults], [0, []]);
+});
+
+test("a failure in the middle is the last word: the steps that run are told, and what they bring is nobody's", async () => {
+  for (const fail of [
+    (hand: HandSteps) => hand.step("b").fail(new InferenceError("INTERNAL", "no")),
+    (hand: HandSteps) => hand.streamOf("M").error(new InferenceError("INTERNAL", "no")),
+  ]) {
+    const { hand, scheduler } = scheduled(steps("M: I>X", "b: X>O"), one);
+    hand.ignoresSignal = true;
+    const reader = new Reader(scheduler, hand);
+    const many = hand.streamOf("M");
+    await many.answer();
+    await many.answer();
+    await hand.step("b").end();
+    await fail(hand);
+    assert.deepEqual([reader.seen, reader.outcome], [["O"], "INTERNAL in ensemble 'e', no"]);
+    assert.equal(many.request.signal?.aborted, true);
+    let isClosed = false;
+    void scheduler.close().then(() => (isClosed = true));
+    await many.answer();
+    for (const step of hand.open.values()) await step.end();
+    assert.deepEqual([isClosed, reader.seen], [false, ["O"]], "an unload does not wait for a step that runs");
+    await many.release();
+    assert.deepEqual([isClosed, hand.memory.live, hand.memory.faults], [true, 0, []]);
+  }
+});
+
+test("an unload waits for the last answer; one that has waited long enough fails what is left", async () => {
+  const { hand, scheduler } = scheduled(steps("M: I>X", "b: X>O"), one);
+  const reader = new Reader(scheduler, hand);
+  const many = hand.streamOf("M");
+  await many.answer();
+  let isClosed = false;
+  void scheduler.close().then(() => (isClosed = true));
+  await hand.step("b").end();
+  await many.final();
+  assert.deepEqual([reader.seen, isClosed], [["O", "nothing, final"], false], "its step's execution has not returned");
+  await many.release();
+  assert.equal(isClosed, true);
+  const late = scheduled(steps("M: I>X", "b: X>O"), one);
+  const waiting = new Reader(late.scheduler, late.hand);
+  await late.hand.streamOf("M").answer();
+  late.scheduler.abandon(new InferenceError("UNAVAILABLE", "over"));
+  await turn();
+  assert.deepEqual([waiting.outcome, late.hand.memory.live], ["UNAVAILABLE over", 0]);
+});
+
+test("property: over failures, cancellations and readers of any pace nothing is leaked and nothing is released twice", async () => {
+  const action = fc.record({
+    kind: fc.constantFrom(
+      "answer",
+      "answer",
+      "answer",
+      "last",
+      "final",
+      "release",
+      "end",
+      "end",
+      "partial",
+      "fail",
+      "error",
+      "take",
+      "abort",
+    ),
+    at: fc.nat(40),
+  });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(
+        ["M: I>X", "b: X>O"],
+        ["a: I>X", "M: X>O"],
+        ["M: I>X", "N: X>Y", "c: Y>O"],
+        ["M: I>X,Y", "b: X>P", "c: Y>Q", "N: P,Q>O"],
+        ["M: I>X", "b: X>P", "c: X>Q", "d: P,Q>O"],
+      ),
+      fc.nat(3),
+      fc.boolean(),
+      fc.boolean(),
+      fc.array(action, { maxLength: 60 }),
+      async (graph, inflightRequestsMax, ignoresSignal, takesAtOnce, actions) => {
+        const { hand, scheduler } = scheduled(steps(...graph), { ...one, inflightRequestsMax });
+        hand.ignoresSignal = ignoresSignal;
+        const readers = [new Reader(scheduler, hand), new Reader(scheduler, hand)];
+        for (const reader of readers) reader.takesAtOnce = takesAtOnce;
+        for (const { kind, at } of actions) {
+          const reader = readers[at % 2];
+          const step = [...hand.open.values()][at % Math.max(1, hand.open.size)];
+          const stream = [...hand.streams.values()][at % Math.max(1, hand.streams.size)];
+          if (kind === "abort") reader?.controller.abort();
+          else if (kind === "take") await reader?.takeAll();
+          else if (kind === "fail") await step?.fail(new InferenceError("INTERNAL", "no"));
+          else if (kind === "partial") await step?.end([]);
+          else if (kind === "end") await step?.end();
+          else if (kind === "error") await stream?.error(new InferenceError("INTERNAL", "no"));
+          else if (kind === "final") await stream?.final();
+          else if (kind === "release") await stream?.final().then(() => stream.release());
+          else await stream?.answer(kind === "last");
+        }
+        const closed = scheduler.close();
+        for (;;) {
+          for (const reader of readers) await reader.takeAll();
+          const step = [...hand.open.values()][0];
+          const stream = [...hand.streams.values()][0];
+          if (step !== undefined) await step.end();
+          else if (stream !== undefined) await stream.final().then(() => stream.release());
+          else break;
+        }
+        await closed;
+        await turn();
+        for (const reader of readers) {
+          await reader.takeAll();
+          assert.deepEqual([reader.outcome === "waiting", reader.releaseCount], [false, 1]);
+          const finals = reader.seen.filter((said) => said.endsWith(", final")).length;
+          assert.equal(finals, reader.outcome === "over" ? 1 : 0, reader.seen.join());
+        }
+        assert.deepEqual([hand.memory.live, hand.memory.faults, scheduler.pendingCount], [0, [], 0]);
+      },
+    ),
+    { numRuns: 400 },
+  );
+});

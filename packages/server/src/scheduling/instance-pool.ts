@@ -1,0 +1,228 @@
+import { InferenceError, type Clock } from "@galatea/base";
+import {
+  ExecutionNotStarted,
+  releaseResponse,
+  SentAnswers,
+  type Execution,
+  type InferenceRequest,
+  type Instance,
+  type InstanceSupervision,
+} from "../inference/index.ts";
+import type { QueuedRequest } from "./queued-request.ts";
+import type { Settlement } from "./scheduler.ts";
+
+/** An instance and the executions handed to it that have not ended. */
+export interface Slot {
+  readonly instance: Instance;
+  /** Handed over and not ended, in order; the instance executes the first. */
+  readonly batches: (readonly QueuedRequest[])[];
+  /** Whether the pool waits for the next change of its state. */
+  isAwaited: boolean;
+}
+
+export interface PoolEvents {
+  /** An execution has ended: its instance can take another. Called before the ended batch's requests settle. */
+  freed(requestCount: number, startedNs: number): void;
+  /** An instance that took no executions may take them again. */
+  recovered(): void;
+  /** Outcomes of an ended batch, in its order; only requests that nobody gave up settle to a caller. */
+  settle(request: QueuedRequest, outcome: Settlement | InferenceError): void;
+  /** Nothing executes any more, and no answers are to come. */
+  idle(): void;
+}
+
+export interface PoolOptions {
+  readonly clock: Clock;
+  /** Whether an instance that executes may be handed more: what it holds has left its queue, and with it the queue's rules. */
+  readonly handsAhead: boolean;
+}
+
+/**
+ * Hands batches to instances, up to `executionsMax` each, and settles their requests when they come back. A batch that was not started when its
+ * instance's worker ended goes to another instance, or to the same one when it is up again, ahead of queued requests.
+ */
+export class InstancePool {
+  readonly #slots: readonly Slot[];
+  readonly #handsAhead: boolean;
+  readonly #clock: Clock;
+  readonly #events: PoolEvents;
+  /** The search starts behind the instance used last, so that equals take turns. */
+  #turn = 0;
+  #executingCount = 0;
+  /** Batches that were not started when the worker of their instance ended. */
+  readonly #handedBack: (readonly QueuedRequest[])[] = [];
+  /** Released by their instances, with answers still to come. */
+  readonly #answering = new Set<QueuedRequest>();
+
+  constructor(instances: readonly Instance[], { clock, handsAhead }: PoolOptions, events: PoolEvents) {
+    this.#slots = instances.map((instance) => ({ instance, batches: [], isAwaited: false }));
+    this.#handsAhead = handsAhead;
+    this.#clock = clock;
+    this.#events = events;
+  }
+
+  /** Whether nothing executes, and nothing has answers to come. */
+  get isIdle(): boolean {
+    return this.#executingCount === 0 && this.#answering.size === 0 && this.#handedBack.length === 0;
+  }
+
+  /** Requests that wait at an instance behind those it executes, and that somebody still waits for. */
+  get waitingCount(): number {
+    let count = 0;
+    for (const { batches } of this.#slots)
+      for (let index = 1; index < batches.length; index++)
+        for (const request of batches[index]!) if (request.at === "executing") count++;
+    for (const batch of this.#handedBack) for (const request of batch) if (request.at === "executing") count++;
+    return count;
+  }
+
+  /** Returns the least loaded instance that takes another execution. Where no instance has a worker, or will have one, any instance: it fails the batch. */
+  free(): Slot | null {
+    return this.#handedBack.length === 0 ? this.#free() : null;
+  }
+
+  #free(): Slot | null {
+    const slots = this.#slots;
+    let best: Slot | null = null;
+    let failed: Slot | null = null;
+    let dormant: InstanceSupervision | null = null;
+    let upCount = 0;
+    for (let offset = 0; offset < slots.length; offset++) {
+      const slot = slots[(this.#turn + offset) % slots.length] as Slot;
+      const { supervision } = slot.instance;
+      if (supervision !== null && supervision.state !== "up") {
+        this.#awaitChange(slot, supervision);
+        if (supervision.state === "failed") failed ??= slot;
+        else if (supervision.state === "dormant") dormant ??= supervision;
+        else upCount++;
+        continue;
+      }
+      upCount++;
+      if (slot.batches.length === 0) return slot;
+      if (!this.#handsAhead || slot.batches.length >= slot.instance.executionsMax) continue;
+      if (best === null || slot.batches.length < best.batches.length) best = slot;
+    }
+    if (best === null) dormant?.needed();
+    return upCount === 0 ? failed : best;
+  }
+
+  #awaitChange(slot: Slot, supervision: InstanceSupervision): void {
+    if (slot.isAwaited) return;
+    slot.isAwaited = true;
+    void supervision.changed().then(() => {
+      slot.isAwaited = false;
+      if (supervision.state !== "up" && supervision.state !== "failed") return this.#awaitChange(slot, supervision);
+      this.#handOut();
+      this.#events.recovered();
+    });
+  }
+
+  /** Hands the batch over. The requests have left their queue. */
+  start(slot: Slot, batch: readonly QueuedRequest[]): void {
+    slot.batches.push(batch);
+    this.#executingCount++;
+    this.#turn = (this.#slots.indexOf(slot) + 1) % this.#slots.length;
+    const nowNs = this.#clock.monotonicNs();
+    for (const request of batch) {
+      request.at = "executing";
+      request.instance = slot.instance;
+      request.record.startedNs = nowNs;
+    }
+    void this.#run(slot, batch);
+  }
+
+  /** Settles what executes with the error. */
+  abandon(error: InferenceError): void {
+    for (const { batches } of this.#slots)
+      for (const batch of batches) for (const request of batch) request.abandon(error);
+    for (const request of this.#answering) request.abandon(error);
+    for (const batch of this.#handedBack) for (const request of batch) request.abandon(error);
+    this.#handOut();
+  }
+
+  /** Hands returned batches to instances that can take them. */
+  #handOut(): void {
+    for (let batch = this.#handedBack[0]; batch !== undefined; batch = this.#handedBack[0]) {
+      const wanted = batch.filter((request) => request.at === "executing");
+      const slot = wanted.length === 0 ? null : this.#free();
+      if (wanted.length > 0 && slot === null) return;
+      this.#handedBack.shift();
+      for (const request of batch) if (request.at !== "executing") request.releaseInputs();
+      if (slot !== null) this.start(slot, wanted);
+    }
+    if (this.isIdle) this.#events.idle();
+  }
+
+  async #run(slot: Slot, batch: readonly QueuedRequest[]): Promise<void> {
+    let outcome: Execution | InferenceError;
+    try {
+      outcome = await slot.instance.execute(requestsOf(batch));
+      if (outcome.outcomes.length !== batch.length) outcome = wrongCount(outcome, batch.length);
+    } catch (error) {
+      outcome = InferenceError.from(error);
+    }
+    slot.batches.splice(slot.batches.indexOf(batch), 1);
+    this.#executingCount--;
+    if (outcome instanceof ExecutionNotStarted) {
+      this.#handedBack.push(batch);
+      this.#handOut();
+      return this.#events.recovered();
+    }
+    if (this.#handedBack.length > 0) this.#handOut();
+    this.#events.freed(batch.length, (batch[0] as QueuedRequest).record.startedNs);
+    if (outcome instanceof InferenceError) {
+      for (const request of batch) this.#end(request, outcome);
+    } else this.#executed(batch, outcome);
+    if (this.isIdle) this.#events.idle();
+  }
+
+  #executed(batch: readonly QueuedRequest[], execution: Execution): void {
+    let batchSize = 0;
+    for (const request of batch) batchSize += request.record.batchSize;
+    let counted = false;
+    for (let index = 0; index < batch.length; index++) {
+      const request = batch[index] as QueuedRequest;
+      const outcome = execution.outcomes[index] as Execution["outcomes"][number];
+      if (request.at === "executing") {
+        const record = request.record;
+        record.computeInputNs = execution.computeInputNs;
+        record.computeInferNs = execution.computeInferNs;
+        record.computeOutputNs = execution.computeOutputNs;
+        record.executedBatchSize = batchSize;
+        // One that failed before it began, for want of a worker, was none.
+        const isExecuted = !(outcome instanceof InferenceError) || execution.computeInferNs > 0;
+        record.countsExecution = isExecuted && !counted;
+        counted ||= isExecuted;
+      }
+      if (outcome instanceof SentAnswers) void this.#answered(request, outcome);
+      else this.#end(request, outcome);
+    }
+  }
+
+  /** The request settles with the last of its answers. */
+  async #answered(request: QueuedRequest, { ended }: SentAnswers): Promise<void> {
+    request.releaseInputs();
+    this.#answering.add(request);
+    const last = await ended;
+    this.#answering.delete(request);
+    this.#events.settle(request, last ?? "sent");
+    if (this.isIdle) this.#events.idle();
+  }
+
+  #end(request: QueuedRequest, outcome: Settlement | InferenceError): void {
+    request.releaseInputs();
+    this.#events.settle(request, outcome);
+  }
+}
+
+function requestsOf(batch: readonly QueuedRequest[]): readonly InferenceRequest[] {
+  if (batch.length === 1) return [(batch[0] as QueuedRequest).request];
+  return batch.map((queued) => queued.request);
+}
+
+function wrongCount(execution: Execution, requestCount: number): InferenceError {
+  const got = execution.outcomes.length;
+  for (const outcome of execution.outcomes)
+    if (!(outcome instanceof InferenceError || outcome instanceof SentAnswers)) releaseResponse(outcome);
+  return new InferenceError("INTERNAL", `the backend gave ${got} responses for a batch of ${requestCount} requests`);
+}

@@ -1,0 +1,209 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { InferenceError } from "@galatea/base";
+import { ExecutionNotStarted, type InstanceState } from "../inference/index.ts";
+import { createDirectScheduler } from "./direct-scheduler.ts";
+import { createDynamicBatchScheduler } from "./dynamic-batch-scheduler.ts";
+import {
+  dynamicModel,
+  HandClock,
+  HandInstance,
+  ManualSupervision,
+  responseOf,
+  send,
+  turn,
+  type Sent,
+} from "./scheduling-fixtures.ts";
+
+const options = () => ({ clock: new HandClock(), queueLengthMax: 1000 });
+
+/** An instance with a worker that a test ends and starts. */
+class Worker {
+  readonly supervision = new ManualSupervision();
+  readonly instance: HandInstance;
+
+  constructor(name: string, executionsMax = 1) {
+    this.instance = new HandInstance(name, executionsMax);
+    this.instance.supervision = this.supervision;
+  }
+
+  /** It ends: what it executed fails, what waited in its socket has not begun. */
+  async dies(): Promise<void> {
+    const ended = this.supervision.becomes("restarting");
+    const waitingCount = this.instance.openCount - 1;
+    await this.instance.end(() => new InferenceError("INTERNAL", "it died"));
+    for (let count = 0; count < waitingCount; count++) await this.instance.crash(new ExecutionNotStarted("restarted"));
+    await ended;
+  }
+}
+
+const outcomes = (sent: readonly Sent[]) => sent.map(({ outcome }) => outcome);
+
+test("a worker that ends fails what it executed; what waited behind it goes to another instance, ahead of what was queued", async () => {
+  const [first, second] = [new Worker("m_0_0", 3), new Worker("m_0_1")];
+  const scheduler = createDirectScheduler([first.instance, second.instance], options());
+  const sent = ["a", "b", "c", "d", "e"].map((id) => send(scheduler, id));
+  assert.deepEqual([first.instance.log, second.instance.log], [["a", "c", "d"], ["b"]]);
+  await first.dies();
+  assert.equal(scheduler.pendingCount, 3);
+  for (let count = 0; count < 4; count++) await second.instance.end();
+  assert.deepEqual(second.instance.log, ["b", "c", "d", "e"]);
+  assert.deepEqual(outcomes(sent), ["INTERNAL it died", "b", "c", "d", "e"]);
+  assert.deepEqual(
+    sent.map(({ releaseCount }) => releaseCount),
+    [1, 1, 1, 1, 1],
+  );
+});
+
+test("with one instance it goes to the worker's successor, and so does what comes meanwhile; nothing is handed over before it is up", async () => {
+  const worker = new Worker("m_0_0", 2);
+  const { instance, supervision } = worker;
+  const scheduler = createDirectScheduler([instance], options());
+  const sent = ["a", "b", "c"].map((id) => send(scheduler, id));
+  await worker.dies();
+  sent.push(send(scheduler, "d"));
+  assert.deepEqual(instance.log, ["a", "b"]);
+  await supervision.becomes("up");
+  assert.deepEqual(instance.log, ["a", "b", "b", "c"]);
+  for (let count = 0; count < 3; count++) await instance.end();
+  assert.deepEqual(outcomes(sent), ["INTERNAL it died", "b", "c", "d"]);
+  assert.equal(sent[1]?.record.countsExecution, true);
+});
+
+test("a worker that cannot be started gets nothing while another instance is up, and where there is none fails what it is handed", async () => {
+  const [first, second] = [new Worker("m_0_0"), new Worker("m_0_1")];
+  const scheduler = createDirectScheduler([first.instance, second.instance], options());
+  await first.supervision.becomes("failed");
+  const sent = ["a", "b"].map((id) => send(scheduler, id));
+  assert.deepEqual([first.instance.log, second.instance.log], [[], ["a"]]);
+  await second.dies();
+  assert.deepEqual(first.instance.log, []);
+  await second.supervision.becomes("failed");
+  assert.deepEqual(first.instance.log, ["b"]);
+  await first.instance.end(() => new InferenceError("INTERNAL", "no worker"));
+  assert.equal(sent[1]?.outcome, "INTERNAL no worker");
+});
+
+test("what is given up while it waits for a worker settles at once and is not executed; its inputs go back", async () => {
+  const worker = new Worker("m_0_0", 3);
+  const scheduler = createDirectScheduler([worker.instance], options());
+  const sent = ["a", "b", "c", "d"].map((id) => send(scheduler, id));
+  await worker.dies();
+  for (const index of [1, 3]) sent[index]!.controller.abort();
+  await turn();
+  assert.deepEqual(outcomes(sent), ["INTERNAL it died", "CANCELLED ", "waiting", "CANCELLED "]);
+  await worker.supervision.becomes("up");
+  await worker.instance.end();
+  assert.deepEqual(worker.instance.log, ["a", "b", "c", "c"]);
+  assert.deepEqual(
+    sent.map(({ releaseCount }) => releaseCount),
+    [1, 1, 1, 1],
+  );
+});
+
+test("an end waits for what was handed back, and an abandoned scheduler fails it", async () => {
+  for (const isAbandoned of [false, true]) {
+    const worker = new Worker("m_0_0", 2);
+    const scheduler = createDirectScheduler([worker.instance], options());
+    const sent = ["a", "b"].map((id) => send(scheduler, id));
+    await worker.dies();
+    let isClosed = false;
+    const closing = scheduler.close().then(() => (isClosed = true));
+    await turn();
+    assert.equal(isClosed, false);
+    if (isAbandoned) scheduler.abandon(new InferenceError("UNAVAILABLE", "over"));
+    else {
+      await worker.supervision.becomes("up");
+      await worker.instance.end();
+    }
+    await closing;
+    assert.deepEqual(outcomes(sent), ["INTERNAL it died", isAbandoned ? "UNAVAILABLE over" : "b"]);
+    assert.deepEqual(
+      sent.map(({ releaseCount }) => releaseCount),
+      [1, 1],
+    );
+  }
+});
+
+test("a dormant instance is needed when all others execute, and gets what is queued when it is up", async () => {
+  const [first, spare, other] = [new Worker("m_0_0"), new Worker("m_0_1"), new Worker("m_0_2")];
+  for (const { supervision } of [spare, other]) await supervision.becomes("dormant");
+  const scheduler = createDirectScheduler(
+    [first, spare, other].map(({ instance }) => instance),
+    options(),
+  );
+  const needed = () => [spare.supervision.neededCount, other.supervision.neededCount];
+  send(scheduler, "a");
+  assert.deepEqual(needed(), [0, 0]);
+  send(scheduler, "b");
+  assert.deepEqual(needed(), [1, 0]);
+  await spare.supervision.becomes("restarting");
+  assert.deepEqual(needed(), [1, 0]);
+  send(scheduler, "c");
+  await spare.supervision.becomes("up");
+  assert.deepEqual([first.instance.log, spare.instance.log, needed()], [["a"], ["b"], [1, 1]]);
+  await first.instance.end();
+  assert.deepEqual(first.instance.log, ["a", "c"]);
+});
+
+test("a dormant instance that cannot be started keeps no request waiting where the others have failed for good", async () => {
+  const [first, spare] = [new Worker("m_0_0"), new Worker("m_0_1")];
+  await first.supervision.becomes("failed");
+  await spare.supervision.becomes("dormant");
+  const scheduler = createDirectScheduler([first.instance, spare.instance], options());
+  const sent = send(scheduler, "a");
+  await first.instance.end(() => new InferenceError("INTERNAL", "no worker"));
+  assert.equal(sent.outcome, "INTERNAL no worker");
+});
+
+const steps = fc.array(
+  fc.oneof(
+    { weight: 4, arbitrary: fc.record({ does: fc.constant("send" as const), worker: fc.nat(0) }) },
+    { weight: 3, arbitrary: fc.record({ does: fc.constant("end" as const), worker: fc.nat(1) }) },
+    { weight: 2, arbitrary: fc.record({ does: fc.constant("die" as const), worker: fc.nat(1) }) },
+    { weight: 1, arbitrary: fc.record({ does: fc.constant("fail" as const), worker: fc.nat(1) }) },
+    { weight: 3, arbitrary: fc.record({ does: fc.constant("up" as const), worker: fc.nat(1) }) },
+    { weight: 1, arbitrary: fc.record({ does: fc.constant("leave" as const), worker: fc.nat(8) }) },
+  ),
+  { maxLength: 60 },
+);
+
+for (const kind of ["direct", "dynamic"] as const)
+  test(`property: however workers end and come back, each request of a ${kind} scheduler settles once, and fails only with the worker that executed it`, async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, async (drawn) => {
+        const workers = [new Worker("m_0_0", 2), new Worker("m_0_1", 3)];
+        const instances = workers.map(({ instance }) => instance);
+        const scheduler =
+          kind === "direct"
+            ? createDirectScheduler(instances, options())
+            : createDynamicBatchScheduler(instances, dynamicModel(2), options());
+        const sent: Sent[] = [];
+        let deaths = 0;
+        for (const { does, worker: at } of drawn) {
+          const worker = workers[at] ?? workers[0]!;
+          const { state } = worker.supervision;
+          if (does === "send") sent.push(send(scheduler, `r${sent.length}`));
+          else if (does === "end") await worker.instance.end((id) => responseOf(id));
+          else if (does === "leave") sent[at]?.controller.abort();
+          else if (does === "die" && state === "up") {
+            if (worker.instance.openCount > 0) deaths += 1;
+            await worker.dies();
+          } else if (does === "fail" && state === "restarting") await worker.supervision.becomes("failed");
+          else if (does === "up") await worker.supervision.becomes("up");
+          await turn();
+        }
+        for (const { supervision } of workers) await supervision.becomes("up" satisfies InstanceState);
+        const closing = scheduler.close();
+        while (instances.some(({ openCount }) => openCount > 0)) for (const instance of instances) await instance.end();
+        await closing;
+        assert.ok(sent.every(({ releaseCount }) => releaseCount === 1));
+        assert.ok(
+          outcomes(sent).every((outcome, index) => [`r${index}`, "CANCELLED ", "INTERNAL it died"].includes(outcome)),
+        );
+        assert.ok(outcomes(sent).filter((outcome) => outcome === "INTERNAL it died").length <= deaths * 2);
+      }),
+      { numRuns: 300 },
+    );
+  });

@@ -1,0 +1,96 @@
+import { InferenceError } from "@galatea/base";
+import { releaseResponse, type InferenceRequest, type Instance, type RequestRecord } from "../inference/index.ts";
+import type { RequestList } from "./request-list.ts";
+import type { Settlement } from "./scheduler.ts";
+
+/** A scheduler, as its requests see it. */
+export interface RequestOwner {
+  /** The request's signal aborted and the request has settled. One that waited must leave the queue now. */
+  givenUp(request: QueuedRequest, waited: boolean): void;
+}
+
+/**
+ * One request inside a scheduler: its place in the queue, its promise, its one abort listener.
+ * A class with all its fields made in the constructor, and an `EventListener` itself, because one is made per request.
+ */
+export class QueuedRequest {
+  readonly request: InferenceRequest;
+  readonly record: RequestRecord;
+  readonly promise: Promise<Settlement>;
+  at: "queued" | "executing" | "settled" = "queued";
+
+  list: RequestList<QueuedRequest> | null = null;
+  previous: QueuedRequest | null = null;
+  next: QueuedRequest | null = null;
+  /** Index of its priority level. */
+  level = 0;
+  /** Requests whose keys differ cannot share a batch. */
+  batchKey = "";
+  /** On the clock of `record.queuedNs`; Infinity where no timeout applies. */
+  deadlineNs = Number.POSITIVE_INFINITY;
+  /** Place in the heap of deadlines, -1 outside. */
+  heapIndex = -1;
+  /** The instance that it has been handed to. */
+  instance: Instance | null = null;
+  /** An outcome that waits for the responses of earlier requests. */
+  held: Settlement | InferenceError | null = null;
+
+  readonly #owner: RequestOwner;
+  #resolve!: (settlement: Settlement) => void;
+  #reject!: (error: InferenceError) => void;
+  #releaseInputs: (() => void) | null;
+
+  constructor(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void, owner: RequestOwner) {
+    this.request = request;
+    this.record = record;
+    this.#owner = owner;
+    this.#releaseInputs = releaseInputs;
+    this.promise = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    request.signal?.addEventListener("abort", this);
+  }
+
+  /** The abort event. */
+  handleEvent(): void {
+    this.abandon(new InferenceError("CANCELLED", ""));
+  }
+
+  /** Settles it with the error, wherever it is. */
+  abandon(error: InferenceError): void {
+    if (this.at === "settled") return;
+    const waited = this.at === "queued";
+    if (this.held === null) this.instance?.givenUp(this.request);
+    else if (!(this.held instanceof InferenceError) && this.held !== "sent") releaseResponse(this.held);
+    this.held = null;
+    this.reject(error);
+    this.#owner.givenUp(this, waited);
+    if (waited) this.releaseInputs();
+  }
+
+  /** A response for which nobody waits any more is given back here. */
+  settle(outcome: Settlement | InferenceError): void {
+    if (this.at === "settled") {
+      if (!(outcome instanceof InferenceError) && outcome !== "sent") releaseResponse(outcome);
+    } else if (outcome instanceof InferenceError) this.reject(outcome);
+    else {
+      this.at = "settled";
+      this.request.signal?.removeEventListener("abort", this);
+      this.#resolve(outcome);
+    }
+  }
+
+  reject(error: InferenceError): void {
+    this.at = "settled";
+    this.request.signal?.removeEventListener("abort", this);
+    this.#reject(error);
+  }
+
+  /** Called when nothing reads the inputs any more: at once for a queued request, after the execution for one that executed. */
+  releaseInputs(): void {
+    const release = this.#releaseInputs;
+    this.#releaseInputs = null;
+    release?.();
+  }
+}

@@ -1,0 +1,25 @@
+import { InferenceError } from "@galatea/base";
+import type { InferenceRequest } from "../inference/index.ts";
+
+/** The prefix of Triton's core messages. */
+export function requestPrefix(request: InferenceRequest): string {
+  return `[request id: ${request.id === "" ? "<id_unknown>" : request.id}] `;
+}
+
+export function queueFull(request: InferenceRequest): InferenceError {
+  return refused(`${requestPrefix(request)}Exceeds maximum queue size`);
+}
+
+export function stopping(request: InferenceRequest): InferenceError {
+  const text = "Server is stopping, scheduler for model has stopped accepting new inference requests";
+  return refused(`${requestPrefix(request)}${text}`);
+}
+
+function refused(message: string): InferenceError {
+  return new InferenceError("UNAVAILABLE", message, { reason: "request-refused" });
+}
+
+/** Without a prefix, as in Triton. */
+export function timedOut(): InferenceError {
+  return new InferenceError("UNAVAILABLE", "Request timeout expired");
+}

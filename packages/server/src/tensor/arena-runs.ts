@@ -1,0 +1,120 @@
+import { assert } from "@galatea/base";
+
+/**
+ * Which granules of an arena are free: runs with segregated lists by size, neighbours joined on release. A run is `dirty` when
+ * its memory may hold pages, `clean` when it holds none; the two are never joined, so that what counts as resident stays true.
+ * Dirty runs are taken first: their pages are warm. Pure bookkeeping; the owner punches.
+ */
+export class GranuleRuns {
+  readonly #granuleCount: number;
+  /** Free runs by first granule, and by the granule after the last. */
+  readonly #byStart = new Map<number, Run>();
+  readonly #byEnd = new Map<number, Run>();
+  readonly #dirtyBins: Set<Run>[] = [];
+  readonly #cleanBins: Set<Run>[] = [];
+  #dirtyGranules = 0;
+
+  constructor(granuleCount: number) {
+    this.#granuleCount = granuleCount;
+    for (let bin = 0; bin <= 32; bin++) {
+      this.#dirtyBins.push(new Set());
+      this.#cleanBins.push(new Set());
+    }
+    this.#add({ start: 0, length: granuleCount, dirty: false });
+  }
+
+  /** Free granules that may hold pages. */
+  get dirtyGranules(): number {
+    return this.#dirtyGranules;
+  }
+
+  /** First granule of a run of exactly `length`, or -1 when no free run is long enough. */
+  take(length: number): number {
+    const run = findRun(this.#dirtyBins, length) ?? findRun(this.#cleanBins, length);
+    if (run === null) return -1;
+    this.#remove(run);
+    if (run.length > length) this.#add({ start: run.start + length, length: run.length - length, dirty: run.dirty });
+    return run.start;
+  }
+
+  /** Gives a run back as dirty. */
+  release(start: number, length: number): void {
+    assert(start >= 0 && length > 0 && start + length <= this.#granuleCount, "a run outside the arena");
+    this.#join({ start, length, dirty: true });
+  }
+
+  /**
+   * Turns up to `granulesMax` dirty granules into clean ones, of the longest runs first, and names them to the owner, who gives their
+   * pages back. Returns how many they were.
+   */
+  clean(granulesMax: number, punch: (start: number, length: number) => void): number {
+    let cleaned = 0;
+    for (let bin = this.#dirtyBins.length - 1; bin >= 0; bin--) {
+      for (const run of this.#dirtyBins[bin]!) {
+        if (cleaned >= granulesMax) return cleaned;
+        const length = Math.min(run.length, granulesMax - cleaned);
+        this.#remove(run);
+        if (run.length > length) this.#add({ start: run.start + length, length: run.length - length, dirty: true });
+        punch(run.start, length);
+        this.#join({ start: run.start, length, dirty: false });
+        cleaned += length;
+      }
+    }
+    return cleaned;
+  }
+
+  #join(run: Run): void {
+    const before = this.#byEnd.get(run.start);
+    if (before?.dirty === run.dirty) {
+      this.#remove(before);
+      run.start = before.start;
+      run.length += before.length;
+    }
+    const after = this.#byStart.get(run.start + run.length);
+    if (after?.dirty === run.dirty) {
+      this.#remove(after);
+      run.length += after.length;
+    }
+    this.#add(run);
+  }
+
+  #add(run: Run): void {
+    this.#byStart.set(run.start, run);
+    this.#byEnd.set(run.start + run.length, run);
+    (run.dirty ? this.#dirtyBins : this.#cleanBins)[binOf(run.length)]!.add(run);
+    if (run.dirty) this.#dirtyGranules += run.length;
+  }
+
+  #remove(run: Run): void {
+    this.#byStart.delete(run.start);
+    this.#byEnd.delete(run.start + run.length);
+    (run.dirty ? this.#dirtyBins : this.#cleanBins)[binOf(run.length)]!.delete(run);
+    if (run.dirty) this.#dirtyGranules -= run.length;
+  }
+}
+
+interface Run {
+  start: number;
+  length: number;
+  dirty: boolean;
+}
+
+/** How many runs of the bin that holds both fitting and unfitting lengths are looked at before a larger bin is taken. */
+const looksMax = 8;
+
+function findRun(bins: readonly Set<Run>[], length: number): Run | null {
+  const first = binOf(length);
+  let looks = 0;
+  for (const run of bins[first]!) {
+    if (run.length >= length) return run;
+    if (++looks === looksMax) break;
+  }
+  for (let bin = first + 1; bin < bins.length; bin++) for (const run of bins[bin]!) return run;
+  // Only now the rest of the first bin: an arena is full when no run fits, not when none was found quickly.
+  if (looks === looksMax) for (const run of bins[first]!) if (run.length >= length) return run;
+  return null;
+}
+
+function binOf(length: number): number {
+  return 31 - Math.clz32(length);
+}

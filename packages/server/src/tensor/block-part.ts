@@ -1,0 +1,54 @@
+import { assert } from "@galatea/base";
+import type { Block } from "./tensor.ts";
+
+/** A piece of a block: it holds one reference to the whole for as long as it has users of its own. */
+export class BlockPart implements Block {
+  readonly #whole: Block;
+  readonly #at: number;
+  readonly byteLength: number;
+  #references = 1;
+  #bytes: Uint8Array | null = null;
+
+  constructor(whole: Block, byteOffset: number, byteLength: number) {
+    assert(
+      byteOffset >= 0 && byteLength >= 0 && byteOffset + byteLength <= whole.byteLength,
+      "a part within its block",
+    );
+    whole.retain();
+    this.#whole = whole;
+    this.#at = byteOffset;
+    this.byteLength = byteLength;
+  }
+
+  get arenaId(): number {
+    return this.#whole.arenaId;
+  }
+
+  get byteOffset(): number {
+    return this.#whole.byteOffset + this.#at;
+  }
+
+  get bytes(): Uint8Array {
+    assert(this.#references > 0, "bytes of a part after its release");
+    this.#bytes ??= this.#whole.bytes.subarray(this.#at, this.#at + this.byteLength);
+    return this.#bytes;
+  }
+
+  get holderCount(): number {
+    return this.#references;
+  }
+
+  retain(): void {
+    assert(this.#references > 0, "retain of a released part");
+    this.#references++;
+  }
+
+  release(): void {
+    assert(this.#references > 0, "release of a released part");
+    if (--this.#references === 0) this.#whole.release();
+  }
+
+  part(byteOffset: number, byteLength: number): Block {
+    return new BlockPart(this, byteOffset, byteLength);
+  }
+}

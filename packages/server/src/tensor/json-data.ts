@@ -1,0 +1,270 @@
+import { InferenceError } from "@galatea/base";
+import type { Datatype } from "./datatype.ts";
+import { readPlainFloats } from "./json-plain-floats.ts";
+import type { JsonScanner, NumberKind } from "./json-scanner.ts";
+import { unescapeJsonString } from "./json-string.ts";
+
+/**
+ * `refuse`: a JSON integer that its datatype cannot hold is an error (INVALID_ARG). `wrap`: it is truncated, which is what
+ * tritonserver 2.51 does silently (300 for INT8 is 44).
+ */
+export type IntegerRange = "refuse" | "wrap";
+
+export interface JsonDataTarget {
+  readonly datatype: Exclude<Datatype, "FP16" | "BF16">;
+  /** How many elements the shape asks for. For BYTES Triton counts later, in its core: any number is read here. */
+  readonly count: number;
+  /** Where they go: `count` times the element size; for BYTES at least `jsonBytesLengthMax`. */
+  readonly into: Uint8Array;
+  readonly integerRange: IntegerRange;
+}
+
+/**
+ * Upper bound of a BYTES tensor's length made of `textLength` bytes of JSON: an element of n bytes takes at least n + 3 there
+ * (quotes and a comma) and n + 4 in the tensor, so it grows by one byte at most, and there are at most textLength / 3.
+ */
+export function jsonBytesLengthMax(textLength: number): number {
+  return textLength + Math.ceil(textLength / 3);
+}
+
+/** How many elements `textLength` bytes of JSON can hold at most: an array's brackets, and an element and a comma each. */
+export function jsonElementsMax(textLength: number): number {
+  return textLength >>> 1;
+}
+
+type WriteElement = (run: Run) => void;
+
+interface Run {
+  readonly scanner: JsonScanner;
+  readonly view: DataView;
+  readonly into: Uint8Array;
+  readonly count: number;
+  readonly wrap: boolean;
+  readonly write: WriteElement;
+  readonly elementBytes: number;
+  index: number;
+  offset: number;
+  /** Arrays that have begun and not ended. */
+  depth: number;
+}
+
+/**
+ * Reads the `data` array the scanner stands on, flat or nested to any shape, into `target.into`; numbers go there without
+ * becoming objects. The JSON must have been checked before. Returns the bytes written.
+ * Throws Triton's texts without their `Unable to parse 'data': ` prefix: INTERNAL for a wrong JSON type or count.
+ */
+export function readJsonData(scanner: JsonScanner, target: JsonDataTarget): number {
+  const reading = new JsonDataReading(scanner, target);
+  reading.advance(Infinity);
+  return reading.byteLength;
+}
+
+/** The same in pieces. Nobody else moves the scanner meanwhile. */
+export class JsonDataReading {
+  readonly #run: Run;
+  readonly #target: JsonDataTarget;
+
+  constructor(scanner: JsonScanner, target: JsonDataTarget) {
+    if (scanner.kind() !== "array") throw new InferenceError("INTERNAL", "attempt to access JSON non-array as array");
+    this.#run = newRun(scanner, target);
+    this.#target = target;
+    if (scanner.open(0x5d)) this.#run.depth = 1;
+  }
+
+  /** The bytes written so far. */
+  get byteLength(): number {
+    return this.#run.offset;
+  }
+
+  /** Goes on for about `textBytes` of the JSON, further only by the rest of an element; true when the array has ended. */
+  advance(textBytes: number): boolean {
+    const run = this.#run;
+    if (!readElements(run, run.scanner.at + textBytes)) return false;
+    if (run.count !== Infinity && run.index !== this.#target.count) throw shapeMismatch();
+    return true;
+  }
+}
+
+/** Reads the one element that the scanner stands on, which is in no array. A string takes at most two bytes more than its text. */
+export function readJsonElement(scanner: JsonScanner, target: Omit<JsonDataTarget, "count">): number {
+  const run = newRun(scanner, { ...target, count: 1 });
+  run.write(run);
+  return run.offset + run.elementBytes;
+}
+
+function newRun(scanner: JsonScanner, target: JsonDataTarget): Run {
+  const row = elementRows[target.datatype];
+  const { into } = target;
+  return {
+    scanner,
+    view: new DataView(into.buffer, into.byteOffset, into.byteLength),
+    into,
+    count: target.datatype === "BYTES" ? Infinity : target.count,
+    wrap: target.integerRange === "wrap",
+    write: row.write,
+    elementBytes: row.bytes,
+    index: 0,
+    offset: 0,
+    depth: 0,
+  };
+}
+
+/** Reads from one value of an array to the next until the text at `untilAt`, or the end of the outermost array: then true. */
+function readElements(run: Run, untilAt: number): boolean {
+  const { scanner } = run;
+  while (run.depth > 0) {
+    if (run.write === writeFloat32) readFloats(run, untilAt);
+    if (scanner.at >= untilAt) return false;
+    if (scanner.peek() === 0x5b) {
+      if (scanner.open(0x5d)) {
+        run.depth++;
+        continue;
+      }
+    } else {
+      if (run.index === run.count) throw shapeMismatch();
+      run.write(run);
+      run.offset += run.elementBytes;
+      run.index++;
+    }
+    while (!scanner.more(0x5d)) if (--run.depth === 0) return true;
+  }
+  return true;
+}
+
+/** The usual ones; `writeFloat32` reads all others. */
+function readFloats(run: Run, untilAt: number): void {
+  const target = { view: run.view, offset: run.offset, countMax: run.count - run.index };
+  const count = readPlainFloats(run.scanner, target, untilAt);
+  run.index += count;
+  run.offset += 4 * count;
+}
+
+function shapeMismatch(): InferenceError {
+  return new InferenceError("INTERNAL", "Shape does not match true shape of 'data' field");
+}
+
+function wrongType(expected: string, as: string): InferenceError {
+  const reason = as === "string" ? "not-a-string" : null;
+  return new InferenceError("INTERNAL", `attempt to access JSON non-${expected} as ${as}`, { reason });
+}
+
+function isNumberStart(byte: number): boolean {
+  return byte === 0x2d || (byte >= 0x30 && byte <= 0x39) || byte === 0x4e || byte === 0x49;
+}
+
+function writeFloat32(run: Run): void {
+  const { scanner } = run;
+  if (!isNumberStart(scanner.peek())) throw wrongType("number", "double");
+  const start = scanner.at;
+  scanner.number();
+  let value = scanner.value;
+  if (!scanner.exact) {
+    // The approximation is good to 2^-50, so where both ends of that interval round to one float, that float is right.
+    const low = Math.fround(value * (1 - 2 ** -49));
+    value = low === Math.fround(value * (1 + 2 ** -49)) ? low : scanner.exactDouble(start);
+  }
+  run.view.setFloat32(run.offset, value, true);
+}
+
+function writeFloat64(run: Run): void {
+  const { scanner } = run;
+  if (!isNumberStart(scanner.peek())) throw wrongType("number", "double");
+  const start = scanner.at;
+  scanner.number();
+  run.view.setFloat64(run.offset, scanner.exact ? scanner.value : scanner.exactDouble(start), true);
+}
+
+function writeBool(run: Run): void {
+  const { scanner } = run;
+  const byte = scanner.peek();
+  if (byte !== 0x74 && byte !== 0x66) throw wrongType("boolean", "boolean");
+  scanner.at += byte === 0x74 ? 4 : 5;
+  run.into[run.offset] = byte === 0x74 ? 1 : 0;
+}
+
+function writeString(run: Run): void {
+  if (run.scanner.peek() !== 0x22) throw wrongType("string", "string");
+  const start = run.offset + 4;
+  const end = unescapeJsonString(run.scanner, run.into, start);
+  run.view.setUint32(run.offset, end - start, true);
+  run.offset = end;
+}
+
+const int64Min = -(2n ** 63n);
+const int64Max = 2n ** 63n - 1n;
+const uint64Max = 2n ** 64n - 1n;
+
+/** Reads an integer; undefined when it is one that a double holds exactly (then `scanner.value` is it). */
+function readInteger(run: Run, signed: boolean): bigint | undefined {
+  const { scanner } = run;
+  const expected = signed ? "signed-integer" : "unsigned-integer";
+  if (!isNumberStart(scanner.peek())) throw wrongType(expected, expected);
+  const start = scanner.at;
+  const kind: NumberKind = scanner.number();
+  if (kind === "double") throw wrongType(expected, expected);
+  if (kind === "safeInteger") {
+    if (!signed && scanner.value < 0) throw wrongType(expected, expected);
+    return undefined;
+  }
+  if (scanner.at - start > 20) throw wrongType(expected, expected);
+  let text = "";
+  for (let i = start; i < scanner.at; i++) text += String.fromCharCode(scanner.bytes[i]!);
+  const value = BigInt(text);
+  if (signed ? value < int64Min || value > int64Max : value < 0n || value > uint64Max)
+    throw wrongType(expected, expected);
+  return value;
+}
+
+function writeInt64(run: Run): void {
+  const long = readInteger(run, true);
+  if (long === undefined) writeSafe64(run);
+  else run.view.setBigInt64(run.offset, long, true);
+}
+
+function writeUint64(run: Run): void {
+  const long = readInteger(run, false);
+  if (long === undefined) writeSafe64(run);
+  else run.view.setBigUint64(run.offset, long, true);
+}
+
+function writeSafe64(run: Run): void {
+  const { value } = run.scanner;
+  run.view.setUint32(run.offset, value, true);
+  run.view.setUint32(run.offset + 4, Math.floor(value / 2 ** 32), true);
+}
+
+function narrow(
+  datatype: Datatype,
+  min: number,
+  max: number,
+  set: (view: DataView, offset: number, value: number) => void,
+): WriteElement {
+  return (run) => {
+    const long = readInteger(run, min < 0);
+    const { value } = run.scanner;
+    if (!run.wrap && (long !== undefined || value < min || value > max)) {
+      throw new InferenceError("INVALID_ARG", `value ${long ?? value} is out of range for datatype ${datatype}`);
+    }
+    set(run.view, run.offset, long === undefined ? value : Number(BigInt.asIntN(32, long)));
+  };
+}
+
+const elementRows: Readonly<
+  Record<JsonDataTarget["datatype"], { readonly bytes: number; readonly write: WriteElement }>
+> = {
+  BOOL: { bytes: 1, write: writeBool },
+  UINT8: { bytes: 1, write: narrow("UINT8", 0, 255, (view, at, value) => view.setUint8(at, value)) },
+  UINT16: { bytes: 2, write: narrow("UINT16", 0, 65535, (view, at, value) => view.setUint16(at, value, true)) },
+  UINT32: { bytes: 4, write: narrow("UINT32", 0, 2 ** 32 - 1, (view, at, value) => view.setUint32(at, value, true)) },
+  UINT64: { bytes: 8, write: writeUint64 },
+  INT8: { bytes: 1, write: narrow("INT8", -128, 127, (view, at, value) => view.setInt8(at, value)) },
+  INT16: { bytes: 2, write: narrow("INT16", -32768, 32767, (view, at, value) => view.setInt16(at, value, true)) },
+  INT32: {
+    bytes: 4,
+    write: narrow("INT32", -(2 ** 31), 2 ** 31 - 1, (view, at, value) => view.setInt32(at, value, true)),
+  },
+  INT64: { bytes: 8, write: writeInt64 },
+  FP32: { bytes: 4, write: writeFloat32 },
+  FP64: { bytes: 8, write: writeFloat64 },
+  BYTES: { bytes: 0, write: writeString },
+};

@@ -1,0 +1,333 @@
+import { assert, ByteBudget, InferenceError, systemClock, type Clock } from "@galatea/base";
+import { openSharedMemory, type SharedMemory } from "@galatea/base/system";
+import type { Arena } from "./arena.ts";
+import { GranuleRuns } from "./arena-runs.ts";
+import { ArenaWarmth } from "./arena-warmth.ts";
+import { BlockPart } from "./block-part.ts";
+import type { Block } from "./tensor.ts";
+
+export interface ArenaOptions {
+  /** Rounded up to whole granules of 64 KiB. Sparse: costs address space, not memory. */
+  readonly capacityBytes: number;
+  /** Free memory that stays warm however long nobody needs it; default 16 MiB, at most a sixteenth of the capacity. */
+  readonly warmBytesMax?: number;
+  /** What the blocks of all arenas may take together with everything else in flight; default: no bound but the capacity. */
+  readonly budget?: ByteBudget;
+  readonly clock?: Clock;
+}
+
+const granuleBytes = 64 * 1024;
+/** From here blocks are runs of granules; below they are slots of a slab. */
+const largeBytesMin = 1024 * 1024;
+const slotBytesMin = 256;
+const slotsPerSlabMin = 8;
+
+/** Views overlap where runs of different lengths began at different places; beyond this they are made anew. */
+const spareViewBytesMax = 256 * 1024 * 1024;
+
+let lastArenaId = 0;
+
+/** Bytes of every small size class: four steps per doubling, so that at most a fifth of a slot is wasted. */
+const classBytes: readonly number[] = (() => {
+  const sizes: number[] = [];
+  for (let base = slotBytesMin; base < largeBytesMin; base *= 2)
+    for (let quarter = 4; quarter < 8; quarter++) sizes.push((base * quarter) / 4);
+  sizes.push(largeBytesMin);
+  return sizes;
+})();
+
+function classOf(byteLength: number): number {
+  if (byteLength <= slotBytesMin) return 0;
+  const doubling = 31 - Math.clz32(byteLength - 1);
+  const quarter = (byteLength - 1) >> (doubling - 2);
+  return (doubling - 8) * 4 + (quarter & 3) + 1;
+}
+
+/** A slab's slots lie one behind the other; `free` holds the indices of those without a block. */
+interface Slab {
+  readonly byteOffset: number;
+  readonly slotClass: number;
+  readonly slotCount: number;
+  readonly free: number[];
+  /** Place in its class's list of slabs with room; -1 when full. */
+  partialIndex: number;
+}
+
+/** Opens an arena. Its memory file is closed by the last of: disposing it, releasing its blocks. */
+export function createArena(options: ArenaOptions): Arena {
+  return new MemoryArena(options);
+}
+
+class MemoryArena implements Arena {
+  readonly id = ++lastArenaId;
+  readonly capacityBytes: number;
+  readonly #memory: SharedMemory;
+  readonly #runs: GranuleRuns;
+  /** Of runs of granules, by where they begin. Kept: a run is taken again and again. */
+  readonly #views = new Map<number, ArrayBuffer>();
+  #viewBytes = 0;
+  readonly #budget: ByteBudget;
+  readonly #idleMemory: Disposable;
+  readonly #warmth: ArenaWarmth;
+  /** Granules that may hold pages: those taken and the dirty free ones. */
+  #residentGranules = 0;
+  /** Per size class: slabs with a free slot, the fullest last by habit. */
+  readonly #partial: Slab[][] = classBytes.map(() => []);
+  #usedBytes = 0;
+  #blockCount = 0;
+  #disposed = false;
+
+  constructor(options: ArenaOptions) {
+    const granuleCount = Math.ceil(options.capacityBytes / granuleBytes);
+    assert(granuleCount > 0 && granuleCount < 2 ** 31, "an arena has between 64 KiB and 128 TiB");
+    this.capacityBytes = granuleCount * granuleBytes;
+    this.#memory = openSharedMemory(`galatea-arena-${this.id}`, this.capacityBytes);
+    this.#runs = new GranuleRuns(granuleCount);
+    this.#budget = options.budget ?? new ByteBudget(Infinity);
+    this.#idleMemory = this.#budget.addIdleMemory({ reclaim: (bytes) => this.#reclaim(bytes) });
+    this.#warmth = new ArenaWarmth({
+      warmBytesMin: Math.min(options.warmBytesMax ?? 16 * 1024 * 1024, this.capacityBytes / 16),
+      clock: options.clock ?? systemClock,
+      memory: {
+        usedBytes: () => this.#usedBytes,
+        freeWarmBytes: () => this.#runs.dirtyGranules * granuleBytes,
+        cool: (bytes) => this.#punchFree(Math.ceil(bytes / granuleBytes)),
+      },
+    });
+  }
+
+  get fd(): number {
+    return this.#memory.fd;
+  }
+
+  get usedBytes(): number {
+    return this.#usedBytes;
+  }
+
+  allocate(byteLength: number): Block {
+    assert(!this.#disposed, "allocation in a disposed arena");
+    assert(Number.isSafeInteger(byteLength) && byteLength >= 0, "a block's length is a natural number");
+    if (byteLength < largeBytesMin) return this.#allocateSlot(byteLength);
+    const granules = Math.ceil(byteLength / granuleBytes);
+    this.#checkBudget(granules * granuleBytes);
+    const byteOffset = this.#takeGranules(granules, byteLength) * granuleBytes;
+    return this.#open(byteOffset, byteLength, granules * granuleBytes, null);
+  }
+
+  #allocateSlot(byteLength: number): Block {
+    const slotClass = classOf(byteLength);
+    const slotBytes = classBytes[slotClass]!;
+    this.#checkBudget(slotBytes);
+    const partial = this.#partial[slotClass]!;
+    const slab = partial.at(-1) ?? this.#openSlab(slotClass, byteLength);
+    const slot = slab.free.pop()!;
+    if (slab.free.length === 0) this.#leavePartial(slab);
+    return this.#open(slab.byteOffset + slot * slotBytes, byteLength, slotBytes, slab);
+  }
+
+  #checkBudget(reservedBytes: number): void {
+    if (!this.#budget.fits(reservedBytes)) throw this.#budget.refusal(reservedBytes);
+  }
+
+  #open(byteOffset: number, byteLength: number, reservedBytes: number, slab: Slab | null): Block {
+    this.#usedBytes += reservedBytes;
+    this.#warmth.use(this.#usedBytes);
+    // Idle until now, as warm memory or as part of a run just taken; the budget was asked before.
+    this.#budget.addIdleBytes(-reservedBytes);
+    this.#budget.takeAnyway(reservedBytes);
+    this.#blockCount++;
+    return new ArenaBlock(this, { byteOffset, byteLength, reservedBytes, slab });
+  }
+
+  bytesOf({ byteOffset, byteLength, reservedBytes, slab }: Place): Uint8Array {
+    if (slab === null) return new Uint8Array(this.#view(byteOffset, reservedBytes), 0, byteLength);
+    const view = this.#view(slab.byteOffset, slabBytes(slab.slotClass));
+    return new Uint8Array(view, byteOffset - slab.byteOffset, byteLength);
+  }
+
+  #view(byteOffset: number, byteLength: number): ArrayBuffer {
+    const known = this.#views.get(byteOffset);
+    if (known !== undefined && known.byteLength >= byteLength) return known;
+    if (this.#viewBytes > spareViewBytesMax + 2 * this.#usedBytes) this.#dropViews();
+    const view = this.#memory.view(byteOffset, byteLength);
+    this.#views.set(byteOffset, view);
+    this.#viewBytes += byteLength - (known?.byteLength ?? 0);
+    return view;
+  }
+
+  #dropViews(): void {
+    this.#views.clear();
+    this.#viewBytes = 0;
+  }
+
+  /** Called by a block whose last user let go. */
+  free(place: Place): void {
+    this.#usedBytes -= place.reservedBytes;
+    this.#budget.give(place.reservedBytes);
+    this.#budget.addIdleBytes(place.reservedBytes);
+    this.#blockCount--;
+    if (place.slab === null) this.#releaseGranules(place.byteOffset, place.reservedBytes);
+    else this.#freeSlot(place.slab, place.byteOffset);
+    if (this.#disposed && this.#blockCount === 0) this.#close();
+  }
+
+  #freeSlot(slab: Slab, byteOffset: number): void {
+    const slotBytes = classBytes[slab.slotClass]!;
+    slab.free.push((byteOffset - slab.byteOffset) / slotBytes);
+    const partial = this.#partial[slab.slotClass]!;
+    if (slab.partialIndex === -1) slab.partialIndex = partial.push(slab) - 1;
+    // One slab per class stays however empty: a single block taken and given back in a loop opens no slab each time.
+    if (slab.free.length < slab.slotCount || partial.length === 1) return;
+    this.#leavePartial(slab);
+    this.#releaseGranules(slab.byteOffset, slabBytes(slab.slotClass));
+  }
+
+  #openSlab(slotClass: number, byteLength: number): Slab {
+    const bytes = slabBytes(slotClass);
+    const byteOffset = this.#takeGranules(bytes / granuleBytes, byteLength) * granuleBytes;
+    const slotCount = Math.floor(bytes / classBytes[slotClass]!);
+    const free = Array.from({ length: slotCount }, (_, index) => slotCount - 1 - index);
+    const slab: Slab = { byteOffset, slotClass, slotCount, free, partialIndex: -1 };
+    slab.partialIndex = this.#partial[slotClass]!.push(slab) - 1;
+    return slab;
+  }
+
+  #leavePartial(slab: Slab): void {
+    const partial = this.#partial[slab.slotClass]!;
+    const last = partial.pop()!;
+    if (last !== slab) {
+      partial[slab.partialIndex] = last;
+      last.partialIndex = slab.partialIndex;
+    }
+    slab.partialIndex = -1;
+  }
+
+  #takeGranules(granules: number, byteLength: number): number {
+    let dirtyBefore = this.#runs.dirtyGranules;
+    let start = this.#runs.take(granules);
+    if (start === -1) {
+      // Warm and cold free memory may lie side by side: made one, they may fit. Empty slabs that were kept go too.
+      this.#closeEmptySlabs();
+      this.#punchFree(Infinity);
+      dirtyBefore = 0;
+      start = this.#runs.take(granules);
+    }
+    if (start === -1) {
+      throw new InferenceError(
+        "UNAVAILABLE",
+        `shared memory arena is full: ${byteLength} bytes requested, ${this.#usedBytes} of ${this.capacityBytes} bytes in use`,
+        { reason: byteLength > this.capacityBytes ? "memory-exceeded" : "memory-full" },
+      );
+    }
+    this.#addResident(granules - (dirtyBefore - this.#runs.dirtyGranules));
+    return start;
+  }
+
+  #addResident(granules: number): void {
+    this.#residentGranules += granules;
+    this.#budget.addIdleBytes(granules * granuleBytes);
+  }
+
+  #releaseGranules(byteOffset: number, byteLength: number): void {
+    this.#runs.release(byteOffset / granuleBytes, byteLength / granuleBytes);
+    this.#warmth.freed();
+  }
+
+  #closeEmptySlabs(): void {
+    for (const partial of this.#partial) {
+      for (const slab of partial.filter((candidate) => candidate.free.length === candidate.slotCount)) {
+        this.#leavePartial(slab);
+        this.#runs.release(slab.byteOffset / granuleBytes, slabBytes(slab.slotClass) / granuleBytes);
+      }
+    }
+  }
+
+  /** For others, who need the memory more. */
+  #reclaim(bytes: number): number {
+    this.#closeEmptySlabs();
+    return this.#punchFree(Math.ceil(bytes / granuleBytes));
+  }
+
+  /** Returns how many bytes went back to the machine. */
+  #punchFree(granulesMax: number): number {
+    const granules = this.#runs.clean(granulesMax, (start, length) =>
+      this.#memory.punch(start * granuleBytes, length * granuleBytes),
+    );
+    this.#addResident(-granules);
+    return granules * granuleBytes;
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    if (this.#blockCount === 0) this.#close();
+  }
+
+  #close(): void {
+    this.#dropViews();
+    this.#warmth[Symbol.dispose]();
+    this.#idleMemory[Symbol.dispose]();
+    this.#addResident(-this.#residentGranules);
+    this.#memory.close();
+  }
+}
+
+function slabBytes(slotClass: number): number {
+  return Math.ceil((classBytes[slotClass]! * slotsPerSlabMin) / granuleBytes) * granuleBytes;
+}
+
+interface Place {
+  readonly byteOffset: number;
+  readonly byteLength: number;
+  readonly reservedBytes: number;
+  readonly slab: Slab | null;
+}
+
+class ArenaBlock implements Block {
+  readonly #arena: MemoryArena;
+  readonly #place: Place;
+  #references = 1;
+  #bytes: Uint8Array | null = null;
+
+  constructor(arena: MemoryArena, place: Place) {
+    this.#arena = arena;
+    this.#place = place;
+  }
+
+  get holderCount(): number {
+    return this.#references;
+  }
+
+  get arenaId(): number {
+    return this.#arena.id;
+  }
+
+  get byteOffset(): number {
+    return this.#place.byteOffset;
+  }
+
+  get byteLength(): number {
+    return this.#place.byteLength;
+  }
+
+  /** Made when first asked for: a block that is only handed on between workers never needs it. */
+  get bytes(): Uint8Array {
+    assert(this.#references > 0, "bytes of a block after its release");
+    this.#bytes ??= this.#arena.bytesOf(this.#place);
+    return this.#bytes;
+  }
+
+  retain(): void {
+    assert(this.#references > 0, "retain of a released block");
+    this.#references++;
+  }
+
+  release(): void {
+    assert(this.#references > 0, "release of a released block");
+    if (--this.#references === 0) this.#arena.free(this.#place);
+  }
+
+  part(byteOffset: number, byteLength: number): Block {
+    return new BlockPart(this, byteOffset, byteLength);
+  }
+}

@@ -1,0 +1,117 @@
+import type { StreamedBytes } from "@galatea/server/onnx-file";
+import { ConversionError } from "./conversion-error.ts";
+import { numberCount, readNumbers, type StoredTensor } from "./stored-tensor.ts";
+
+/** Element types that weights are written in. */
+export const weightTypes = { FLOAT: 4, FLOAT16: 2 } as const;
+export type WeightType = keyof typeof weightTypes;
+
+/** What is read of a tensor at once. */
+const numbersAtOnceMax = 2 ** 20;
+/** What of a matrix is turned at once: 64 MiB, which hold any but those of the very largest encoders whole. */
+const turnedAtOnceMax = 16 * 2 ** 20;
+
+/** The tensors' numbers one behind the other. */
+export function joinedBytes(tensors: readonly StoredTensor[], type: WeightType): StreamedBytes {
+  return streamed(tensors, type, async function* (numbers) {
+    for (const tensor of tensors) {
+      const count = numberCount(tensor.shape);
+      for (let first = 0; first < count; first += numbersAtOnceMax) {
+        const part = numbers.subarray(0, Math.min(numbersAtOnceMax, count - first));
+        await readNumbers(tensor, first, part);
+        yield encoded(part, type, tensor);
+      }
+    }
+  });
+}
+
+/** A table, [rows, width], with the first row of another, [any, width], added to each of its rows. */
+export function addedRowBytes(table: StoredTensor, added: StoredTensor, type: WeightType): StreamedBytes {
+  const [rows, width] = table.shape as [number, number];
+  const rowsAtOnce = Math.max(1, Math.floor(numbersAtOnceMax / width));
+  return streamed([table], type, async function* () {
+    const row = new Float32Array(width);
+    await readNumbers(added, 0, row);
+    const numbers = new Float32Array(Math.min(rows, rowsAtOnce) * width);
+    for (let first = 0; first < rows; first += rowsAtOnce) {
+      const part = numbers.subarray(0, Math.min(rowsAtOnce, rows - first) * width);
+      await readNumbers(table, first * width, part);
+      for (let i = 0; i < part.length; i++) part[i] = (part[i] as number) + (row[i % width] as number);
+      yield encoded(part, type, table);
+    }
+  });
+}
+
+/** A matrix, [rows, columns], turned to [columns, rows]. One that is larger than what is turned at once is read once for each part. */
+export function turnedBytes(matrix: StoredTensor, type: WeightType): StreamedBytes {
+  const [rows, columns] = matrix.shape as [number, number];
+  const columnsAtOnce = Math.max(1, Math.min(columns, Math.floor(turnedAtOnceMax / rows)));
+  const rowsAtOnce = Math.max(1, Math.min(rows, Math.floor(numbersAtOnceMax / columns)));
+  return streamed([matrix], type, async function* () {
+    const read = new Float32Array(rowsAtOnce * columns);
+    const turned = new Float32Array(rows * columnsAtOnce);
+    for (let left = 0; left < columns; left += columnsAtOnce) {
+      const count = Math.min(columnsAtOnce, columns - left);
+      for (let top = 0; top < rows; top += rowsAtOnce) {
+        const height = Math.min(rowsAtOnce, rows - top);
+        await readNumbers(matrix, top * columns, read.subarray(0, height * columns));
+        for (let column = 0; column < count; column++)
+          for (let row = 0; row < height; row++)
+            turned[column * rows + top + row] = read[row * columns + left + column] as number;
+      }
+      yield* parts(turned.subarray(0, rows * count), type, matrix);
+    }
+  });
+}
+
+/** Not all at once where they are many: half precision takes memory of its own. */
+function* parts(numbers: Float32Array, type: WeightType, tensor: StoredTensor): Generator<Uint8Array> {
+  for (let first = 0; first < numbers.length; first += numbersAtOnceMax)
+    yield encoded(numbers.subarray(first, first + numbersAtOnceMax), type, tensor);
+}
+
+/** Rows of a table, [any, width], in the order of `places`. */
+export function chosenRowBytes(table: StoredTensor, places: Int32Array, type: WeightType): StreamedBytes {
+  const width = table.shape.at(-1) as number;
+  const rowsAtOnce = Math.max(1, Math.floor(numbersAtOnceMax / width));
+  return {
+    byteLength: places.length * width * weightTypes[type],
+    async *read() {
+      const rows = new Float32Array(numberCount(table.shape));
+      await readNumbers(table, 0, rows);
+      const numbers = new Float32Array(Math.min(places.length, rowsAtOnce) * width);
+      for (let first = 0; first < places.length; first += rowsAtOnce) {
+        const part = places.subarray(first, first + rowsAtOnce);
+        for (const [index, place] of part.entries())
+          numbers.set(rows.subarray(place * width, (place + 1) * width), index * width);
+        yield encoded(numbers.subarray(0, part.length * width), type, table);
+      }
+    },
+  };
+}
+
+function streamed(
+  tensors: readonly StoredTensor[],
+  type: WeightType,
+  read: (numbers: Float32Array) => AsyncGenerator<Uint8Array>,
+): StreamedBytes {
+  const counts = tensors.map(({ shape }) => numberCount(shape));
+  const byteLength = counts.reduce((sum, count) => sum + count, 0) * weightTypes[type];
+  return { byteLength, read: () => read(new Float32Array(Math.min(numbersAtOnceMax, Math.max(...counts)))) };
+}
+
+/** The bytes as they are written, valid until the next part is asked for. */
+function encoded(numbers: Float32Array, type: WeightType, { name, file }: StoredTensor): Uint8Array {
+  if (type === "FLOAT") return bytesOf(numbers);
+  const halves = Float16Array.from(numbers);
+  const lost = halves.findIndex((half, index) => !Number.isFinite(half) && Number.isFinite(numbers[index]));
+  if (lost !== -1)
+    throw new ConversionError(
+      `'${name}' in '${file.path}' has the number ${numbers[lost]}, which float16 cannot hold; convert with --dtype=float32`,
+    );
+  return bytesOf(halves);
+}
+
+function bytesOf(numbers: Float32Array | Float16Array): Uint8Array {
+  return new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
+}

@@ -1,0 +1,61 @@
+import type { Constant, OnnxAttribute, OnnxType, Operator, StreamedBytes } from "@galatea/server/onnx-file";
+
+export interface OperatorOptions {
+  /** "" is ONNX itself. */
+  readonly domain?: string;
+  readonly attributes?: Readonly<Record<string, OnnxAttribute>>;
+  /** Outputs behind the first one that the operator must have and nobody reads. */
+  readonly unread?: readonly string[];
+}
+
+/** Operators and constants of a graph as they are added. Names that the graph gives begin with '/', so no input or output has one. */
+export class GraphBuilder {
+  #operators: Operator[] = [];
+  readonly #constants = new Map<string, Constant>();
+
+  get operators(): readonly Operator[] {
+    return this.#operators;
+  }
+
+  get constants(): readonly Constant[] {
+    return [...this.#constants.values()];
+  }
+
+  /** The name under which the constant stands in the graph; what has been added under it before stays. */
+  constant(name: string, type: OnnxType, dims: readonly number[], bytes: Uint8Array | StreamedBytes): string {
+    const inGraph = `/${name}`;
+    if (!this.#constants.has(inGraph)) this.#constants.set(inGraph, { name: inGraph, type, dims, bytes });
+    return inGraph;
+  }
+
+  integers(name: string, values: readonly number[], dims: readonly number[] = [values.length]): string {
+    return this.constant(name, "INT64", dims, new Uint8Array(BigInt64Array.from(values, BigInt).buffer));
+  }
+
+  /** Appends an operator and gives the name of its first output. */
+  add(
+    operator: string,
+    inputs: readonly string[],
+    { domain = "", attributes = {}, unread = [] }: OperatorOptions = {},
+  ): string {
+    const output = `/value${this.#operators.length}`;
+    this.#operators.push({ operator, domain, inputs, outputs: [output, ...unread], attributes });
+    return output;
+  }
+
+  /** Converts to another element type. */
+  cast(value: string, type: number): string {
+    return this.add("Cast", [value], { attributes: { to: BigInt(type) } });
+  }
+
+  /** Gives a value another name wherever it stands. */
+  rename(value: string, name: string): string {
+    const other = (each: string) => (each === value ? name : each);
+    this.#operators = this.#operators.map((each) => ({
+      ...each,
+      inputs: each.inputs.map(other),
+      outputs: each.outputs.map(other),
+    }));
+    return name;
+  }
+}

@@ -1,0 +1,95 @@
+import { randomUUID } from "node:crypto";
+import { access, constants, mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { asDiskError, DiskError, makeDirectory } from "@galatea/base";
+import type { GraphTensor, OnnxType } from "@galatea/server/onnx-file";
+import { ConversionError } from "./conversion-error.ts";
+
+/** A model's place in a model repository. */
+export interface RepositoryPlace {
+  readonly repository: string;
+  readonly name: string;
+  /** Of the version: "model.onnx". */
+  readonly file: string;
+}
+
+export interface ModelDescription {
+  readonly backend: string;
+  readonly inputs: readonly GraphTensor[];
+  readonly outputs: readonly GraphTensor[];
+  readonly batchMax: number;
+}
+
+const nameForm = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$/;
+
+/**
+ * Makes `<repository>/<name>` with `1/<file>`, which `write` writes, and the config.pbtxt of what it describes. The model is there whole or
+ * not at all. Throws ConversionError where there is one of the name, DiskError for what cannot be written.
+ */
+export async function addToRepository<Written>(
+  place: RepositoryPlace,
+  write: (target: string) => Promise<{ readonly written: Written; readonly description: ModelDescription }>,
+): Promise<Written> {
+  const { name, file } = place;
+  if (!nameForm.test(name)) throw new ConversionError(`'${name}' is no name for a model`);
+  const repository = resolve(place.repository);
+  const target = join(repository, name);
+  await makeDirectory(repository);
+  if ((await stat(target).catch(() => null)) !== null)
+    throw new ConversionError(`'${target}' is there already; remove it, or take another --name`);
+  const making = join(await workDirectory(repository), `.${name}.${randomUUID()}`);
+  try {
+    await mkdir(join(making, "1"), { recursive: true });
+    const { written, description } = await write(join(making, "1", file));
+    await writeFile(join(making, "config.pbtxt"), configText(name, description));
+    await rename(making, target);
+    return written;
+  } catch (error) {
+    await rm(making, { recursive: true, force: true });
+    if (["ENOTEMPTY", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? ""))
+      throw new ConversionError(`'${target}' has come to be meanwhile; remove it, or take another --name`);
+    // What is told of a disk is told of the place that was asked for.
+    throw asDiskError(error instanceof DiskError ? error.cause : error, `'${target}'`);
+  }
+}
+
+/** Beside the repository, where no server looks for models, if that is on the same disk and may be written; else the repository itself. */
+async function workDirectory(repository: string): Promise<string> {
+  const parent = dirname(repository);
+  const [own, above] = await Promise.all([stat(repository), stat(parent)]);
+  const writable = await access(parent, constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+  return basename(repository) !== "" && writable && own.dev === above.dev ? parent : repository;
+}
+
+const configTypes: Partial<Readonly<Record<OnnxType, string>>> = {
+  INT64: "TYPE_INT64",
+  INT32: "TYPE_INT32",
+  FLOAT: "TYPE_FP32",
+};
+
+/** A config.pbtxt; the first dimension of all tensors is the batch. */
+export function configText(name: string, { backend, inputs, outputs, batchMax }: ModelDescription): string {
+  const tensor = ({ name: own, type, dims }: GraphTensor) =>
+    [
+      "  {",
+      `    name: "${own}"`,
+      `    data_type: ${configTypes[type]}`,
+      `    dims: [ ${dims
+        .slice(1)
+        .map((dim) => (typeof dim === "number" ? dim : -1))
+        .join(", ")} ]`,
+      "  }",
+    ].join("\n");
+  const list = (field: string, tensors: readonly GraphTensor[]) =>
+    `${field} [\n${tensors.map(tensor).join(",\n")}\n]\n`;
+  return [
+    `name: "${name}"\n`,
+    `backend: "${backend}"\n`,
+    `max_batch_size: ${batchMax}\n`,
+    list("input", inputs),
+    list("output", outputs),
+  ].join("");
+}

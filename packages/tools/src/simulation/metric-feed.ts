@@ -1,0 +1,97 @@
+import type { Watched } from "@galatea/hosting/alarms";
+import { unreachable } from "@galatea/base";
+import type { MinuteSeries } from "@galatea/base/metrics";
+import { LoadError, type Load } from "./load.ts";
+import { recordedMetrics, type Recorded } from "./recorded-metrics.ts";
+import { metricRecorder, watchedMetrics } from "./watched-metrics.ts";
+
+/** Where the metrics come from that a policy looks at. */
+export type MetricSource =
+  /** Requests a second; `metricPerLoad`: what one is on the metric, where all of it is one instance's. */
+  | { readonly kind: "planned"; readonly load: Load; readonly metricPerLoad: number }
+  | ({ readonly kind: "recorded" } & Recorded);
+
+/** A piece of time, `timeMs` since the beginning and `nowMs` by the clock, and the instances in service in it. */
+export interface FedTick {
+  readonly timeMs: number;
+  readonly nowMs: number;
+  readonly running: number;
+}
+
+export interface MetricFeed {
+  readonly durationMs: number;
+  /** Records what is measured then; gives what is asked of all instances together. */
+  record(tick: FedTick): number;
+}
+
+export interface FeedOptions {
+  readonly watched: Watched;
+  readonly series: MinuteSeries;
+  readonly tickMs: number;
+}
+
+/** Throws LoadError where the source is not of the metrics that are looked at. */
+export function metricFeed(source: MetricSource, options: FeedOptions): MetricFeed {
+  switch (source.kind) {
+    case "planned":
+      return plannedFeed(source, options);
+    case "recorded":
+      return recordedFeed(source, options);
+    default:
+      return unreachable(source);
+  }
+}
+
+function plannedFeed(
+  { load, metricPerLoad }: MetricSource & { readonly kind: "planned" },
+  { watched, series, tickMs }: FeedOptions,
+): MetricFeed {
+  const metrics = watchedMetrics(watched);
+  const [metric] = metrics;
+  if (metric === undefined || metrics.length > 1) {
+    const ids = metrics.map(({ id }) => id).join(", ");
+    throw new LoadError(
+      `a plan is of one metric, and the policy looks at ${ids}: take --series FILE with a column for each`,
+    );
+  }
+  const countsRequests = metric.metric.metricName.startsWith("Invocations");
+  // Each request counts as its instance's part of one.
+  const record = metricRecorder(series, metric, countsRequests ? metric.periodMs : tickMs);
+  return {
+    durationMs: load.durationMs,
+    record({ timeMs, nowMs, running }) {
+      const asked = load.at(timeMs);
+      const share = running === 0 ? 0 : asked / running;
+      // What is not asked is not counted.
+      if (!countsRequests) record(share * metricPerLoad, nowMs);
+      else if (share > 0) record((share * tickMs) / 1000, nowMs);
+      return asked;
+    },
+  };
+}
+
+function recordedFeed(
+  recorded: MetricSource & { readonly kind: "recorded" },
+  { watched, series, tickMs }: FeedOptions,
+): MetricFeed {
+  const { durationMs, metrics } = recordedMetrics(watchedMetrics(watched), recorded);
+  const fed = metrics.map((each) => ({ each, record: metricRecorder(series, each.metric, tickMs) }));
+  return {
+    durationMs,
+    record({ timeMs, nowMs, running }) {
+      let asked: number | null = null;
+      for (const { each, record } of fed) {
+        if (each.kind === "instances") {
+          record(running, nowMs);
+          continue;
+        }
+        const value = each.at(timeMs);
+        asked ??= value;
+        if (value === null) continue;
+        if (each.kind === "total") record(value, nowMs);
+        else if (running > 0) record(value / running, nowMs);
+      }
+      return asked ?? 0;
+    },
+  };
+}

@@ -1,0 +1,190 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { alarmLimits, Alarms, type AlarmActions, type Watched } from "@galatea/hosting/alarms";
+import { alarmValues, autoscalingService, checkInput, cloudwatchService, type CallContext } from "@galatea/aws";
+import { ByteBudget, ByteLease, silentLogger, type Clock } from "@galatea/base";
+import { MinuteSeries } from "@galatea/base/metrics";
+import { MemoryDocuments } from "@galatea/hosting/records";
+import { Scaling, scalingLimits, type ScalingActivity } from "@galatea/hosting/scaling";
+import { LoadError } from "./load.ts";
+import { metricFeed, type MetricSource } from "./metric-feed.ts";
+import { SimulatedVariant } from "./simulated-variant.ts";
+import { titleOf } from "./watched-metrics.ts";
+
+export interface SimulationAsked {
+  readonly source: MetricSource;
+  /** As PutScalingPolicy takes it, or its configuration alone. */
+  readonly policy: object;
+  /** As PutMetricAlarm takes it: what runs a step policy. */
+  readonly alarm: object | null;
+  readonly minCapacity: number;
+  readonly maxCapacity: number;
+  readonly startCapacity: number;
+  /** Until an instance that was asked for is in service. */
+  readonly startupMs: number;
+}
+
+export interface SimulatedMinute {
+  readonly atMs: number;
+  /** Asked of all instances together: requests a second, or the first of the policy's metrics that was recorded. */
+  readonly load: number;
+  /** Of the minute, as the policy reads it; null where nothing was recorded. */
+  readonly metric: number | null;
+  readonly desired: number;
+  readonly running: number;
+}
+
+export interface Simulation {
+  readonly minutes: readonly SimulatedMinute[];
+  readonly activities: readonly ScalingActivity[];
+  readonly metricName: string;
+  /** What the policy keeps the metric at, or its alarm's threshold. */
+  readonly targetValue: number;
+  readonly minCapacity: number;
+  readonly maxCapacity: number;
+}
+
+const tickMs = alarmLimits.tickMs;
+const minuteMs = 60_000;
+/** As on the platform, metrics of the minute that ends are there when they are looked at. */
+const afterTickMs = 500;
+/** A Thursday at midnight: what is printed are times since then. */
+const originMs = Date.UTC(2026, 0, 1);
+const named = {
+  ServiceNamespace: "sagemaker",
+  ResourceId: "endpoint/simulated/variant/AllTraffic",
+  ScalableDimension: "sagemaker:variant:DesiredInstanceCount",
+} as const;
+const policyName = "simulated";
+
+/** Time that is moved: nothing fires by itself. */
+class MovedClock implements Clock {
+  nowMs = originMs;
+  epochMs(): number {
+    return this.nowMs;
+  }
+  monotonicNs(): number {
+    return this.nowMs * 1e6;
+  }
+  timer(): Disposable {
+    return { [Symbol.dispose]() {} };
+  }
+}
+
+/** The platform's alarms, policies and services themselves, over records in memory. Throws AwsError and LoadError. */
+export async function simulateScaling(asked: SimulationAsked): Promise<Simulation> {
+  await using world = await openWorld(asked);
+  const { scaling, clock, variant, alarms } = world;
+  const record = scaling.find({ resourceId: named.ResourceId, dimension: named.ScalableDimension });
+  const [policy] = record?.policies ?? [];
+  if (policy === undefined) throw new LoadError("the policy was not kept");
+  const alarm = alarms.list().find(({ definition }) => definition.actions.ALARM.includes(policy.arn))?.definition;
+  if (alarm?.kind !== "metric") throw new LoadError("a step policy needs the alarm that runs it: --alarm FILE");
+  const { watched } = alarm;
+  const feed = metricFeed(asked.source, { watched, series: world.series, tickMs });
+  const minutes: SimulatedMinute[] = [];
+  const never = new AbortController().signal;
+  for (let timeMs = 0; timeMs < feed.durationMs; timeMs += tickMs) {
+    clock.nowMs = originMs + timeMs + tickMs / 2;
+    const load = feed.record({ timeMs: timeMs + tickMs / 2, nowMs: clock.nowMs, running: variant.running });
+    clock.nowMs = originMs + timeMs + tickMs + afterTickMs;
+    variant.advance();
+    await nextTurn();
+    await alarms.look(never);
+    await alarms.acted();
+    await scaling.runScheduled();
+    if ((timeMs + tickMs) % minuteMs === 0) minutes.push(await minuteOf(world, watched, { load, endMs: clock.nowMs }));
+  }
+  const activities =
+    scaling.find({ resourceId: named.ResourceId, dimension: named.ScalableDimension })?.activities ?? [];
+  return {
+    minutes,
+    activities: activities.map((each) => ({ ...each, startMs: each.startMs - originMs })),
+    metricName: titleOf(watched),
+    targetValue: policy.type === "TargetTrackingScaling" ? policy.targetValue : alarm.threshold,
+    minCapacity: asked.minCapacity,
+    maxCapacity: asked.maxCapacity,
+  };
+}
+
+async function minuteOf(
+  { readValues, variant }: World,
+  watched: Watched,
+  { load, endMs }: { readonly load: number; readonly endMs: number },
+): Promise<SimulatedMinute> {
+  const startMs = Math.floor(endMs / minuteMs) * minuteMs - minuteMs;
+  // Queries have periods of their own, of a minute or, of alarms, others: what they last came to is the minute's.
+  const [looked, fromMs] =
+    watched.kind === "metric"
+      ? [{ ...watched, periodMs: minuteMs }, startMs]
+      : [watched, Math.floor((startMs + minuteMs) / watched.periodMs - 1) * watched.periodMs];
+  const values = await readValues(looked, { startMs: fromMs, endMs: startMs + minuteMs });
+  const { desired, running } = variant;
+  return { atMs: startMs - originMs, load, metric: [...values.values()].at(-1) ?? null, desired, running };
+}
+
+type World = Awaited<ReturnType<typeof openWorld>>;
+
+async function openWorld(asked: SimulationAsked) {
+  await using opening = new AsyncDisposableStack();
+  const clock = new MovedClock();
+  const series = new MinuteSeries({ clock, seriesMax: 100, bytesMax: 64 * 2 ** 20 });
+  const readValues = alarmValues({ series, clock });
+  const common = { documents: new MemoryDocuments(), readValues, clock, logger: silentLogger };
+  const alarmActions: AlarmActions = (arn) => scaling.action(arn);
+  const alarms = opening.use(await Alarms.open({ ...common, actions: alarmActions, limits: alarmLimits }));
+  const { startupMs } = asked;
+  const variant = new SimulatedVariant(asked.startCapacity, { startupMs, nowMs: () => clock.nowMs });
+  const limits = { ...scalingLimits, activitiesMax: 10_000 };
+  let activityCount = 0;
+  const newId = () => `simulated-${(activityCount += 1)}`;
+  const scaling: Scaling = opening.use(await Scaling.open({ ...common, alarms, resources: variant, newId, limits }));
+  const autoscaling = autoscalingService({ scaling, scalable: variant, alarms, newId, clock });
+  const bounds = { ...named, MinCapacity: asked.minCapacity, MaxCapacity: asked.maxCapacity };
+  const context = callContext();
+  const { RegisterScalableTarget, PutScalingPolicy } = autoscaling.operations;
+  checkInput(autoscaling, "RegisterScalableTarget", bounds);
+  await RegisterScalableTarget.handle(bounds, context);
+  const policy = policyInput(asked.policy);
+  checkInput(autoscaling, "PutScalingPolicy", policy);
+  const { PolicyARN } = await PutScalingPolicy.handle(policy as Parameters<typeof PutScalingPolicy.handle>[0], context);
+  if (asked.alarm !== null) {
+    const cloudwatch = cloudwatchService({ series, clock, alarms, alarmActions, dashboards: null as never });
+    const { PutMetricAlarm } = cloudwatch.operations;
+    const alarm = { AlarmName: "simulated", ...asked.alarm, AlarmActions: [PolicyARN] };
+    checkInput(cloudwatch, "PutMetricAlarm", alarm);
+    await PutMetricAlarm.handle(alarm, context);
+  }
+  const closing = opening.move();
+  return {
+    clock,
+    series,
+    readValues,
+    alarms,
+    scaling,
+    variant,
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+function policyInput(given: object): object {
+  const facts = { PolicyName: policyName, ...named };
+  if ("TargetValue" in given) {
+    return { ...facts, PolicyType: "TargetTrackingScaling", TargetTrackingScalingPolicyConfiguration: given };
+  }
+  if ("StepAdjustments" in given) return { ...facts, PolicyType: "StepScaling", StepScalingPolicyConfiguration: given };
+  return { PolicyName: policyName, ...given, ...named };
+}
+
+/** Of nobody's request. */
+function callContext(): CallContext {
+  return {
+    requestId: "simulated",
+    region: "us-east-1",
+    accountId: "000000000000",
+    accessKeyId: null,
+    userAgent: "",
+    signal: new AbortController().signal,
+    memory: new ByteLease(new ByteBudget(2 ** 20)),
+    turn: () => nextTurn(),
+  };
+}

@@ -1,7 +1,0 @@
-import type { Dimension } from "../../../metrics/index.ts";
-import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
-
-/** The exact set that identifies a metric; none where none is given. */
-export function dimensionsOf(given: readonly CloudwatchInputs["Dimension"][] | undefined): readonly Dimension[] {
-  return (given ?? []).map(({ Name, Value }) => ({ name: Name, value: Value }));
-}

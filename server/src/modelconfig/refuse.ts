@@ -1,6 +1,0 @@
-import { InferenceError } from "../base/index.ts";
-
-/** Every refusal of a configuration is the caller's mistake. */
-export function refuse(message: string): never {
-  throw new InferenceError("INVALID_ARG", message);
-}
