@@ -1,31 +1,90 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, relative } from "node:path";
 
 /**
- * `npm run build`: what is published, in server/dist: one JavaScript module for each source file, the generated files as they are, and the
- * ONNX Runtime library for each platform. `npm pack --workspace server` then makes the package.
+ * `npm run build`: writes the published package to dist/galatea, for `npm pack ./dist/galatea`. Each source file becomes one JavaScript
+ * module; generated files, Python programs and licenses are copied. The package bundles the other packages of the workspace
+ * (bundleDependencies), so that one file installs everything, and carries the ONNX Runtime library for each platform.
  */
-const server = join(import.meta.dirname, "..", "server");
-const source = join(server, "src");
-const dist = join(server, "dist");
-rmSync(dist, { recursive: true, force: true });
-const { status } = spawnSync("tsc", ["-p", join(server, "tsconfig.build.json")], { stdio: "inherit" });
-if (status !== 0) process.exit(status ?? 1);
-for (const entry of readdirSync(source, { withFileTypes: true, recursive: true })) {
-  if (!entry.isDirectory() || entry.name !== "gen") continue;
-  const folder = join(entry.parentPath, entry.name);
-  cpSync(folder, join(dist, relative(source, folder)), { recursive: true });
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly scripts?: object;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+  readonly exports?: Readonly<Record<string, string>>;
 }
-// Where `onnxRuntimeLibrary` looks. As a dependency, onnxruntime-node would bring the libraries of all platforms and run its install script.
-const library = "libonnxruntime.so.1";
-const libraries = join(
-  dirname(createRequire(join(source, "main.ts")).resolve("onnxruntime-node/package.json")),
-  "bin/napi-v6",
-);
-for (const platform of ["linux/x64", "linux/arm64"]) {
-  const directory = join(dist, "native/onnxruntime", platform);
-  mkdirSync(directory, { recursive: true });
-  cpSync(join(libraries, platform, library), join(directory, library));
+
+const root = join(import.meta.dirname, "..");
+const packages = join(root, "packages");
+const dist = join(root, "dist");
+const command = join(dist, "galatea");
+const names = readdirSync(packages);
+
+/** Returns where the package `name` lies in the published one. */
+const publishedPath = (name: string) => (name === "galatea" ? command : join(command, "node_modules/@galatea", name));
+
+const manifestOf = (name: string) => JSON.parse(readFileSync(join(packages, name, "package.json"), "utf8")) as Manifest;
+const isOwn = (dependency: string) => dependency.startsWith("@galatea/");
+
+compile();
+for (const name of ["galatea", ...names.filter((each) => each !== "galatea")]) publish(name);
+rmSync(join(dist, "packages"), { recursive: true });
+copyOnnxRuntime();
+
+function compile(): void {
+  rmSync(dist, { recursive: true, force: true });
+  const { status } = spawnSync("tsc", ["-p", join(root, "tsconfig.build.json")], { stdio: "inherit" });
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+function publish(name: string): void {
+  const from = join(packages, name);
+  const to = publishedPath(name);
+  mkdirSync(to, { recursive: true });
+  renameSync(join(dist, "packages", name, "src"), join(to, "src"));
+  for (const entry of readdirSync(join(from, "src"), { withFileTypes: true, recursive: true })) {
+    if (!entry.isDirectory() || entry.name !== "gen") continue;
+    const folder = join(entry.parentPath, entry.name);
+    cpSync(folder, join(to, relative(from, folder)), { recursive: true });
+  }
+  const isPublished = (path: string) => !/(_test\.py|\.pyc|__pycache__|WIRE\.md)$/.test(path);
+  for (const folder of ["bin", "python", "licenses"].filter((each) => readdirSync(from).includes(each)))
+    cpSync(join(from, folder), join(to, folder), { recursive: true, filter: isPublished });
+  writeFileSync(join(to, "package.json"), `${JSON.stringify(publishedManifest(name), null, 2)}\n`);
+}
+
+/** The manifest with compiled files in its exports; the command's has the other packages bundled, and what these depend on. */
+function publishedManifest(name: string): object {
+  const { devDependencies: _, scripts: __, exports = {}, dependencies = {}, ...manifest } = manifestOf(name);
+  const entries = Object.entries(exports).filter(([key]) => !key.endsWith(".ts"));
+  const compiled = Object.fromEntries(entries.map(([key, path]) => [key, path.replace(/\.ts$/, ".js")]));
+  if (name !== "galatea") return { ...manifest, exports: compiled, dependencies };
+  return {
+    ...manifest,
+    dependencies: ofAllPackages("dependencies"),
+    optionalDependencies: ofAllPackages("optionalDependencies"),
+    bundleDependencies: Object.keys(dependencies).filter(isOwn),
+  };
+}
+
+/** What the packages of the workspace depend on, by name. */
+function ofAllPackages(kind: "dependencies" | "optionalDependencies"): object {
+  const needed = names.flatMap((each) => Object.entries(manifestOf(each)[kind] ?? {}));
+  return Object.fromEntries(needed.toSorted(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+/** Copies the libraries to where `onnxRuntimeLibrary` looks. As a dependency, onnxruntime-node would bring those of all platforms and run its install script. */
+function copyOnnxRuntime(): void {
+  const library = "libonnxruntime.so.1";
+  const { resolve } = createRequire(join(packages, "server/src/native/onnxruntime-library.ts"));
+  const libraries = join(dirname(resolve("onnxruntime-node/package.json")), "bin/napi-v6");
+  for (const platform of ["linux/x64", "linux/arm64"]) {
+    const directory = join(publishedPath("server"), "src/native/onnxruntime", platform);
+    mkdirSync(directory, { recursive: true });
+    cpSync(join(libraries, platform, library), join(directory, library));
+  }
 }

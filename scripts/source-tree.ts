@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, matchesGlob, relative, resolve } from "node:path";
 
 export const root = resolve(import.meta.dirname, "..");
-export const source = join(root, "server/src");
+/** The folder of the packages; `packages/<name>/src` has the sources of one. */
+export const packages = join(root, "packages");
 
 /** Where the processes of tests keep compiled code between runs (`NODE_COMPILE_CACHE`): a test file's process takes a third less processor time. */
 export const compileCache = join(root, "node_modules/.cache/compiled");
@@ -11,7 +12,7 @@ export const compileCache = join(root, "node_modules/.cache/compiled");
 export interface Import {
   readonly line: number;
   readonly specifier: string;
-  /** The file that a relative specifier means; null for packages. */
+  /** The file that the specifier names, relative or in a package of the workspace; null for other packages. */
   readonly target: string | null;
   /** The names taken, as the target calls them; null for all of it. */
   readonly names: readonly string[] | null;
@@ -21,8 +22,8 @@ export interface SourceFile {
   readonly path: string;
   /** As problems name it: from the repository's root. */
   readonly name: string;
-  /** The first folder below `server/src`. */
-  readonly folder: string;
+  /** The module: its package and the first folder of its source (`server/tensor`), the package alone for a file beside these; `<package>/test` for its tests of several modules. Empty outside the packages. */
+  readonly module: string;
   readonly text: string;
   readonly imports: readonly Import[];
   readonly isTest: boolean;
@@ -30,9 +31,8 @@ export interface SourceFile {
   readonly isPublished: boolean;
 }
 
-const unpublished = (
-  JSON.parse(readFileSync(join(root, "server/tsconfig.build.json"), "utf8")) as { exclude: string[] }
-).exclude;
+const unpublished = (JSON.parse(readFileSync(join(root, "tsconfig.build.json"), "utf8")) as { exclude: string[] })
+  .exclude;
 
 export function filesBelow(directory: string): SourceFile[] {
   return readdirSync(directory, { withFileTypes: true, recursive: true })
@@ -57,7 +57,31 @@ export function programs(): string[] {
 /** Files that a program wrote are nobody's to tidy. */
 export const isGenerated = (file: SourceFile) => file.path.includes("/gen/");
 
-export const isDoor = (file: SourceFile) => file.path.endsWith("/index.ts");
+export const isDoor = (file: Pick<SourceFile, "path">) => file.path.endsWith("/index.ts");
+
+/** The module of a file by its path from the repository's root. */
+export function moduleOf(name: string): string {
+  const [, owner, kind, folder] = /^packages\/(\w+)\/(src|test)\/(?:([^/]+)\/)?/.exec(name) ?? [];
+  if (owner === undefined) return "";
+  if (kind === "test") return `${owner}/test`;
+  return folder === undefined ? owner : `${owner}/${folder}`;
+}
+
+/** Returns the file that `@galatea/<package>/<path>` names by the exports of that package's manifest; null for other packages. */
+function inWorkspace(specifier: string): string | null {
+  const [, name, path] = /^@galatea\/(\w+)(?:\/(.+))?$/.exec(specifier) ?? [];
+  if (name === undefined) return null;
+  if (path === undefined) return join(packages, name, manifest(name).exports["."] ?? "");
+  return join(packages, name, "src", path.endsWith(".ts") ? path : `${path}/index.ts`);
+}
+
+/** The manifest of a package of the workspace. */
+export function manifest(name: string): {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly exports: Readonly<Record<string, string>>;
+} {
+  return JSON.parse(readFileSync(join(packages, name, "package.json"), "utf8"));
+}
 
 export function lineAt(text: string, index: number): number {
   return text.slice(0, index).split("\n").length;
@@ -65,26 +89,26 @@ export function lineAt(text: string, index: number): number {
 
 function read(path: string): SourceFile {
   const text = readFileSync(path, "utf8");
-  const inSource = relative(source, path);
+  const name = relative(root, path);
   return {
     path,
-    name: relative(root, path),
-    folder: inSource.split("/")[0] as string,
+    name,
+    module: moduleOf(name),
     text,
     imports: importsOf(path, text),
     isTest: path.endsWith(".test.ts"),
-    isPublished: !inSource.startsWith("..") && !unpublished.some((glob) => matchesGlob(`src/${inSource}`, glob)),
+    isPublished: /^packages\/\w+\/src\//.test(name) && !unpublished.some((glob) => matchesGlob(name, glob)),
   };
 }
 
-const statement = /(?:^|\n)(?:import|export)\s+(?:type\s+)?(?:(\{[^}]*\}|\*(?: as \w+)?)\s+from\s+)"([^"]+)"/g;
+const statement = /(?:^|\n)(?:import|export)\s+(?:type\s+)?(?:(\{[^}]*\}|\*(?: as \w+)?|\w+)\s+from\s+)"([^"]+)"/g;
 const others = /\bimport\s*\(?\s*"([^"]+)"|new URL\("([^"]+\.ts)", import\.meta\.url\)/g;
 
 function importsOf(path: string, text: string): Import[] {
   const made = (index: number, specifier: string, names: readonly string[] | null): Import => ({
     line: lineAt(text, index),
     specifier,
-    target: specifier.startsWith(".") ? resolve(dirname(path), specifier) : null,
+    target: specifier.startsWith(".") ? resolve(dirname(path), specifier) : inWorkspace(specifier),
     names,
   });
   return [

@@ -1,7 +1,7 @@
 import { globSync } from "node:fs";
 import { root } from "./source-tree.ts";
 
-/** Test files that start servers, platforms and real clients; the unit tests of `server/src` and `scripts` are not among them. */
+/** Test files that start servers, platforms and real clients; the unit tests of the packages and of `scripts` are not among them. */
 export interface Suite {
   /** Paths and globs from the repository's root. */
   readonly files: readonly string[];

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { test } from "node:test";
 import {
@@ -8,27 +8,24 @@ import {
   isDoor,
   isGenerated,
   lineAt,
+  manifest,
+  moduleOf,
+  packages,
   programs,
   reachedFrom,
   root,
-  source,
   type SourceFile,
 } from "./source-tree.ts";
 
 const linesMax = 500;
 const bannedNames = /(^|[-/])(manager|helpers?|utils?|common|misc)([-./]|$)/;
 
-const everything = filesBelow(source);
+const everything = filesBelow(packages);
 const sources = everything.filter((file) => !isGenerated(file));
 const at = (file: SourceFile, line: number) => `${file.name}:${line}`;
 const none = (problems: readonly string[]) => assert.deepEqual(problems, []);
-/** The first folder that an import leads to, and the rest of its path there; null where it leads out of the source. */
-function placeOf(target: string | null): { readonly folder: string; readonly rest: string } | null {
-  const path = target === null ? ".." : relative(source, target);
-  if (path.startsWith("..")) return null;
-  const [folder, ...rest] = path.split("/") as [string];
-  return { folder, rest: rest.join("/") };
-}
+/** The module of the file that an import names; null outside the packages. */
+const targetModule = (target: string | null) => (target === null ? "" : moduleOf(relative(root, target))) || null;
 
 function layers(): Map<string, Set<string>> {
   const block = /```layers\n([\s\S]*?)```/.exec(readFileSync(join(root, "ARCHITECTURE.md"), "utf8"))?.[1];
@@ -38,43 +35,72 @@ function layers(): Map<string, Set<string>> {
       .trim()
       .split("\n")
       .map((line) => {
-        const [folder, allowed] = line.split(":") as [string, string];
-        return [folder.trim(), new Set(allowed.trim().split(/\s+/).filter(Boolean))];
+        const [name, allowed] = line.split(":") as [string, string];
+        return [name.trim(), new Set(allowed.trim().split(/\s+/).filter(Boolean))];
       }),
   );
 }
 
-test("folders import only what the layers block allows, and the block allows nothing that no folder needs", () => {
+test("modules import only what the layers block allows, and the block allows nothing that no module needs", () => {
   const allowed = layers();
-  const unused = new Set([...allowed].flatMap(([folder, may]) => [...may].map((each) => `${folder}: ${each}`)));
+  const unused = new Set([...allowed].flatMap(([name, may]) => [...may].map((each) => `${name}: ${each}`)));
   const problems: string[] = [];
-  for (const file of sources) {
-    if (file.folder === "main.ts" || file.isTest) continue;
-    const may = allowed.get(file.folder);
-    if (may === undefined) problems.push(`${file.folder} has no line in the layers block`);
+  for (const file of sources.filter((each) => each.isPublished)) {
+    const may = allowed.get(file.module);
+    if (may === undefined) problems.push(`${file.module} has no line in the layers block`);
     for (const { line, target } of file.imports) {
-      const place = placeOf(target);
-      if (place === null || place.folder === file.folder) continue;
-      unused.delete(`${file.folder}: ${place.folder}`);
-      unused.delete(`${file.folder}: *`);
-      if (may && !may.has("*") && !may.has(place.folder))
-        problems.push(`${at(file, line)}: ${file.folder} may not import ${place.folder}`);
+      const imported = targetModule(target);
+      if (imported === null || imported === file.module) continue;
+      unused.delete(`${file.module}: ${imported}`);
+      unused.delete(`${file.module}: *`);
+      if (may && !may.has("*") && !may.has(imported))
+        problems.push(`${at(file, line)}: ${file.module} may not import ${imported}`);
     }
   }
   none([...problems, ...[...unused].map((each) => `${each} is allowed and not needed`)]);
 });
 
-test("another folder is entered through its door", () => {
+test("the lines of the layers block stand in an order in which each module imports only those above it", () => {
+  const above = new Set<string>();
+  const problems: string[] = [];
+  for (const [name, may] of layers()) {
+    for (const each of may)
+      if (each !== "*" && !above.has(each)) problems.push(`${name} imports ${each}, which is not above it`);
+    above.add(name);
+  }
+  none(problems);
+});
+
+test("a package imports the packages of its manifest, and its manifest names no other", () => {
+  const problems: string[] = [];
+  for (const name of readdirSync(packages)) {
+    const needed = new Set<string>();
+    for (const file of sources.filter((each) => each.isPublished && each.module.split("/")[0] === name))
+      for (const { specifier } of file.imports) {
+        const [, imported] = /^(@[^/]+\/[^/]+|[^./@][^/]*)/.exec(specifier) ?? [];
+        if (imported !== undefined && !imported.startsWith("node:")) needed.add(imported);
+      }
+    const named = Object.keys(manifest(name).dependencies);
+    for (const each of needed) if (!named.includes(each)) problems.push(`packages/${name}/package.json lacks ${each}`);
+    for (const each of named) if (!needed.has(each)) problems.push(`packages/${name} does not import ${each}`);
+  }
+  none(problems);
+});
+
+test("another module is entered through its index", () => {
   const problems: string[] = [];
   for (const file of sources) {
-    // main.ts sizes the thread pool before any door is opened.
-    if (file.folder === "main.ts") continue;
+    // main.ts sizes the thread pool before any other module is loaded.
+    if (file.name === "packages/galatea/src/main.ts") continue;
     for (const { line, target, specifier } of file.imports) {
-      const place = placeOf(target);
-      if (place === null || place.folder === file.folder || place.rest === "") continue;
-      // A contract's suite and a fixture are doors for tests, of what no product code may have.
-      if (/\.contract\.ts$|-fixture\.ts$/.test(place.rest) && !file.isPublished) continue;
-      if (!/(^|\/)index\.ts$/.test(place.rest)) problems.push(`${at(file, line)}: imports past the door: ${specifier}`);
+      const imported = targetModule(target);
+      if (imported === null || imported === file.module) continue;
+      // Generated files are modules of their own. Tests reach into their own package, and import contracts and fixtures of others.
+      const isOwn = imported.split("/")[0] === file.module.split("/")[0];
+      if (/\/gen\//.test(specifier) && isOwn) continue;
+      if (!file.isPublished && (isOwn || /\.contract\.ts$|fixtures?\.ts$/.test(specifier))) continue;
+      if (!isDoor({ path: target as string }))
+        problems.push(`${at(file, line)}: imports past the index of ${imported}: ${specifier}`);
     }
   }
   none(problems);
@@ -95,20 +121,21 @@ test(`no program is longer than ${linesMax} lines or has a name that says nothin
   );
 });
 
-test("only app/ reads the environment", () => {
+test("only the command's app/ reads the environment", () => {
   none(
     sources
-      .filter((file) => file.folder !== "app" && !file.isTest && file.text.includes("process.env"))
+      .filter((file) => file.module !== "galatea/app" && file.isPublished && file.text.includes("process.env"))
       .map((file) => file.name),
   );
 });
 
-test("folders that are given a clock do not look at another", () => {
-  const clocked = new Set(["scheduling", "engine", "hosting", "metrics", "inference"]);
+test("modules that are given a clock do not look at another", () => {
+  const clocked =
+    /^(server\/(scheduling|engine|inference)|base\/metrics|hosting\/(?!(objects|records|process-host)$).*)$/;
   const otherTime = /\b(Date\.now|setTimeout|setInterval|AbortSignal\.timeout)\s*\(/g;
   none(
     sources
-      .filter((file) => clocked.has(file.folder) && file.isPublished)
+      .filter((file) => clocked.test(file.module) && file.isPublished)
       .flatMap((file) => [...file.text.matchAll(otherTime)].map((match) => at(file, lineAt(file.text, match.index)))),
   );
 });
@@ -117,10 +144,12 @@ test("every dependency has its line in DEPENDENCIES.md", () => {
   const page = readFileSync(join(root, "DEPENDENCIES.md"), "utf8");
   const problems: string[] = [];
   const sets = ["conformance/environments/javascript-sdk/package.json"];
-  for (const manifest of ["package.json", "server/package.json", ...sets]) {
-    const parsed = JSON.parse(readFileSync(join(root, manifest), "utf8")) as Record<string, Record<string, string>>;
+  const manifests = readdirSync(packages).map((name) => `packages/${name}/package.json`);
+  for (const path of ["package.json", ...manifests, ...sets]) {
+    const parsed = JSON.parse(readFileSync(join(root, path), "utf8")) as Record<string, Record<string, string>>;
     for (const kind of ["dependencies", "devDependencies", "optionalDependencies"]) {
-      for (const name of Object.keys(parsed[kind] ?? {})) if (!page.includes(`\`${name}\``)) problems.push(name);
+      for (const name of Object.keys(parsed[kind] ?? {}))
+        if (!name.startsWith("@galatea/") && !page.includes(`\`${name}\``)) problems.push(name);
     }
   }
   none(problems);
@@ -128,7 +157,7 @@ test("every dependency has its line in DEPENDENCIES.md", () => {
 
 test("every published file is reached from main.ts or an example: its own test and its folder's door keep none alive", () => {
   const examples = filesBelow(join(root, "examples"));
-  const entries = [join(source, "main.ts"), ...examples.map(({ path }) => path)];
+  const entries = [join(packages, "galatea/src/main.ts"), ...examples.map(({ path }) => path)];
   const reached = entries.map((entry) => reachedFrom(entry, [...everything, ...examples]));
   none(
     sources.filter((file) => file.isPublished && !reached.some((each) => each.has(file.path))).map(({ name }) => name),

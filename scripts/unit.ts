@@ -8,8 +8,10 @@ import { compileCache, root } from "./source-tree.ts";
 /**
  * The unit tests, in as many processes as there are processors, and two at least: many tests wait for processes and clocks of their
  * own. (Node's runner leaves one processor out, which on two is half of them.) Compiled code is kept between runs. What they leave in the
- * temporary directory fails the run.
+ * temporary directory fails the run. With paths of packages (`packages/server`) it runs only theirs.
  */
+const chosen = process.argv.slice(2).filter((each) => each.startsWith("packages/"));
+const options = process.argv.slice(2).filter((each) => !each.startsWith("packages/"));
 // Short: the names of sockets lie below it.
 const temporary = mkdtempSync(join(tmpdir(), "u-"));
 // As the system's own: some tests go on as another user.
@@ -20,9 +22,9 @@ const { status, signal } = spawnSync(
     "--test",
     `--test-timeout=${hangMs}`,
     `--test-concurrency=${Math.max(2, availableParallelism())}`,
-    ...process.argv.slice(2),
-    "server/src/**/*.test.ts",
-    "scripts/*.test.ts",
+    ...options,
+    ...(chosen.length > 0 ? chosen : ["packages/*"]).map((path) => `${path}/{src,test}/**/*.test.ts`),
+    ...(chosen.length > 0 ? [] : ["scripts/*.test.ts"]),
   ],
   {
     cwd: root,

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { filedMachines, plainKinds, recordedMachines } from "./machines.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
-/** Rooms that keep documents. */
-const rooms = ["alarms", "app/platform", "hosting", "scaling", "topics"];
+/** Folders of sources that keep documents. */
+const folders = ["packages/hosting/src", "packages/aws/src", "packages/galatea/src"];
 
 /** Kinds of documents that a source file names. */
 function kindsIn(text: string): readonly string[] {
@@ -19,11 +19,11 @@ function kindsIn(text: string): readonly string[] {
 }
 
 test("every kind of document is a machine's, or is written once", () => {
-  const files = rooms.flatMap((room) =>
-    readdirSync(join(root, "server/src", room), { recursive: true })
+  const files = folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true })
       .map(String)
       .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
-      .map((name) => readFileSync(join(root, "server/src", room, name), "utf8")),
+      .map((name) => readFileSync(join(root, folder, name), "utf8")),
   );
   const listed = [...recordedMachines.flatMap(({ kinds }) => kinds), ...plainKinds];
   assert.deepEqual([...new Set(files.flatMap(kindsIn))].toSorted(), listed.toSorted());

@@ -20,7 +20,7 @@ let packages: string;
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), "galatea-packed-"));
   await run(root, [process.execPath, join(root, "scripts/build.ts")]);
-  await run(join(root, "server"), ["npm", "pack", "--pack-destination", directory]);
+  await run(root, ["npm", "pack", "./dist/galatea", "--pack-destination", directory]);
   const [packed, ...others] = await readdir(directory);
   assert.deepEqual(others, []);
   packages = join(directory, "installed");
@@ -54,14 +54,20 @@ test("plain `npm i` of the packed server takes less than 120 MB, and runs no ins
 });
 
 test("the packed server carries the ONNX Runtime library for both platforms, with its license", async () => {
-  const carried = join(packages, "node_modules/galatea/dist/native/onnxruntime/linux");
+  const carried = join(packages, "node_modules/galatea/node_modules/@galatea/server/src/native/onnxruntime/linux");
   // Bytes 18 and 19 of an ELF file are its machine: 62 is x86-64, 183 is AArch64.
   for (const [arch, machine] of [
     ["x64", 62],
     ["arm64", 183],
   ] as const)
     assert.equal((await readFile(join(carried, arch, "libonnxruntime.so.1"))).readUInt16LE(18), machine);
-  assert.match(await readFile(join(packages, "node_modules/galatea/licenses/onnxruntime.txt"), "utf8"), /MIT License/);
+  assert.match(
+    await readFile(
+      join(packages, "node_modules/galatea/node_modules/@galatea/server/licenses/onnxruntime.txt"),
+      "utf8",
+    ),
+    /MIT License/,
+  );
 });
 
 test("the packed server runs an ONNX model", async () => {

@@ -34,4 +34,4 @@ if (!hasPackages()) {
   refuse(
     `galatea needs Node 24 or newer (this is ${process.version}); in a checkout run it as \`npx galatea\`, which uses the pinned one`,
   );
-} else await import(inCheckout ? source : new URL("../dist/main.js", import.meta.url));
+} else await import(inCheckout ? source : new URL("../src/main.js", import.meta.url));

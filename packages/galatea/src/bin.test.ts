@@ -10,7 +10,7 @@ const program = join(import.meta.dirname, "../bin/galatea.js");
 test("galatea in a checkout without its packages says in one sentence what to run, and where", async () => {
   const root = await mkdtemp(join(tmpdir(), "galatea-bin-"));
   try {
-    await mkdir(join(root, "server/src"), { recursive: true });
+    await mkdir(join(root, "packages/galatea/src"), { recursive: true });
     await cp(program, join(root, "packages/galatea/bin/galatea.js"), { recursive: true });
     await writeFile(join(root, "package.json"), `{"type":"module"}`);
     await writeFile(join(root, "packages/galatea/src/main.ts"), `import "koffi";`);

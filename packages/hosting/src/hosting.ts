@@ -88,15 +88,7 @@ export class Hosting implements AsyncDisposable {
       limits: options.mirroring ?? {},
     });
     const claim: FleetParts["claim"] = (what, instanceType) => this.#quotas.claim(what, instanceType);
-    const memory: FleetParts["memory"] = {
-      countBeyond: (bytes) => this.#quotas.countBeyond(bytes),
-      countLeaving: (look) => this.#quotas.countLeaving(look),
-      gone: () => this.#quotas.gone(),
-      fits: () => this.#quotas.fits,
-      freeBytes: () => this.#quotas.freeBytes,
-      freed: () => this.#quotas.freed(),
-      seen: (model, mostBytes) => this.#memories.seen(model, mostBytes),
-    };
+    const memory = memoryOfFleets(this.#quotas, this.#memories);
     this.#moves = new EndpointReconciler({
       store,
       fleet,
@@ -230,4 +222,17 @@ export class Hosting implements AsyncDisposable {
     const isStopped = this.#store.view.endpointState(nameKey(name)) === "OutOfService";
     return isStopped ? endpointStopped(name, accountId) : endpointNotFound(name, accountId);
   }
+}
+
+/** What fleets count and ask about memory, answered by the quotas and by what models were measured to need. */
+function memoryOfFleets(quotas: Quotas, memories: ModelMemories): FleetParts["memory"] {
+  return {
+    countBeyond: (bytes) => quotas.countBeyond(bytes),
+    countLeaving: (look) => quotas.countLeaving(look),
+    gone: () => quotas.gone(),
+    fits: () => quotas.fits,
+    freeBytes: () => quotas.freeBytes,
+    freed: () => quotas.freed(),
+    seen: (model, mostBytes) => memories.seen(model, mostBytes),
+  };
 }

@@ -9,7 +9,6 @@ export {
   type ClientEnvironmentOptions,
   type ClientProxy,
 } from "./client-environment.ts";
-export { proxyUrl } from "./proxy-access.ts";
 export { answerHttpsHosts, type HttpsHostsOptions } from "./https-hosts.ts";
 export { shellBefore, shellChanges, shellRestored, type ShellChange } from "./shell-changes.ts";
 export { stsHosts } from "./sts-hosts.ts";

@@ -7,9 +7,9 @@ import { type Clock, InferenceError, silentLogger, systemClock } from "@galatea/
 import { completeConfig, parseConfigText } from "@galatea/server/modelconfig";
 import { newInferenceRequest, type InferenceRequest } from "@galatea/server/inference";
 import { createArena, type Arena, releaseTensors, type Tensor } from "@galatea/server/tensor";
-import type { Backend, LoadContext, LoadedModel, ModelSource } from "@galatea/server/backends/backend.ts";
-import { noNamespaceMetrics } from "@galatea/server/backends/no-namespace-metrics.ts";
-import { noOtherModels } from "@galatea/server/backends/no-other-models.ts";
+import type { Backend, LoadContext, LoadedModel, ModelSource } from "@galatea/server/backends";
+import { noNamespaceMetrics } from "@galatea/server/backends";
+import { noOtherModels } from "@galatea/server/backends";
 import { createFilBackend } from "./fil-backend.ts";
 
 let root: string;

@@ -11,7 +11,7 @@ import { InferenceError } from "@galatea/base";
 import { DirectRuns } from "./direct-runs-fixture.ts";
 import { openOnnxRuntime, plainSession, type OnnxRuntime, type OnnxSession } from "./onnxruntime.ts";
 import { onnxRuntimeLibrary } from "./onnxruntime-library.ts";
-import { usableProcessors } from "@galatea/base/system/processors.ts";
+import { usableProcessors } from "@galatea/base/system";
 
 const libraryPath = onnxRuntimeLibrary();
 
@@ -238,7 +238,7 @@ test("200 loads and runs leave no memory behind", async () => {
 test("both doors have stack for C code that needs more than a mebibyte", () => {
   // glibc's regcomp goes down once per parenthesis: 2,000 of them need between 1 and 2 MiB.
   const script = `
-    import { koffi } from ${JSON.stringify(new URL("../../../base/src/system/koffi.ts", import.meta.url).href)};
+    import { koffi } from ${JSON.stringify(import.meta.resolve("@galatea/base/system"))};
     koffi.config(JSON.parse(process.argv[1]));
     const regcomp = koffi.load(null).func("int regcomp(void *compiled, void *pattern, int flags)");
     const held = [Buffer.alloc(256), Buffer.from("(".repeat(2000) + "a" + ")".repeat(2000) + "\\0")];

@@ -14,7 +14,7 @@ import { MinuteSeries } from "@galatea/base/metrics";
 import { DocumentMemory, MemoryDocuments } from "@galatea/hosting/records/contracts";
 import type { Topics } from "@galatea/aws/topics";
 import { openTopics } from "./platform-topics.ts";
-import type { TopicPages } from "@galatea/aws/topic-delivery/topic-pages.ts";
+import type { TopicPages } from "@galatea/aws/topic-delivery";
 
 /** A clock on which twenty seconds, after which SNS tries again, are a fifth of a second. */
 const beganMs = systemClock.epochMs();

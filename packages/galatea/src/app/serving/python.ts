@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { totalmem } from "node:os";
-import { fileURLToPath } from "node:url";
 import { join } from "node:path";
 import { asDiskError, systemClock, type Logger } from "@galatea/base";
+import { workerDirectory } from "@galatea/server/python-programs";
 import type { Backend, DeviceBytes } from "@galatea/server/backends";
 import type { ConfinementRow, FindPythonRunner, TenantOptions } from "@galatea/server/backends/python";
 import type { DataDirectories } from "../directories.ts";
@@ -12,8 +12,6 @@ import { modelEnvironment, installerEnvironment } from "../passed-environment.ts
 import { memoryShare } from "../request-memory.ts";
 import { withThreads } from "../thread-environment.ts";
 
-/** The Python of the product: what workers run. */
-export const workerDirectory = fileURLToPath(new URL("../../../../server/python", import.meta.url));
 /** What models find without bringing an environment of their own. */
 const ownPackages = ["numpy", "tokenizers"];
 export const knownPythons = ["python3", "python3.13", "python3.12", "python3.11", "python3.10", "python3.9"];
