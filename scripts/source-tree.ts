@@ -77,7 +77,8 @@ function inWorkspace(specifier: string): string | null {
 
 /** The manifest of a package of the workspace. */
 export function manifest(name: string): {
-  readonly dependencies: Readonly<Record<string, string>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
   readonly exports: Readonly<Record<string, string>>;
 } {
   return JSON.parse(readFileSync(join(packages, name, "package.json"), "utf8"));

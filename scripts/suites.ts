@@ -106,6 +106,7 @@ export const suites: readonly Suite[] = [
     run: "rest",
     files: faults(
       "archives",
+      "backup",
       "call-limits",
       "container-credentials",
       "container-streams",

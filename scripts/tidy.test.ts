@@ -80,9 +80,13 @@ test("a package imports the packages of its manifest, and its manifest names no 
         const [, imported] = /^(@[^/]+\/[^/]+|[^./@][^/]*)/.exec(specifier) ?? [];
         if (imported !== undefined && !imported.startsWith("node:")) needed.add(imported);
       }
-    const named = Object.keys(manifest(name).dependencies);
-    for (const each of needed) if (!named.includes(each)) problems.push(`packages/${name}/package.json lacks ${each}`);
-    for (const each of named) if (!needed.has(each)) problems.push(`packages/${name} does not import ${each}`);
+    // Types alone come from development dependencies.
+    const { dependencies = {}, devDependencies = {} } = manifest(name);
+    for (const each of needed)
+      if (!(each in dependencies || each in devDependencies))
+        problems.push(`packages/${name}/package.json lacks ${each}`);
+    for (const each of Object.keys(dependencies))
+      if (!needed.has(each)) problems.push(`packages/${name} does not import ${each}`);
   }
   none(problems);
 });

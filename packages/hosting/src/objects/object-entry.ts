@@ -52,6 +52,7 @@ const firstLineBytes = sealLine("0".repeat(lengthDigits)).length + 1;
 /** Read at once: enough for the entry of nearly every object. */
 const readAheadBytes = 2048;
 const lineBytesMax = 2 ** 20;
+const lineFeed = 0x0a;
 
 /** An entry as it begins its file: two sealed lines, the first with the length of the second. The object's bytes may follow. */
 export function encodeEntry(stored: StoredEntry): Buffer {
@@ -126,7 +127,9 @@ async function readLines(file: FileHandle): Promise<EntryLines> {
   if (second === null) throw new Error("its checksum is another one");
   const stored = JSON.parse(second.text) as StoredEntry;
   const size = bytesRead < readAheadBytes ? bytesRead : (await file.stat()).size;
-  return { stored, isRepaired: first.isRepaired || second.isRepaired, byteLength: end, size };
+  // The checksums do not cover the line feeds.
+  const hasLineFeeds = ahead[firstLineBytes - 1] === lineFeed && line.at(-1) === lineFeed;
+  return { stored, isRepaired: first.isRepaired || second.isRepaired || !hasLineFeeds, byteLength: end, size };
 }
 
 /** Throws where the file ends before. */

@@ -223,11 +223,11 @@ test("bytes on disk are bounded: the oldest hours go; an evicted series' row goe
 });
 
 test("what was written is there after kill -9 of the process", async () => {
-  const from = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
+  const from = (path: string) => JSON.stringify(import.meta.resolve(path));
   const program = `
-    import { systemClock, silentLogger as logger } from ${from("../../base/index.ts")};
-    import { MinuteSeries } from ${from("../../metrics/index.ts")};
-    import { openRecords, recordsDefaults } from ${from("../../records/index.ts")};
+    import { systemClock, silentLogger as logger } from ${from("@galatea/base")};
+    import { MinuteSeries } from ${from("@galatea/base/metrics")};
+    import { openRecords, recordsDefaults } from ${from("../records/index.ts")};
     import { metricMigrations as migrations, MetricRecords, metricRecordsLimits as limits } from ${from("./metric-records.ts")};
     const records = await openRecords({ path: ${JSON.stringify(join(root, "killed.sqlite"))}, migrations, ...recordsDefaults, logger });
     let ms = ${start};

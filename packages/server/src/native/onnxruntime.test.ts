@@ -235,27 +235,6 @@ test("200 loads and runs leave no memory behind", async () => {
   assert.ok(grownBytes < 40 * 2 ** 20, `grew by ${grownBytes} bytes`);
 });
 
-test("both doors have stack for C code that needs more than a mebibyte", () => {
-  // glibc's regcomp goes down once per parenthesis: 2,000 of them need between 1 and 2 MiB.
-  const script = `
-    import { koffi } from ${JSON.stringify(import.meta.resolve("@galatea/base/system"))};
-    koffi.config(JSON.parse(process.argv[1]));
-    const regcomp = koffi.load(null).func("int regcomp(void *compiled, void *pattern, int flags)");
-    const held = [Buffer.alloc(256), Buffer.from("(".repeat(2000) + "a" + ")".repeat(2000) + "\\0")];
-    const end = (error, result) => (process.exitCode = error === null && held.length === 2 ? result : 1);
-    if (process.argv[2] === "async") regcomp.async(...held, 1, end);
-    else end(null, regcomp(...held, 1));
-  `;
-  const run = (door: string, config: object) =>
-    spawnSync(process.execPath, ["--input-type=module-typescript", "-e", script, JSON.stringify(config), door]);
-  for (const door of ["async", "sync"]) {
-    const ours = run(door, {});
-    assert.deepEqual([ours.status, ours.signal], [0, null], ours.stderr.toString());
-    const small = run(door, { [`${door}_stack_size`]: 1024 * 1024 });
-    assert.notEqual(small.status, 0, "the call fits into 1 MiB: it proves nothing");
-  }
-});
-
 test("the library stays where it is as long as it is in use", () => {
   // Before its first session nothing but this program holds the library in memory.
   const script = `
