@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "server", "python"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "packages", "server", "python"))
 
 import numpy as np
 import triton_python_backend_utils as pb_utils

@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "server", "python"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "packages", "server", "python"))
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 import numpy as np
