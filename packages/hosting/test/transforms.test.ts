@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { AwsError } from "@galatea/base";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import type { TransformJobRecord } from "../src/index.ts";
 import { owner } from "./hosting-fixture.ts";
 import { input, TransformBench } from "./transforms-fixture.ts";
@@ -267,7 +268,7 @@ test("a later life goes on behind the objects that are done", async () => {
   const keys = Array.from({ length: 8 }, (_, at) => `o${at}`);
   for (const key of keys) await bench.put(`in/${key}`, key);
   await bench.begin("resumed", "slow");
-  while ((await bench.keys("out")).length < 3) await new Promise((resolve) => setTimeout(resolve, 20));
+  await eventually(async () => (await bench.keys("out")).length >= 3);
   await bench.startAgain();
   const job = await bench.ended("resumed");
   assert.equal(job.state.at, "Completed");

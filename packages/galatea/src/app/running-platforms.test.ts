@@ -27,6 +27,7 @@ const environment = (more: Variables = {}) => ({
   PATH: process.env.PATH,
   HOME: join(root, "home"),
   TMPDIR: root,
+  NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
   ...more,
 });
 

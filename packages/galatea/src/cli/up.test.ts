@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 let root: string;
@@ -62,7 +63,7 @@ test("a signal ends a platform that never gets open", async () => {
     // Opening waits for a writer, for ever, in a thread that not even an exit gets back.
     assert.equal(spawnSync("mkfifo", [join(data, "clients/certificate.json")]).status, 0);
     const platform = up(data);
-    while (!existsSync(join(data, "records"))) await wait(10);
+    await eventually(() => existsSync(join(data, "records")));
     await wait(200);
     platform.child.kill(name);
     await platform.seen(new RegExp(`stopping: ${name}, before the platform was open`));

@@ -42,7 +42,7 @@ import { openDocuments, openRecords, recordsDefaults } from "@galatea/hosting/re
 import { createGateway } from "../../wire/index.ts";
 import { runtimeService } from "../sagemaker-runtime/index.ts";
 import { sagemakerService } from "./index.ts";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { eventually, hangMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const root = mkdtempSync(join(tmpdir(), "gal-sm-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -355,9 +355,9 @@ test("a single-model endpoint: errors, a crash, updates, deletion", async () => 
     await sagemaker.send(new DeleteEndpointCommand({ EndpointName }));
     await waitUntilEndpointDeleted(waiter(sagemaker), { EndpointName });
   }
-  // The fleet that an update replaced ends behind the scenes; the test's own time limit bounds the wait.
+  // The fleet that an update replaced ends behind the scenes.
   const left = () => [...readdirSync(join(root, "single", "instances")), ...readdirSync(join(root, "single", "s"))];
-  while (left().length > 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  await eventually(() => left().length === 0);
 });
 
 test("duplicates, absences and what is not built are told in the service's words", async () => {

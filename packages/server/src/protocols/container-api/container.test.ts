@@ -295,9 +295,10 @@ test("calls for one model wait for what is under way with it", async () => {
 });
 
 test("a client that gives a load up aborts it", async () => {
-  const aborted = Promise.withResolvers<void>();
+  const [opening, aborted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   engine.openNamespaceWith = (_source, signal) =>
     new Promise((_resolve, reject) => {
+      opening.resolve();
       signal.addEventListener("abort", () => {
         aborted.resolve();
         reject(new InferenceError("CANCELLED", ""));
@@ -305,8 +306,7 @@ test("a client that gives a load up aborts it", async () => {
     });
   const connection = await RawConnection.open(socketPath);
   connection.send(post("/models", '{"model_name":"h1","url":"/opt/ml/models/h1/model"}'));
-  await eventually(() => listener.activeCount > 0);
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await opening.promise;
   connection.socket.destroy();
   await aborted.promise;
   await eventually(() => listener.activeCount === 0);
