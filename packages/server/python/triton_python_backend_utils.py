@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from galatea_worker import datatypes as _datatypes
 from galatea_worker import model_config as _model_config
-from galatea_worker.made_request import (  # noqa: F401 - offered to models
+from galatea_worker.inference_request import (  # noqa: F401 - offered to models
+    InferenceRequest,
     InferenceTrace,
     MemoryType,
     PreferredMemory,
-    is_model_ready,
-    load_model,
-    unload_model,
 )
 from galatea_worker.metrics import Metric, MetricFamily
-from galatea_worker.objects import InferenceRequest, InferenceResponse, Tensor, TritonError, TritonModelException
+from galatea_worker.model_control import is_model_ready, load_model, unload_model  # noqa: F401 - offered to models
+from galatea_worker.objects import InferenceResponse, Tensor, TritonError, TritonModelException
 from galatea_worker.response_sender import InferenceResponseSender
 from galatea_worker.signatures import MODULE, Mismatch, checked, enumeration, text_of
 

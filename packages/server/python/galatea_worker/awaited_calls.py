@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .calls import Calls, _Call
     from .channel import Channel
     from .frame_turns import FrameTurns
-    from .objects import InferenceRequest, InferenceResponse
+    from .objects import CallRequest, InferenceResponse
 
 
 class AwaitedCalls:
@@ -27,7 +27,7 @@ class AwaitedCalls:
         self._tasks = set()
 
     def begin(
-        self, loop: asyncio.AbstractEventLoop, request: InferenceRequest, execution_id: int | None, is_stream: bool
+        self, loop: asyncio.AbstractEventLoop, request: CallRequest, execution_id: int | None, is_stream: bool
     ) -> asyncio.Task[InferenceResponse | ResponseIterator]:
         """Starts a call, whether or not its task is awaited."""
         task = loop.create_task(self._exec(request, execution_id, is_stream))
@@ -37,7 +37,7 @@ class AwaitedCalls:
         return task
 
     async def _exec(
-        self, request: InferenceRequest, execution_id: int | None, is_stream: bool
+        self, request: CallRequest, execution_id: int | None, is_stream: bool
     ) -> InferenceResponse | ResponseIterator:
         """Returns the response, or for a decoupled model an iterator over the responses when the first has come, as in Triton."""
         loop = asyncio.get_running_loop()

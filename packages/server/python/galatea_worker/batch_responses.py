@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .channel import Channel
-    from .objects import InferenceRequest
+    from .inference_request import InferenceRequest
 
 
 _NONE_LATE = ()
@@ -53,7 +53,7 @@ def _settled(request: InferenceRequest, response: InferenceResponse | None) -> I
     if request._reply is None:
         if response is not None:
             return response
-        request._reply = Reply(request)
+        request._reply = Reply(request._place, request.request_id(), request._requested)
     return request._reply.settle(response)
 
 

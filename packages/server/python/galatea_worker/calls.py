@@ -14,13 +14,13 @@ from .objects import InferenceResponse, TritonError, TritonModelException, check
 from .signatures import MODULE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from typing import Any
 
     from .arena import Arena, Lent
     from .channel import Channel
     from .frame_turns import FrameTurns
-    from .objects import InferenceRequest, Tensor
+    from .objects import CallRequest, Tensor
 
 
 _CALL_ID_MAX = 0xFFFFFFFF
@@ -63,13 +63,26 @@ class _Call:
 
 
 class Calls:
-    """`turns`: who reads the socket. `lends`: the arena's door, as for inputs. `limit`: calls that may be under way at once."""
+    """The calls of this process.
 
-    def __init__(self, channel: Channel, turns: FrameTurns, arena: Arena, inline_bytes_max: int, limit: int) -> None:
+    `turns` decides which thread reads the socket. `limit` is the largest number of calls under way. `response_to(call)` is awaited by
+    coroutines until `take` has a response of the call, or its end, at once.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        turns: FrameTurns,
+        arena: Arena,
+        inline_bytes_max: int,
+        limit: int,
+        response_to: Callable[[_Call], Awaitable[None]],
+    ) -> None:
         self._channel = channel
         self._turns = turns
         self._arena = arena
         self._inline_bytes_max = inline_bytes_max
+        self.response_to = response_to
         # Half for calls that somebody waits for, half for streams that wait to be read.
         self._most = limit // 2
         self._waited_count = 0
@@ -163,11 +176,11 @@ class Calls:
         if self._turns.is_over:
             raise TritonModelException(_GONE)
 
-    def open(self, request: InferenceRequest, execution_id: int | None, is_stream: bool) -> _Call:
+    def open(self, request: CallRequest, execution_id: int | None, is_stream: bool) -> _Call:
         """Sends a request. Its answers come to the call that is returned, or are there already where it could not be sent."""
         return self.send(self._begin_in_turn(_Call(execution_id, is_stream)), request)
 
-    def send(self, call: _Call, request: InferenceRequest) -> _Call:
+    def send(self, call: _Call, request: CallRequest) -> _Call:
         """The same for a call that has its number."""
         try:
             return self._send(call, request)
@@ -185,13 +198,13 @@ class Calls:
             if call.space is not None:
                 self._channel.send(call_wire.encode_cancel(call.id))
 
-    def _send(self, call: _Call, request: InferenceRequest) -> _Call:
+    def _send(self, call: _Call, request: CallRequest) -> _Call:
         self.flush()
-        check_limit("the request has %d inputs", len(request._inputs), wire.NAMES_MAX)
-        check_limit("the request has %d requested outputs", len(request._requested), wire.NAMES_MAX)
+        check_limit("the request has %d inputs", len(request.inputs), wire.NAMES_MAX)
+        check_limit("the request has %d requested outputs", len(request.requested), wire.NAMES_MAX)
         text = _text_of_call(call, request)
         tensors, waiting = [], []
-        for index, tensor in enumerate(request._inputs):
+        for index, tensor in enumerate(request.inputs):
             tensors.append(self._placed(index, tensor, waiting))
         if waiting:
             reason = self._fill(call, tensors, waiting)
@@ -382,20 +395,19 @@ class Calls:
         return call_wire.decode_controlled(call.answers.popleft())
 
 
-def _text_of_call(call: _Call, request: InferenceRequest) -> bytes:
+def _text_of_call(call: _Call, request: CallRequest) -> bytes:
     """The JSON of a CALL."""
-    said = request._wire
     text = {
         "execution": call.execution_id,
-        "model": request._model_name,
-        "version": request._wanted_version,
-        "id": said.request_id,
-        "correlation": said.correlation if isinstance(said.correlation, str) else [str(said.correlation)],
-        "flags": said.flags & 0xFFFFFFFF,
-        "timeout": min(said.timeout_us, 2**53 - 1),
-        "outputs": list(request._requested) or None,
-        "parameters": said.parameters,
-        "names": [tensor._name for tensor in request._inputs],
+        "model": request.model_name,
+        "version": request.version,
+        "id": request.request_id,
+        "correlation": request.correlation if isinstance(request.correlation, str) else [str(request.correlation)],
+        "flags": request.flags & 0xFFFFFFFF,
+        "timeout": min(request.timeout_us, 2**53 - 1),
+        "outputs": list(request.requested) or None,
+        "parameters": request.parameters,
+        "names": [tensor._name for tensor in request.inputs],
     }
     data = json.dumps(text).encode("utf-8")
     check_limit("the request's names and parameters have %d bytes", len(data), wire.TEXT_BYTES_MAX)
@@ -442,9 +454,7 @@ class ResponseIterator:
 
     async def __anext__(self) -> InferenceResponse:
         """Awaits the next response. Raises StopAsyncIteration after the last."""
-        from .current_worker import awaited_calls
-
-        await awaited_calls().answer(self._call)
+        await self._calls.response_to(self._call)
         response = self._take()
         if response is None:
             raise StopAsyncIteration

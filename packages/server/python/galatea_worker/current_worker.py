@@ -10,11 +10,33 @@ from .objects import TritonModelException
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Protocol
 
     from .awaited_calls import AwaitedCalls
     from .calls import Calls
-    from .metrics import Questions
-    from .worker import Worker
+    from .channel import Channel
+    from .metric_requests import MetricRequests
+
+    class Worker(Protocol):
+        """The members of `worker.Worker` that pb_utils needs."""
+
+        channel: Channel
+        model_file: int | None
+        version_directory: str
+        backend_config: dict[str, str]
+        instance_name: str
+        may_call: bool
+
+        def metric_requests(self) -> MetricRequests: ...
+
+        def calls(self) -> Calls: ...
+
+        def awaited_calls(self) -> AwaitedCalls: ...
+
+        def calling_execution(self) -> int | None: ...
+
+        def is_given_up(self, execution_id: int, place: int) -> bool: ...
+
 
 _MESSAGE_CHARACTERS_MAX = 16384
 _NAME_CHARACTERS_MAX = 4096
@@ -59,11 +81,11 @@ def rest_with(rest: Callable[[], None]) -> None:
         _worker.channel.rest_with(rest)
 
 
-def metric_questions() -> Questions:
-    """What the model asks the server about its metrics."""
+def metric_requests() -> MetricRequests:
+    """Returns the requests of this process to the server about its metrics."""
     if _worker is None:
         raise TritonModelException("pb_utils.MetricFamily is used outside of a worker process")
-    return _worker.metric_questions()
+    return _worker.metric_requests()
 
 
 def may_call() -> bool:

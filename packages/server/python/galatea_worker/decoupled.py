@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 from . import failures, wire
 from .objects import TritonModelException
 from .response_frames import ResponseFrames
+from .response_sender import FLAG_FINAL, SEND, InferenceResponseSender, check_sent
+from .signatures import checked
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
     from typing import Any
 
+    from .frame_turns import FrameTurns
+    from .model_instance import ModelInstance
     from .objects import InferenceResponse
-    from .worker import Worker
 
 
 _now = time.perf_counter_ns
@@ -64,15 +67,48 @@ class Answers:
         """Whether the request's client has gone away."""
         return self._service.is_gone(self._state)
 
+    def make_sender(self) -> DecoupledResponseSender:
+        """Returns a sender that holds this."""
+        return DecoupledResponseSender(self)
+
+
+class DecoupledResponseSender(InferenceResponseSender):
+    """Of a decoupled model: sends any number of responses, from any thread, until the final flag."""
+
+    __slots__ = ("_answers",)
+
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+
+    @checked(SEND)
+    def send(self, response: InferenceResponse | None = None, flags: int = 0) -> None:
+        """Sends the response as it is now, waiting while the client has not taken those before it."""
+        check_sent(response, flags)
+        self._answers.send(response, flags == FLAG_FINAL)
+
+    def is_cancelled(self) -> bool:
+        """Whether the request's client has gone away."""
+        return self._answers.is_cancelled()
+
 
 class DecoupledService:
-    """Takes over from the worker when its model is initialized."""
+    """Takes over from the worker when its model is initialized.
 
-    def __init__(self, worker: Worker, answers_max: int) -> None:
-        self._worker = worker
-        self._channel = worker.channel
-        self.turns = self._turns = worker.turns_with(self._dispatch)
-        self._frames = ResponseFrames(worker, self._turns)
+    `dispatch_call(frame, kind, call_id)` takes the frames about the model's calls and metrics, with `changed` of the turns held.
+    """
+
+    def __init__(
+        self,
+        instance: ModelInstance,
+        turns: FrameTurns,
+        dispatch_call: Callable[[memoryview, int, int], None],
+        answers_max: int,
+    ) -> None:
+        self._instance = instance
+        self._channel = instance.channel
+        self._dispatch_call = dispatch_call
+        self.turns = self._turns = turns
+        self._frames = ResponseFrames(instance, turns)
         self._answers_max = answers_max
         # Frames of the main thread, in order.
         self._waiting = collections.deque()
@@ -86,25 +122,26 @@ class DecoupledService:
         self._main = threading.get_ident()
         self._executing = None
         self._coroutines = None
+        turns.redirect(self._dispatch)
 
-    def run(self) -> None:
-        """Serves frames. Returns when the server is gone or asked for the end."""
+    def run(self) -> bool:
+        """Serves frames. Returns True when the server asks for the end, False when it is gone."""
         # What is released is told at once: results come at other times than the ends of what they lent.
         self._channel.idle = True
         self._channel.flush_released()
         while True:
             self._turns.wait(lambda: self._waiting)
             if not self._waiting:
-                return None
+                return False
             frame = self._waiting.popleft()
             if wire.HEADER.unpack_from(frame, 0)[1] == wire.FINALIZE:
-                return self._worker.finalize()
+                return True
             self._on_execute(frame)
 
     def _dispatch(self, frame: memoryview) -> None:
         _, kind, count, frame_id, extra = wire.HEADER.unpack_from(frame, 0)
         if kind in wire.OF_CALLS:
-            self._worker.dispatch_call(frame, kind, frame_id)
+            self._dispatch_call(frame, kind, frame_id)
         elif kind == wire.CREDIT:
             state = self._open.get((frame_id, extra))
             if state is not None:
@@ -131,7 +168,7 @@ class DecoupledService:
             if len(given_up) == count:
                 self._skip(execution_id, frame)
                 return
-            requests = self._worker.open_requests(execution_id, frame)[0]
+            requests = self._instance.open_requests(execution_id, frame)[0]
             frame = None
             for place, request in enumerate(requests):
                 state = _State(execution_id, place, request._requested, self._answers_max)
@@ -145,7 +182,7 @@ class DecoupledService:
         try:
             # The list is the model's, as what is in it.
             self._executing = execution_id
-            result = self._worker.call_execute(requests[:])
+            result = self._instance.execute(requests[:])
             if inspect.iscoroutine(result):
                 self._start(result, execution_id, [request.request_id() for request in requests])
             else:
@@ -174,7 +211,7 @@ class DecoupledService:
         if result is not None:
             raise failures.Refused(
                 "Python model '%s' is using the decoupled mode and the execute function must return None."
-                % self._worker.instance_name
+                % self._instance.name
             )
 
     def _skip(self, execution_id: int, frame: memoryview) -> None:
@@ -267,7 +304,7 @@ class DecoupledService:
                     raise error
                 self._check(result)
             except BaseException as raised:  # noqa: BLE001 - whatever it raises ends what it has not answered
-                message = failures.failed_message(self._worker.instance_name, raised)
+                message = failures.failed_message(self._instance.name, raised)
                 raised.__traceback__ = None
                 failures.report(self._channel, message, request_ids)
                 self._fail(execution_id, len(request_ids), message)

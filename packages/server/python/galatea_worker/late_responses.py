@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
     from .frame_turns import FrameTurns
+    from .model_instance import ModelInstance
     from .objects import InferenceResponse
     from .response_sender import Reply
-    from .worker import Worker
 
 _DROPPED = "The response sender went away without having sent a response."
 
@@ -22,10 +22,10 @@ _DROPPED = "The response sender went away without having sent a response."
 class LateResponses:
     """Made with the first of them. Their RESULT has been sent: it says that they come later."""
 
-    def __init__(self, worker: Worker, turns: FrameTurns) -> None:
-        self._worker = worker
-        self._channel = worker.channel
-        self._frames = ResponseFrames(worker, turns)
+    def __init__(self, instance: ModelInstance, turns: FrameTurns) -> None:
+        self._instance = instance
+        self._channel = instance.channel
+        self._frames = ResponseFrames(instance, turns)
         # By execution and position: whether its request was cancelled.
         self._open = {}
 
@@ -48,7 +48,7 @@ class LateResponses:
         message = _DROPPED
         if not reply.has_sender:
             refused = Refused("Expected a list in the execute return, found type '%s'." % type(None))
-            message = failed_message(self._worker.instance_name, refused)
+            message = failed_message(self._instance.name, refused)
             report(self._channel, message, [reply.request_id])
         self._channel.send_whenever(wire.encode_response(*reply.place, True, ("error", 1, message), 0))
 

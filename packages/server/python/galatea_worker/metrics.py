@@ -10,12 +10,12 @@ import bisect
 import itertools
 import json
 import math
-import os
 import threading
 import weakref
 from typing import TYPE_CHECKING
 
-from . import current_worker, metric_wire
+from . import current_worker, metric_requests, metric_wire
+from .metric_requests import ID_MAX, counting
 from .objects import TritonModelException
 from .signatures import MODULE, Mismatch, checked, enumeration, text_of
 
@@ -24,84 +24,24 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from .arena import Arena
-    from .channel import Channel
+    from .metric_requests import MetricRequests
 
 
-_ID_MAX = 0xFFFFFFFF
 _COUNTER, _GAUGE, _HISTOGRAM = range(3)
 _NAMES = ("COUNTER", "GAUGE", "HISTOGRAM")
 # Of a gauge's cells.
 _VALUE, _INCREMENTS, _SETTING = range(3)
 _HOLDER_OF_SETTING = 2.0**32
 
-# Reentrant: the collector may run code of the model, which may count, within what it guards.
-_counting = threading.RLock()
-# A process that the model has forked: the cells are its parent's to write.
-_is_forked = False
-
-
-def _after_fork() -> None:
-    global _is_forked
-    _is_forked = True
-
-
 MetricKind = enumeration("MetricKind", _NAMES)
 
 
-class Questions:
-    """What this process has asked the server about its metrics. `wait(is_there)`: reads, or waits for whoever does."""
-
-    def __init__(self, channel: Channel, arena: Arena, wait: Callable[[Callable[[], object]], None]) -> None:
-        self.arena = arena
-        self.families = _Ids()
-        self.metrics = _Ids()
-        self._channel = channel
-        self._wait = wait
-        self._answers = {}
-        self._numbers = itertools.count(1)
-        os.register_at_fork(after_in_child=_after_fork)
-
-    def answered(self, frame: memoryview) -> None:
-        """An answer has come, to whoever read."""
-        question, refusal, body = metric_wire.decode_answer(frame)
-        self._answers[question] = (refusal, body)
-
-    def ask(self, encode: Callable[[int], bytes]) -> bytes:
-        """The body of the answer. Raises TritonModelException with the reason where it is refused."""
-        question = next(self._numbers) & _ID_MAX
-        self._channel.send(encode(question))
-        self._wait(lambda: question in self._answers)
-        refusal, body = self._answers.pop(question, ("The server is gone.", b""))
-        if refusal is not None:
-            raise TritonModelException(_refused(refusal))
-        return body
-
-    def gone(self, family_id: int, metric_ids: list[int]) -> None:
-        """Nobody counts in a family any more; from any thread, at any point of its code."""
-        self._channel.send_whenever(metric_wire.encode_gone(family_id))
-        self.metrics.give_back(metric_ids)
-        self.families.give_back([family_id])
-
-
-class _Ids:
-    """Numbers of what the server was told of, not used twice at a time."""
-
-    def __init__(self) -> None:
-        self._taken = set()
-        self._last = 0
-
-    def take(self) -> int:
-        with _counting:
-            while True:
-                self._last = self._last % _ID_MAX + 1
-                if self._last not in self._taken:
-                    self._taken.add(self._last)
-                    return self._last
-
-    def give_back(self, ids: list[int]) -> None:
-        # Each step is one that the interpreter does as a whole: this may run within `take`.
-        for one in ids:
-            self._taken.discard(one)
+def _response_to(requests: MetricRequests, encode: Callable[[int], bytes]) -> bytes:
+    """Returns the body of the response to a request. Raises TritonModelException with the reason of a refusal."""
+    refusal, body = requests.response_to(encode)
+    if refusal is not None:
+        raise TritonModelException(_refused(refusal))
+    return body
 
 
 def _refused(reason: str) -> str:
@@ -124,31 +64,32 @@ class _Cells:
 
     def next_setting(self) -> float:
         """The number of a setting of a gauge: none is an earlier one's, nor another holder's."""
-        return self._holder * _HOLDER_OF_SETTING + (next(self._settings) & _ID_MAX)
+        return self._holder * _HOLDER_OF_SETTING + (next(self._settings) & ID_MAX)
 
 
 class _Held:
     """What a family and its metrics have with the server. Gone with the family, or with the last operation that was under way then."""
 
-    __slots__ = ("__weakref__", "cells", "family_id", "questions")
+    __slots__ = ("__weakref__", "cells", "family_id", "requests")
 
-    def __init__(self, questions: Questions, kind: Any, name: str, description: str) -> None:
-        self.questions = questions
+    def __init__(self, requests: MetricRequests, kind: Any, name: str, description: str) -> None:
+        self.requests = requests
         self.cells = {}
         self.family_id = 0
-        family_id = questions.families.take()
+        family_id = requests.families.take()
         try:
-            questions.ask(
-                lambda question: metric_wire.encode_family(question, family_id, kind.value, name, description)
+            _response_to(
+                requests,
+                lambda request_id: metric_wire.encode_family(request_id, family_id, kind.value, name, description),
             )
         except BaseException:
-            questions.families.give_back([family_id])
+            requests.families.give_back([family_id])
             raise
         self.family_id = family_id
 
     def __del__(self) -> None:
-        if self.family_id != 0 and not _is_forked:
-            self.questions.gone(self.family_id, [cells.metric_id for cells in self.cells.values()])
+        if self.family_id != 0 and not metric_requests.is_forked:
+            self.requests.gone(self.family_id, [cells.metric_id for cells in self.cells.values()])
 
 
 class MetricFamily:
@@ -167,11 +108,11 @@ class MetricFamily:
         if not isinstance(kind, MetricKind):
             raise Mismatch
         self._kind = kind
-        # Reentrant for the same reason as `_counting`.
+        # Reentrant for the same reason as `counting`.
         self._making = threading.RLock()
         _check_process()
         try:
-            self._held = _Held(current_worker.metric_questions(), kind, *texts)
+            self._held = _Held(current_worker.metric_requests(), kind, *texts)
         except TritonModelException as error:
             raise TritonModelException("Error when creating MetricFamily: %s" % error) from None
 
@@ -208,17 +149,20 @@ class MetricFamily:
         with self._making:
             cells = held.cells.get(key)
             if cells is None:
-                questions = held.questions
-                metric_id = questions.metrics.take()
+                requests = held.requests
+                metric_id = requests.metrics.take()
                 try:
-                    body = questions.ask(
-                        lambda question: metric_wire.encode_metric(question, metric_id, held.family_id, labels, bounds)
+                    body = _response_to(
+                        requests,
+                        lambda request_id: metric_wire.encode_metric(
+                            request_id, metric_id, held.family_id, labels, bounds
+                        ),
                     )
                 except BaseException:
-                    questions.metrics.give_back([metric_id])
+                    requests.metrics.give_back([metric_id])
                     raise
                 cells = held.cells[key] = _Cells(
-                    metric_id, questions.arena, self._kind.value, metric_wire.decode_places(body)
+                    metric_id, requests.arena, self._kind.value, metric_wire.decode_places(body)
                 )
             return cells
 
@@ -263,11 +207,11 @@ class Metric:
         if self._kind is MetricFamily.COUNTER:
             if amount < 0:
                 self._refuse("increment", "can only be incremented monotonically by non-negative values.")
-            with _counting:
+            with counting:
                 cells.numbers[0] += amount
         elif self._kind is MetricFamily.GAUGE:
             numbers = cells.numbers
-            with _counting:
+            with counting:
                 setting = cells.shared[0]
                 if numbers[_SETTING] != setting:
                     numbers[_INCREMENTS] = 0.0
@@ -284,7 +228,7 @@ class Metric:
             self._refuse("set", "does not support Set")
         cells = self._cells
         numbers = cells.numbers
-        with _counting:
+        with counting:
             setting = cells.next_setting()
             numbers[_VALUE] = amount
             numbers[_INCREMENTS] = 0.0
@@ -300,7 +244,7 @@ class Metric:
         cells = self._cells
         # As in Triton no bound is below a value that is no number.
         bucket = 0 if math.isnan(amount) else bisect.bisect_left(cells.bounds, amount)
-        with _counting:
+        with counting:
             cells.numbers[0] += amount
             cells.numbers[1 + bucket] += 1.0
 
@@ -310,7 +254,7 @@ class Metric:
         metric_id = self._cells.metric_id
         try:
             return metric_wire.decode_value(
-                held.questions.ask(lambda question: metric_wire.encode_value(question, metric_id))
+                _response_to(held.requests, lambda request_id: metric_wire.encode_value(request_id, metric_id))
             )
         except TritonModelException as error:
             raise TritonModelException("Failed to get metric value: %s" % error) from None
@@ -334,7 +278,7 @@ def _incompatible(name: str, what: str, takes: str) -> NoReturn:
 
 
 def _check_process() -> None:
-    if _is_forked:
+    if metric_requests.is_forked:
         raise TritonModelException(
             "metrics count in the process of the model's instance only, not in one that it has forked"
         )

@@ -1,4 +1,4 @@
-"""The objects that model code sees: tensors, requests, responses, errors."""
+"""The plain objects that model code sees: tensors, responses, errors."""
 
 from __future__ import annotations
 
@@ -11,18 +11,13 @@ from .arena import LentBlock
 from .signatures import MODULE, Mismatch, checked, enumeration, refused, text_of
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Iterable, Sequence
     from typing import Any
 
     from .arena import Lent
-    from .calls import ResponseIterator
-    from .made_request import InferenceTrace
-    from .response_sender import InferenceResponseSender
 
 
 _NUMBERS = datatypes.NUMBERS
-_RELEASE_RESCHEDULE = 2
 _NO_NUMPY = "Tensor dtype is BF16 and cannot be converted to NumPy. Use to_dlpack() and from_dlpack() instead."
 _NO_NAME = "Tensor name cannot be an empty string."
 
@@ -232,109 +227,6 @@ class Tensor:
         return Tensor(name, array)
 
 
-class InferenceRequest:
-    """One request of a batch; or one that the model makes, for another model."""
-
-    # `_wire` is the request as it was decoded (`wire.WireRequest`): most models look at nothing but its tensors. One that the model made has
-    # no `_place`, and a name and version of the model that it is for.
-    __module__ = MODULE
-    __slots__ = (
-        "_inputs",
-        "_wire",
-        "_requested",
-        "_place",
-        "_reply",
-        "_answers",
-        "_sender",
-        "_model_name",
-        "_wanted_version",
-    )
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        from .made_request import make
-
-        make(self, *arguments, **options)
-
-    def inputs(self) -> list[Tensor]:
-        """The input tensors, in a list of the caller's own."""
-        return list(self._inputs)
-
-    def request_id(self) -> str:
-        """The client's id, '' without one."""
-        return self._wire.request_id
-
-    def correlation_id(self) -> int | str:
-        """The sequence's id: int or str, 0 without one."""
-        return self._wire.correlation
-
-    def flags(self) -> int:
-        """TRITONSERVER_REQUEST_FLAG_* bits."""
-        return self._wire.flags
-
-    def set_flags(self, flags: int) -> None:
-        """Replaces the flags."""
-        self._wire.flags = flags
-
-    def timeout(self) -> int:
-        """Microseconds, 0 for none."""
-        return self._wire.timeout_us
-
-    def parameters(self) -> str:
-        """The request's parameters as JSON text, '{}' without any."""
-        return self._wire.parameters or "{}"
-
-    def requested_output_names(self) -> set[str]:
-        """Names of the outputs that the client wants, as a set."""
-        return set(self._requested)
-
-    def is_cancelled(self) -> bool:
-        """Whether the client has gone away. The answer of such a request is dropped: what costs time may be left undone."""
-        from .current_worker import is_given_up
-
-        return self._place is not None and is_given_up(*self._place)
-
-    def trace(self) -> InferenceTrace:
-        """The request's trace. Traces are not built: it has no context."""
-        from .made_request import InferenceTrace
-
-        return InferenceTrace()
-
-    def get_response_sender(self) -> InferenceResponseSender:
-        """What may send this request's one response, in place of returning it; any number of them in a decoupled model."""
-        from .response_sender import DecoupledResponseSender, InferenceResponseSender, Reply
-
-        if self._place is None:
-            raise TritonModelException("The request was made by the model itself: it has no response sender.")
-        if self._answers is not None:
-            if self._sender is None:
-                self._sender = DecoupledResponseSender(self._answers)
-            return self._sender
-        if self._reply is None:
-            self._reply = Reply(self)
-        if self._sender is None:
-            self._sender = InferenceResponseSender(self._reply)
-        return self._sender
-
-    def set_release_flags(self, flags: int) -> None:
-        """Rescheduling is not implemented: raises TritonModelException for TRITONSERVER_REQUEST_RELEASE_RESCHEDULE."""
-        if flags == _RELEASE_RESCHEDULE:
-            raise TritonModelException("pb_utils.InferenceRequest.set_release_flags() is not supported yet")
-
-    @checked("(self: c_python_backend_utils.InferenceRequest, decoupled: bool = False) -> object")
-    def exec(self, decoupled: bool = False) -> InferenceResponse | ResponseIterator:
-        """Asks the model and waits: the InferenceResponse, an error among it; with `decoupled` an iterator over any number of them."""
-        from .made_request import execute
-
-        return execute(self, decoupled)
-
-    @checked("(self: c_python_backend_utils.InferenceRequest, decoupled: bool = False) -> object")
-    def async_exec(self, decoupled: bool = False) -> asyncio.Task[InferenceResponse | ResponseIterator]:
-        """Starts the call at once and returns a future of its response."""
-        from .made_request import execute_awaited
-
-        return execute_awaited(self, decoupled)
-
-
 _NO_OUTPUTS = ()
 _RESPONSE = (
     "c_python_backend_utils.InferenceResponse(output_tensors: List[c_python_backend_utils.Tensor] = [],"
@@ -418,19 +310,21 @@ class InferenceResponse:
         return json.dumps(self._parameters) if self._parameters else ""
 
 
-def request_of_wire(
-    decoded: wire.WireRequest, inputs: list[Tensor], requested: Sequence[str], place: tuple[int, int]
-) -> InferenceRequest:
-    """An InferenceRequest over decoded parts; `place` is its execution's id and its position there."""
-    request = InferenceRequest.__new__(InferenceRequest)
-    request._inputs = inputs
-    request._wire = decoded
-    request._requested = requested
-    request._place = place
-    request._reply = None
-    request._answers = None
-    request._sender = None
-    return request
+class CallRequest:
+    """A request of this process's model for another model, as plain data."""
+
+    # In part named as `wire.WireRequest`: an InferenceRequest holds one or the other.
+    __slots__ = (
+        "model_name",
+        "version",
+        "inputs",
+        "requested",
+        "request_id",
+        "correlation",
+        "parameters",
+        "flags",
+        "timeout_us",
+    )
 
 
 _new_tensor = Tensor.__new__

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .frame_turns import FrameTurns
+    from .model_instance import ModelInstance
     from .objects import InferenceResponse
-    from .worker import Worker
 
 _ASK_ID_MAX = 0x3FFFFFFF
 
@@ -40,10 +40,10 @@ class _Ask:
 class ResponseFrames:
     """Makes RESPONSE frames, on any thread."""
 
-    def __init__(self, worker: Worker, turns: FrameTurns) -> None:
-        self._channel = worker.channel
+    def __init__(self, instance: ModelInstance, turns: FrameTurns) -> None:
+        self._channel = instance.channel
         self._turns = turns
-        self._outputs = worker.outputs_of(self._ask_space)
+        self._outputs = instance.outputs_with(self._ask_space)
         self._asks = {}
         self._last_ask = 0
 

@@ -5,17 +5,24 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from . import current_worker
 from .objects import InferenceResponse, TritonModelException
 from .signatures import MODULE, Mismatch, checked
 
 if TYPE_CHECKING:
-    from .decoupled import Answers
-    from .late_responses import LateResponses
-    from .objects import InferenceRequest
+    from collections.abc import Sequence
+    from typing import Protocol
+
+    class LateReceiver(Protocol):
+        """Receives responses of executions that have returned without them."""
+
+        def send(self, reply: Reply, response: InferenceResponse) -> None: ...
+
+        def dropped(self, reply: Reply) -> None: ...
 
 
 FLAG_FINAL = 1
-_SEND = (
+SEND = (
     "(self: c_python_backend_utils.InferenceResponseSender,"
     " response: c_python_backend_utils.InferenceResponse = None, flags: int = 0) -> None"
 )
@@ -24,17 +31,17 @@ _PASSED_ON = object()
 
 
 class Reply:
-    """The one response to a request, and its receiver: the worker until `execute` has returned without it, and LateResponses from then on.
+    """The one response to a request, and its receiver: the worker until `execute` has returned without it, and a LateReceiver from then on.
 
     Held by the request and its senders: when the last of them is gone, nobody can send any more.
     """
 
     __slots__ = ("place", "request_id", "requested", "has_sender", "_lock", "_response", "_is_closed", "_late")
 
-    def __init__(self, request: InferenceRequest) -> None:
-        self.place = request._place
-        self.request_id = request.request_id()
-        self.requested = request._requested
+    def __init__(self, place: tuple[int, int], request_id: str, requested: Sequence[str]) -> None:
+        self.place = place
+        self.request_id = request_id
+        self.requested = requested
         self.has_sender = False
         self._lock = threading.Lock()
         self._response = None
@@ -80,7 +87,7 @@ class Reply:
                 self._response = response
             return self._response
 
-    def hand_over(self, late: LateResponses) -> InferenceResponse | None:
+    def hand_over(self, late: LateReceiver) -> InferenceResponse | None:
         """Passes responses to this receiver from now on. Returns the one that was sent since `settle`."""
         with self._lock:
             self._late = late
@@ -100,39 +107,19 @@ class InferenceResponseSender:
         self._reply = reply
         reply.has_sender = True
 
-    @checked(_SEND)
+    @checked(SEND)
     def send(self, response: InferenceResponse | None = None, flags: int = 0) -> None:
         """Sends the response as it is now. Raises TritonModelException for what a model that is not decoupled cannot send."""
-        _check_sent(response, flags)
+        check_sent(response, flags)
         self._reply.send(response, flags == FLAG_FINAL)
 
     def is_cancelled(self) -> bool:
         """Whether the request's client has gone away."""
-        from .current_worker import is_given_up
-
-        return is_given_up(*self._reply.place)
+        return current_worker.is_given_up(*self._reply.place)
 
 
-class DecoupledResponseSender(InferenceResponseSender):
-    """Of a decoupled model: sends any number of responses, from any thread, until the final flag."""
-
-    __slots__ = ("_answers",)
-
-    def __init__(self, answers: Answers) -> None:
-        self._answers = answers
-
-    @checked(_SEND)
-    def send(self, response: InferenceResponse | None = None, flags: int = 0) -> None:
-        """Sends the response as it is now, waiting while the client has not taken those before it."""
-        _check_sent(response, flags)
-        self._answers.send(response, flags == FLAG_FINAL)
-
-    def is_cancelled(self) -> bool:
-        """Whether the request's client has gone away."""
-        return self._answers.is_cancelled()
-
-
-def _check_sent(response: object, flags: int) -> None:
+def check_sent(response: object, flags: int) -> None:
+    """Raises Mismatch, or TritonModelException in Triton's words, for what no model can send."""
     if not isinstance(response, (InferenceResponse, type(None))) or not isinstance(flags, int):
         raise Mismatch
     if flags not in (0, FLAG_FINAL):

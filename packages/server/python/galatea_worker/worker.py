@@ -15,15 +15,13 @@ from . import (
     batch_responses,
     current_worker,
     failures,
-    objects,
-    outputs,
     process_title,
-    response_sender,  # noqa: F401 - warm for forks
     wire,
 )
 from .channel import Channel
 from .frame_turns import FrameTurns, read_alone
-from .metrics import Questions
+from .metric_requests import MetricRequests
+from .model_instance import ModelInstance
 from .objects import TritonModelException, check_limit
 from .user_model import UserModel
 
@@ -31,10 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
     from typing import Any
 
-    from .arena import Lent
     from .awaited_calls import AwaitedCalls
     from .calls import Calls
-    from .objects import InferenceRequest, InferenceResponse
+    from .inference_request import InferenceRequest
+    from .objects import InferenceResponse
     from .response_sender import Reply
     from .thread_pools import Pools
 
@@ -57,7 +55,8 @@ class Worker:
         # By execution: the places of its requests that nobody waits for any more, as far as the socket was looked through.
         self._given_up = {}
         self._model = None
-        self._execute = None
+        # The model once it is initialized.
+        self._instance = None
         # The execution that runs, or the last that did; None before the first.
         self._executing = None
         # Made with the model's first call to another: who reads the socket from then on, the calls, and what was asked for besides.
@@ -65,7 +64,7 @@ class Worker:
         self._calls = None
         self._awaited_calls = None
         self._calls_max = 0
-        self._metric_questions = None
+        self._metric_requests = None
         self._space = None
         # Whether the main thread holds the channel's `reading`.
         self._reads_alone = True
@@ -75,8 +74,6 @@ class Worker:
         self._late = None
         self._coroutines = None
         self._main = threading.get_ident()
-        self._input_names = ()
-        self._output_names = ()
         self._outputs = None
         self._inline_bytes_max = 0
         self._name = ""
@@ -101,7 +98,7 @@ class Worker:
                     frame = self._next_in_turn(frame)
                 channel.idle = False
             if frame is None:
-                return None
+                return
             kind = wire.HEADER.unpack_from(frame, 0)[1]
             if kind == wire.EXECUTE:
                 self._on_execute(frame)
@@ -110,11 +107,13 @@ class Worker:
                 self._given_up.pop(wire.HEADER.unpack_from(frame, 0)[3], None)
             elif kind == wire.FINALIZE:
                 self.finalize()
-                return None
+                return
             else:
                 self._on_lifecycle(kind, json.loads(bytes(frame[wire.HEADER_BYTES :])))
                 if self._decoupled is not None:
-                    return self._decoupled.run()
+                    if self._decoupled.run():
+                        self.finalize()
+                    return
 
     # Who reads the socket: the main thread alone, while no code of the model runs, until the model calls another.
 
@@ -142,13 +141,6 @@ class Worker:
         self._turns.wait(lambda: self._waiting)
         return self._waiting.pop(0) if self._waiting else None
 
-    def turns_with(self, dispatch: Callable[[memoryview], None]) -> FrameTurns:
-        """Turns whose frames go to `dispatch`, for a model all of whose threads may wait."""
-        if self._turns is None:
-            return FrameTurns(self.channel, dispatch)
-        self._turns.redirect(dispatch)
-        return self._turns
-
     def _dispatch(self, frame: memoryview) -> None:
         """A frame that came to whoever read; `changed` is held."""
         _, kind, _, frame_id, extra = wire.HEADER.unpack_from(frame, 0)
@@ -171,7 +163,7 @@ class Worker:
     def dispatch_call(self, frame: memoryview, kind: int, call_id: int) -> None:
         """A frame about a call of this process's, or about its metrics."""
         if kind == wire.METRIC_ANSWER:
-            self._metric_questions.answered(frame)
+            self._metric_requests.responded(frame)
         elif self._calls is not None:
             self._calls.dispatch(frame, kind, call_id)
 
@@ -187,7 +179,7 @@ class Worker:
         from .calls import Calls
 
         rest = (self._arena, self._inline_bytes_max, self._calls_max)
-        return Calls(self.channel, self._take_turns(), *rest)
+        return Calls(self.channel, self._take_turns(), *rest, lambda call: self.awaited_calls().answer(call))
 
     def _take_turns(self) -> FrameTurns:
         """From here on whoever waits reads, in turns; whoever holds `reading` hands over when it lets go. `_making_calls` is held."""
@@ -200,13 +192,13 @@ class Worker:
                 self._turns.hand_over()
         return self._turns
 
-    def metric_questions(self) -> Questions:
-        """What the model asks the server about its metrics."""
-        if self._metric_questions is None:
+    def metric_requests(self) -> MetricRequests:
+        """Returns the requests of this process to the server about its metrics."""
+        if self._metric_requests is None:
             with self._making_calls:
-                if self._metric_questions is None:
-                    self._metric_questions = Questions(self.channel, self._arena, self._wait_for)
-        return self._metric_questions
+                if self._metric_requests is None:
+                    self._metric_requests = MetricRequests(self.channel, self._arena, self._wait_for)
+        return self._metric_requests
 
     def _wait_for(self, is_there: Callable[[], object]) -> None:
         """Until `is_there()`, or the server is gone. Reads where nobody does: a model with metrics alone needs no turns."""
@@ -274,33 +266,24 @@ class Worker:
     def _initialize(self, body: dict[str, Any]) -> dict[str, Any]:
         self._model.check(body["path"])
         self._name = body["args"]["model_instance_name"]
-        self._input_names = tuple(body["inputs"])
-        self._output_names = tuple(body["outputs"])
-        self._outputs = outputs.Outputs(self._output_names, self._inline_bytes_max, self._arena, self._ask_space)
-        self._execute = self._model.initialize(body["args"])
+        execute = self._model.initialize(body["args"])
+        names = (body["inputs"], body["outputs"])
+        self._instance = ModelInstance(self._name, execute, self.channel, self._arena, self._inline_bytes_max, names)
+        self._outputs = self._instance.outputs_with(self._ask_space)
         if body["decoupled"]:
             from .decoupled import DecoupledService
 
-            self._decoupled = DecoupledService(self, body["answersMax"])
+            turns = self._turns or FrameTurns(self.channel, self._dispatch)
+            self._decoupled = DecoupledService(self._instance, turns, self.dispatch_call, body["answersMax"])
         # What loading made lives as long as the model: the collector need not walk it again, nor dirty its pages.
         gc.collect()
         gc.freeze()
         return {"imported": self._model.imported()}
 
-    # What serves a decoupled model needs of it.
-
     @property
     def instance_name(self) -> str:
         """As messages name it."""
         return self._name
-
-    def outputs_of(self, ask_space: Callable[[Any, list[int]], list[wire.Block]]) -> outputs.Outputs:
-        """What turns responses into frames, asking for space in another way."""
-        return outputs.Outputs(self._output_names, self._inline_bytes_max, self._arena, ask_space)
-
-    def call_execute(self, requests: list[InferenceRequest]) -> Any:
-        """The model's `execute`."""
-        return self._execute(requests)
 
     def finalize(self) -> None:
         """The end of the model."""
@@ -318,7 +301,7 @@ class Worker:
             self._skip(execution_id, frame)
             return
         self.channel.next_is_near = next_is_near != 0
-        requests, spaces, lent = self.open_requests(execution_id, frame)
+        requests, spaces, lent = self._instance.open_requests(execution_id, frame)
         frame = None
         opened = _now()
         self._executing = execution_id
@@ -390,7 +373,7 @@ class Worker:
             from .late_responses import LateResponses
 
             with self._making_calls:
-                self._late = LateResponses(self, self._take_turns())
+                self._late = LateResponses(self._instance, self._take_turns())
             self._stop_reading()
         self._find_given_up()
         self._late.take_over(replies, self._given_up.get(execution_id, ()))
@@ -432,7 +415,7 @@ class Worker:
     def _call(self, requests: list[InferenceRequest]) -> tuple[list[InferenceResponse | None], Sequence[Reply]]:
         try:
             # The list is the model's, as what is in it.
-            result = self._execute(requests[:])
+            result = self._instance.execute(requests[:])
             if type(result) is not list and inspect.iscoroutine(result):
                 result = self._result_of(result)
             return batch_responses.returned(requests, result)
@@ -445,29 +428,6 @@ class Worker:
 
             self._coroutines = CoroutineLoop()
         return self._coroutines.result_of(coroutine, self._executing)
-
-    def open_requests(
-        self, execution_id: int, frame: memoryview
-    ) -> tuple[list[InferenceRequest], list[wire.Block], list[Lent]]:
-        loans, spaces, wire_requests, inline_offset = wire.decode_execute(frame)
-        inline = bytearray(frame[inline_offset:])
-        lent = [
-            (
-                lent_id,
-                flags,
-                offset,
-                size,
-                self._arena.lend(lent_id, flags & wire.LENT_SHARED, offset, size, self.channel.release),
-            )
-            for lent_id, flags, offset, size in loans
-        ]
-        names = self._input_names
-        requests = []
-        for one in wire_requests:
-            inputs = objects.tensors_of_wire(names, one.inputs, inline, lent)
-            requested = self._output_names if one.requested is None else [self._output_names[i] for i in one.requested]
-            requests.append(objects.request_of_wire(one, inputs, requested, (execution_id, len(requests))))
-        return requests, spaces, lent
 
     def _ask_space(self, execution_id: int, sizes: list[int]) -> list[wire.Block]:
         """Blocks for outputs of these sizes, [(lent_id, offset, size)]; other frames that come meanwhile are kept for their turn."""

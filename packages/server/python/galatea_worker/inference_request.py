@@ -1,0 +1,279 @@
+"""pb_utils.InferenceRequest: a request of a batch, or one that the model makes for another model."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from . import current_worker, wire
+from .objects import CallRequest, Tensor, TritonModelException, check_limit, check_parameters
+from .response_sender import InferenceResponseSender, Reply
+from .signatures import MODULE, Mismatch, checked, enumeration, text_of
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Sequence
+    from typing import Any
+
+    from .calls import Calls, ResponseIterator
+    from .objects import InferenceResponse
+
+
+_MISSING = object()
+_RELEASE_RESCHEDULE = 2
+
+
+def _list(value: object) -> list[Any]:
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+        raise Mismatch
+    return list(value)
+
+
+def _number(value: object, most: int, least: int = 0) -> int:
+    if isinstance(value, bool) or not hasattr(type(value), "__index__") or not least <= value.__index__() <= most:
+        raise Mismatch
+    return value.__index__()
+
+
+def _version(value: object) -> str:
+    """Returns the version for the wire: '' for the highest ready one. A number without a version is sent unchanged."""
+    value = _number(value, 2**63 - 1, -(2**63))
+    return "" if value == -1 else str(value)
+
+
+MemoryType = enumeration("MemoryType", ("TRITONSERVER_MEMORY_GPU", "TRITONSERVER_MEMORY_CPU"))
+
+
+class PreferredMemory:
+    """Where the outputs of a call should lie. All memory here is the machine's: GPU is taken and not heeded."""
+
+    __module__ = MODULE
+    __slots__ = ("_type", "_device_id")
+
+    @checked(
+        "c_python_backend_utils.PreferredMemory("
+        "preferred_memory_type: triton::backend::python::PreferredMemory::MemoryType, preferred_device_id: int = 0)"
+    )
+    def __init__(self, preferred_memory_type: Any, preferred_device_id: int = 0) -> None:
+        if not isinstance(preferred_memory_type, MemoryType):
+            raise Mismatch
+        self._type = preferred_memory_type
+        self._device_id = _number(preferred_device_id, 2**63 - 1, -(2**63))
+
+
+class InferenceTrace:
+    """A request's trace, to be handed on to the requests that it causes."""
+
+    __module__ = MODULE
+    __slots__ = ()
+
+    def get_context(self) -> str | None:
+        """The trace's context as JSON text; None without one."""
+        return None
+
+
+_NO_MEMORY = PreferredMemory(MemoryType.TRITONSERVER_MEMORY_CPU)
+_NO_TRACE = InferenceTrace()
+_REQUEST = (
+    "c_python_backend_utils.InferenceRequest(request_id: str = '', correlation_id: object = 0,"
+    " inputs: List[triton::backend::python::PbTensor], requested_output_names: List[str], model_name: str,"
+    " model_version: int = -1, flags: int = 0, timeout: int = 0,"
+    " preferred_memory: c_python_backend_utils.PreferredMemory = %r,"
+    " trace: c_python_backend_utils.InferenceTrace = %r, parameters: object = None)"
+) % (_NO_MEMORY, _NO_TRACE)
+
+
+def _correlation(value: object) -> int | str:
+    if value is None:
+        raise Mismatch
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+        raise TritonModelException("Correlation ID must be integer or string")
+    value = value.__index__()
+    if not 0 <= value < 2**64:
+        raise RuntimeError(
+            "Unable to cast Python instance to C++ type: a correlation id of 64 bits is needed, found %d" % value
+        )
+    return value
+
+
+def _parameters(parameters: object) -> str:
+    if parameters is None:
+        return ""
+    check_parameters(parameters)
+    check_limit("the request has %d parameters", len(parameters), wire.PARAMETERS_MAX)
+    for value in parameters.values():
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise TritonModelException("Expect parameters values to have 64 bits, found %d" % value)
+    return json.dumps(parameters) if parameters else ""
+
+
+def _check_names(made: CallRequest) -> None:
+    if None in made.inputs:
+        raise TritonModelException(
+            "Input tensor for request with id '%s' and model name '%s' should not be empty."
+            % (made.request_id, made.model_name)
+        )
+    if "" in made.requested:
+        raise TritonModelException(
+            "Requested output name for request with id '%s' and model name '%s' should not be empty."
+            % (made.request_id, made.model_name)
+        )
+
+
+class InferenceRequest:
+    """One request of a batch; or one that the model makes, for another model."""
+
+    # `_wire` is the request as it was decoded (`wire.WireRequest`): most models look at nothing but its tensors. One that the model made has
+    # no `_place`, and its `_wire` is a CallRequest.
+    __module__ = MODULE
+    __slots__ = ("_inputs", "_wire", "_requested", "_place", "_reply", "_answers", "_sender")
+
+    @checked(_REQUEST)
+    def __init__(
+        self,
+        request_id: str = "",
+        correlation_id: int | str = 0,
+        inputs: Any = _MISSING,
+        requested_output_names: Any = _MISSING,
+        model_name: Any = _MISSING,
+        model_version: int = -1,
+        flags: int = 0,
+        timeout: int = 0,
+        preferred_memory: PreferredMemory | None = _NO_MEMORY,
+        trace: InferenceTrace | None = _NO_TRACE,
+        parameters: dict[str, Any] | None = None,
+    ) -> None:
+        if inputs is _MISSING or requested_output_names is _MISSING or model_name is _MISSING:
+            raise Mismatch
+        made = CallRequest()
+        made.model_name = text_of(model_name)
+        made.version = _version(model_version)
+        made.request_id = text_of(request_id)
+        made.inputs = _list(inputs)
+        if not all(tensor is None or isinstance(tensor, Tensor) for tensor in made.inputs):
+            raise Mismatch
+        made.requested = [text_of(name) for name in _list(requested_output_names)]
+        made.flags = _number(flags, 0xFFFFFFFF)
+        made.timeout_us = _number(timeout, 2**64 - 1)
+        if not isinstance(preferred_memory, (PreferredMemory, type(None))) or not isinstance(
+            trace, (InferenceTrace, type(None))
+        ):
+            raise Mismatch
+        made.correlation = _correlation(correlation_id)
+        made.parameters = _parameters(parameters)
+        _check_names(made)
+        self._wire = made
+        self._inputs = made.inputs
+        self._requested = made.requested
+        self._place = None
+        self._reply = None
+        self._answers = None
+        self._sender = None
+
+    def inputs(self) -> list[Tensor]:
+        """The input tensors, in a list of the caller's own."""
+        return list(self._inputs)
+
+    def request_id(self) -> str:
+        """The client's id, '' without one."""
+        return self._wire.request_id
+
+    def correlation_id(self) -> int | str:
+        """The sequence's id: int or str, 0 without one."""
+        return self._wire.correlation
+
+    def flags(self) -> int:
+        """TRITONSERVER_REQUEST_FLAG_* bits."""
+        return self._wire.flags
+
+    def set_flags(self, flags: int) -> None:
+        """Replaces the flags."""
+        self._wire.flags = flags
+
+    def timeout(self) -> int:
+        """Microseconds, 0 for none."""
+        return self._wire.timeout_us
+
+    def parameters(self) -> str:
+        """The request's parameters as JSON text, '{}' without any."""
+        return self._wire.parameters or "{}"
+
+    def requested_output_names(self) -> set[str]:
+        """Names of the outputs that the client wants, as a set."""
+        return set(self._requested)
+
+    def is_cancelled(self) -> bool:
+        """Whether the client has gone away. The answer of such a request is dropped: what costs time may be left undone."""
+        return self._place is not None and current_worker.is_given_up(*self._place)
+
+    def trace(self) -> InferenceTrace:
+        """The request's trace. Traces are not built: it has no context."""
+        return InferenceTrace()
+
+    def get_response_sender(self) -> InferenceResponseSender:
+        """What may send this request's one response, in place of returning it; any number of them in a decoupled model."""
+        if self._place is None:
+            raise TritonModelException("The request was made by the model itself: it has no response sender.")
+        if self._answers is not None:
+            if self._sender is None:
+                self._sender = self._answers.make_sender()
+            return self._sender
+        if self._reply is None:
+            self._reply = Reply(self._place, self._wire.request_id, self._requested)
+        if self._sender is None:
+            self._sender = InferenceResponseSender(self._reply)
+        return self._sender
+
+    def set_release_flags(self, flags: int) -> None:
+        """Rescheduling is not implemented: raises TritonModelException for TRITONSERVER_REQUEST_RELEASE_RESCHEDULE."""
+        if flags == _RELEASE_RESCHEDULE:
+            raise TritonModelException("pb_utils.InferenceRequest.set_release_flags() is not supported yet")
+
+    @checked("(self: c_python_backend_utils.InferenceRequest, decoupled: bool = False) -> object")
+    def exec(self, decoupled: bool = False) -> InferenceResponse | ResponseIterator:
+        """Asks the model and waits: the InferenceResponse, an error among it; with `decoupled` an iterator over any number of them."""
+        calls = self._calls()
+        call = calls.open(self._wire, current_worker.calling_execution(), decoupled)
+        if decoupled:
+            from .calls import ResponseIterator
+
+            return ResponseIterator(calls, call)
+        try:
+            return calls.take(call)
+        except BaseException:
+            calls.drop(call)
+            raise
+
+    @checked("(self: c_python_backend_utils.InferenceRequest, decoupled: bool = False) -> object")
+    def async_exec(self, decoupled: bool = False) -> asyncio.Task[InferenceResponse | ResponseIterator]:
+        """Starts the call at once and returns a future of its response."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        self._calls()
+        execution_id = current_worker.calling_execution()
+        return current_worker.awaited_calls().begin(loop, self._wire, execution_id, decoupled)
+
+    def _calls(self) -> Calls:
+        if self._place is not None:
+            raise TritonModelException("The request came to the model: one that the model makes can be executed.")
+        if not current_worker.may_call():
+            raise TritonModelException("BLS is only supported during the 'execute' function.")
+        return current_worker.calls()
+
+
+def request_of_wire(
+    decoded: wire.WireRequest, inputs: list[Tensor], requested: Sequence[str], place: tuple[int, int]
+) -> InferenceRequest:
+    """An InferenceRequest over decoded parts; `place` is its execution's id and its position there."""
+    request = InferenceRequest.__new__(InferenceRequest)
+    request._inputs = inputs
+    request._wire = decoded
+    request._requested = requested
+    request._place = place
+    request._reply = None
+    request._answers = None
+    request._sender = None
+    return request

@@ -1,0 +1,82 @@
+"""Requests of a model's metrics to the server, and the numbers of families and metrics in them."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from typing import TYPE_CHECKING
+
+from . import metric_wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .arena import Arena
+    from .channel import Channel
+
+
+ID_MAX = 0xFFFFFFFF
+
+# Reentrant: the collector may run code of the model, which may count, within what it guards.
+counting = threading.RLock()
+# A process that the model has forked: the cells are its parent's to write.
+is_forked = False
+
+
+def _after_fork() -> None:
+    global is_forked
+    is_forked = True
+
+
+class MetricRequests:
+    """The requests of this process. `wait(is_there)` reads, or waits for the thread that reads, until `is_there()` or the server is gone."""
+
+    def __init__(self, channel: Channel, arena: Arena, wait: Callable[[Callable[[], object]], None]) -> None:
+        self.arena = arena
+        self.families = _Ids()
+        self.metrics = _Ids()
+        self._channel = channel
+        self._wait = wait
+        self._responses = {}
+        self._numbers = itertools.count(1)
+        os.register_at_fork(after_in_child=_after_fork)
+
+    def responded(self, frame: memoryview) -> None:
+        """Takes a response. The caller is the thread that reads."""
+        request_id, refusal, body = metric_wire.decode_answer(frame)
+        self._responses[request_id] = (refusal, body)
+
+    def response_to(self, encode: Callable[[int], bytes]) -> tuple[str | None, bytes]:
+        """Sends a request, `encode(request_id)`. Returns why it is refused, None where it is not, and the body of the response."""
+        request_id = next(self._numbers) & ID_MAX
+        self._channel.send(encode(request_id))
+        self._wait(lambda: request_id in self._responses)
+        return self._responses.pop(request_id, ("The server is gone.", b""))
+
+    def gone(self, family_id: int, metric_ids: list[int]) -> None:
+        """Notes that a family was deleted. May be called from any thread at any time."""
+        self._channel.send_whenever(metric_wire.encode_gone(family_id))
+        self.metrics.give_back(metric_ids)
+        self.families.give_back([family_id])
+
+
+class _Ids:
+    """Numbers in use, no two alike at a time."""
+
+    def __init__(self) -> None:
+        self._taken = set()
+        self._last = 0
+
+    def take(self) -> int:
+        with counting:
+            while True:
+                self._last = self._last % ID_MAX + 1
+                if self._last not in self._taken:
+                    self._taken.add(self._last)
+                    return self._last
+
+    def give_back(self, ids: list[int]) -> None:
+        # Each step is one that the interpreter does as a whole: this may run within `take`.
+        for one in ids:
+            self._taken.discard(one)

@@ -1,0 +1,61 @@
+"""Loading, unloading and readiness of the server's models, as pb_utils offers them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import current_worker
+from .objects import TritonModelException
+from .signatures import checked, text_of
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+@checked("(model_name: str, config: str = '', files: object = None) -> None")
+def load_model(model_name: str, config: str = "", files: dict[str, bytes] | None = None) -> None:
+    """Loads a model of the server's repositories by name, `config` as JSON in place of its own, with `files` ('file:<path>' to bytes)."""
+    contents = {}
+    for path, content in (files or {}).items():
+        if not isinstance(content, bytes):
+            raise TypeError("Object of type '%s' is not an instance of 'bytes'" % type(content).__name__)
+        contents[text_of(path)] = content
+    config = text_of(config)
+    text = {
+        "config": config or None,
+        "files": list(contents),
+        "lengths": [len(content) for content in contents.values()],
+    }
+    _control(1, model_name, text, list(contents.values()), "Failed to load model: ")
+
+
+@checked("(model_name: str, unload_dependents: bool = False) -> None")
+def unload_model(model_name: str, unload_dependents: bool = False) -> None:
+    """Unloads a model by name; what it executes ends first. With `unload_dependents` also the steps that only it brought in."""
+    _control(2, model_name, {"dependents": bool(unload_dependents)}, [], "Failed to unload model: ")
+
+
+@checked("(model_name: str, model_version: str = '') -> bool")
+def is_model_ready(model_name: str, model_version: str = "") -> bool:
+    """Whether a model can be called now."""
+    text = {"version": text_of(model_version)}
+    return _control(3, model_name, text, [], "Failed to check model readiness: ")["ready"]
+
+
+def _control(verb: int, model_name: str, text: dict[str, Any], files: list[bytes], prefix: str) -> dict[str, Any]:
+    whole = {
+        "model": text_of(model_name),
+        "version": "",
+        "config": None,
+        "dependents": False,
+        "files": [],
+        "lengths": [],
+    }
+    whole.update(text)
+    said = current_worker.calls().control(verb, whole, files)
+    if "message" in said:
+        name = current_worker.instance_name()
+        raise TritonModelException(
+            "%sFailed to process the request for model '%s', message: %s" % (prefix, name, said["message"])
+        )
+    return said

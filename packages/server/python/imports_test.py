@@ -1,0 +1,100 @@
+"""Checks that no files here import each other in a circle: `python imports_test.py [DIRECTORY]`. Needs the standard library only.
+
+Imports inside functions and those for annotations alone count as any other.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from typing import TYPE_CHECKING
+
+# Scripts import the modules below this package by their names in it.
+_OFFERED = "galatea_frameworks.toolkit.offered."
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Dict
+
+    # By module: the lines that import other modules of the directory, by their names.
+    Graph = Dict[str, Dict[str, int]]
+
+
+def modules(directory: str) -> dict[str, str]:
+    """Returns the files below the directory by the names of their modules."""
+    found = {}
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            if name.endswith(".py"):
+                path = os.path.join(folder, name)
+                parts = os.path.relpath(path, directory)[: -len(".py")].split(os.sep)
+                found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imported(module: str, path: str) -> Iterator[tuple[str, str, int]]:
+    """Yields each import of the file: a module, a name that may be a module in it, '' for none, and the line."""
+    package = module.split(".")
+    if not path.endswith("__init__.py"):
+        package.pop()
+    with open(path, encoding="utf-8") as file:
+        tree = ast.parse(file.read(), path)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, "", node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) + 1 - node.level] if node.level else []
+            source = ".".join(above + ([node.module] if node.module else []))
+            for alias in node.names:
+                yield source, alias.name, node.lineno
+
+
+def graph_of(paths: dict[str, str]) -> Graph:
+    """Returns which modules import which."""
+    graph = {}
+    for module, path in paths.items():
+        lines = graph[module] = {}
+        for source, name, line in imported(module, path):
+            # The file of a package is imported for its names, not on the way to its modules.
+            for target in ("%s.%s" % (source, name), source):
+                found = next((one for one in (target, _OFFERED + target) if one in paths), None)
+                if found is not None:
+                    lines.setdefault(found, line)
+                    break
+    return graph
+
+
+def circle_in(graph: Graph) -> list[str]:
+    """Returns the modules of a shortest circle, the first of them at its end as well; [] without one."""
+    shortest = []
+    for start in graph:
+        paths = [[start]]
+        seen = set()
+        for path in paths:
+            for name in graph[path[-1]]:
+                if name == start and (not shortest or len(path) + 1 < len(shortest)):
+                    shortest = [*path, start]
+                if name not in seen:
+                    seen.add(name)
+                    paths.append([*path, name])
+    return shortest
+
+
+def main() -> None:
+    """Exits with the lines of a circle."""
+    directory = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
+    paths = modules(directory)
+    graph = graph_of(paths)
+    circle = circle_in(graph)
+    if circle:
+        steps = [
+            "%s:%d imports %s" % (os.path.relpath(paths[importer], directory), graph[importer][name], name)
+            for importer, name in zip(circle, circle[1:])
+        ]
+        sys.exit("\n".join(["These files import each other in a circle:", *steps]))
+
+
+if __name__ == "__main__":
+    main()
