@@ -5,6 +5,7 @@ import type { Call } from "./call.ts";
 import type { ClientResets } from "./client-resets.ts";
 import { ReadMemory } from "./read-memory.ts";
 import { PingStrikes, type KeepaliveOptions } from "./keepalive.ts";
+import { keepUntilStreamsAreFreed } from "./session-lifetime.ts";
 
 export interface ConnectionOptions {
   readonly session: ServerHttp2Session;
@@ -39,6 +40,7 @@ export class Connection {
     this.#session = session;
     this.#address = options.socket.remoteAddress ?? "";
     this.#strikes = new PingStrikes(keepalive);
+    keepUntilStreamsAreFreed(session);
     session.setLocalWindowSize(windowBytes);
     const preface = this.#after(prefaceTimeoutMs, () => session.destroy());
     session.once("remoteSettings", () => preface[Symbol.dispose]());

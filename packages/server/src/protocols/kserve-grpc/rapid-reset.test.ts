@@ -1,19 +1,20 @@
 /** Clients that begin calls and reset them at once (HTTP/2 rapid reset), and honest clients that cancel many. */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect, constants, type ClientHttp2Session } from "node:http2";
 import { afterEach, beforeEach, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { create, toBinary } from "@bufbuild/protobuf";
-import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
-import { defaultGrpcLimits, defaultKeepalive } from "../grpc-listener/index.ts";
+import { defaultGrpcLimits } from "../grpc-listener/index.ts";
 import type { Listener } from "../listener.ts";
 import { callGrpc, frameMessage } from "../raw-grpc-client.ts";
 import { ModelInferRequestSchema } from "./gen/grpc_service_pb.js";
-import { openKserveGrpc } from "./index.ts";
+import { openTarget } from "./rapid-reset-target-fixture.ts";
 
 const path = "/inference.GRPCInferenceService/ModelInfer";
 const { resetBurstMax, resetsPerSecondMax } = defaultGrpcLimits;
@@ -28,25 +29,13 @@ beforeEach(async () => {
   heldCount = 0;
   addUsualModels(engine);
   engine.add("held", { inputs: { IN: ["FP32", [-1]] }, outputs: {}, run: () => new Promise(() => heldCount++) });
-  listener = await openKserveGrpc({
-    engine,
-    address: { host: "127.0.0.1", port: 0 },
-    limits: defaultGrpcLimits,
-    keepalive: defaultKeepalive,
-    compressionLevel: "none",
-    tls: null,
-    clock: systemClock,
-    budget: new ByteBudget(2 ** 30),
-    logger: { ...silentLogger, warning: (text: string) => void warnings.push(text) },
-    restrictions: new Map(),
-    forwardedHeaders: null,
-  });
+  listener = await openTarget(engine, warnings);
 });
 afterEach(() => listener.close(AbortSignal.abort()));
 
 /** Connections of 127.0.0.2 that reset calls, in a thread of their own. */
-async function attacked(connectionCount: number, more: Readonly<Record<string, string>>) {
-  const workerData = { port: listener.port, path, connectionCount, more };
+async function attacked(connectionCount: number, more: Readonly<Record<string, string>>, port = listener.port) {
+  const workerData = { port, path, connectionCount, more };
   const worker = new Worker(new URL("./rapid-reset-fixture.ts", import.meta.url), { workerData });
   const seen = { sentCount: 0, closedCount: 0, [Symbol.asyncDispose]: async () => void (await worker.terminate()) };
   worker.on("message", (counts: { readonly sentCount: number; readonly closedCount: number }) =>
@@ -104,6 +93,27 @@ for (const [what, more] of [
     assert.ok(openedMax < 1000, `${openedMax} calls at once`);
     assert.match(warnings[0] ?? "", /^gRPC: client 127\.0\.0\.2 resets more than 100 calls a second/);
   });
+
+test("a server is not ended by clients that reset calls, however often Node collects sessions that have ended", async () => {
+  // A full collection whenever the young generation, as small as it can be, is full: in the middle of reads, too.
+  const flags = ["--gc-global", "--max-semi-space-size=1"];
+  const program = fileURLToPath(new URL("./rapid-reset-target-fixture.ts", import.meta.url));
+  const target = spawn(process.execPath, [...flags, program], { stdio: ["ignore", "pipe", "pipe"] });
+  let errors = "";
+  target.stderr.on("data", (text: Buffer) => (errors += text.toString()));
+  const ended = once(target, "exit");
+  try {
+    const [port] = (await once(target.stdout, "data")) as [Buffer];
+    await using attack = await attacked(4, {}, Number(port));
+    // Without keepUntilStreamsAreFreed the process ends after 100,000 to 150,000 calls.
+    await eventually(() => attack.sentCount > 2_000_000 || target.exitCode !== null || target.signalCode !== null);
+    assert.equal(target.signalCode, null, errors);
+    assert.equal(target.exitCode, null, errors);
+  } finally {
+    target.kill("SIGKILL");
+    await ended;
+  }
+});
 
 test("a client that cancels more calls than it may keeps what runs for a moment, and connects again", async () => {
   const session = await connected();

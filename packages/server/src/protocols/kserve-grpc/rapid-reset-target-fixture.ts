@@ -1,0 +1,28 @@
+/** A gRPC port to attack; run as a program, it prints its port. */
+import { fileURLToPath } from "node:url";
+import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
+import { FakeEngine } from "../fake-engine.ts";
+import { defaultGrpcLimits, defaultKeepalive } from "../grpc-listener/index.ts";
+import { openKserveGrpc } from "./index.ts";
+
+/** Opens a port with the limits of `galatea serve`. Its warnings are added to `warnings`. */
+export function openTarget(engine: FakeEngine, warnings: string[]) {
+  return openKserveGrpc({
+    engine,
+    address: { host: "127.0.0.1", port: 0 },
+    limits: defaultGrpcLimits,
+    keepalive: defaultKeepalive,
+    compressionLevel: "none",
+    tls: null,
+    clock: systemClock,
+    budget: new ByteBudget(2 ** 30),
+    logger: { ...silentLogger, warning: (text: string) => void warnings.push(text) },
+    restrictions: new Map(),
+    forwardedHeaders: null,
+  });
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { port } = await openTarget(new FakeEngine(2 ** 26), []);
+  process.stdout.write(`${port}\n`);
+}
