@@ -79,7 +79,7 @@ for (const [sentence, does, text] of deaths) {
 test("a model that dies again and again is answered at once each time, and the server does not spin over it", async () => {
   const model = await loadFresh();
   const text = errorOf(await infer(port, model, doing("exit 3")), 500);
-  // Each restart waits twice as long as the one before, 30 s at most: five more deaths take five seconds, twenty take six minutes.
+  // Each restart waits twice as long as the one before, 30 s at most: five more deaths take three seconds, twenty take six minutes.
   for (let death = 0; death < 5; death++) {
     const answer = await infer(port, model, doing("exit 3"));
     assert.equal(errorOf(answer, 500), text);
