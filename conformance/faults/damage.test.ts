@@ -40,10 +40,10 @@ before(async () => {
   for (const number of [1, 2]) {
     await platform.s3.send(new UploadPartCommand({ ...part, PartNumber: number, Body: randomBytes(100) }));
   }
-  await until("the platform makes its first snapshot", async () => {
-    const names = await readdir(join(platform.place.data, "snapshots"));
-    return names.some((name) => /^galatea-\d{8}T\d{6}Z\.db$/.test(name));
-  });
+  const madeNames = async () => await readdir(join(platform.place.data, "snapshots"));
+  await until("the platform makes its first snapshot", async () => (await madeNames()).some(isSnapshot));
+  // Names have seconds, and a backup replaces no file.
+  await until("the second of that snapshot is over", async () => !(await madeNames()).includes(snapshotName()));
   takeSnapshot(platform.place.data);
   await platform.kill();
   await keep("killed");
@@ -57,9 +57,11 @@ after(async () => {
 
 /** Makes a snapshot of the running platform's records, as the platform itself does each hour. */
 function takeSnapshot(data: string): void {
-  const time = new Date().toISOString().replace(/\.\d+|[-:]/g, "");
-  execFileSync(process.execPath, [main, "backup", join(data, "snapshots", `galatea-${time}.db`), "--data", data]);
+  execFileSync(process.execPath, [main, "backup", join(data, "snapshots", snapshotName()), "--data", data]);
 }
+
+const isSnapshot = (name: string) => /^galatea-\d{8}T\d{6}Z\.db$/.test(name);
+const snapshotName = () => `galatea-${new Date().toISOString().replace(/\.\d+|[-:]/g, "")}.db`;
 
 async function createModel(name: string): Promise<void> {
   await platform.sagemaker.send(
