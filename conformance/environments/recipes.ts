@@ -35,10 +35,10 @@ export const recipes = {
     steps: [[...boto3Packages, "openai==3.54.0", "tritonclient[http,grpc]==2.73.0", "numpy", "ml_dtypes<0.6"]],
     imports: ["boto3", "openai", "tritonclient.http", "tritonclient.grpc", "numpy"],
   },
-  /** The second SageMaker SDK. */
+  /** The second SageMaker SDK, and what the scripts of examples import beside it. */
   "sagemaker-v2": {
-    steps: [[...boto3Packages, "sagemaker>=2.250,<3", "numpy"]],
-    imports: ["boto3", "sagemaker"],
+    steps: [[...boto3Packages, "sagemaker>=2.250,<3", "numpy", "tokenizers<0.24"]],
+    imports: ["boto3", "sagemaker", "tokenizers"],
   },
   /** The third SageMaker SDK, which has its own resources and no class of the second. */
   "sagemaker-v3": {

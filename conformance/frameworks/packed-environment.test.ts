@@ -23,7 +23,8 @@ test("T5 answers from its packed environment what numpy computes of the same wei
   ];
   const expected = await referenceAnswers(sentences);
   await using platform = await ScriptedPlatform.openFast(500);
-  const said = await platform.run(translateScript, [join(directory, "models"), ...sentences, "--scale=2"]);
+  const words = [join(directory, "models"), ...sentences, "--scale=2"];
+  const said = await platform.run(translateScript, words, { environment: "sagemaker-v2" });
   checkScaled(said);
   assert.match(said, /^done$/m);
   const found = [...said.matchAll(/^tokens: (.*)$/gm)].map(([, tokens = ""]) => JSON.parse(tokens) as number[]);

@@ -13,3 +13,4 @@ export { describeEnd, endOfWaitStatus, type ProcessEnd } from "./process-end.ts"
 export { endLeftover, parseProcessStat, readProcessStart, type ProcessIdentity } from "./process-identity.ts";
 export { childrenOf, readProcessFile } from "./process-files.ts";
 export { spawnProcess, type SpawnedProcess, type SpawnOptions } from "./spawn.ts";
+export { releaseMemoryWhenIdle } from "./idle-memory.ts";

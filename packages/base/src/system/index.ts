@@ -28,3 +28,4 @@ export { openSealableMemory, type SealableMemory } from "./sealed-memory.ts";
 export { processorYield, usableProcessors } from "./processors.ts";
 export { koffi } from "./koffi.ts";
 export { type Placement, placeThreads } from "./placement.ts";
+export { trimHeap } from "./trim-heap.ts";

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { releaseMemoryWhenIdle } from "@galatea/base/processes";
 import { asDiskError, DiskError, systemClock, type Clock, type Logger } from "@galatea/base";
 import { isLoopbackName } from "@galatea/aws";
 import { isInvokableEndpoint } from "@galatea/hosting";
@@ -41,16 +42,7 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
   using stop = stopSignal();
   await endWithNpx(process.env, process.ppid, systemClock);
   const startedNs = systemClock.monotonicNs();
-  const log = createTritonLog({
-    verbose: false,
-    info: true,
-    warning: true,
-    error: true,
-    format: "default",
-    file: "",
-    pid: process.pid,
-    infoTo: "stderr",
-  });
+  const log = openLog();
   const refusal = refusedExposure(options) ?? refusedEndpoint(options);
   if (refusal !== null) {
     process.stderr.write(`galatea up: ${refusal}\n`);
@@ -89,6 +81,7 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
     process.stderr.write(`galatea up: ${told.message}${hintFor(told)}\n`);
     return 1;
   }
+  using _released = releaseMemoryWhenIdle(log);
   using _announced = await announced(options, { directories, url: platform.url, log });
   const tookMs = (systemClock.monotonicNs() - startedNs) / 1e6;
   process.stdout.write(`Galatea is up at ${platform.url} (${tookMs.toFixed(0)} ms)\n`);
@@ -105,6 +98,20 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
   // A reader that takes nothing any more must not keep the process.
   if (!(await log.written(lastLinesMsMax))) process.exit(0);
   return 0;
+}
+
+/** The platform writes its log to stderr: stdout has one line with its address. */
+function openLog() {
+  return createTritonLog({
+    verbose: false,
+    info: true,
+    warning: true,
+    error: true,
+    format: "default",
+    file: "",
+    pid: process.pid,
+    infoTo: "stderr",
+  });
 }
 
 function sourceOf({ credentials }: UpOptions, directories: DataDirectories): KeySource {

@@ -2,7 +2,6 @@ import { availableParallelism } from "node:os";
 import { assert, Semaphore } from "@galatea/base";
 import { appendProvider, type ExecutionProvider } from "./execution-providers.ts";
 import { identityModel } from "./identity-model.ts";
-import { koffi } from "@galatea/base/system";
 import {
   addressOf,
   calledAsync,
@@ -16,8 +15,7 @@ import {
 } from "./onnxruntime-api.ts";
 import { RunCaller } from "./onnxruntime-call.ts";
 import { describeValues, type OnnxValueInfo } from "./onnxruntime-values.ts";
-import { type Placement, placeThreads } from "@galatea/base/system";
-import { usableProcessors } from "@galatea/base/system";
+import { placeThreads, trimHeap, usableProcessors, type Placement } from "@galatea/base/system";
 
 export interface OnnxRuntimeOptions {
   /** libonnxruntime.so, libonnxruntime.so.1, ... */
@@ -151,7 +149,7 @@ class OpenLibrary implements OnnxRuntime {
 
   async giveBackMemory(): Promise<void> {
     (this.#sweeper ??= openSweeper(this.api, this.#env)).sweep();
-    await giveBackFreeMemory();
+    await trimHeap();
   }
 
   /** The threads of an own pool for a session that does not say, 0 to share the common one. */
@@ -177,14 +175,14 @@ class OpenLibrary implements OnnxRuntime {
       return await madeAsync(api, api.createSession, this.#env, textBytes(sessionOptions.modelPath), handle);
     } finally {
       api.releaseSessionOptions(handle);
-      await giveBackFreeMemory();
+      await trimHeap();
     }
   }
 
   async #freed(threadCount: number): Promise<void> {
     this.#sessionCount -= 1;
     this.#ownThreadCount -= threadCount;
-    await giveBackFreeMemory();
+    await trimHeap();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -341,22 +339,5 @@ function makeSessionOptions(
   } catch (error) {
     api.releaseSessionOptions(handle);
     throw error;
-  }
-}
-
-/** glibc keeps what a load or an unload freed (85 MB per MiniLM, in the arena of the thread that ran it) unless told. */
-const giveBackFreeMemory: () => Promise<void> = (() => {
-  const trim = findTrim();
-  if (trim === null) return () => Promise.resolve();
-  return () =>
-    new Promise((resolve, reject) => trim.async(0, (error: Error | null) => (error ? reject(error) : resolve())));
-})();
-
-function findTrim() {
-  try {
-    return koffi.load(null).func("int malloc_trim(size_t pad)");
-  } catch {
-    // Another C library than glibc; it has no such habit and no such function.
-    return null;
   }
 }

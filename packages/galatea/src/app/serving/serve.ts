@@ -1,3 +1,4 @@
+import { releaseMemoryWhenIdle } from "@galatea/base/processes";
 import type { ConfinementRow } from "@galatea/server/backends/python";
 import { asDiskError, InferenceError, systemClock, type ByteBudget, type Logger } from "@galatea/base";
 import type { EngineCore } from "@galatea/server/engine";
@@ -92,6 +93,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   // The first tenant comes in a moment; what all of them share need not wait for it.
   if (plan?.multiModel === true)
     engine.warmUp().catch((error: unknown) => log.verbose(`nothing is warm yet: ${(error as Error).message}`));
+  using _released = releaseMemoryWhenIdle(log);
   await stop.stopped;
   // Awaited here: until it is over another signal must not end the process by default.
   const code = await shutDown(listeners, engine, options.exitTimeoutSecs, log);

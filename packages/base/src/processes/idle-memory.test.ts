@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { test } from "node:test";
+import { shouldRelease } from "./idle-memory.ts";
+
+test("memory is released in an idle process whose resident memory has grown by a tenth, and in no other", () => {
+  const idle = { residentBytes: 111, baseBytes: 100, utilization: 0.01 };
+  assert.equal(shouldRelease(idle), true);
+  assert.equal(shouldRelease({ ...idle, residentBytes: 110 }), false);
+  assert.equal(shouldRelease({ ...idle, utilization: 0.5 }), false);
+});
+
+test("an idle process returns the memory of a burst to the system", async () => {
+  const program = `
+    import { silentLogger } from ${JSON.stringify(import.meta.resolve("@galatea/base"))};
+    import { releaseMemoryWhenIdle } from ${JSON.stringify(new URL("./idle-memory.ts", import.meta.url).href)};
+    const startBytes = process.memoryUsage.rss();
+    releaseMemoryWhenIdle(silentLogger);
+    let texts = Array.from({ length: 2_000_000 }, (_, index) => "text " + index);
+    let buffers = Array.from({ length: 2000 }, () => Buffer.alloc(64 * 1024, 1));
+    const peakBytes = process.memoryUsage.rss();
+    texts = buffers = [];
+    const stay = setInterval(() => {
+      if (process.memoryUsage.rss() > startBytes * 1.3) return;
+      process.stdout.write(JSON.stringify({ startBytes, peakBytes, endBytes: process.memoryUsage.rss() }));
+      clearInterval(stay);
+    }, 500);
+  `;
+  const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", program], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const lines: string[] = [];
+  for await (const line of createInterface(child.stdout)) lines.push(line);
+  if (child.exitCode === null) await once(child, "exit");
+  const { startBytes, peakBytes, endBytes } = JSON.parse(lines.join("")) as Record<string, number>;
+  assert.ok(peakBytes! > startBytes! * 3, "the burst took memory");
+  assert.ok(endBytes! <= startBytes! * 1.3);
+});
