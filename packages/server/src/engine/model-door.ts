@@ -1,6 +1,12 @@
 import { InferenceError, type Clock } from "@galatea/base";
 import type { ModelCall, OtherModels } from "../backends/index.ts";
-import { deadlineFromNow, type AnswerSink, type InferenceRequest, type InferenceResponse } from "../inference/index.ts";
+import {
+  deadlineFromNow,
+  newRecord,
+  type AnswerSink,
+  type InferenceRequest,
+  type InferenceResponse,
+} from "../inference/index.ts";
 import { releaseTensors } from "../tensor/index.ts";
 import type { LoadOverride } from "./engine.ts";
 import type { ModelEntry, ModelTable } from "./model-entry.ts";
@@ -48,7 +54,7 @@ export class ModelDoor implements OtherModels {
       releaseTensors(call.inputs);
       throw refused(isDecoupled(call));
     }
-    return await serving.inferCalled(request, refused);
+    return await serving.submit(request, newRecord(request.receivedNs), refused);
   }
 
   async stream(call: ModelCall, sink: AnswerSink): Promise<void> {
@@ -61,8 +67,11 @@ export class ModelDoor implements OtherModels {
     const { serving, request } = begun;
     using _held = serving.hold();
     const refused = (error: InferenceError) => calledInVain(call, error);
-    if (serving.config.decoupled) return await serving.stream(request, sink, refused);
-    const outcome = await serving.inferCalled(request, refused).catch((error: unknown) => InferenceError.from(error));
+    const record = newRecord(request.receivedNs);
+    if (serving.config.decoupled) return await serving.submit({ ...request, answers: sink }, record, refused);
+    const outcome = await serving
+      .submit(request, record, refused)
+      .catch((error: unknown) => InferenceError.from(error));
     sink.respond(outcome, true, () => {});
   }
 

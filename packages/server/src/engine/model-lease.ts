@@ -1,4 +1,4 @@
-import type { AnswerSink, InferenceRequest, InferenceResponse } from "../inference/index.ts";
+import { newRecord, type AnswerSink, type InferenceRequest, type InferenceResponse } from "../inference/index.ts";
 import type { Arena } from "../tensor/index.ts";
 import type { ServedModel } from "./engine.ts";
 import type { ModelView } from "./model-view.ts";
@@ -34,11 +34,11 @@ export class ModelLease implements ServedModel {
   }
 
   infer(request: InferenceRequest): Promise<InferenceResponse> {
-    return this.#serving.infer(request);
+    return this.#serving.submit(request, newRecord(request.receivedNs));
   }
 
   stream(request: InferenceRequest, sink: AnswerSink): Promise<void> {
-    return this.#serving.stream(request, sink);
+    return this.#serving.submit({ ...request, answers: sink }, newRecord(request.receivedNs));
   }
 
   [Symbol.dispose](): void {

@@ -37,8 +37,8 @@ export function schedulerFor(config: ModelConfig, made: Composition, parts: Sche
     return step;
   };
   const models: StepModels = {
-    infer: (step, request) => stepAt(step).inferStep(request),
-    stream: (step, request, sink) => stepAt(step).streamStep(request, sink),
+    infer: (step, request, record) => stepAt(step).submit(request, record),
+    stream: (step, request, record) => stepAt(step).submit(request, record),
   };
   const stepConfigs = steps.map((step) => step.config);
   return createEnsembleScheduler(config, stepConfigs, models, parts);

@@ -1,15 +1,15 @@
 import { assert, InferenceError, type Clock } from "@galatea/base";
 import type { LoadedModel, OtherModels } from "../backends/index.ts";
 import {
-  newRecord,
-  type AnswerSink,
+  hasSink,
   type InferenceRequest,
   type InferenceResponse,
   type RequestCaller,
   type RequestRecord,
+  type StreamedRequest,
 } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
-import type { Scheduler, Settlement, StepResult } from "../scheduling/index.ts";
+import type { Scheduler, Settlement } from "../scheduling/index.ts";
 import { releaseTensors, type Tensor } from "../tensor/index.ts";
 import { AnswerStream } from "./answer-stream.ts";
 import type { CallGraph } from "./call-graph.ts";
@@ -22,6 +22,8 @@ import type { RequestObserver } from "./request-observer.ts";
 export interface ModelHealth {
   unhealthy: string | null;
 }
+
+type MapError = (error: InferenceError) => InferenceError;
 
 /** One loaded version of a model with its scheduler: where an inference happens and where its one record is read. */
 export class ServingVersion implements AsyncDisposable {
@@ -85,43 +87,44 @@ export class ServingVersion implements AsyncDisposable {
       [...this.facts.outputByName.values()].some((output) => output.backendShape !== null);
   }
 
-  /** Takes the request's inputs over in every outcome; every end, good or bad, passes through the observer once. */
-  infer(request: InferenceRequest): Promise<InferenceResponse> {
-    let record: RequestRecord;
+  /**
+   * Runs one request and writes its times to `record`. Takes the inputs over in every outcome; every end of a request that was handed
+   * over passes through the observer once. A request without `answers` resolves with its one response, or rejects. One with `answers`
+   * sends its responses there, the last one in every outcome, be it an error, and never rejects. `refused` maps errors from before the
+   * request is handed over.
+   */
+  submit(request: StreamedRequest, record: RequestRecord, refused?: MapError): Promise<void>;
+  submit(request: InferenceRequest, record: RequestRecord, refused?: MapError): Promise<InferenceResponse>;
+  submit(request: InferenceRequest, record: RequestRecord, refused: MapError = asItIs): Promise<Settlement | void> {
+    if (hasSink(request)) return this.#stream(request, record, refused);
+    const refusal = this.#refusalOf(request, record);
+    // No function of its own waits for the response: each costs every request a turn.
+    return refusal === null ? this.#schedule(request, record) : Promise.reject(refused(refusal));
+  }
+
+  async #stream(request: StreamedRequest, record: RequestRecord, refused: MapError): Promise<void> {
+    const reshape = this.#reshapes ? (response: InferenceResponse) => this.#reshapeOutputs(response) : null;
+    const answers = new AnswerStream(request.answers, reshape);
     try {
-      if (this.config.decoupled) throw this.#isDecoupled();
-      record = newRecord(request.receivedNs, checkRequest(request, this.facts));
+      const refusal = this.#refusalOf(request, record);
+      if (refusal !== null) throw refused(refusal);
+      await this.#schedule({ ...request, answers }, record);
+      answers.end(null);
+    } catch (error) {
+      answers.end(InferenceError.from(error));
+    }
+  }
+
+  /** Writes the batch size of a request that fits the model. Releases the inputs of one that does not, and returns why. */
+  #refusalOf(request: InferenceRequest, record: RequestRecord): InferenceError | null {
+    try {
+      if (this.config.decoupled && request.answers === undefined) throw this.#isDecoupled();
+      record.batchSize = checkRequest(request, this.facts);
+      return null;
     } catch (error) {
       releaseTensors(request.inputs);
-      return Promise.reject(error);
+      return InferenceError.from(error);
     }
-    return this.#responseTo(request, record);
-  }
-
-  /** The same for another model; an error from before the request is handed over passes through `refused`. */
-  inferCalled(
-    request: InferenceRequest,
-    refused: (error: InferenceError) => InferenceError,
-  ): Promise<InferenceResponse> {
-    let record: RequestRecord;
-    try {
-      record = newRecord(request.receivedNs, this.#checked(request));
-    } catch (error) {
-      return Promise.reject(refused(InferenceError.from(error)));
-    }
-    return this.#responseTo(request, record);
-  }
-
-  /**
-   * The same for a decoupled model, whose answers go to `sink`: the last one in every outcome, be it an error. Resolves when that has been
-   * given; never rejects.
-   */
-  async stream(
-    request: InferenceRequest,
-    sink: AnswerSink,
-    refused: (error: InferenceError) => InferenceError = asItIs,
-  ): Promise<void> {
-    await this.streamStep(request, sink, refused);
   }
 
   #isDecoupled(): InferenceError {
@@ -130,51 +133,6 @@ export class ServingVersion implements AsyncDisposable {
       `model '${this.facts.name}' is decoupled: it gives no one answer to a request`,
     );
   }
-
-  #checked(request: InferenceRequest, refused: (error: InferenceError) => InferenceError = asItIs): number {
-    try {
-      return checkRequest(request, this.facts);
-    } catch (error) {
-      releaseTensors(request.inputs);
-      throw refused(InferenceError.from(error));
-    }
-  }
-
-  /** The same for an ensemble's step, which adds the record's times to its own. */
-  async inferStep(request: InferenceRequest): Promise<StepResult> {
-    let record: RequestRecord;
-    try {
-      record = newRecord(request.receivedNs, checkRequest(request, this.facts));
-    } catch (error) {
-      releaseTensors(request.inputs);
-      throw error;
-    }
-    return { response: await this.#responseTo(request, record), record };
-  }
-
-  /** The same, with the times of the request. */
-  async streamStep(
-    request: InferenceRequest,
-    sink: AnswerSink,
-    refused: (error: InferenceError) => InferenceError = asItIs,
-  ): Promise<RequestRecord> {
-    const answers = new AnswerStream(sink, this.#reshapes ? (response) => this.#reshapeOutputs(response) : null);
-    const record = newRecord(request.receivedNs, 1);
-    try {
-      record.batchSize = this.#checked(request, refused);
-      await this.#schedule({ ...request, answers }, record);
-      answers.end(null);
-    } catch (error) {
-      answers.end(InferenceError.from(error));
-    }
-    return record;
-  }
-
-  /** No function of its own waits for it: each costs every request a turn. `#schedule` asserts what is claimed here. */
-  #responseTo(request: InferenceRequest, record: RequestRecord): Promise<InferenceResponse> {
-    return this.#schedule(request, record) as Promise<InferenceResponse>;
-  }
-
   #schedule(request: InferenceRequest, record: RequestRecord): Promise<Settlement> {
     const { caller } = request;
     return caller === null || this.model === null

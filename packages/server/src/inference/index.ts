@@ -13,9 +13,11 @@ export { noParameters, type ParameterValue } from "./parameters.ts";
 export { newRecord, type RequestRecord } from "./record.ts";
 export {
   deadlineFromNow,
+  hasSink,
   newInferenceRequest,
   type InferenceRequest,
   type RequestHead,
   type SequenceFlags,
+  type StreamedRequest,
 } from "./request.ts";
 export { releaseResponse, type InferenceResponse, type Outcome, type ResponseHead } from "./response.ts";

@@ -18,7 +18,7 @@ export interface RequestRecord {
   countsExecution: boolean;
 }
 
-export function newRecord(receivedNs: number, batchSize: number): RequestRecord {
+export function newRecord(receivedNs: number, batchSize = 1): RequestRecord {
   return {
     receivedNs,
     queuedNs: 0,

@@ -57,6 +57,13 @@ export interface InferenceRequest extends RequestHead {
   readonly answers?: AnswerSink;
 }
 
+/** A request whose responses go to a sink. */
+export type StreamedRequest = InferenceRequest & { readonly answers: AnswerSink };
+
+export function hasSink(request: InferenceRequest): request is StreamedRequest {
+  return request.answers !== undefined;
+}
+
 /** A request with what is given of it, and the defaults of what is not. Field by field: a spread of `given` takes 0.3 us. */
 export function newInferenceRequest(
   given: Pick<InferenceRequest, "modelName" | "inputs"> & Partial<InferenceRequest>,

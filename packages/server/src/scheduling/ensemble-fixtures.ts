@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { InferenceError } from "@galatea/base";
 import {
-  newRecord,
   releaseResponse,
-  type AnswerSink,
   type InferenceRequest,
+  type InferenceResponse,
   type Outcome,
   type RequestRecord,
+  type StreamedRequest,
 } from "../inference/index.ts";
 import type { EnsembleStepConfig, InputConfig, ModelConfig, OutputConfig } from "../modelconfig/index.ts";
 import { releaseTensors } from "../tensor/index.ts";
 import { createEnsembleScheduler } from "./ensemble-scheduler.ts";
 import type { Scheduler } from "./scheduler.ts";
-import type { StepModels, StepResult } from "./options.ts";
+import type { StepModels } from "./options.ts";
 import { CountedMemory, HandClock, ensembleModel, modelOf, responseOf, tensorOf, turn } from "./scheduling-fixtures.ts";
 
 export const options = { clock: new HandClock(), queueLengthMax: 100, modelVersion: "3" };
@@ -56,10 +56,7 @@ export interface OpenStream {
   release(): Promise<void>;
 }
 
-function stepRecord(): RequestRecord {
-  const times = { queuedNs: 100, startedNs: 110, computeInputNs: 1, computeInferNs: 2, computeOutputNs: 3 };
-  return { ...newRecord(0, 1), ...times };
-}
+const stepTimes = { queuedNs: 100, startedNs: 110, computeInputNs: 1, computeInferNs: 2, computeOutputNs: 3 };
 
 /** Steps that a test ends; each output is a block of its own, inputs are released when the step ends. */
 export class HandSteps implements StepModels {
@@ -72,10 +69,10 @@ export class HandSteps implements StepModels {
   readonly streams = new Map<string, OpenStream>();
   readonly log: string[] = [];
 
-  infer(_step: number, request: InferenceRequest): Promise<StepResult> {
+  infer(_step: number, request: InferenceRequest, record: RequestRecord): Promise<InferenceResponse> {
     const { modelName } = request;
     const key = this.#began(modelName);
-    const { promise, resolve, reject } = Promise.withResolvers<StepResult>();
+    const { promise, resolve, reject } = Promise.withResolvers<InferenceResponse>();
     let settled = false;
     const settle = (finish: () => void) => {
       if (settled) return turn();
@@ -93,17 +90,18 @@ export class HandSteps implements StepModels {
       end: (outputs = request.requestedOutputs ?? []) =>
         settle(() => {
           const tensors = outputs.map((name) => tensorOf(name, [1, 2], this.memory.block()));
-          resolve({ response: responseOf(modelName, tensors), record: stepRecord() });
+          Object.assign(record, stepTimes);
+          resolve(responseOf(modelName, tensors));
         }),
       fail: (error) => settle(() => reject(error)),
     });
     return promise;
   }
 
-  stream(_step: number, request: InferenceRequest, sink: AnswerSink): Promise<RequestRecord> {
+  stream(_step: number, request: StreamedRequest, record: RequestRecord): Promise<void> {
     const { modelName } = request;
     const key = this.#began(modelName);
-    const { promise, resolve } = Promise.withResolvers<RequestRecord>();
+    const { promise, resolve } = Promise.withResolvers<void>();
     let isOver = false;
     const respond = (outcome: Outcome | null, isFinal: boolean, taken = () => {}) => {
       if (isOver) {
@@ -111,13 +109,14 @@ export class HandSteps implements StepModels {
         return turn();
       }
       isOver = isFinal;
-      sink.respond(outcome, isFinal, taken);
+      request.answers.respond(outcome, isFinal, taken);
       return turn();
     };
     const release = () => {
       if (!this.streams.delete(key)) return turn();
       releaseTensors(request.inputs);
-      resolve(stepRecord());
+      Object.assign(record, stepTimes);
+      resolve();
       return turn();
     };
     request.signal?.addEventListener("abort", () => {

@@ -1,7 +1,9 @@
 import { InferenceError, type Clock } from "@galatea/base";
 import {
+  newRecord,
   noParameters,
   releaseResponse,
+  type AnswerSink,
   type InferenceRequest,
   type InferenceResponse,
   type Outcome,
@@ -148,7 +150,9 @@ export class EnsembleRun implements FrameRun {
   /** One function for all of it: each that waited for another would cost every step a turn. */
   async #infer(frame: EnsembleFrame, step: GraphStep): Promise<void> {
     try {
-      const { response, record } = await this.#shared.models.infer(step.index, this.#stepRequest(frame, step));
+      const request = this.#stepRequest(frame, step);
+      const record = newRecord(request.receivedNs);
+      const response = await this.#shared.models.infer(step.index, request, record);
       if (this.#state === "running") {
         this.#addTimes(record);
         frame.storeOutputs(step, response);
@@ -163,9 +167,12 @@ export class EnsembleRun implements FrameRun {
   }
 
   async #stream(frame: EnsembleFrame, step: GraphStep): Promise<void> {
-    const record = await this.#shared.models.stream(step.index, this.#stepRequest(frame, step), {
+    const answers: AnswerSink = {
       respond: (outcome, isFinal, taken) => this.#onAnswer(frame, step, { outcome, isFinal, taken }),
-    });
+    };
+    const request = Object.assign(this.#stepRequest(frame, step), { answers });
+    const record = newRecord(request.receivedNs);
+    await this.#shared.models.stream(step.index, request, record);
     this.#addTimes(record);
     this.#streamsOf(step)?.leave(step.index);
     this.#stepOver(step);

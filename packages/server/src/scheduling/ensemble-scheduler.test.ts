@@ -130,10 +130,7 @@ test("the deadline of a request runs on from one step's queue to the next", asyn
     ensembleModel(graph, { inputs: [input("I")], outputs: [output("O")] }),
     graph.map(({ modelName }) => modelOf(modelName)),
     {
-      async infer(step, request) {
-        const record = newRecord(0, 1);
-        return { response: await inferOne(models[step]!, request, record, () => {}), record };
-      },
+      infer: (step, request, record) => inferOne(models[step]!, request, record, () => {}),
       stream: () => assert.fail("no step is decoupled"),
     },
     { ...options, clock },
@@ -228,11 +225,8 @@ test("a nested ensemble's error names both", async () => {
     { ...ensembleModel(steps("inner: I>O"), { inputs: [input("I")], outputs: [output("O")] }), name: "outer" },
     [modelOf("inner")],
     {
-      async infer(_step, request) {
-        const record = newRecord(0, 1);
-        const response = await inferOne(inner.scheduler, request, record, () => releaseTensors(request.inputs));
-        return { response, record };
-      },
+      infer: (_step, request, record) =>
+        inferOne(inner.scheduler, request, record, () => releaseTensors(request.inputs)),
       stream: () => assert.fail("the step is not decoupled"),
     },
     options,

@@ -1,5 +1,5 @@
 import type { Clock } from "@galatea/base";
-import type { AnswerSink, InferenceRequest, InferenceResponse, RequestRecord } from "../inference/index.ts";
+import type { InferenceRequest, InferenceResponse, RequestRecord, StreamedRequest } from "../inference/index.ts";
 
 export interface SchedulerOptions {
   readonly clock: Clock;
@@ -10,23 +10,18 @@ export interface SchedulerOptions {
   readonly queueLengthMax: number;
 }
 
-/** What a step of an ensemble gave: its response, and its times, which the ensemble adds up. */
-export interface StepResult {
-  readonly response: InferenceResponse;
-  readonly record: RequestRecord;
-}
-
 /**
  * What the steps of an ensemble run on, by their places in its configuration. Each step is an ordinary request to its model, whose input
- * tensors are taken over in every outcome, as the engine's `infer` does; responses are the caller's.
+ * tensors are taken over in every outcome, as the engine's `infer` does; responses are the caller's. The step's times are
+ * written to `record`, and the ensemble adds them to its own.
  */
 export interface StepModels {
-  infer(step: number, request: InferenceRequest): Promise<StepResult>;
+  infer(step: number, request: InferenceRequest, record: RequestRecord): Promise<InferenceResponse>;
   /**
-   * For a decoupled step: its answers go to the sink, the last one in every outcome. Resolves with its times when it has been released, too;
-   * never rejects.
+   * For a decoupled step: its answers go to the request's sink, the last one in every outcome. Resolves when the request has been released,
+   * too; never rejects.
    */
-  stream(step: number, request: InferenceRequest, sink: AnswerSink): Promise<RequestRecord>;
+  stream(step: number, request: StreamedRequest, record: RequestRecord): Promise<void>;
 }
 
 export interface EnsembleOptions extends SchedulerOptions {
