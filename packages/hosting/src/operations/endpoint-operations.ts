@@ -67,7 +67,7 @@ function advised(error: unknown, moved: EndpointRecord): unknown {
   return new AwsError(error.code, `${error.message} ${advice}`);
 }
 
-/** What is asked of endpoints: checked, reserved, recorded; `EndpointReconciler` makes it so. */
+/** Operations on endpoints: each is checked, reserves what it needs and writes the record, and `EndpointReconciler` carries it out. */
 export class Endpoints {
   readonly #options: EndpointsOptions;
 
