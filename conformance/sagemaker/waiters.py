@@ -54,7 +54,7 @@ class Waiter(threading.Thread):
     def __init__(self, name, **asked):
         super().__init__()
         self.name, self.asked = name, asked
-        # Of each call: how long it lasted, and the state or error that it was answered with.
+        # One entry for each call: its duration, and the state or error of its response.
         self.calls = []
         settings = Config(read_timeout=HELD_SECONDS + 5, retries={"total_max_attempts": 1})
         self.client = boto3.client("sagemaker", config=settings)

@@ -11,7 +11,7 @@ const stepsMax = 2000;
  * and the expression's: log lines come from anybody, and expressions from every caller that may query.
  */
 export class SearchExpression {
-  /** Of the groups, from the first on; null for one without a name. */
+  /** The names of the groups, from the first on; null for a group without a name. */
   readonly names: readonly (string | null)[];
   readonly #compiled: RE2JS;
 

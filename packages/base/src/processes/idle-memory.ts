@@ -28,7 +28,7 @@ export function shouldRelease({ residentBytes, baseBytes, utilization }: IdleMem
 /**
  * Releases memory after a burst until disposed: when the process is idle and its resident memory has grown, it collects garbage once and
  * returns freed memory to the system. Without this an idle process keeps the peak of its last burst: Node collects only when it allocates.
- * The collection blocks the event loop for about 1 ms per megabyte of live objects. It keeps no process alive.
+ * The collection blocks the event loop: a request that arrives meanwhile waits for its end. The timer keeps no process alive.
  */
 export function releaseMemoryWhenIdle(logger: Logger): Disposable {
   let baseBytes = process.memoryUsage.rss();
