@@ -56,8 +56,10 @@ export interface HostingFixture extends AsyncDisposable {
   readonly hosting: Hosting;
 }
 
-/** Hosting whose containers are a test's own programs, taken up from what the documents hold. */
-export async function openHosting(options: HostingFixtureOptions): Promise<HostingFixture> {
+/** A host whose containers are a test's own programs, and what fleets share over it. */
+export async function openFleetOptions(
+  options: HostingFixtureOptions,
+): Promise<{ readonly fleet: HostingOptions["fleet"] } & AsyncDisposable> {
   const { directory, store, logs, argumentsFor, onSample } = options;
   await using opening = new AsyncDisposableStack();
   const contentDirectory = join(directory, "content");
@@ -78,6 +80,42 @@ export async function openHosting(options: HostingFixtureOptions): Promise<Hosti
       logger: silentLogger,
     }),
   );
+  const closing = opening.move();
+  return {
+    fleet: {
+      host,
+      store,
+      openSeries:
+        options.openSeries ??
+        (({ metricName, dimensions }) => {
+          const container = dimensions.find(({ name }) => name === "ContainerName")?.value;
+          return { record: (value) => onSample(metricName, value, container) };
+        }),
+      openLog: (_group, stream) => (chunk) => {
+        logs.set(stream, (logs.get(stream) ?? "") + Buffer.from(chunk).toString());
+      },
+      logsLink: (group) => `http://here${group}`,
+      issue: () => ({ environment: {}, [Symbol.dispose]: () => {} }),
+      requestMemory: options.memory ?? new ByteBudget(2 ** 30),
+      instanceLimits: {
+        ...instanceLimits,
+        startMsMax: 5000,
+        pingIntervalMs: 200,
+        restartDelayMsMin: 1,
+        ...options.instances,
+      },
+      invocationLimits: { ...invocationLimits, ...options.limits },
+      clock: systemClock,
+      logger: silentLogger,
+    },
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+/** Hosting over such a host, taken up from what the documents hold. */
+export async function openHosting(options: HostingFixtureOptions): Promise<HostingFixture> {
+  await using opening = new AsyncDisposableStack();
+  const { fleet } = opening.use(await openFleetOptions(options));
   const hosting = opening.use(
     await Hosting.open({
       documents: new MemoryDocuments(options.documents),
@@ -86,32 +124,7 @@ export async function openHosting(options: HostingFixtureOptions): Promise<Hosti
       alarmState: options.alarmState ?? (() => null),
       ...options.queues,
       mirroring: { againMs: 50, ...options.mirroring },
-      fleet: {
-        host,
-        store,
-        openSeries:
-          options.openSeries ??
-          (({ metricName, dimensions }) => {
-            const container = dimensions.find(({ name }) => name === "ContainerName")?.value;
-            return { record: (value) => onSample(metricName, value, container) };
-          }),
-        openLog: (_group, stream) => (chunk) => {
-          logs.set(stream, (logs.get(stream) ?? "") + Buffer.from(chunk).toString());
-        },
-        logsLink: (group) => `http://here${group}`,
-        issue: () => ({ environment: {}, [Symbol.dispose]: () => {} }),
-        requestMemory: options.memory ?? new ByteBudget(2 ** 30),
-        instanceLimits: {
-          ...instanceLimits,
-          startMsMax: 5000,
-          pingIntervalMs: 200,
-          restartDelayMsMin: 1,
-          ...options.instances,
-        },
-        invocationLimits: { ...invocationLimits, ...options.limits },
-        clock: systemClock,
-        logger: silentLogger,
-      },
+      fleet,
     }),
   );
   await hosting.resume();

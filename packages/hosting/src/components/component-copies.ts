@@ -95,7 +95,8 @@ export class ComponentCopies implements AsyncDisposable {
     await Promise.all(
       [...this.#fleets].map(async ([number, fleet]) => {
         const copyCount = counts.get(number) ?? 0;
-        if (copyCount > 0 || wanted.has(number)) return await this.#leaving.shrink(fleet, copyCount, signal);
+        if (copyCount > 0 || wanted.has(number))
+          return await this.#leaving.shrink(fleet, { instanceCount: copyCount }, signal);
         this.#fleets.delete(number);
         return await this.#leaving.retire(fleet, () => fleet.retire(signal));
       }),

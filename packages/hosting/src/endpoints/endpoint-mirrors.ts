@@ -1,25 +1,20 @@
 import { CallWatch, captureSettings, ShadowCalls, type Mirrors, type MirrorShare } from "../mirrors/index.ts";
-import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
+import type { InvocationRequest } from "../invocations/index.ts";
 import { isProduction, type EndpointRecord, type Generation } from "./endpoint-record.ts";
+import type { VariantFleet } from "./variant-fleet.ts";
 
 /** Requests of a shadow variant under way at a time. */
 const shadowCallsMax = 512;
 /** Of what a shadow variant answers, read in a second: a hundredth or so of the time that this process has for all. */
 const shadowAnswerBytesPerSecond = 64 * 2 ** 20;
 
-/** What mirrors ask of a variant's instances. */
-interface AskedFleet {
-  readonly inServiceCount: number;
-  invoke(request: InvocationRequest, peerCount: number): Promise<InvocationReply>;
-}
-
-type FleetOf<Fleet> = (generation: Generation, variantName: string) => Fleet;
+type FleetOf = (generation: Generation, variantName: string) => VariantFleet;
 
 /** Which calls of an endpoint are copied, for data capture or for a shadow variant: those of which fleets, and how. */
-export class EndpointMirrors<Fleet extends AskedFleet> {
+export class EndpointMirrors {
   readonly #mirrors: Mirrors;
   readonly #share: MirrorShare;
-  readonly #shadows = new Map<Fleet, ShadowCalls>();
+  readonly #shadows = new Map<VariantFleet, ShadowCalls>();
   #isCapturing = false;
 
   constructor(endpointName: string, mirrors: Mirrors) {
@@ -28,7 +23,7 @@ export class EndpointMirrors<Fleet extends AskedFleet> {
   }
 
   /** What watches the calls of each fleet; undefined where nobody watches any. */
-  watchesOf({ generations }: EndpointRecord, fleetOf: FleetOf<Fleet>): ReadonlyMap<Fleet, CallWatch> | undefined {
+  watchesOf({ generations }: EndpointRecord, fleetOf: FleetOf): ReadonlyMap<VariantFleet, CallWatch> | undefined {
     const watches = generations.flatMap((generation) => this.#watchesOf(generation, fleetOf));
     // What was captured so far is not kept back where capturing ends, or goes to another place.
     if (this.#isCapturing) this.#mirrors.captures.flush(this.#share.endpointName);
@@ -37,7 +32,7 @@ export class EndpointMirrors<Fleet extends AskedFleet> {
   }
 
   /** For a fleet that ends: its shadow's requests are given up. */
-  async leave(fleet: Fleet): Promise<void> {
+  async leave(fleet: VariantFleet): Promise<void> {
     const calls = this.#shadows.get(fleet);
     this.#shadows.delete(fleet);
     await calls?.[Symbol.asyncDispose]();
@@ -52,7 +47,7 @@ export class EndpointMirrors<Fleet extends AskedFleet> {
     this.#mirrors.captures.flush(this.#share.endpointName);
   }
 
-  #watchesOf(generation: Generation, fleetOf: FleetOf<Fleet>): readonly (readonly [Fleet, CallWatch])[] {
+  #watchesOf(generation: Generation, fleetOf: FleetOf): readonly (readonly [VariantFleet, CallWatch])[] {
     const settings = captureSettings(generation.dataCapture ?? null);
     const { captures: writer, options } = this.#mirrors;
     const { clock, random, newId } = options;
@@ -75,7 +70,7 @@ export class EndpointMirrors<Fleet extends AskedFleet> {
     });
   }
 
-  #callsOf(fleet: Fleet): ShadowCalls {
+  #callsOf(fleet: VariantFleet): ShadowCalls {
     const found = this.#shadows.get(fleet);
     if (found !== undefined) return found;
     const { clock, logger } = this.#mirrors.options;

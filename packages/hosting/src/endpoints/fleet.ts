@@ -26,6 +26,7 @@ import { SessionTable, sessionsMax, type Answered } from "./session-table.ts";
 import { ModelPlaces } from "./model-places.ts";
 import type { PlacementKey } from "./model-rank.ts";
 import { anyOf, leastBusy } from "./routing.ts";
+import type { DemandModels, FleetSize, VariantFleet } from "./variant-fleet.ts";
 
 const sampleIntervalMs = 20_000;
 
@@ -80,8 +81,8 @@ export interface FleetMemory {
   readonly seen: (model: ModelRecord, mostBytes: readonly number[]) => void;
 }
 
-/** The instances of one variant that were made of one configuration: where a request goes among them, and their metrics. */
-export class Fleet implements AsyncDisposable {
+/** A fleet with instances of its own: where a request goes among them, and their metrics. */
+export class Fleet implements VariantFleet {
   readonly #options: FleetOptions;
   readonly #plan: VariantPlan;
   /** Those that get requests. */
@@ -180,12 +181,10 @@ export class Fleet implements AsyncDisposable {
     return this.#plan.variant.VariantName;
   }
 
-  /** What is reserved for all its instances, those that leave among them. */
   get reservedBytes(): number {
     return this.#members.length * this.#instanceBytes + this.leavingBytes;
   }
 
-  /** What is reserved for those that leave. */
   get leavingBytes(): number {
     return this.#leaving.size * this.#instanceBytes;
   }
@@ -205,13 +204,13 @@ export class Fleet implements AsyncDisposable {
     return this.#metrics;
   }
 
-  /** Whether a request need not wait for an instance. */
   get canServe(): boolean {
     return this.inServiceCount > 0;
   }
 
-  get members(): readonly FleetMember[] {
-    return this.#members;
+  get models(): DemandModels | null {
+    if (this.#modelContainers.length === 0) return null;
+    return { members: this.#members, warmFrom: (from, signal) => this.#warm(from.members, this.#members, signal) };
   }
 
   get plan(): VariantPlan {
@@ -230,10 +229,7 @@ export class Fleet implements AsyncDisposable {
     return this.#members.length;
   }
 
-  /**
-   * Resolves when there are so many instances, and the new ones are in service; rejects when one of them does not start, and then none of
-   * them is left. There may be more already. Gives how many are new.
-   */
+  /** When one of the new instances does not start, none of them is left. */
   async growTo(instanceCount: number, signal: AbortSignal): Promise<number> {
     const presentCount = this.#members.length;
     const missingCount = Math.max(0, instanceCount - presentCount);
@@ -248,7 +244,6 @@ export class Fleet implements AsyncDisposable {
     throw failed.reason;
   }
 
-  /** For what was in service before the platform ended: tried until it is again. */
   resume(instanceCount: number): void {
     const added = Array.from({ length: instanceCount }, (_, seat) => this.#openMember(seat));
     for (const member of added) member.resume();
@@ -265,14 +260,8 @@ export class Fleet implements AsyncDisposable {
     this.#tasks.run((closing) => this.#places.dropCold(this.#members, this.#modelContainers, closing));
   }
 
-  /** Resolves when every instance is in service; rejects where the starts of one keep failing. */
   async inService(signal: AbortSignal): Promise<void> {
     await Promise.all(this.#members.map((member) => member.ready(null, signal)));
-  }
-
-  /** Of many models, loads what another fleet of the variant has in use: requests for it are about to come here. */
-  async warmFrom({ members }: Fleet, signal: AbortSignal): Promise<void> {
-    await this.#warm(members, this.#members, signal);
   }
 
   async #warm(from: readonly FleetMember[], to: readonly FleetMember[], signal: AbortSignal): Promise<void> {
@@ -286,7 +275,7 @@ export class Fleet implements AsyncDisposable {
    * The last ones get no more requests from now on, but for models that they alone have, until those in use are loaded on others. Resolves
    * when they have answered what they hold, or the signal aborts, and are gone.
    */
-  async shrinkTo(instanceCount: number, signal: AbortSignal): Promise<void> {
+  async shrinkTo({ instanceCount }: FleetSize, signal: AbortSignal): Promise<void> {
     const leaving = this.#members.splice(instanceCount);
     for (const member of leaving) this.#leaving.add(member);
     this.#sessions.drop(new Set(leaving));
@@ -304,19 +293,17 @@ export class Fleet implements AsyncDisposable {
     );
   }
 
-  /** For one that gets no more requests: those that wait for an instance get one. Resolves when nothing is left of it. */
+  /** Requests that wait for an instance get one. */
   async retire(signal: AbortSignal): Promise<void> {
     while (this.#callCount > 0 && !signal.aborted) await orAborted(this.#quiet.opened(), signal).catch(() => {});
-    await this.shrinkTo(0, signal);
+    await this.shrinkTo({ instanceCount: 0 }, signal);
     await this[Symbol.asyncDispose]();
   }
 
-  /** Whether one of its instances has the session. */
   holdsSession(id: string): boolean {
     return this.#sessions.holderOf(id) !== null;
   }
 
-  /** `peerCount`: instances of the variant in service, in other fleets, too. */
   async invoke(request: InvocationRequest, peerCount: number): Promise<InvocationReply> {
     checkTargets(request, this.#plan.model, this.#endpointName);
     this.#callCount += 1;
@@ -394,7 +381,6 @@ export class Fleet implements AsyncDisposable {
     return (isRandom ? anyOf : leastBusy)(candidates, chance) ?? only;
   }
 
-  /** For the platform's end: everything stops, and unpacked models stay for its next life. */
   async leave(): Promise<void> {
     this.#counted[Symbol.dispose]();
     await this.#tasks[Symbol.asyncDispose]();

@@ -1,11 +1,12 @@
 import { orAborted } from "@galatea/base";
 import { footprintBytes, type Footprint } from "./endpoint-record.ts";
-import type { Fleet, FleetParts } from "./fleet.ts";
+import type { FleetParts } from "./fleet.ts";
+import type { FleetSize, VariantFleet } from "./variant-fleet.ts";
 
 export interface LeavingFleetsOptions {
   /** Whose they are, as a sentence names it. */
   readonly of: string;
-  readonly fleets: () => Iterable<Fleet>;
+  readonly fleets: () => Iterable<VariantFleet>;
   readonly parts: FleetParts;
 }
 
@@ -17,7 +18,7 @@ export class LeavingFleets implements Disposable {
   readonly #options: LeavingFleetsOptions;
   readonly #counted: Disposable;
   /** Of which nothing stays. */
-  readonly #retiring = new Set<Fleet>();
+  readonly #retiring = new Set<VariantFleet>();
   #reservedBytes = 0;
   #isMoving = false;
   #isEnding = false;
@@ -41,18 +42,18 @@ export class LeavingFleets implements Disposable {
   }
 
   /** Has fewer instances in a fleet. Resolves when those that leave are gone, or the signal aborts. */
-  async shrink(fleet: Fleet, instanceCount: number, signal: AbortSignal): Promise<void> {
+  async shrink(fleet: VariantFleet, size: FleetSize, signal: AbortSignal): Promise<void> {
     const beforeBytes = fleet.leavingBytes;
-    const shrunk = fleet.shrinkTo(instanceCount, signal);
+    const shrunk = fleet.shrinkTo(size, signal);
     if (fleet.leavingBytes > beforeBytes) this.#sinceMs = this.#nowMs;
     await shrunk;
     this.#options.parts.memory.gone();
   }
 
   /** While a fleet ends of which nothing stays, and that its owner has forgotten. */
-  async retire(fleet: Fleet, retire: () => Promise<void>): Promise<void> {
+  async retire(fleet: VariantFleet, retire: () => Promise<void>): Promise<void> {
     this.#retiring.add(fleet);
-    this.#sinceMs = this.#nowMs;
+    if (fleet.reservedBytes > 0) this.#sinceMs = this.#nowMs;
     try {
       await retire();
     } finally {

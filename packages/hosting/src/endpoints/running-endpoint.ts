@@ -21,10 +21,8 @@ import { placementKeyOf, type PlacementKey } from "./model-rank.ts";
 import { plannedFootprint } from "./planned-footprint.ts";
 import { ServerlessFleet } from "./serverless-fleet.ts";
 import { SharedInstances } from "./shared-instances.ts";
+import type { VariantFleet } from "./variant-fleet.ts";
 import { WeightedRotation } from "./weighted-rotation.ts";
-
-/** With instances of its own, with one that is there when it is wanted, or with those that components share. */
-type VariantFleet = Fleet | ServerlessFleet | SharedInstances;
 
 /** A row of the routing table with what is there for it. */
 interface FleetRoute extends Route {
@@ -41,7 +39,7 @@ export class RunningEndpoint implements AsyncDisposable {
   readonly #owner: EndpointRecord["owner"];
   readonly #placementKey: PlacementKey;
   readonly #parts: FleetParts;
-  readonly #mirrors: EndpointMirrors<VariantFleet>;
+  readonly #mirrors: EndpointMirrors;
   readonly #fleets = new Map<string, VariantFleet>();
   readonly #leaving: LeavingFleets;
   /** Which endpoint of its name it is. */
@@ -60,7 +58,7 @@ export class RunningEndpoint implements AsyncDisposable {
     this.#owner = owner;
     this.#parts = parts;
     this.#mirrors = new EndpointMirrors(name, parts.mirrors);
-    const fleets = () => this.#fleets.values().filter((fleet) => fleet instanceof Fleet);
+    const fleets = () => this.#fleets.values();
     this.#leaving = new LeavingFleets({ of: `endpoint "${name}"`, fleets, parts });
   }
 
@@ -112,7 +110,6 @@ export class RunningEndpoint implements AsyncDisposable {
         const { VariantName: name } = plan.variant;
         try {
           const fleet = this.#fleetOf(generation, name);
-          if (!(fleet instanceof Fleet)) return await fleet.growTo(instanceCount, either);
           if ((await fleet.growTo(instanceCount, either)) > 0) await this.#warm(fleet, either);
         } catch (error) {
           if (!either.aborted) failed.abort(new Error(failureSentence(error, name), { cause: error }));
@@ -135,10 +132,10 @@ export class RunningEndpoint implements AsyncDisposable {
   }
 
   /** What the other fleets of its variant have in use of many models is loaded before requests go there. */
-  async #warm(fleet: Fleet, signal: AbortSignal): Promise<void> {
+  async #warm(fleet: VariantFleet, signal: AbortSignal): Promise<void> {
     for (const other of this.#fleets.values()) {
-      if (!(other instanceof Fleet) || other === fleet || other.variantName !== fleet.variantName) continue;
-      await fleet.warmFrom(other, signal);
+      if (other === fleet || other.variantName !== fleet.variantName || other.models === null) continue;
+      await fleet.models?.warmFrom(other.models, signal);
     }
   }
 
@@ -171,17 +168,12 @@ export class RunningEndpoint implements AsyncDisposable {
     await Promise.all(
       [...this.#fleets].map(async ([key, fleet]) => {
         const size = observed.get(key);
-        if (size !== undefined) {
-          if (size.concurrency !== undefined && fleet instanceof ServerlessFleet) fleet.allow(size.concurrency);
-          if (!(fleet instanceof Fleet)) return await fleet.shrinkTo(size.instanceCount);
-          return await this.#leaving.shrink(fleet, size.instanceCount, signal);
-        }
+        if (size !== undefined) return await this.#leaving.shrink(fleet, size, signal);
         this.#fleets.delete(key);
-        const retire = async () => {
+        await this.#leaving.retire(fleet, async () => {
           await this.#mirrors.leave(fleet);
           await fleet.retire(signal);
-        };
-        return await (fleet instanceof Fleet ? this.#leaving.retire(fleet, retire) : retire());
+        });
       }),
     );
   }

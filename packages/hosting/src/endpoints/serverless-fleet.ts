@@ -13,6 +13,7 @@ import {
 import { footprintOf, noFootprint, type Footprint } from "./endpoint-record.ts";
 import { failureSentence } from "./failure-sentence.ts";
 import { Fleet, type FleetNames, type FleetParts } from "./fleet.ts";
+import type { FleetSize, VariantFleet } from "./variant-fleet.ts";
 import { asleep, moveSleeper, requestStep, wakefulMs, type Sleeper, type SleeperEvent } from "./sleeper.ts";
 
 /** SageMaker's bounds for serverless variants. */
@@ -26,7 +27,11 @@ const wakeWaitMsMax = 55_000;
  * instance answers all requests at once, up to the variant's concurrency: its container is a server. While it sleeps nothing of the
  * machine is taken for it; with provisioned concurrency it does not sleep.
  */
-export class ServerlessFleet implements AsyncDisposable {
+export class ServerlessFleet implements VariantFleet {
+  /** The fleet claims its memory while the instance is there. */
+  readonly reservedBytes = 0;
+  readonly leavingBytes = 0;
+  readonly models = null;
   readonly #fleet: Fleet;
   readonly #parts: FleetParts;
   readonly #names: FleetNames;
@@ -81,19 +86,15 @@ export class ServerlessFleet implements AsyncDisposable {
     return !this.#isRetiring;
   }
 
-  /** From now on. */
-  allow(concurrency: Concurrency): void {
-    this.#concurrency = concurrency;
-    this.#changed.open();
-  }
-
-  /** With an instance: it is kept from now on. Resolves when it is in service, rejects where it does not start. */
-  async growTo(instanceCount: number, signal: AbortSignal): Promise<void> {
-    if (instanceCount === 0) return;
+  /** With an instance: it is kept from now on. */
+  async growTo(instanceCount: number, signal: AbortSignal): Promise<number> {
+    if (instanceCount === 0) return 0;
     const wasKept = this.#isKept;
+    const presentCount = this.inServiceCount;
     this.#isKept = true;
     try {
       await this.#awake(signal, "insists");
+      return this.inServiceCount - presentCount;
     } catch (error) {
       this.#isKept = wasKept;
       this.#changed.open();
@@ -117,18 +118,18 @@ export class ServerlessFleet implements AsyncDisposable {
   }
 
   /** Without an instance: it sleeps when nobody has asked for a while. */
-  shrinkTo(instanceCount: number): Promise<void> {
+  shrinkTo({ instanceCount, concurrency }: FleetSize): Promise<void> {
+    this.#concurrency = concurrency ?? this.#concurrency;
     this.#isKept = instanceCount > 0;
     this.#changed.open();
     return Promise.resolve();
   }
 
-  /** Whether its instance has the session; when it goes to sleep it has none any more. */
+  /** A sleeping instance has no session any more. */
   holdsSession(id: string): boolean {
     return this.#fleet.holdsSession(id);
   }
 
-  /** Throws AwsError with the codes and sentences of SageMaker's runtime. */
   async invoke(request: InvocationRequest): Promise<InvocationReply> {
     const { metrics } = this.#fleet;
     const { clock } = this.#parts.fleet;
@@ -173,7 +174,6 @@ export class ServerlessFleet implements AsyncDisposable {
     }
   }
 
-  /** For one that gets no more requests: those it has are answered, also those that wait for the instance. */
   async retire(signal: AbortSignal): Promise<void> {
     this.#isRetiring = true;
     while (this.#callCount > 0 && !signal.aborted) await orAborted(this.#changed.opened(), signal).catch(() => {});
@@ -304,7 +304,7 @@ export class ServerlessFleet implements AsyncDisposable {
         else await delay(clock, restMs, closing);
       }
       this.#move({ kind: "sleep" });
-      await this.#fleet.shrinkTo(0, closing);
+      await this.#fleet.shrinkTo({ instanceCount: 0 }, closing);
       this.#release();
       this.#move({ kind: "stopped" });
     });

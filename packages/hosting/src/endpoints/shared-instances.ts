@@ -2,12 +2,16 @@ import { AwsError } from "@galatea/base";
 import type { VariantPlan } from "../definitions/index.ts";
 import type { Unconfined } from "../instances/index.ts";
 import type { InvocationReply } from "../invocations/index.ts";
+import type { FleetSize, VariantFleet } from "./variant-fleet.ts";
 
 /**
  * The instances of a variant that inference components share. Each of them is a claim of the machine's capacity and nothing that runs: what runs is
  * each copy of a component, in a container of its own. So they are in service at once, and there is nothing to bring back.
  */
-export class SharedInstances implements AsyncDisposable {
+export class SharedInstances implements VariantFleet {
+  readonly reservedBytes = 0;
+  readonly leavingBytes = 0;
+  readonly models = null;
   readonly #plan: VariantPlan;
   readonly #endpointName: string;
   #instanceCount = 0;
@@ -38,16 +42,17 @@ export class SharedInstances implements AsyncDisposable {
     return false;
   }
 
-  growTo(instanceCount: number): Promise<void> {
-    this.#instanceCount = Math.max(this.#instanceCount, instanceCount);
-    return Promise.resolve();
+  growTo(instanceCount: number): Promise<number> {
+    const addedCount = Math.max(0, instanceCount - this.#instanceCount);
+    this.#instanceCount += addedCount;
+    return Promise.resolve(addedCount);
   }
 
   resume(instanceCount: number): void {
     this.#instanceCount = instanceCount;
   }
 
-  shrinkTo(instanceCount: number): Promise<void> {
+  shrinkTo({ instanceCount }: FleetSize): Promise<void> {
     this.#instanceCount = Math.min(this.#instanceCount, instanceCount);
     return Promise.resolve();
   }

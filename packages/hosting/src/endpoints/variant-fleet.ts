@@ -1,0 +1,46 @@
+import type { Unconfined } from "../instances/index.ts";
+import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
+import type { GroupSize } from "./endpoint-record.ts";
+import type { FleetMember } from "./fleet-member.ts";
+
+/** What a fleet is resized to. */
+export type FleetSize = Pick<GroupSize, "instanceCount" | "concurrency">;
+
+/** Models that the instances of a fleet load on demand. */
+export interface DemandModels {
+  readonly members: readonly FleetMember[];
+  /** Loads what another fleet of the variant has in use: its requests are about to come here. */
+  warmFrom(other: DemandModels, signal: AbortSignal): Promise<void>;
+}
+
+/** The instances of one variant that were made of one configuration: those of its own, one that starts on demand, or those that components share. */
+export interface VariantFleet extends AsyncDisposable {
+  readonly variantName: string;
+  readonly inServiceCount: number;
+  /** Whether a request need not wait for an instance, or waits here as well as elsewhere. */
+  readonly canServe: boolean;
+  /** Parts of their tenants' confinement that the instances lack on this machine, with reasons. */
+  readonly unconfined: Unconfined;
+  /** Bytes that a record reserves for the instances, draining ones included; 0 where the fleet claims memory itself, or holds none. */
+  readonly reservedBytes: number;
+  /** The part of `reservedBytes` that draining instances take. */
+  readonly leavingBytes: number;
+  /** Null where each instance serves the models that it started with. */
+  readonly models: DemandModels | null;
+  /** Resolves with the number of new instances once all are in service; there may be more already. Rejects when one does not start. */
+  growTo(instanceCount: number, signal: AbortSignal): Promise<number>;
+  /** Starts instances that were in service when the platform ended; retries until they are in service again. */
+  resume(instanceCount: number): void;
+  /** Resolves when every instance is in service; rejects where one keeps failing to start. */
+  inService(signal: AbortSignal): Promise<void>;
+  /** Keeps at most the size, from now on. Resolves when the surplus has drained, or the signal has aborted, and is gone. */
+  shrinkTo(size: FleetSize, signal: AbortSignal): Promise<void>;
+  /** Whether one of the instances has the session. */
+  holdsSession(id: string): boolean;
+  /** `peerCount`: instances of the variant in service, other fleets' included. Throws AwsError with SageMaker's codes and sentences. */
+  invoke(request: InvocationRequest, peerCount: number): Promise<InvocationReply>;
+  /** For a fleet without new requests. Resolves when those in flight and waiting have ended, or the signal has aborted, and nothing is left. */
+  retire(signal: AbortSignal): Promise<void>;
+  /** For the platform's end: everything stops; unpacked models stay for the next start. */
+  leave(): Promise<void>;
+}

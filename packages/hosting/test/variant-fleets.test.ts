@@ -1,0 +1,164 @@
+/** The three kinds of fleets keep one contract, over real processes. */
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { silentLogger } from "@galatea/base";
+import { MachineMemory } from "../src/agent/index.ts";
+import type { ProductionVariant } from "../src/definitions/index.ts";
+import type { FleetNames, FleetParts } from "../src/endpoints/fleet.ts";
+import { Fleet } from "../src/endpoints/fleet.ts";
+import { placementKeyOf } from "../src/endpoints/model-rank.ts";
+import { ServerlessFleet } from "../src/endpoints/serverless-fleet.ts";
+import { SharedInstances } from "../src/endpoints/shared-instances.ts";
+import type { VariantFleet } from "../src/endpoints/variant-fleet.ts";
+import { openDirectoryStore } from "../src/objects/index.ts";
+import { DocumentMemory } from "../src/records/contracts/index.ts";
+import { imaged, openFleetOptions, owner } from "./hosting-fixture.ts";
+import { until } from "./traffic-fixture.ts";
+
+const program = `
+import { createServer } from "node:http";
+process.on("SIGTERM", () => process.exit(0));
+createServer((request, response) => response.end()).listen(process.argv[2]);
+`;
+
+const never = new AbortController().signal;
+const names: FleetNames = {
+  ...owner,
+  endpointName: "e",
+  configName: "c",
+  placementKey: placementKeyOf("e"),
+};
+const concurrency = { max: 2, provisioned: 0 };
+
+interface Kind {
+  readonly name: string;
+  readonly variant: Partial<ProductionVariant>;
+  readonly open: (plan: ConstructorParameters<typeof Fleet>[0], parts: FleetParts) => VariantFleet;
+  readonly reserves: boolean;
+}
+
+const kinds: readonly Kind[] = [
+  {
+    name: "instances of its own",
+    variant: {},
+    open: (plan, parts) => new Fleet(plan, names, parts),
+    reserves: true,
+  },
+  {
+    name: "an instance on demand",
+    variant: { InstanceType: "serverless", ServerlessConfig: { MemorySizeInMB: 1024, MaxConcurrency: 2 } },
+    open: (plan, parts) => new ServerlessFleet(plan, { names, concurrency }, parts),
+    reserves: false,
+  },
+  {
+    name: "instances that components share",
+    variant: {},
+    open: (plan) => new SharedInstances(plan, names),
+    reserves: false,
+  },
+];
+
+async function openKind({ variant, open }: Kind) {
+  await using opening = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), "gal-fleets-"));
+  opening.defer(() => rm(directory, { recursive: true, force: true }));
+  const path = join(directory, "container.mjs");
+  await writeFile(path, program);
+  const store = opening.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
+  const { fleet } = opening.use(
+    await openFleetOptions({
+      directory,
+      store,
+      documents: new DocumentMemory(),
+      argumentsFor: (_environment, socketPath) => [path, socketPath],
+      onSample: () => {},
+      logs: new Map(),
+      instances: { idleMsMax: 1 },
+    }),
+  );
+  const claims = new Set<object>();
+  const held = () => {
+    const claim = { [Symbol.dispose]: () => void claims.delete(claim) };
+    claims.add(claim);
+    return claim;
+  };
+  const parts: FleetParts = {
+    fleet: { ...fleet, machineMemory: new MachineMemory({ bytesMax: 2 ** 33, reservedBytes: () => 0 }) },
+    random: () => 0,
+    newId: () => `i${(idCount += 1)}`,
+    claim: held,
+    memory: {
+      countBeyond: held,
+      countLeaving: held,
+      gone: () => {},
+      fits: () => true,
+      freeBytes: () => 2 ** 33,
+      freed: () => new Promise(() => {}),
+      seen: () => {},
+    },
+  };
+  const model = {
+    name: "m",
+    arn: "arn",
+    createdMs: 0,
+    owner,
+    containers: imaged([{}]),
+    executionMode: "Serial" as const,
+    request: {},
+  };
+  const plan = {
+    model,
+    variant: {
+      VariantName: "v",
+      ModelName: "m",
+      InstanceType: "ml.m5.large",
+      InitialInstanceCount: 1,
+      InitialVariantWeight: 1,
+      ...variant,
+    },
+  };
+  const opened = opening.use(open(plan, parts));
+  const closing = opening.move();
+  return { fleet: opened, claims, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}
+
+let idCount = 0;
+
+for (const kind of kinds) {
+  test(`${kind.name}: a fleet grows once, shrinks, grows again, and nothing of it is left when it is retired`, async () => {
+    await using opened = await openKind(kind);
+    const { fleet, claims } = opened;
+    assert.equal(fleet.variantName, "v");
+    assert.deepEqual([fleet.inServiceCount, fleet.reservedBytes, fleet.models], [0, 0, null]);
+    assert.equal(await fleet.growTo(1, never), 1);
+    assert.equal(await fleet.growTo(1, never), 0);
+    assert.equal(await fleet.growTo(0, never), 0);
+    await fleet.inService(never);
+    assert.equal(fleet.inServiceCount, 1);
+    assert.equal(fleet.reservedBytes > 0, kind.reserves);
+    assert.equal(fleet.leavingBytes, 0);
+    assert.equal(fleet.holdsSession("none"), false);
+    await fleet.shrinkTo({ instanceCount: 1 }, never);
+    assert.equal(fleet.inServiceCount, 1);
+    await fleet.shrinkTo({ instanceCount: 0 }, never);
+    await until("no instance is left", () => fleet.inServiceCount === 0);
+    assert.equal(fleet.reservedBytes, 0);
+    assert.equal(await fleet.growTo(1, never), 1);
+    await fleet.retire(never);
+    assert.deepEqual([fleet.inServiceCount, fleet.reservedBytes, fleet.canServe], [0, 0, false]);
+    assert.equal(claims.size, 0);
+  });
+
+  test(`${kind.name}: a fleet that is resumed comes into service, and leaves with the platform`, async () => {
+    await using opened = await openKind(kind);
+    const { fleet, claims } = opened;
+    fleet.resume(1);
+    await fleet.inService(never);
+    assert.equal(fleet.inServiceCount, 1);
+    await fleet.leave();
+    assert.equal(claims.size, 0);
+  });
+}
