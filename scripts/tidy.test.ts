@@ -133,6 +133,18 @@ test("only the command's app/ reads the environment", () => {
   );
 });
 
+test("only the records have SQL: every other module takes documents, metrics and objects through their interfaces", () => {
+  const sql =
+    /["']node:sqlite["']|\b(?:SELECT\s|INSERT\s+(?:OR\s+\w+\s+)?INTO\b|CREATE\s+(?:TABLE|INDEX)\b|DELETE\s+FROM\b|DROP\s+TABLE\b|PRAGMA\s)/g;
+  // A lock on a directory is SQLite's lock on an empty database.
+  const lock = "packages/base/src/processes/directory-lock.ts";
+  none(
+    sources
+      .filter((file) => file.module !== "hosting/records" && file.name !== lock && file.isPublished)
+      .flatMap((file) => [...file.text.matchAll(sql)].map((match) => at(file, lineAt(file.text, match.index)))),
+  );
+});
+
 test("modules that are given a clock do not look at another", () => {
   const clocked =
     /^(server\/(scheduling|engine|inference)|base\/metrics|hosting\/(?!(objects|records|process-host)$).*)$/;

@@ -31,7 +31,6 @@ import { HostingStore, type FoundPlace } from "./store/index.ts";
 import { newInstanceId } from "./operations/index.ts";
 
 export interface HostingOptions {
-  /** Of a database with `hostingMigrations`. */
   readonly documents: Documents;
   readonly fleet: Omit<FleetOptions, "machineMemory">;
   readonly limits: HostingLimits;

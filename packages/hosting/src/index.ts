@@ -107,14 +107,6 @@ export {
   type LogStreams,
 } from "./logs/index.ts";
 export {
-  metricMigrations,
-  MetricRecords,
-  metricRecordsLimits,
-  type MetricRecordsLimits,
-  type MetricRecordsOptions,
-} from "./series/index.ts";
-export {
-  hostingMigrations,
   type ListAnswer,
   type ListedPlace,
   type ListQuestion,

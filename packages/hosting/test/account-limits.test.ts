@@ -5,11 +5,10 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import { DocumentMemory, MemoryDocuments } from "../src/records/contracts/index.ts";
-import { openDocuments, openRecords, recordsDefaults } from "../src/records/index.ts";
+import { openDocuments } from "../src/records/index.ts";
 import type { FleetOptions } from "../src/endpoints/fleet-options.ts";
 import { Hosting } from "../src/hosting.ts";
 import { hostingLimits } from "../src/capacity/quotas.ts";
-import { hostingMigrations } from "../src/store/hosting-migrations.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-limits-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -18,14 +17,9 @@ const owner = { accountId: "000000000000", region: "us-east-1" };
 
 test("each limit of an account is refused as ResourceLimitExceeded, with the limit, the utilization and the request", async () => {
   const path = join(root, "records.db");
-  await using records = await openRecords({
-    ...recordsDefaults,
-    path,
-    migrations: hostingMigrations,
-    logger: silentLogger,
-  });
+  await using documents = await openDocuments({ path, logger: silentLogger });
   await using hosting = await Hosting.open({
-    documents: await openDocuments(records),
+    documents,
     limits: { ...hostingLimits, modelsMax: 1, configsMax: 1, endpointsMax: 0 },
     random: Math.random,
     alarmState: () => null,

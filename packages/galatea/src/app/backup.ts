@@ -1,9 +1,8 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { asDiskError, makeDirectory } from "@galatea/base";
-import { hostingMigrations } from "@galatea/hosting";
 import { lockDirectory } from "@galatea/base/processes";
-import { copyDatabase, recordsDefaults, restoreDatabase } from "@galatea/hosting/records";
+import { copyDatabase, restoreDocuments } from "@galatea/hosting/records";
 import { databasePaths, dataDirectories } from "./directories.ts";
 import type { BackupOptions } from "./options.ts";
 import { platformUmask } from "./platform/private-data.ts";
@@ -34,8 +33,7 @@ export async function restore({ file, dataDirectory }: BackupOptions): Promise<n
     await makeDirectory(directories.records);
     using lock = lockDirectory(directories.records);
     if (lock === null) return refuse("restore", `a platform runs over '${directories.root}'; stop it first`);
-    const { busyTimeoutMs } = recordsDefaults;
-    const restored = restoreDatabase(from, { path, migrations: hostingMigrations, busyTimeoutMs });
+    const restored = restoreDocuments(from, path);
     if (restored.at === "refused") return refuse("restore", `'${from}' is no backup of records: ${restored.reason}`);
     const aside = restored.aside.length === 0 ? "" : `; the former ones are kept as ${restored.aside.join(", ")}`;
     process.stdout.write(`The records of '${directories.root}' are those of '${from}'${aside}\n`);

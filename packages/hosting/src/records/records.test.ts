@@ -74,7 +74,7 @@ test("writes above the limit are refused at once", async () => {
 test("whatever was acknowledged is there after kill -9", async () => {
   const path = join(root, "killed.sqlite");
   const program = `
-    import { openRecords, recordsDefaults } from ${JSON.stringify(new URL("./index.ts", import.meta.url).href)};
+    import { openRecords, recordsDefaults } from ${JSON.stringify(new URL("./records.ts", import.meta.url).href)};
     import { silentLogger } from ${JSON.stringify(new URL("../../../base/src/core/index.ts", import.meta.url).href)};
     const migrations = ${JSON.stringify(migrations)};
     const records = await openRecords({ path: ${JSON.stringify(path)}, migrations, ...recordsDefaults, logger: silentLogger });

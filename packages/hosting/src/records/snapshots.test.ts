@@ -119,7 +119,7 @@ test("an unfinished copy that kill -9 has left goes with the next snapshot", asy
 test("kill -9 while a snapshot is made loses no write and leaves nothing behind for long", async () => {
   const place = new Place();
   const program = `
-    import { openRecords, recordsDefaults } from ${JSON.stringify(new URL("./index.ts", import.meta.url).href)};
+    import { openRecords, recordsDefaults } from ${JSON.stringify(new URL("./records.ts", import.meta.url).href)};
     import { silentLogger, systemClock } from ${JSON.stringify(new URL("../../../base/src/core/index.ts", import.meta.url).href)};
     const snapshots = { folder: ${JSON.stringify(place.folder)}, daysKept: 1, everyMs: 1, clock: systemClock };
     const shared = { ...recordsDefaults, logger: silentLogger, snapshots };

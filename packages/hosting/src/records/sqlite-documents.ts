@@ -1,4 +1,4 @@
-import { Gate, orAborted } from "@galatea/base";
+import { Gate, orAborted, type Logger } from "@galatea/base";
 import { batchEndSql, changesSql, changeStatements, lastVersionSql, listStatement } from "./document-tables.ts";
 import {
   ChangesForgotten,
@@ -11,7 +11,10 @@ import {
   type DocumentPage,
   type DocumentQuery,
 } from "./documents.ts";
-import type { Records } from "./records.ts";
+import { recordMigrations } from "./record-migrations.ts";
+import { restoreDatabase, type Restored } from "./replace-database.ts";
+import { openRecords, recordsDefaults, type Records } from "./records.ts";
+import type { SnapshotOptions } from "./snapshots.ts";
 import { RecordsError, type SqlValue, type Statement } from "./statement.ts";
 
 export interface DocumentLimits {
@@ -21,16 +24,47 @@ export interface DocumentLimits {
   readonly batchMax: number;
 }
 
-export const documentLimits: DocumentLimits = { deletionsMax: 20_000, batchMax: 500 };
+const documentLimits: DocumentLimits = { deletionsMax: 20_000, batchMax: 500 };
 
-/** Documents over a database whose migrations begin with `documentMigrations`. The records stay their opener's. */
-export async function openDocuments(records: Records, limits: DocumentLimits = documentLimits): Promise<Documents> {
+export interface DocumentsOptions {
+  /** The database file; the folder must exist. */
+  readonly path: string;
+  /** Null unless given: none are made, and a damaged database continues empty. */
+  readonly snapshots?: SnapshotOptions | null;
+  readonly logger: Logger;
+}
+
+/** Opens the documents of a database file, also of one that an earlier release wrote. Disposing them closes the file. */
+export async function openDocuments({
+  path,
+  snapshots = null,
+  logger,
+}: DocumentsOptions): Promise<Documents & AsyncDisposable> {
+  await using opening = new AsyncDisposableStack();
+  const records = opening.use(
+    await openRecords({ ...recordsDefaults, path, migrations: recordMigrations, snapshots, logger }),
+  );
+  const documents = await documentsOver(records);
+  opening.move();
+  return documents;
+}
+
+/** Makes a copy of `from` the documents at `path`, which no process has open. Refuses a file that holds no sound documents. */
+export function restoreDocuments(from: string, path: string): Restored {
+  return restoreDatabase(from, { path, migrations: recordMigrations, busyTimeoutMs: recordsDefaults.busyTimeoutMs });
+}
+
+/** Opens documents over a database with the tables of `documentMigrations`. Disposing them disposes the records. */
+export async function documentsOver(
+  records: Records,
+  limits: DocumentLimits = documentLimits,
+): Promise<Documents & AsyncDisposable> {
   const documents = new SqliteDocuments(records, limits);
   await documents.open();
   return documents;
 }
 
-class SqliteDocuments implements Documents {
+class SqliteDocuments implements Documents, AsyncDisposable {
   readonly #records: Records;
   readonly #limits: DocumentLimits;
   readonly #written = new Gate();
@@ -91,6 +125,10 @@ class SqliteDocuments implements Documents {
 
   version(): Promise<number> {
     return this.#number(lastVersionSql.replace("AS version", "AS number"));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#records[Symbol.asyncDispose]();
   }
 
   async *changes(sinceVersion: number, signal: AbortSignal): AsyncIterable<ChangeBatch> {

@@ -1,9 +1,2 @@
-/** The metrics of variants and models, and minute series in the records. */
+/** The metrics of variants, models and components: their names, units and dimensions. */
 export { VariantMetrics, type ContainerUseMetric, type InstanceMetric, type OpenSeries } from "./endpoint-metrics.ts";
-export {
-  MetricRecords,
-  metricMigrations,
-  metricRecordsLimits,
-  type MetricRecordsLimits,
-  type MetricRecordsOptions,
-} from "./metric-records.ts";

@@ -1,5 +1,4 @@
 /** Where hosting's own records are kept; only hosting opens it. */
-export { hostingMigrations } from "./hosting-migrations.ts";
 export type { HostingKinds, ModelMemoryRecord, Tag } from "./hosting-kinds.ts";
 export { HostingStore } from "./hosting-store.ts";
 export { listPage, type ListAnswer, type ListedPlace, type ListQuestion, type TimeRange } from "./listing.ts";

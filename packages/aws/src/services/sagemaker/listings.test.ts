@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { ByteBudget, LoopTurns, silentLogger as logger, systemClock } from "@galatea/base";
-import { Hosting, hostingLimits, hostingMigrations, type FleetOptions } from "@galatea/hosting";
-import { openDocuments, openRecords, recordsDefaults } from "@galatea/hosting/records";
+import { Hosting, hostingLimits, type FleetOptions } from "@galatea/hosting";
+import { openDocuments } from "@galatea/hosting/records";
 import type { CallContext } from "../../wire/index.ts";
 import { listOperations } from "./listings.ts";
 
@@ -18,9 +18,8 @@ const name = (number: number) => `model-${String(number).padStart(5, "0")}`;
 
 test("ListModels of 10,000 models, by ten clients at once, looks at a thousand rows between two turns of others", async () => {
   const path = join(root, "records.db");
-  await using records = await openRecords({ ...recordsDefaults, path, migrations: hostingMigrations, logger });
   let touched = 0;
-  const documents = await openDocuments(records);
+  await using documents = await openDocuments({ path, logger });
   const read = documents.list.bind(documents);
   documents.list = async (query) => {
     const page = await read(query);

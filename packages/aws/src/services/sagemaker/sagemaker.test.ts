@@ -28,17 +28,10 @@ import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-s
 import { Header } from "tar";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import { ArchiveUnpacker, archiveLimits, openDirectoryStore, unpackerDefaults } from "@galatea/hosting/objects";
-import {
-  Hosting,
-  createDirectoryLogStreams,
-  hostingLimits,
-  hostingMigrations,
-  instanceLimits,
-  invocationLimits,
-} from "@galatea/hosting";
+import { Hosting, createDirectoryLogStreams, hostingLimits, instanceLimits, invocationLimits } from "@galatea/hosting";
 import { ProcessHost } from "@galatea/hosting/process-host";
 import { MinuteSeries } from "@galatea/base/metrics";
-import { openDocuments, openRecords, recordsDefaults } from "@galatea/hosting/records";
+import { openDocuments } from "@galatea/hosting/records";
 import { createGateway } from "../../wire/index.ts";
 import { runtimeService } from "../sagemaker-runtime/index.ts";
 import { sagemakerService } from "./index.ts";
@@ -100,12 +93,7 @@ function archive(files: Readonly<Record<string, string>>): Buffer {
 
 async function openPlatform(directory: string) {
   const store = await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger });
-  const records = await openRecords({
-    path: join(directory, "records.sqlite"),
-    migrations: hostingMigrations,
-    ...recordsDefaults,
-    logger: silentLogger,
-  });
+  const documents = await openDocuments({ path: join(directory, "records.sqlite"), logger: silentLogger });
   const logLimits = { streamBytesMax: 1e6, streamsMax: 100, groupsMax: 100 };
   const logs = createDirectoryLogStreams({
     directory: join(directory, "logs"),
@@ -131,7 +119,7 @@ async function openPlatform(directory: string) {
     logger: silentLogger,
   });
   const hosting = await Hosting.open({
-    documents: await openDocuments(records),
+    documents,
     limits: hostingLimits,
     random: Math.random,
     alarmState: () => null,
@@ -194,7 +182,7 @@ async function openPlatform(directory: string) {
       await host[Symbol.asyncDispose]();
       await unpacker[Symbol.asyncDispose]();
       await logs[Symbol.asyncDispose]();
-      await records[Symbol.asyncDispose]();
+      await documents[Symbol.asyncDispose]();
       await store[Symbol.asyncDispose]();
     },
   };

@@ -7,9 +7,9 @@ import { after, before, test } from "node:test";
 import { DatabaseSync } from "node:sqlite";
 import * as fc from "fast-check";
 import { createLogger, systemClock } from "@galatea/base";
-import { MinuteSeries } from "@galatea/base/metrics";
-import { copyDatabase, openRecords, recordsDefaults } from "../records/index.ts";
-import { metricMigrations, MetricRecords, metricRecordsLimits } from "./metric-records.ts";
+import type { MinuteSeries } from "@galatea/base/metrics";
+import { copyDatabase } from "./snapshot-files.ts";
+import { openMetrics } from "./sqlite-metrics.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-metric-damage-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -32,16 +32,15 @@ async function live(
   const logger = createLogger((_, message, fields) => told.push(`${message} ${JSON.stringify(fields)}`));
   const clock = { epochMs: () => nowMs, monotonicNs: () => nowMs * 1e6, timer: () => ({ [Symbol.dispose]() {} }) };
   const path = join(directory, "metrics.db");
-  await using records = await openRecords({
-    ...recordsDefaults,
+  await using metrics = await openMetrics({
     path,
-    migrations: metricMigrations,
     snapshots: { folder: join(directory, "snapshots"), daysKept: 0, everyMs: day, clock: systemClock },
+    seriesMax: 100,
+    bytesMax: 1e8,
+    clock,
     logger,
   });
-  const series = new MinuteSeries({ clock, seriesMax: 100, bytesMax: 1e8 });
-  await using _kept = await MetricRecords.open({ records, series, limits: metricRecordsLimits, clock, logger });
-  work(series);
+  work(metrics.series);
   return told;
 }
 

@@ -5,12 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { ByteBudget, createLogger, silentLogger, systemClock } from "@galatea/base";
-import { openDocuments, openRecords, recordsDefaults } from "../records/index.ts";
 import { routesOf, type EndpointRecord } from "../endpoints/endpoint-record.ts";
 import type { FleetOptions } from "../endpoints/fleet-options.ts";
 import { Hosting } from "../hosting.ts";
 import { hostingLimits } from "../capacity/quotas.ts";
-import { hostingMigrations } from "./hosting-migrations.ts";
+import { recordMigrations } from "./record-migrations.ts";
+import { openRecords, recordsDefaults } from "./records.ts";
+import { openDocuments } from "./sqlite-documents.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-old-records-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -41,7 +42,7 @@ const endpoint = (name: string, state: object) => ({
 
 /** What the release before wrote: its tables by its own migrations, and rows of each kind. */
 async function writeOldDatabase(path: string): Promise<void> {
-  const migrations = hostingMigrations.filter(({ id }) => oldMigrations.has(id));
+  const migrations = recordMigrations.filter(({ id }) => oldMigrations.has(id));
   assert.equal(migrations.length, oldMigrations.size);
   await using records = await openRecords({ ...recordsDefaults, path, migrations, logger: silentLogger });
   const config = { name: "conf", arn: arn("endpoint-config/conf"), createdMs: 1500, owner, variants: [variant] };
@@ -73,9 +74,9 @@ test("records of models with one container are read as models with a list of the
   await writeOldDatabase(path);
   const told: string[] = [];
   const logger = createLogger((_, message, fields) => told.push(`${message} ${JSON.stringify(fields)}`));
-  await using records = await openRecords({ ...recordsDefaults, path, migrations: hostingMigrations, logger });
+  await using documents = await openDocuments({ path, logger });
   await using hosting = await Hosting.open({
-    documents: await openDocuments(records),
+    documents,
     limits: hostingLimits,
     random: Math.random,
     alarmState: () => null,

@@ -1,41 +1,36 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { delay, sealLine, TaskGroup, unsealLine, type Clock, type Logger } from "@galatea/base";
-import type { MinuteSeries, SeriesChanges, StoredPoint, StoredSeries } from "@galatea/base/metrics";
-import type { Migration, Records, Statement } from "../records/index.ts";
+import {
+  MinuteSeries,
+  type MinuteSeriesOptions,
+  type SeriesChanges,
+  type StoredPoint,
+  type StoredSeries,
+} from "@galatea/base/metrics";
 import { decodeBlock, encodeBlock } from "./metric-blocks.ts";
+import { metricMigrations } from "./metric-tables.ts";
+import { openRecords, recordsDefaults, type Records } from "./records.ts";
+import type { SnapshotOptions } from "./snapshots.ts";
+import type { Statement } from "./statement.ts";
 
-/**
- * A block holds what one write had to say about one stretch of time, of many series. Blocks are only added, and deleted when all
- * in them is over; of two states of a point the later block's counts.
- */
-export const metricMigrations: readonly Migration[] = [
-  {
-    id: "metrics-1",
-    sql: `CREATE TABLE metric_series (number INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL) STRICT;
-    CREATE TABLE metric_block (
-      id INTEGER PRIMARY KEY, period_ms INTEGER NOT NULL, start_ms INTEGER NOT NULL, byte_count INTEGER NOT NULL,
-      points BLOB NOT NULL
-    ) STRICT;
-    CREATE INDEX metric_block_by_time ON metric_block (period_ms, start_ms, byte_count)`,
-  },
-];
+export interface MetricsOptions extends MinuteSeriesOptions {
+  /** The database file; the folder must exist. */
+  readonly path: string;
+  /** Null unless given: none are made. */
+  readonly snapshots?: SnapshotOptions | null;
+  /** `storedMetricLimits` unless given. */
+  readonly limits?: StoredMetricLimits;
+  readonly logger: Logger;
+}
 
-export interface MetricRecordsLimits {
+export interface StoredMetricLimits {
   /** Points of all blocks; beyond it the oldest hours go. */
-  readonly bytesMax: number;
+  readonly storedBytesMax: number;
   /** Points that are encoded in one turn of the event loop, and written with one commit. */
   readonly pointsPerWrite: number;
 }
 
-export const metricRecordsLimits: MetricRecordsLimits = { bytesMax: 512 * 2 ** 20, pointsPerWrite: 1000 };
-
-export interface MetricRecordsOptions {
-  readonly records: Records;
-  readonly series: MinuteSeries;
-  readonly limits: MetricRecordsLimits;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
+export const storedMetricLimits: StoredMetricLimits = { storedBytesMax: 512 * 2 ** 20, pointsPerWrite: 1000 };
 
 const minuteMs = 60_000;
 /** After the minute's end, so that a timer that fires early does not find it open. */
@@ -45,18 +40,44 @@ const seriesPerRead = 1000;
 const blocksPerDelete = 200;
 const hourMs = 3_600_000;
 
+interface SqliteMetricsOptions {
+  readonly records: Records;
+  readonly series: MinuteSeries;
+  readonly limits: StoredMetricLimits;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Opens the metrics of a database file, as they were written. Disposing them writes the rest and closes the file. */
+export async function openMetrics({
+  path,
+  snapshots = null,
+  limits = storedMetricLimits,
+  logger,
+  ...options
+}: MetricsOptions): Promise<SqliteMetrics> {
+  await using opening = new AsyncDisposableStack();
+  const records = opening.use(
+    await openRecords({ ...recordsDefaults, path, migrations: metricMigrations, snapshots, logger }),
+  );
+  const series = new MinuteSeries(options);
+  const metrics = await SqliteMetrics.open({ records, series, limits, clock: options.clock, logger });
+  opening.move();
+  return metrics;
+}
+
 /**
- * Keeps minute series in the records: opening puts back what was written, each minute is written when it is over, and disposing
- * writes the rest. What a failed write held is written the next time.
+ * Metrics in SQLite and in memory: opening reads what was written, each minute is written when it is over, and disposing writes the
+ * rest and closes the records. What a failed write held is written the next time.
  */
-export class MetricRecords implements AsyncDisposable {
-  readonly #options: MetricRecordsOptions;
+export class SqliteMetrics implements AsyncDisposable {
+  readonly #options: SqliteMetricsOptions;
   readonly #upkeep: TaskGroup;
   /** Never less than what is there; counted anew when it is too much. */
   #byteCount: number;
 
-  /** The series have what was written when it resolves. */
-  static async open(options: MetricRecordsOptions): Promise<MetricRecords> {
+  /** Takes over the records. The series have what was written when it resolves. */
+  static async open(options: SqliteMetricsOptions): Promise<SqliteMetrics> {
     const { records, series, logger } = options;
     const [sequence] = await records.rows("SELECT seq FROM sqlite_sequence WHERE name = 'metric_series'");
     await series.load({
@@ -65,10 +86,10 @@ export class MetricRecords implements AsyncDisposable {
       nextNumber: Number(sequence?.["seq"] ?? 0) + 1,
     });
     const [total] = await records.rows("SELECT SUM(byte_count) AS bytes FROM metric_block");
-    return new MetricRecords(options, Number(total?.["bytes"] ?? 0));
+    return new SqliteMetrics(options, Number(total?.["bytes"] ?? 0));
   }
 
-  private constructor(options: MetricRecordsOptions, byteCount: number) {
+  private constructor(options: SqliteMetricsOptions, byteCount: number) {
     const { clock, logger } = options;
     this.#options = options;
     this.#byteCount = byteCount;
@@ -81,9 +102,14 @@ export class MetricRecords implements AsyncDisposable {
     });
   }
 
+  get series(): MinuteSeries {
+    return this.#options.series;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#upkeep[Symbol.asyncDispose]();
     await this.#write(null);
+    await this.#options.records[Symbol.asyncDispose]();
   }
 
   async #write(openAtMs: number | null): Promise<void> {
@@ -93,7 +119,7 @@ export class MetricRecords implements AsyncDisposable {
       for (const changes of series.takeChanges(openAtMs, limits.pointsPerWrite)) await this.#writeChanges(changes);
       // Only now: until what they were merged into is on disk, they are all there is.
       for (const { periodMs, beforeMs } of expired) await this.#deleteBefore(periodMs, beforeMs);
-      if (this.#byteCount > limits.bytesMax) await this.#deleteOldest();
+      if (this.#byteCount > limits.storedBytesMax) await this.#deleteOldest();
     } catch (error) {
       logger.error("metrics were not written; they are kept and written later", { error: String(error) });
     }
@@ -144,9 +170,9 @@ export class MetricRecords implements AsyncDisposable {
     );
     let byteCount = hours.reduce((sum, { bytes }) => sum + Number(bytes), 0);
     let beforeMs = 0;
-    if (byteCount > limits.bytesMax) {
+    if (byteCount > limits.storedBytesMax) {
       for (const { hour, bytes } of hours) {
-        if (byteCount <= limits.bytesMax * 0.9) break;
+        if (byteCount <= limits.storedBytesMax * 0.9) break;
         byteCount -= Number(bytes);
         beforeMs = (Number(hour) + 1) * hourMs;
       }

@@ -7,9 +7,10 @@ import { after, test } from "node:test";
 import * as fc from "fast-check";
 import { createLogger, silentLogger, type Clock } from "@galatea/base";
 import { MinuteSeries, type SeriesKey, type StoredPoint } from "@galatea/base/metrics";
-import { openRecords, recordsDefaults, type Records } from "../records/index.ts";
 import { decodeBlock, encodeBlock } from "./metric-blocks.ts";
-import { metricMigrations, MetricRecords, metricRecordsLimits } from "./metric-records.ts";
+import { metricMigrations } from "./metric-tables.ts";
+import { openRecords, recordsDefaults, type Records } from "./records.ts";
+import { SqliteMetrics, storedMetricLimits } from "./sqlite-metrics.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-metric-records-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -55,11 +56,16 @@ const openDatabase = (name: string) =>
     logger: silentLogger,
   });
 
-/** A platform's part that this is about, over records that outlive it. */
-async function open(records: Records, clock: Clock, { seriesMax = 100, bytesMax = metricRecordsLimits.bytesMax } = {}) {
+/** Metrics over records that outlive them. */
+async function open(
+  given: Records,
+  clock: Clock,
+  { seriesMax = 100, storedBytesMax = storedMetricLimits.storedBytesMax } = {},
+) {
   const series = new MinuteSeries({ clock, seriesMax, bytesMax: 1e8 });
-  const limits = { ...metricRecordsLimits, bytesMax, pointsPerWrite: 10 };
-  return { series, kept: await MetricRecords.open({ records, series, limits, clock, logger: silentLogger }) };
+  const limits = { storedBytesMax, pointsPerWrite: 10 };
+  const records = withWrite(given, (statements) => given.write(statements));
+  return { series, kept: await SqliteMetrics.open({ records, series, limits, clock, logger: silentLogger }) };
 }
 
 /** What a platform would find that started now; it writes nothing. */
@@ -177,7 +183,8 @@ test("a write that fails is logged, and made good with the next", async () => {
     lines.push(`${level} ${message} ${String(fields?.["error"])}`),
   );
   const series = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e8 });
-  const kept = await MetricRecords.open({ records: failing, series, limits: metricRecordsLimits, clock, logger });
+  const limits = storedMetricLimits;
+  const kept = await SqliteMetrics.open({ records: failing, series, limits, clock, logger });
   series.recorder(latency).record(1);
   await clock.passTo(start + minute + 250);
   assert.deepEqual(lines, [
@@ -196,7 +203,7 @@ test("a write that fails is logged, and made good with the next", async () => {
 test("bytes on disk are bounded: the oldest hours go; an evicted series' row goes with it", async () => {
   await using records = await openDatabase("bounds");
   const clock = new MovedClock();
-  const { series, kept } = await open(records, clock, { seriesMax: 2, bytesMax: 450 });
+  const { series, kept } = await open(records, clock, { seriesMax: 2, storedBytesMax: 450 });
   const recorder = series.recorder(latency);
   for (let index = 0; index < 12; index++) {
     recorder.record(index);
@@ -226,10 +233,7 @@ test("what was written is there after kill -9 of the process", async () => {
   const from = (path: string) => JSON.stringify(import.meta.resolve(path));
   const program = `
     import { systemClock, silentLogger as logger } from ${from("@galatea/base")};
-    import { MinuteSeries } from ${from("@galatea/base/metrics")};
-    import { openRecords, recordsDefaults } from ${from("../records/index.ts")};
-    import { metricMigrations as migrations, MetricRecords, metricRecordsLimits as limits } from ${from("./metric-records.ts")};
-    const records = await openRecords({ path: ${JSON.stringify(join(root, "killed.sqlite"))}, migrations, ...recordsDefaults, logger });
+    import { openMetrics } from ${from("./index.ts")};
     let ms = ${start};
     let armed = 0;
     const clock = { ...systemClock, epochMs: () => ms, timer(_, fire) {
@@ -237,8 +241,8 @@ test("what was written is there after kill -9 of the process", async () => {
       else setImmediate(() => { ms += ${minute}; fire(); recorder.record(armed); });
       return { [Symbol.dispose]() {} };
     } };
-    const series = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e8 });
-    await MetricRecords.open({ records, series, limits, clock, logger });
+    const path = ${JSON.stringify(join(root, "killed.sqlite"))};
+    const { series } = await openMetrics({ path, seriesMax: 10, bytesMax: 1e8, clock, logger });
     const recorder = series.recorder(${JSON.stringify(latency)});
     recorder.record(0.5);
     setInterval(() => {}, 1000);`;

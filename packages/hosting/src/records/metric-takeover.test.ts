@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { createLogger, silentLogger } from "@galatea/base";
-import { hostingMigrations, metricMigrations } from "@galatea/hosting";
-import { openRecords, recordsDefaults } from "@galatea/hosting/records";
-import { takeOverMetrics } from "./metrics-database.ts";
+import { metricMigrations } from "./metric-tables.ts";
+import { takeOverMetrics } from "./metric-takeover.ts";
+import { recordMigrations } from "./record-migrations.ts";
+import { openRecords, recordsDefaults } from "./records.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-takeover-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -20,7 +21,7 @@ test("metrics that an earlier release kept among the records move to their own d
   const before = await openRecords({
     ...recordsDefaults,
     path: records,
-    migrations: hostingMigrations.slice(0, 2),
+    migrations: recordMigrations.slice(0, 2),
     logger,
   });
   await before.write([
@@ -35,7 +36,7 @@ test("metrics that an earlier release kept among the records move to their own d
   await using kept = await openRecords({
     ...recordsDefaults,
     path: records,
-    migrations: hostingMigrations,
+    migrations: recordMigrations,
     logger: listening,
   });
   await using moved = await openRecords({

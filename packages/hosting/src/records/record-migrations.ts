@@ -1,5 +1,6 @@
-import { documentMigrations, type Migration } from "../records/index.ts";
-import { metricMigrations } from "../series/index.ts";
+import { documentMigrations } from "./document-tables.ts";
+import { metricMigrations } from "./metric-tables.ts";
+import type { Migration } from "./statement.ts";
 
 /** What `orderedBy` writes, of a record of an earlier release; a body that is no JSON is in no order. */
 const recordOrders = `INSERT INTO document_order
@@ -13,8 +14,8 @@ const recordOrders = `INSERT INTO document_order
     WHERE document.kind IN ('model', 'endpoint-config', 'endpoint')
   ) WHERE typeof(value) = 'text'`;
 
-/** Of the database that hosting's records are in; IAM's identities are in it, too. */
-export const hostingMigrations: readonly Migration[] = [
+/** Migrations of the database of the documents, from the tables of earlier releases on. */
+export const recordMigrations: readonly Migration[] = [
   {
     id: "hosting-1",
     sql: `CREATE TABLE hosting_record (

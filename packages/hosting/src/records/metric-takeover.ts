@@ -1,7 +1,7 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { Logger } from "@galatea/base";
-import { metricMigrations } from "@galatea/hosting";
+import { metricMigrations } from "./metric-tables.ts";
 
 /**
  * Metrics once lay in the database of the records. Where they still do, the database of metrics is begun with them; the records drop

@@ -1,0 +1,17 @@
+import type { Migration } from "./statement.ts";
+
+/**
+ * A block holds what one write had to say about one stretch of time, of many series. Blocks are only added, and deleted when all
+ * in them is over; of two states of a point the later block's counts.
+ */
+export const metricMigrations: readonly Migration[] = [
+  {
+    id: "metrics-1",
+    sql: `CREATE TABLE metric_series (number INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL) STRICT;
+    CREATE TABLE metric_block (
+      id INTEGER PRIMARY KEY, period_ms INTEGER NOT NULL, start_ms INTEGER NOT NULL, byte_count INTEGER NOT NULL,
+      points BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX metric_block_by_time ON metric_block (period_ms, start_ms, byte_count)`,
+  },
+];
