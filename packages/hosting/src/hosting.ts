@@ -13,7 +13,7 @@ import { EndpointWatch } from "./operations/index.ts";
 import type { Wait } from "./waits/index.ts";
 import { Endpoints } from "./operations/index.ts";
 import type { EndpointState, FleetOptions, FleetParts } from "./endpoints/index.ts";
-import type { Unconfined } from "./instances/index.ts";
+import type { InstanceCredentials, Unconfined } from "./instances/index.ts";
 import { ModelMemories } from "./capacity/index.ts";
 import { Mirrors, type MirrorFigures, type MirroringLimits } from "./mirrors/index.ts";
 import {
@@ -65,6 +65,7 @@ export class Hosting implements AsyncDisposable {
   readonly #moves: EndpointReconciler;
   readonly #mirrors: Mirrors;
   readonly #memories: ModelMemories;
+  readonly #credentials: InstanceCredentials;
 
   private constructor(options: HostingOptions, store: HostingStore) {
     const { limits, random, alarmState } = options;
@@ -74,6 +75,7 @@ export class Hosting implements AsyncDisposable {
     });
     const fleet: FleetOptions = { ...options.fleet, machineMemory };
     this.#store = store;
+    this.#credentials = fleet.credentials;
     this.watch = new EndpointWatch(store, fleet.clock);
     this.#quotas = new Quotas(store, limits);
     const { store: objects, clock, logger } = fleet;
@@ -141,6 +143,8 @@ export class Hosting implements AsyncDisposable {
 
   /** Takes up what an earlier life was doing: endpoints in service come back, moves begin again. */
   async resume(): Promise<void> {
+    // No instance outlives the platform.
+    await this.#credentials.keepOnly(new Set());
     await this.endpoints.resume();
     await this.asyncInferences.resume();
     await this.components.resume();

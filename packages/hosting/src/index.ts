@@ -74,6 +74,7 @@ export {
   type HostedContainer,
   type HostedInstance,
   type InstanceAddress,
+  type InstanceCredentials,
   type InstanceIdentity,
   type ModelDataReach,
   type InstanceLimits,
@@ -82,7 +83,6 @@ export {
   type InstanceSpec,
   type GpuUse,
   type InstanceUsage,
-  type IssueCredentials,
   type IssuedCredentials,
   type ModelHost,
 } from "./instances/index.ts";

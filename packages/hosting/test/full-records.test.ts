@@ -54,3 +54,35 @@ test("an inference component comes into service, and goes, where the disk is ful
   await until("its copies have ended", () => bench.running().length === 0);
   assert.equal(documents.failing, null);
 });
+
+test("an endpoint whose instance's key cannot be recorded fails with the reason, and leaves nothing that runs", async () => {
+  const documents = new FullMemory();
+  await using bench = await TrafficBench.open(documents);
+  documents.failing = (change) => change.do === "put" && change.kind === "instance-key";
+  await bench.deploy("e", [{ name: "v" }]);
+  await bench.settled("e");
+  assert.deepEqual(await bench.status("e"), [
+    "Failed",
+    "e",
+    "Production variant v could not be started: the instance's access key cannot be recorded: " +
+      "the disk that holds the platform's records is full",
+  ]);
+  assert.deepEqual(bench.running(), []);
+});
+
+test("an instance has one recorded key while it exists, and a start removes those that a killed platform has left", async () => {
+  const documents = new DocumentMemory();
+  const left = { kind: "instance-key", key: "i-1/primary", expects: "absent" } as const;
+  documents.write([
+    { do: "put", ...left, body: JSON.stringify({ accessKeyId: "GALI1", identity: { instanceId: "i-1" } }) },
+  ]);
+  const keys = () => [...documents.held.values()].filter(({ kind }) => kind === "instance-key").map(({ key }) => key);
+  await using bench = await TrafficBench.open(documents);
+  assert.deepEqual(keys(), []);
+  await bench.deploy("e", [{ name: "v" }]);
+  await bench.settled("e");
+  const { instance } = await bench.ask("e", "x");
+  assert.deepEqual(keys(), [`${instance.replace(".sock", "")}/primary`]);
+  await bench.hosting.endpoints.delete("e", owner);
+  await until("its key is removed", () => keys().length === 0);
+});

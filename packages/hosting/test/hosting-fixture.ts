@@ -1,6 +1,8 @@
+import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import { ArchiveUnpacker, archiveLimits, unpackerDefaults, type BucketStore } from "../src/objects/index.ts";
+import { InstanceKeys } from "../src/instance-keys/index.ts";
 import { ProcessHost } from "../src/process-host/index.ts";
 import {
   Hosting,
@@ -80,6 +82,7 @@ export async function openFleetOptions(
       logger: silentLogger,
     }),
   );
+  const documents = new MemoryDocuments(options.documents);
   const closing = opening.move();
   return {
     fleet: {
@@ -95,7 +98,7 @@ export async function openFleetOptions(
         logs.set(stream, (logs.get(stream) ?? "") + Buffer.from(chunk).toString());
       },
       logsLink: (group) => `http://here${group}`,
-      issue: () => ({ environment: {}, [Symbol.dispose]: () => {} }),
+      credentials: await InstanceKeys.open({ documents, platformUrl: "", randomBytes, logger: silentLogger }),
       requestMemory: options.memory ?? new ByteBudget(2 ** 30),
       instanceLimits: {
         ...instanceLimits,

@@ -1,7 +1,7 @@
 import type { ByteBudget, Clock, Logger } from "@galatea/base";
 import type { MachineMemory } from "../agent/index.ts";
 import type { ObjectStore } from "../objects/index.ts";
-import type { InstanceLimits, IssueCredentials, ModelHost } from "../instances/index.ts";
+import type { InstanceCredentials, InstanceLimits, ModelHost } from "../instances/index.ts";
 import type { InvocationLimits } from "../invocations/index.ts";
 import type { OpenSeries } from "../series/index.ts";
 
@@ -15,7 +15,7 @@ export interface FleetOptions {
   readonly openLog: (group: string, stream: string) => (chunk: Uint8Array) => void;
   /** Where a person reads a log group: an address for the sentences of errors. */
   readonly logsLink: (group: string) => string;
-  readonly issue: IssueCredentials;
+  readonly credentials: InstanceCredentials;
   /** Bytes in flight in this process; transform jobs take theirs from it. */
   readonly requestMemory: ByteBudget;
   /** Of the models of all multi-model containers. */

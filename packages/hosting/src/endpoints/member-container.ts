@@ -29,7 +29,8 @@ export function openingOf(planned: PlannedContainer, member: MemberOptions): Con
   const stream = `${logStream}${planned.isOnly ? "" : `/${planned.name}`}`;
   const write = fleet.openLog(group, stream);
   const owner = { endpointName: ownerName, accountId, region, logGroup: group };
-  const credentials = fleet.issue({ instanceId: id, ...owner, ...reachOf(planned.definition) });
+  const reach = reachOf(planned.definition);
+  const credentials = fleet.credentials.issue({ instanceId: id, containerName: planned.name, ...owner, ...reach });
   return {
     planned,
     credentials,
@@ -73,7 +74,11 @@ export class MemberContainer implements AsyncDisposable {
       clock: fleet.clock,
       logger: fleet.logger,
       prepare: async (signal) => {
+        // The write to the disk and the preparation take place at the same time.
+        const recorded = opening.credentials.record();
+        recorded.catch(() => {});
         await place.prepare(signal);
+        await recorded;
         await this.agent?.adopt();
       },
       onLost: () => this.agent?.containerLost(),
@@ -103,7 +108,7 @@ export class MemberContainer implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.agent?.[Symbol.asyncDispose]();
     await this.container[Symbol.asyncDispose]();
-    this.#opening.credentials[Symbol.dispose]();
+    await this.#opening.credentials[Symbol.asyncDispose]();
   }
 
   #openAgent(trees: ModelTrees): ModelAgent {

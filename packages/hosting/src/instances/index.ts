@@ -12,8 +12,8 @@ export {
   containerEnvironment,
   modelDataUrlOf,
   reachOf,
+  type InstanceCredentials,
   type InstanceIdentity,
-  type IssueCredentials,
   type IssuedCredentials,
   type ModelDataReach,
 } from "./instance-credentials.ts";

@@ -1,8 +1,9 @@
 import { invokableEndpoints, objectPrefixes, parseS3Uri, type ContainerDefinition } from "../definitions/index.ts";
 
-/** Whose credentials an instance's are. */
+/** The container that an access key belongs to, and what its model's definition lets its code reach. */
 export interface InstanceIdentity {
   readonly instanceId: string;
+  readonly containerName: string;
   readonly endpointName: string;
   readonly accountId: string;
   readonly region: string;
@@ -26,12 +27,21 @@ export interface ModelDataReach extends ReachedPlace {
   readonly kind: "object" | "prefix" | "tenants";
 }
 
-/** The variables with which an instance's code reaches the platform. Disposing ends what they allow. */
-export interface IssuedCredentials extends Disposable {
+/** The access key of one container's code. Disposing ends what it allows and removes its record. */
+export interface IssuedCredentials extends AsyncDisposable {
+  /** The variables with which the code reaches the platform. */
   readonly environment: Readonly<Record<string, string>>;
+  /** Resolves when the key is on disk, so that the platform's next run knows it. Rejects where the disk refuses; may be called again. */
+  record(): Promise<void>;
 }
 
-export type IssueCredentials = (identity: InstanceIdentity) => IssuedCredentials;
+/** Access keys of instances. */
+export interface InstanceCredentials {
+  /** Gives the key that was issued for this container of the instance with an equal identity, also by an earlier run; else a new one. */
+  issue(identity: InstanceIdentity): IssuedCredentials;
+  /** Ends the keys of all instances but these: those that did not outlive the platform's previous run. */
+  keepOnly(instanceIds: ReadonlySet<string>): Promise<void>;
+}
 
 /** Names with which a model's definition says where its AWS clients go and as whom: then none of ours are added. */
 const ownNames = ["AWS_ACCESS_KEY_ID", "AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"];

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -29,6 +30,7 @@ import { Header } from "tar";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import { ArchiveUnpacker, archiveLimits, openDirectoryStore, unpackerDefaults } from "@galatea/hosting/objects";
 import { Hosting, createDirectoryLogStreams, hostingLimits, instanceLimits, invocationLimits } from "@galatea/hosting";
+import { InstanceKeys } from "@galatea/hosting/instance-keys";
 import { ProcessHost } from "@galatea/hosting/process-host";
 import { MinuteSeries } from "@galatea/base/metrics";
 import { openDocuments } from "@galatea/hosting/records";
@@ -94,13 +96,9 @@ function archive(files: Readonly<Record<string, string>>): Buffer {
 async function openPlatform(directory: string) {
   const store = await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger });
   const documents = await openDocuments({ path: join(directory, "records.sqlite"), logger: silentLogger });
+  const common = { clock: systemClock, logger: silentLogger };
   const logLimits = { streamBytesMax: 1e6, streamsMax: 100, groupsMax: 100 };
-  const logs = createDirectoryLogStreams({
-    directory: join(directory, "logs"),
-    clock: systemClock,
-    logger: silentLogger,
-    ...logLimits,
-  });
+  const logs = createDirectoryLogStreams({ directory: join(directory, "logs"), ...common, ...logLimits });
   const contentDirectory = join(directory, "content");
   const unpacker = new ArchiveUnpacker({ ...unpackerDefaults, contentDirectory, limits: archiveLimits });
   const series = new MinuteSeries({ clock: systemClock, seriesMax: 1000, bytesMax: 1e8 });
@@ -115,8 +113,7 @@ async function openPlatform(directory: string) {
     store,
     unpacker,
     machine: { vcpuCount: 2, memoryBytes: 8 * 2 ** 30 },
-    clock: systemClock,
-    logger: silentLogger,
+    ...common,
   });
   const hosting = await Hosting.open({
     documents,
@@ -129,12 +126,11 @@ async function openPlatform(directory: string) {
       openSeries: (key) => series.recorder(key),
       openLog: (group, stream) => logs.writer(group, stream),
       logsLink: (group) => `http://localhost/#logEventViewer:group=${group}`,
-      issue: () => ({ environment: {}, [Symbol.dispose]() {} }),
+      credentials: await InstanceKeys.open({ documents, platformUrl: "", randomBytes, logger: silentLogger }),
       requestMemory: new ByteBudget(2 ** 30),
       instanceLimits: { ...instanceLimits, restartDelayMsMin: 10, stopGraceMs: 2000 },
       invocationLimits,
-      clock: systemClock,
-      logger: silentLogger,
+      ...common,
     },
   });
   await hosting.resume();

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { awsServices, type AwsServicesParts } from "@galatea/aws";
 import { systemClock } from "@galatea/base";
 import type { InstanceIdentity } from "@galatea/hosting";
-import { createInstanceCredentials } from "./instance-credentials.ts";
+import { createInstancePermissions } from "./instance-credentials.ts";
 
 /** Places of outputs by their folder, with their owners. */
 const outputs: Readonly<Record<string, readonly string[]>> = {
@@ -18,9 +18,22 @@ const outputs: Readonly<Record<string, readonly string[]>> = {
 
 /** The key of an instance of endpoint e. */
 function keyOf(more: Partial<InstanceIdentity> = {}, invokableEndpoints: readonly string[] = []) {
-  const instances = createInstanceCredentials({
-    url: "http://127.0.0.1:1",
-    randomBytes,
+  const id = "GALI1";
+  const identity: InstanceIdentity = {
+    instanceId: "i-1",
+    containerName: "primary",
+    endpointName: "e",
+    accountId: "000000000000",
+    region: "us-east-1",
+    logGroup: "/aws/sagemaker/Endpoints/e",
+    modelData: null,
+    objectPrefixes: [],
+    invokableEndpoints: [],
+    ...more,
+  };
+  const key = { accessKeyId: id, secretAccessKey: "secret", identity };
+  const instances = createInstancePermissions({
+    keys: { find: (accessKeyId) => (accessKeyId === id ? key : undefined) },
     invokableEndpoints,
     hosting: () => ({
       isModelData: ({ bucket, key }) => bucket === "bkt" && /^(?:mine\/|theirs\/a|one\.tar\.gz)/.test(key),
@@ -32,23 +45,11 @@ function keyOf(more: Partial<InstanceIdentity> = {}, invokableEndpoints: readonl
       },
     }),
   });
-  const issued = instances.issue({
-    instanceId: "i-1",
-    endpointName: "e",
-    accountId: "000000000000",
-    region: "us-east-1",
-    logGroup: "/aws/sagemaker/Endpoints/e",
-    modelData: null,
-    objectPrefixes: [],
-    invokableEndpoints: [],
-    ...more,
-  });
-  const id = issued.environment["AWS_ACCESS_KEY_ID"] ?? "";
   const mayOn = (action: string, resource: string) => instances.permits(id, action, resource);
   const may = (action: string, name?: string) => mayOn(action, name === undefined ? "*" : `arn:aws:s3:::bkt/${name}`);
   const mayInvoke = (name: string) =>
     mayOn("sagemaker:InvokeEndpoint", `arn:aws:sagemaker:us-east-1:000000000000:endpoint/${name}`);
-  return { instances, issued, id, may, mayOn, mayInvoke };
+  return { instances, id, may, mayOn, mayInvoke };
 }
 
 const reads = ["s3:GetObject", "s3:HeadObject", "s3:GetObjectTagging"];
@@ -143,7 +144,7 @@ test("an instance's key invokes its own endpoint, those that its model names, an
 });
 
 test("an instance's key reads its model's data, works in S3, and does nothing else", () => {
-  const { may, mayOn, instances, issued, id } = keyOf({
+  const { may, mayOn } = keyOf({
     modelData: { bucket: "bkt", key: "mine/", kind: "prefix" },
     objectPrefixes: [{ bucket: "bkt", key: "out/" }],
   });
@@ -171,9 +172,6 @@ test("an instance's key reads its model's data, works in S3, and does nothing el
     assert.ok(!may(action), action);
   for (const action of ["s3:CopyObject", "s3:UploadPartCopy", "s3:DeleteObjects", "s3:CreateBucket", "s3:DeleteBucket"])
     assert.ok(!may(action, "out/x"), action);
-  assert.ok(instances.credential(id) !== undefined);
-  issued[Symbol.dispose]();
-  assert.equal(instances.credential(id), undefined);
 });
 
 const ownLogs = [

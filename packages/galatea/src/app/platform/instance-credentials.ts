@@ -1,5 +1,6 @@
 import type { Permits } from "@galatea/aws";
-import type { Hosting, InstanceIdentity, IssueCredentials, ModelDataReach } from "@galatea/hosting";
+import type { Hosting, InstanceIdentity, ModelDataReach } from "@galatea/hosting";
+import type { InstanceKeys } from "@galatea/hosting/instance-keys";
 import { isPlatformsNamespace } from "./platform-namespaces.ts";
 import type { Credential } from "@galatea/aws/signing";
 
@@ -41,18 +42,15 @@ const objectWrites: ReadonlySet<string> = new Set([
   "s3:ListParts",
 ]);
 
-export interface InstanceCredentialsOptions {
-  /** How containers reach the platform. */
-  readonly url: string;
-  readonly randomBytes: (byteLength: number) => Uint8Array;
+export interface InstancePermissionsOptions {
+  readonly keys: Pick<InstanceKeys, "find">;
   /** Whether an object is data of any model, and whose outputs it is among. */
   readonly hosting: () => Pick<Hosting, "isModelData" | "outputPlace">;
   /** Names of endpoints that every model's code may invoke; `*` for all. */
   readonly invokableEndpoints: readonly string[];
 }
 
-export interface InstanceCredentials {
-  readonly issue: IssueCredentials;
+export interface InstancePermissions {
   credential(accessKeyId: string): Credential | undefined;
   /** The endpoint or transform job whose code has the key; null for keys that are no instance's. */
   writerOf(accessKeyId: string): string | null;
@@ -62,33 +60,19 @@ export interface InstanceCredentials {
   readonly lists: (accessKeyId: string | null, object: ObjectName) => boolean;
 }
 
-/** Keys that live as long as their instance, each for its own. */
-export function createInstanceCredentials(options: InstanceCredentialsOptions): InstanceCredentials {
-  const issued = new Map<string, { readonly credential: Credential; readonly identity: InstanceIdentity }>();
-  const hex = (byteLength: number) => Buffer.from(options.randomBytes(byteLength)).toString("hex");
+/** What the keys of instances allow. */
+export function createInstancePermissions(options: InstancePermissionsOptions): InstancePermissions {
+  const { keys } = options;
   return {
-    issue(identity) {
-      const accessKeyId = `GALI${hex(8).toUpperCase()}`;
-      const secretAccessKey = hex(20);
-      const { accountId, region } = identity;
-      const credential = { accessKeyId, secretAccessKey, sessionToken: null, accountId, expiresMs: null };
-      issued.set(accessKeyId, { credential, identity });
-      return {
-        environment: {
-          AWS_ENDPOINT_URL: options.url,
-          AWS_REGION: region,
-          AWS_DEFAULT_REGION: region,
-          AWS_ACCESS_KEY_ID: accessKeyId,
-          AWS_SECRET_ACCESS_KEY: secretAccessKey,
-          AWS_EC2_METADATA_DISABLED: "true",
-        },
-        [Symbol.dispose]: () => void issued.delete(accessKeyId),
-      };
+    credential(accessKeyId) {
+      const key = keys.find(accessKeyId);
+      if (key === undefined) return undefined;
+      const { secretAccessKey, identity } = key;
+      return { accessKeyId, secretAccessKey, sessionToken: null, accountId: identity.accountId, expiresMs: null };
     },
-    credential: (accessKeyId) => issued.get(accessKeyId)?.credential,
-    writerOf: (accessKeyId) => issued.get(accessKeyId)?.identity.endpointName ?? null,
+    writerOf: (accessKeyId) => keys.find(accessKeyId)?.identity.endpointName ?? null,
     permits(accessKeyId, action, resource) {
-      const owner = issued.get(accessKeyId);
+      const owner = keys.find(accessKeyId);
       if (owner === undefined) return true;
       if (instanceActions.has(action)) return true;
       if (action === "cloudwatch:PutMetricData") return !isPlatformsNamespace(namespaceOf(resource));
@@ -100,7 +84,7 @@ export function createInstanceCredentials(options: InstanceCredentialsOptions): 
       return objectWrites.has(action) && mayReach(object, owner.identity, { writes: true, ...options.hosting() });
     },
     lists(accessKeyId, object) {
-      const owner = accessKeyId === null ? undefined : issued.get(accessKeyId);
+      const owner = accessKeyId === null ? undefined : keys.find(accessKeyId);
       return owner === undefined || mayReach(object, owner.identity, { writes: false, ...options.hosting() });
     },
   };

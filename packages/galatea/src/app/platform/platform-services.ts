@@ -17,7 +17,7 @@ import type { Topics } from "@galatea/aws/topics";
 import { recordedDashboards } from "./dashboards.ts";
 import { recordedMetricFilters } from "./metric-filters.ts";
 import { recordedIdentities } from "./identities.ts";
-import type { InstanceCredentials } from "./instance-credentials.ts";
+import type { InstancePermissions } from "./instance-credentials.ts";
 import type { ScaledHosting } from "./platform-scaling.ts";
 
 /** SageMaker's own limit for the body of an invocation. */
@@ -38,7 +38,7 @@ export interface ServicesParts {
   /** Whose code has a key; null for keys of the owner. */
   readonly writerOf: (accessKeyId: string) => string | null;
   /** Returns whether a listing shows an object to the caller. */
-  readonly lists: InstanceCredentials["lists"];
+  readonly lists: InstancePermissions["lists"];
   /** What the code of one of them may keep in the store. */
   readonly writerBytesMax: number;
   readonly allowedOrigins: ReadonlySet<string>;

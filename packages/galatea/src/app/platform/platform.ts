@@ -31,6 +31,7 @@ import {
 } from "@galatea/hosting";
 import { printSeries, type MinuteSeries } from "@galatea/base/metrics";
 import { watchGpus } from "../gpus.ts";
+import { InstanceKeys } from "@galatea/hosting/instance-keys";
 import { ProcessHost, type ContainerCommand, type ContainerStart } from "@galatea/hosting/process-host";
 import type { CredentialLookup } from "@galatea/aws/signing";
 import { clientCertificate } from "../client-certificate.ts";
@@ -39,7 +40,7 @@ import type { RootKey } from "./credentials.ts";
 import type { DataDirectories } from "../directories.ts";
 import type { ServedContainerKind } from "../container-environment.ts";
 import { platformContainerEnvironment } from "../passed-environment.ts";
-import { createInstanceCredentials, type InstanceCredentials } from "./instance-credentials.ts";
+import { createInstancePermissions, type InstancePermissions } from "./instance-credentials.ts";
 import { createLogLinks, type LogLinks } from "./log-links.ts";
 import { countedSeries, EndpointCounters } from "./endpoint-counters.ts";
 import { createPlatformMetrics } from "./platform-metrics.ts";
@@ -129,14 +130,16 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     return close(graceMs);
   };
   opening.defer(() => closeWithin(0));
+  const platformUrl = callableUrl(url);
   const logs = openLogs(opening, directories, log);
-  const links = createLogLinks({ url: callableUrl(url), secret: () => keys.secret, clock });
-  const instances = instanceCredentials(options, { url, hosting: () => hosting });
+  const links = createLogLinks({ url: platformUrl, secret: () => keys.secret, clock });
+  const instanceKeys = await InstanceKeys.open({ documents, platformUrl, randomBytes, logger: log });
+  const instances = instanceCredentials(options, { keys: instanceKeys, hosting: () => hosting });
   const parts = { documents, series, clock, logger: log };
   const { topics, pages: topicPages } = await openTopics(opening, {
     ...parts,
     directory: directories.clients,
-    url: callableUrl(url),
+    url: platformUrl,
     toThisMachine: options.topicsToThisMachine ?? false,
     toPrivateNetworks: options.topicsToPrivateNetworks ?? false,
     openLog: logs.writer.bind(logs),
@@ -151,7 +154,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
       alarmState: (name) => alarms.get(name)?.status.state ?? null,
       outbox: resultOutbox(topics),
       seriesClock: clock,
-      fleet: fleetOptions(options, { host, store, series, counters, logs, links, instances }),
+      fleet: fleetOptions(options, { host, store, series, counters, logs, links, credentials: instanceKeys }),
     }),
   );
   const scaled = await openScaling(hosting, owner);
@@ -191,14 +194,13 @@ async function openTunnels(
   return answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax, secret: () => keys.secret });
 }
 
-/** Keys of instances; hosting is asked about objects when one is used. */
+/** What keys of instances allow; hosting is asked about objects when one is used. */
 function instanceCredentials(
   { invokableEndpoints = [] }: PlatformOptions,
-  { url, hosting }: { readonly url: string; readonly hosting: () => Hosting },
-): InstanceCredentials {
-  return createInstanceCredentials({
-    url: callableUrl(url),
-    randomBytes,
+  { keys, hosting }: { readonly keys: InstanceKeys; readonly hosting: () => Hosting },
+): InstancePermissions {
+  return createInstancePermissions({
+    keys,
     hosting: () => ({
       isModelData: (object) => hosting().isModelData(object),
       outputPlace: (object) => hosting().outputPlace(object),
@@ -210,22 +212,21 @@ function instanceCredentials(
 /** What the instances of all endpoints share. */
 function fleetOptions(
   options: PlatformOptions,
-  parts: Pick<FleetOptions, "host" | "store"> & {
+  parts: Pick<FleetOptions, "host" | "store" | "credentials"> & {
     readonly series: MinuteSeries;
     readonly counters: EndpointCounters;
     readonly logs: LogStreams;
     readonly links: LogLinks;
-    readonly instances: InstanceCredentials;
   },
 ): HostingOptions["fleet"] {
-  const { host, store, series, counters, logs, links, instances } = parts;
+  const { host, store, series, counters, logs, links, credentials } = parts;
   return {
     host,
     store,
     openSeries: countedSeries(counters, (key, resolutionMs) => series.recorder(key, resolutionMs)),
     openLog: (group, stream) => logs.writer(group, stream),
     logsLink: (group) => links.linkTo(group),
-    issue: instances.issue,
+    credentials,
     requestMemory: options.requestMemory,
     instanceLimits: { ...instanceLimits, idleMsMax: options.serverlessIdleMs ?? instanceLimits.idleMsMax },
     invocationLimits,
@@ -304,7 +305,7 @@ function openLogs(opening: AsyncDisposableStack, directories: DataDirectories, l
 
 /** Who is let in, and to what. */
 /** What services ask about whoever calls them. */
-const callersOf = ({ owner = ownerDefault, ...options }: PlatformOptions, instances: InstanceCredentials) => ({
+const callersOf = ({ owner = ownerDefault, ...options }: PlatformOptions, instances: InstancePermissions) => ({
   accountId: owner.accountId,
   allowedOrigins: new Set(options.allowedOrigins),
   writerOf: (accessKeyId: string) => instances.writerOf(accessKeyId),
@@ -315,7 +316,7 @@ const callersOf = ({ owner = ownerDefault, ...options }: PlatformOptions, instan
 function openDoor(
   options: PlatformOptions,
   parts: Awaited<ReturnType<typeof platformServices>> & {
-    readonly instances: InstanceCredentials;
+    readonly instances: InstancePermissions;
     readonly keys: AcceptedKeys;
   },
 ) {

@@ -1,0 +1,135 @@
+import { isDeepStrictEqual } from "node:util";
+import { asDiskError, KeyedLock, type Logger } from "@galatea/base";
+import type { InstanceCredentials, InstanceIdentity, IssuedCredentials } from "../instances/index.ts";
+import { allJson, type Documents } from "../records/index.ts";
+
+export interface InstanceKeysOptions {
+  readonly documents: Documents;
+  /** The address at which instances reach the platform. */
+  readonly platformUrl: string;
+  readonly randomBytes: (byteLength: number) => Uint8Array;
+  readonly logger: Logger;
+}
+
+/** The access key of one container of an instance. */
+export interface InstanceKey {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly identity: InstanceIdentity;
+}
+
+interface IssuedKey {
+  readonly key: InstanceKey;
+  /** `written`: a write has begun, so that there may be a record. */
+  record: "none" | "written" | "kept";
+}
+
+const kind = "instance-key";
+const removedAtOnce = 500;
+
+/** One key for each container of each instance: at most as many as the quotas allow instances. */
+export class InstanceKeys implements InstanceCredentials {
+  readonly #options: InstanceKeysOptions;
+  readonly #byContainer = new Map<string, IssuedKey>();
+  readonly #byId = new Map<string, InstanceKey>();
+  readonly #writes = new KeyedLock();
+
+  private constructor(options: InstanceKeysOptions) {
+    this.#options = options;
+  }
+
+  /** Reads the keys that earlier runs have issued. */
+  static async open(options: InstanceKeysOptions): Promise<InstanceKeys> {
+    const keys = new InstanceKeys(options);
+    for await (const { key: name, value } of allJson<InstanceKey>(options.documents, kind, options))
+      keys.#add(name, { key: value, record: "kept" });
+    return keys;
+  }
+
+  find(accessKeyId: string): InstanceKey | undefined {
+    return this.#byId.get(accessKeyId);
+  }
+
+  issue(identity: InstanceIdentity): IssuedCredentials {
+    const name = nameOf(identity);
+    const former = this.#byContainer.get(name);
+    let issued = former;
+    if (issued === undefined || !isDeepStrictEqual(issued.key.identity, identity)) {
+      if (former !== undefined) this.#byId.delete(former.key.accessKeyId);
+      issued = { key: this.#create(identity), record: former === undefined ? "none" : "written" };
+      this.#add(name, issued);
+    }
+    const given = issued;
+    return {
+      environment: this.#environmentOf(given.key),
+      record: () => this.#writes.run(name, () => this.#record(name, given)),
+      [Symbol.asyncDispose]: () => this.#end(name, given),
+    };
+  }
+
+  async keepOnly(instanceIds: ReadonlySet<string>): Promise<void> {
+    const gone = [...this.#byContainer].filter(([, { key }]) => !instanceIds.has(key.identity.instanceId));
+    for (const [name, issued] of gone) this.#forget(name, issued);
+    for (let from = 0; from < gone.length; from += removedAtOnce)
+      await this.#remove(gone.slice(from, from + removedAtOnce).map(([name]) => name));
+  }
+
+  #create(identity: InstanceIdentity): InstanceKey {
+    const hex = (byteLength: number) => Buffer.from(this.#options.randomBytes(byteLength)).toString("hex");
+    return { accessKeyId: `GALI${hex(8).toUpperCase()}`, secretAccessKey: hex(20), identity };
+  }
+
+  #environmentOf({ accessKeyId, secretAccessKey, identity: { region } }: InstanceKey): Record<string, string> {
+    return {
+      AWS_ENDPOINT_URL: this.#options.platformUrl,
+      AWS_REGION: region,
+      AWS_DEFAULT_REGION: region,
+      AWS_ACCESS_KEY_ID: accessKeyId,
+      AWS_SECRET_ACCESS_KEY: secretAccessKey,
+      AWS_EC2_METADATA_DISABLED: "true",
+    };
+  }
+
+  async #record(name: string, issued: IssuedKey): Promise<void> {
+    if (issued.record === "kept" || this.#byContainer.get(name) !== issued) return;
+    issued.record = "written";
+    try {
+      const body = JSON.stringify(issued.key);
+      await this.#options.documents.write([{ do: "put", kind, key: name, body, expects: "any" }]);
+    } catch (error) {
+      const { message } = asDiskError(error, "the platform's records") as Error;
+      throw new Error(`the instance's access key cannot be recorded: ${message}`, { cause: error });
+    }
+    issued.record = "kept";
+  }
+
+  /** A record that cannot be removed is removed by the next start, because its instance is gone. */
+  async #end(name: string, issued: IssuedKey): Promise<void> {
+    this.#forget(name, issued);
+    await this.#writes.run(name, async () => {
+      if (issued.record === "none" || this.#byContainer.has(name)) return;
+      await this.#remove([name]).catch((error: unknown) => {
+        this.#options.logger.warning("the access key of an instance that is gone stays recorded until the next start", {
+          instance: issued.key.identity.instanceId,
+          error: String(error),
+        });
+      });
+    });
+  }
+
+  async #remove(names: readonly string[]): Promise<void> {
+    await this.#options.documents.write(names.map((key) => ({ do: "delete", kind, key, expects: "any" })));
+  }
+
+  #add(name: string, issued: IssuedKey): void {
+    this.#byContainer.set(name, issued);
+    this.#byId.set(issued.key.accessKeyId, issued.key);
+  }
+
+  #forget(name: string, issued: IssuedKey): void {
+    this.#byId.delete(issued.key.accessKeyId);
+    if (this.#byContainer.get(name) === issued) this.#byContainer.delete(name);
+  }
+}
+
+const nameOf = ({ instanceId, containerName }: InstanceIdentity) => `${instanceId}/${containerName}`;
