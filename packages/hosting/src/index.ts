@@ -18,6 +18,7 @@ export {
   instanceBudget,
   isFolderMark,
   isInvokableEndpoint,
+  isPlatformsNamespace,
   parseS3Uri,
   refusedVariable,
   resolveImage,

@@ -29,6 +29,7 @@ export { refusedVariable } from "./refused-variables.ts";
 export { isShared, noModel } from "./shared-instances.ts";
 export { shadowedModelRefusal } from "./shadow-variants.ts";
 export { invokableEndpoints, isInvokableEndpoint, objectPrefixes } from "./granted-reach.ts";
+export { isPlatformsNamespace } from "./platform-namespaces.ts";
 export { folderOf, isFolderMark, parseS3Uri } from "./s3-uri.ts";
 export {
   alreadyExists,

@@ -17,7 +17,7 @@ import type { Topics } from "@galatea/aws/topics";
 import { recordedDashboards } from "./dashboards.ts";
 import { recordedMetricFilters } from "./metric-filters.ts";
 import { recordedIdentities } from "./identities.ts";
-import type { InstancePermissions } from "./instance-credentials.ts";
+import type { InstancePermissions } from "@galatea/aws/instance-permissions";
 import type { ScaledHosting } from "./platform-scaling.ts";
 
 /** SageMaker's own limit for the body of an invocation. */

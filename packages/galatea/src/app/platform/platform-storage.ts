@@ -1,10 +1,10 @@
 import { makeDirectory, type Clock, type Logger } from "@galatea/base";
+import { isPlatformsNamespace } from "@galatea/hosting";
 import { openDirectoryStore, type BucketStore } from "@galatea/hosting/objects";
 import type { MinuteSeries } from "@galatea/base/metrics";
 import { lockDirectory } from "@galatea/base/processes";
 import { openDocuments, openMetrics, takeOverMetrics, type Documents } from "@galatea/hosting/records";
 import { databasePaths, platformDirectories, type DataDirectories } from "../directories.ts";
-import { isPlatformsNamespace } from "./platform-namespaces.ts";
 import { closeToOthers } from "./private-data.ts";
 
 const seriesLimits = { seriesMax: 100_000, bytesMax: 512 * 2 ** 20 };

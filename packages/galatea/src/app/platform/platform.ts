@@ -31,8 +31,9 @@ import {
 } from "@galatea/hosting";
 import { printSeries, type MinuteSeries } from "@galatea/base/metrics";
 import { watchGpus } from "../gpus.ts";
-import { InstanceKeys } from "@galatea/hosting/instance-keys";
+import { InstanceKeys, type AccessFacts } from "@galatea/hosting/instance-keys";
 import { ProcessHost, type ContainerCommand, type ContainerStart } from "@galatea/hosting/process-host";
+import { instancePermissions, type InstancePermissions } from "@galatea/aws/instance-permissions";
 import type { CredentialLookup } from "@galatea/aws/signing";
 import { clientCertificate } from "../client-certificate.ts";
 import { AcceptedKeys } from "./accepted-keys.ts";
@@ -40,7 +41,6 @@ import type { RootKey } from "./credentials.ts";
 import type { DataDirectories } from "../directories.ts";
 import type { ServedContainerKind } from "../container-environment.ts";
 import { platformContainerEnvironment } from "../passed-environment.ts";
-import { createInstancePermissions, type InstancePermissions } from "./instance-credentials.ts";
 import { createLogLinks, type LogLinks } from "./log-links.ts";
 import { countedSeries, EndpointCounters } from "./endpoint-counters.ts";
 import { createPlatformMetrics } from "./platform-metrics.ts";
@@ -134,14 +134,15 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const logs = openLogs(opening, directories, log);
   const links = createLogLinks({ url: platformUrl, secret: () => keys.secret, clock });
   const instanceKeys = await InstanceKeys.open({ documents, platformUrl, randomBytes, logger: log });
-  const instances = instanceCredentials(options, { keys: instanceKeys, hosting: () => hosting });
+  const instances = instancePermissions(
+    instanceKeys,
+    accessFacts(options, () => hosting),
+  );
   const parts = { documents, series, clock, logger: log };
   const { topics, pages: topicPages } = await openTopics(opening, {
     ...parts,
-    directory: directories.clients,
+    ...messageOptions(options),
     url: platformUrl,
-    toThisMachine: options.topicsToThisMachine ?? false,
-    toPrivateNetworks: options.topicsToPrivateNetworks ?? false,
     openLog: logs.writer.bind(logs),
   });
   const counters = new EndpointCounters({ exists: (name) => hosting.hasEndpoint(name), rowsMax: countedEndpointsMax });
@@ -194,19 +195,19 @@ async function openTunnels(
   return answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax, secret: () => keys.secret });
 }
 
-/** What keys of instances allow; hosting is asked about objects when one is used. */
-function instanceCredentials(
-  { invokableEndpoints = [] }: PlatformOptions,
-  { keys, hosting }: { readonly keys: InstanceKeys; readonly hosting: () => Hosting },
-): InstancePermissions {
-  return createInstancePermissions({
-    keys,
-    hosting: () => ({
-      isModelData: (object) => hosting().isModelData(object),
-      outputPlace: (object) => hosting().outputPlace(object),
-    }),
+const messageOptions = ({ directories, topicsToThisMachine, topicsToPrivateNetworks }: PlatformOptions) => ({
+  directory: directories.clients,
+  toThisMachine: topicsToThisMachine ?? false,
+  toPrivateNetworks: topicsToPrivateNetworks ?? false,
+});
+
+/** Hosting is looked up at each access: it is opened after the keys. */
+function accessFacts({ invokableEndpoints = [] }: PlatformOptions, hosting: () => Hosting): AccessFacts {
+  return {
     invokableEndpoints,
-  });
+    isModelData: (object) => hosting().isModelData(object),
+    outputPlace: (object) => hosting().outputPlace(object),
+  };
 }
 
 /** What the instances of all endpoints share. */

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
-import { awsServices, type AwsServicesParts } from "@galatea/aws";
+
 import { systemClock } from "@galatea/base";
 import type { InstanceIdentity } from "@galatea/hosting";
-import { createInstancePermissions } from "./instance-credentials.ts";
+import { awsServices, type AwsServicesParts } from "../services/index.ts";
+import { instancePermissions } from "./instance-permissions.ts";
 
 /** Places of outputs by their folder, with their owners. */
 const outputs: Readonly<Record<string, readonly string[]>> = {
@@ -32,10 +33,10 @@ function keyOf(more: Partial<InstanceIdentity> = {}, invokableEndpoints: readonl
     ...more,
   };
   const key = { accessKeyId: id, secretAccessKey: "secret", identity };
-  const instances = createInstancePermissions({
-    keys: { find: (accessKeyId) => (accessKeyId === id ? key : undefined) },
-    invokableEndpoints,
-    hosting: () => ({
+  const instances = instancePermissions(
+    { find: (accessKeyId) => (accessKeyId === id ? key : undefined) },
+    {
+      invokableEndpoints,
       isModelData: ({ bucket, key }) => bucket === "bkt" && /^(?:mine\/|theirs\/a|one\.tar\.gz)/.test(key),
       outputPlace({ bucket, key }) {
         const prefix = Object.keys(outputs)
@@ -43,8 +44,8 @@ function keyOf(more: Partial<InstanceIdentity> = {}, invokableEndpoints: readonl
           .toSorted((a, b) => b.length - a.length)[0];
         return prefix === undefined ? null : { prefix, owners: new Set(outputs[prefix]) };
       },
-    }),
-  });
+    },
+  );
   const mayOn = (action: string, resource: string) => instances.permits(id, action, resource);
   const may = (action: string, name?: string) => mayOn(action, name === undefined ? "*" : `arn:aws:s3:::bkt/${name}`);
   const mayInvoke = (name: string) =>

@@ -1,0 +1,94 @@
+import type { AccessFacts, InstanceAccess, InstanceKeys, ObjectName } from "@galatea/hosting/instance-keys";
+import { mayAccess } from "@galatea/hosting/instance-keys";
+import type { Credential } from "../signing/index.ts";
+import type { Permits } from "../wire/index.ts";
+
+/** Actions that every instance may perform on every resource. */
+const freeActions: ReadonlySet<string> = new Set([
+  "sts:GetCallerIdentity",
+  "sagemaker:CallWithBearerToken",
+  "logs:DescribeLogGroups",
+  "s3:ListBuckets",
+  "s3:HeadBucket",
+  "s3:GetBucketLocation",
+  "s3:GetBucketVersioning",
+  "s3:ListObjects",
+  "s3:ListObjectsV2",
+]);
+
+/**
+ * Actions that depend on their resource; null for the ARN of another kind of resource. No action makes, changes or deletes models and
+ * endpoints, lends other credentials, or removes buckets. Objects are named one by one, so that each is checked: no copies, no deletions of many.
+ */
+const accesses: Readonly<Record<string, (arn: string) => InstanceAccess | null>> = {
+  "sagemaker:InvokeEndpoint": (arn) => ({ to: "endpoint", name: arn.replace(/^.*?:endpoint\//s, "") }),
+  "cloudwatch:PutMetricData": (arn) => ({ to: "metric-namespace", name: arn.replace(/^.*?:namespace\//s, "") }),
+  "logs:CreateLogGroup": logGroup,
+  "logs:CreateLogStream": logGroup,
+  "logs:PutLogEvents": logGroup,
+  "logs:DescribeLogStreams": logGroup,
+  "s3:GetObject": readObject,
+  "s3:HeadObject": readObject,
+  "s3:GetObjectTagging": readObject,
+  "s3:PutObject": writtenObject,
+  "s3:DeleteObject": writtenObject,
+  "s3:CreateMultipartUpload": writtenObject,
+  "s3:UploadPart": writtenObject,
+  "s3:CompleteMultipartUpload": writtenObject,
+  "s3:AbortMultipartUpload": writtenObject,
+  "s3:ListParts": writtenObject,
+};
+
+function logGroup(arn: string): InstanceAccess {
+  return { to: "log-group", name: /^arn:aws:logs:[^:]*:[^:]*:log-group:([^:]*)/.exec(arn)?.[1] ?? "" };
+}
+
+function readObject(arn: string): InstanceAccess | null {
+  const object = objectOf(arn);
+  return object === null ? null : { to: "object", object, writes: false };
+}
+
+function writtenObject(arn: string): InstanceAccess | null {
+  const object = objectOf(arn);
+  return object === null ? null : { to: "object", object, writes: true };
+}
+
+/** Returns null for the ARN of anything else than an object. */
+function objectOf(arn: string): ObjectName | null {
+  const [, bucket, key] = /^arn:aws:s3:::([^/]+)\/(.+)$/s.exec(arn) ?? [];
+  return bucket === undefined || key === undefined ? null : { bucket, key };
+}
+
+/** What the access keys of instances allow. Every other key is the owner's and may do everything. */
+export interface InstancePermissions {
+  /** Returns undefined for keys that are no instance's. */
+  credential(accessKeyId: string): Credential | undefined;
+  /** Returns the endpoint or transform job whose code has the key; null for keys that are no instance's. */
+  writerOf(accessKeyId: string): string | null;
+  /** By the actions and resources of the services' rows. */
+  readonly permits: Permits;
+  /** Returns whether a listing shows an object: objects that the caller cannot read are left out. */
+  readonly lists: (accessKeyId: string | null, object: ObjectName) => boolean;
+}
+
+export function instancePermissions(keys: Pick<InstanceKeys, "find">, facts: AccessFacts): InstancePermissions {
+  return {
+    credential(accessKeyId) {
+      const key = keys.find(accessKeyId);
+      if (key === undefined) return undefined;
+      const { secretAccessKey, identity } = key;
+      return { accessKeyId, secretAccessKey, sessionToken: null, accountId: identity.accountId, expiresMs: null };
+    },
+    writerOf: (accessKeyId) => keys.find(accessKeyId)?.identity.endpointName ?? null,
+    permits(accessKeyId, action, resource) {
+      const key = keys.find(accessKeyId);
+      if (key === undefined || freeActions.has(action)) return true;
+      const access = Object.hasOwn(accesses, action) ? (accesses[action]?.(resource) ?? null) : null;
+      return access !== null && mayAccess(key.identity, access, facts);
+    },
+    lists(accessKeyId, object) {
+      const key = accessKeyId === null ? undefined : keys.find(accessKeyId);
+      return key === undefined || mayAccess(key.identity, { to: "object", object, writes: false }, facts);
+    },
+  };
+}
