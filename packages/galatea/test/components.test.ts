@@ -1,6 +1,7 @@
 /** Inference components over real processes: placed on shared instances, scaled to zero and back, updated under load, killed. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { nodeWith } from "@galatea/hosting/nodes/node-fixture.ts";
 import { AwsError } from "@galatea/base";
 import {
   componentSettled,
@@ -165,9 +166,9 @@ test("Application Auto Scaling has as many copies as it asks for, down to none, 
   assert.equal(await scalable.capacity({ ...id, resourceId: "inference-component/nobody" }), null);
 });
 
-/** An endpoint whose component `a` has two copies of 1,152 MiB, each of which holds a request, on a machine for three and a half. */
+/** An endpoint whose component `a` has two copies of 1,152 MiB, each of which holds a request, on a node for three and a half. */
 async function openHeld() {
-  const bench = await TrafficBench.open(undefined, null, { hosting: { memoryBytesMax: 3.5 * 1152 * 2 ** 20 } });
+  const bench = await TrafficBench.open(undefined, null, { nodes: [nodeWith(3.5 * 1152 * 2 ** 20)] });
   await deployShared(bench, "shared");
   await create(bench, "shared", "a", spec("old"), 2);
   const held = [0, 1].map((index) => bench.ask("shared", `hold ${index}`, null, "a"));
@@ -200,7 +201,7 @@ test("a copy that answers what it holds takes its memory until it is gone: what 
   );
 });
 
-test("a rolling update of a component waits for copies that answer what they hold where the machine has no room beside them", async () => {
+test("a rolling update of a component waits for copies that answer what they hold where the node has no room beside them", async () => {
   const { bench, held } = await openHeld();
   await using _closing = bench;
   let most = 0;
@@ -234,8 +235,8 @@ test("an update of a component whose next copy is beyond an account's limit is r
   assert.match(kept.reason ?? "", /service limit .* is 1 Containers, with current utilization of 1 Containers/);
 });
 
-test("an update of a component has no copies beside the old ones that the machine has no memory for: old ones make room, and the last one does not", async () => {
-  await using bench = await TrafficBench.open(undefined, null, { hosting: { memoryBytesMax: 2.5 * 1152 * 2 ** 20 } });
+test("an update of a component has no copies beside the old ones that the node has no memory for: old ones make room, and the last one does not", async () => {
+  await using bench = await TrafficBench.open(undefined, null, { nodes: [nodeWith(2.5 * 1152 * 2 ** 20)] });
   await deployShared(bench, "shared");
   await create(bench, "shared", "a", spec("old"), 2);
   let most = 0;
@@ -251,6 +252,6 @@ test("an update of a component has no copies beside the old ones that the machin
   await update(bench, "a", { spec: spec("newer") });
   const kept = await stateOf(bench, "a");
   assert.deepEqual([kept.at, kept.copyCount, kept.inService], ["InService", 1, 1]);
-  assert.match(kept.reason ?? "", /This machine has no memory for the next of 1 more copies, which takes 1024 MiB/);
+  assert.match(kept.reason ?? "", /The node has no memory for the next of 1 more copies, which takes 1024 MiB/);
   assert.deepEqual(Object.fromEntries((await clients.end()).failures), {});
 });

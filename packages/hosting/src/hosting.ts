@@ -5,7 +5,6 @@ import { openComponents } from "./operations/index.ts";
 import type { Documents } from "./records/index.ts";
 import { asyncLimits, type AsyncLimits, type ResultOutbox } from "./async-inference/index.ts";
 import { AsyncInferences } from "./operations/index.ts";
-import { MachineMemory } from "./agent/index.ts";
 import { Catalogue } from "./operations/index.ts";
 import { nameKey } from "./definitions/index.ts";
 import { EndpointReconciler, type LookAtAlarm } from "./reconcilers/index.ts";
@@ -23,7 +22,8 @@ import {
   type InvocationRequest,
 } from "./invocations/index.ts";
 import { Retirements } from "./capacity/index.ts";
-import { Quotas, type HostingLimits } from "./capacity/index.ts";
+import { AccountQuotas, Reservations, type HostingLimits } from "./capacity/index.ts";
+import type { NodeDescription } from "./nodes/index.ts";
 import { JobMemory } from "./transforms/index.ts";
 import { TransformReconciler } from "./reconcilers/index.ts";
 import { Transforms } from "./operations/index.ts";
@@ -32,7 +32,9 @@ import { newInstanceId } from "./operations/index.ts";
 
 export interface HostingOptions {
   readonly documents: Documents;
-  readonly fleet: Omit<FleetOptions, "machineMemory">;
+  readonly fleet: Omit<FleetOptions, "nodes">;
+  /** Where the host runs instances: one node at least. */
+  readonly nodes: readonly NodeDescription[];
   readonly limits: HostingLimits;
   /** In [0, 1): which instance a request goes to. */
   readonly random: () => number;
@@ -48,7 +50,7 @@ export interface HostingOptions {
 export interface HostingFigures {
   readonly endpoints: ReadonlyMap<EndpointState["at"], number>;
   readonly instancesInServiceCount: number;
-  /** What of their tenants' confinement the instances in service cannot have on this machine, and why. */
+  /** What of their tenants' confinement the instances in service cannot have on their nodes, and why. */
   readonly unconfined: Unconfined;
 }
 
@@ -61,7 +63,6 @@ export class Hosting implements AsyncDisposable {
   readonly asyncInferences: AsyncInferences;
   readonly watch: EndpointWatch;
   readonly #store: HostingStore;
-  readonly #quotas: Quotas;
   readonly #moves: EndpointReconciler;
   readonly #mirrors: Mirrors;
   readonly #memories: ModelMemories;
@@ -69,18 +70,15 @@ export class Hosting implements AsyncDisposable {
 
   private constructor(options: HostingOptions, store: HostingStore) {
     const { limits, random, alarmState } = options;
-    const machineMemory = new MachineMemory({
-      bytesMax: limits.memoryBytesMax,
-      reservedBytes: () => this.#quotas.reservedBytes,
-    });
-    const fleet: FleetOptions = { ...options.fleet, machineMemory };
+    const quotas = new AccountQuotas(store, limits);
+    const reservations = new Reservations({ store, quotas, nodes: options.nodes, limits });
+    const fleet: FleetOptions = { ...options.fleet, nodes: reservations.nodes };
     this.#store = store;
     this.#credentials = fleet.credentials;
     this.watch = new EndpointWatch(store, fleet.clock);
-    this.#quotas = new Quotas(store, limits);
     const { store: objects, clock, logger } = fleet;
     this.#memories = new ModelMemories({ store, objects, logger });
-    this.catalogue = new Catalogue({ store, quotas: this.#quotas, memories: this.#memories, clock });
+    this.catalogue = new Catalogue({ store, quotas, memories: this.#memories, clock });
     this.#mirrors = new Mirrors({
       ...fleet,
       requestBytesMax: fleet.requestMemory.bytesMax,
@@ -88,8 +86,8 @@ export class Hosting implements AsyncDisposable {
       newId: randomUUID,
       limits: options.mirroring ?? {},
     });
-    const claim: FleetParts["claim"] = (what, instanceType) => this.#quotas.claim(what, instanceType);
-    const memory = memoryOfFleets(this.#quotas, this.#memories);
+    const claim: FleetParts["claim"] = (what, instanceType) => reservations.claim(what, instanceType);
+    const memorySeen: FleetParts["memorySeen"] = (model, mostBytes) => this.#memories.seen(model, mostBytes);
     this.#moves = new EndpointReconciler({
       store,
       fleet,
@@ -98,7 +96,7 @@ export class Hosting implements AsyncDisposable {
       newInstanceId,
       alarmState,
       claim,
-      memory,
+      memorySeen,
       retirements: new Retirements(clock, limits),
     });
     this.asyncInferences = new AsyncInferences({
@@ -111,10 +109,10 @@ export class Hosting implements AsyncDisposable {
       newId: randomUUID,
       outbox: options.outbox ?? null,
     });
-    const records = { store, quotas: this.#quotas, catalogue: this.catalogue };
+    const records = { store, quotas, reservations, catalogue: this.catalogue };
     const { components, variants } = openComponents({
       ...records,
-      parts: { fleet, random, newId: newInstanceId, claim, memory },
+      parts: { fleet, random, newId: newInstanceId, claim, memorySeen },
       retirements: new Retirements(clock, limits),
       alarmState,
       watch: this.watch,
@@ -225,17 +223,4 @@ export class Hosting implements AsyncDisposable {
     const isStopped = this.#store.view.endpointState(nameKey(name)) === "OutOfService";
     return isStopped ? endpointStopped(name, accountId) : endpointNotFound(name, accountId);
   }
-}
-
-/** What fleets count and ask about memory, answered by the quotas and by what models were measured to need. */
-function memoryOfFleets(quotas: Quotas, memories: ModelMemories): FleetParts["memory"] {
-  return {
-    countBeyond: (bytes) => quotas.countBeyond(bytes),
-    countLeaving: (look) => quotas.countLeaving(look),
-    gone: () => quotas.gone(),
-    fits: () => quotas.fits,
-    freeBytes: () => quotas.freeBytes,
-    freed: () => quotas.freed(),
-    seen: (model, mostBytes) => memories.seen(model, mostBytes),
-  };
 }

@@ -15,7 +15,6 @@ export {
 export { absentAsNull, containerModelId, type KeptTree, type ModelArchive, type ModelTrees } from "./agent/index.ts";
 export {
   hostingArn,
-  instanceBudget,
   isFolderMark,
   isInvokableEndpoint,
   isPlatformsNamespace,
@@ -23,7 +22,6 @@ export {
   refusedVariable,
   resolveImage,
   unsupportedImageText,
-  usableMemoryBytes,
   type AsyncInferenceConfig,
   type BuiltInRuntime,
   type ContainerDefinition,
@@ -32,8 +30,6 @@ export {
   type DeploymentConfig,
   type EndpointConfigRecord,
   type HostingResource,
-  type InstanceBudget,
-  type Machine,
   type ModelRecord,
   type Owner,
   serverlessRefusal,

@@ -8,7 +8,8 @@ import { DocumentMemory, MemoryDocuments } from "../src/records/contracts/index.
 import { openDocuments } from "../src/records/index.ts";
 import type { FleetOptions } from "../src/endpoints/fleet-options.ts";
 import { Hosting } from "../src/hosting.ts";
-import { hostingLimits } from "../src/capacity/quotas.ts";
+import { nodeWith } from "../src/nodes/node-fixture.ts";
+import { hostingLimits } from "../src/capacity/account-quotas.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-limits-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -21,6 +22,7 @@ test("each limit of an account is refused as ResourceLimitExceeded, with the lim
   await using hosting = await Hosting.open({
     documents,
     limits: { ...hostingLimits, modelsMax: 1, configsMax: 1, endpointsMax: 0 },
+    nodes: [nodeWith()],
     random: Math.random,
     alarmState: () => null,
     // Nothing is started.
@@ -58,6 +60,7 @@ test("containers are counted over all instances of endpoints and transform jobs,
   await using hosting = await Hosting.open({
     documents: new MemoryDocuments(new DocumentMemory()),
     limits: { ...hostingLimits, containersMax: 8 },
+    nodes: [nodeWith()],
     random: Math.random,
     alarmState: () => null,
     fleet: {
@@ -85,11 +88,12 @@ test("containers are counted over all instances of endpoints and transform jobs,
   assert.deepEqual(outcomes.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
 });
 
-test("an endpoint that the machine has no memory for is refused with how much is missing", async () => {
+test("an endpoint that the node has no memory for is refused with how much is missing", async () => {
   const gibi = 2 ** 30;
   await using hosting = await Hosting.open({
     documents: new MemoryDocuments(new DocumentMemory()),
-    limits: { ...hostingLimits, memoryBytesMax: 10 * gibi },
+    limits: hostingLimits,
+    nodes: [nodeWith(10 * gibi)],
     random: Math.random,
     alarmState: () => null,
     fleet: {
@@ -115,7 +119,7 @@ test("an endpoint that the machine has no memory for is refused with how much is
   const refusal = (used: number, wanted: number, missing: number) => ({
     code: "ResourceLimitExceeded",
     message:
-      "The account-level service limit 'Memory of this machine' is 10240 MiB, with current utilization of " +
+      "The account-level service limit 'Memory of the node' is 10240 MiB, with current utilization of " +
       `${used} MiB and a request delta of ${wanted} MiB. Please use fewer, or delete what is no longer needed. ` +
       "A model counts with what it took before, or else with the size of its data. " +
       `${missing} MiB are missing: fewer instances, a lower GALATEA_MODEL_MEMORY_BYTES in the Environment of the model's ` +

@@ -4,7 +4,7 @@ import type { TrafficBench } from "./traffic-fixture.ts";
 
 const gibi = 2 ** 30;
 
-/** Instances of ml.m5.large have 2 cores and, on the machine of the fixture, 7.2 GiB. */
+/** Instances of ml.m5.large have 2 cores and 8 GiB. */
 export function spec(name: string, memoryGib = 1, more: Partial<ComponentSpecAsked> = {}): ComponentSpecAsked {
   const broken = name === "broken" ? { BREAKS: "1" } : {};
   return {

@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import { ArchiveUnpacker, archiveLimits, unpackerDefaults, type BucketStore } from "../src/objects/index.ts";
 import { InstanceKeys } from "../src/instance-keys/index.ts";
+import type { NodeDescription } from "../src/nodes/index.ts";
+import { nodeWith } from "../src/nodes/node-fixture.ts";
 import { ProcessHost } from "../src/process-host/index.ts";
 import {
   Hosting,
@@ -38,6 +40,8 @@ export interface HostingFixtureOptions {
   readonly limits?: Partial<InvocationLimits>;
   readonly instances?: Partial<InstanceLimits>;
   readonly hosting?: Partial<HostingLimits>;
+  /** One with enough of everything unless given. */
+  readonly nodes?: readonly NodeDescription[];
   /** Of requests and jobs in flight. */
   readonly memory?: ByteBudget;
   /** Instead of `onSample`, where a test asks whose series they are. */
@@ -77,7 +81,6 @@ export async function openFleetOptions(
       instancesDirectory: join(directory, "i"),
       store,
       unpacker,
-      machine: { vcpuCount: 4, memoryBytes: 8 * 2 ** 30 },
       clock: systemClock,
       logger: silentLogger,
     }),
@@ -123,6 +126,7 @@ export async function openHosting(options: HostingFixtureOptions): Promise<Hosti
     await Hosting.open({
       documents: new MemoryDocuments(options.documents),
       limits: { ...hostingLimits, ...options.hosting },
+      nodes: options.nodes ?? [nodeWith()],
       random: Math.random,
       alarmState: options.alarmState ?? (() => null),
       ...options.queues,

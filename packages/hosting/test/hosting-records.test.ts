@@ -6,7 +6,8 @@ import { DocumentMemory, MemoryDocuments } from "../src/records/contracts/index.
 import type { ChangeBatch, Documents } from "../src/records/index.ts";
 import type { FleetOptions } from "../src/endpoints/fleet-options.ts";
 import { Hosting } from "../src/hosting.ts";
-import { hostingLimits, type HostingLimits } from "../src/capacity/quotas.ts";
+import { nodeWith } from "../src/nodes/node-fixture.ts";
+import { hostingLimits, type HostingLimits } from "../src/capacity/account-quotas.ts";
 
 const owner = { accountId: "000000000000", region: "us-east-1" };
 const turn = () => new Promise((resolve) => setImmediate(resolve));
@@ -19,6 +20,7 @@ async function open(
   return await Hosting.open({
     documents,
     limits: { ...hostingLimits, ...limits },
+    nodes: [nodeWith()],
     random: Math.random,
     alarmState: () => null,
     // Nothing is started.

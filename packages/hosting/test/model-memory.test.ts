@@ -1,9 +1,10 @@
-/** What single models take of the machine: real processes that take it, and what is refused then. */
+/** What single models take of the node: real processes that take it, and what is refused then. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { nodeWith } from "../src/nodes/node-fixture.ts";
 import { silentLogger } from "@galatea/base";
 import { openDirectoryStore } from "../src/objects/index.ts";
 import type { Hosting } from "../src/index.ts";
@@ -36,7 +37,7 @@ async function configure(hosting: Hosting, name: string, InitialInstanceCount: n
 }
 
 test("instances that answer what they hold take their memory until they are gone, though the record has them no more", async () => {
-  await using bench = await TrafficBench.open(undefined, null, { hosting: { memoryBytesMax: 600 * mebi } });
+  await using bench = await TrafficBench.open(undefined, null, { nodes: [nodeWith(600 * mebi)] });
   await bench.deploy("leaving", [{ name: "a", InitialInstanceCount: 2 }]);
   await bench.configure("further", [{ name: "b", InitialInstanceCount: 3 }]);
   const create = () =>
@@ -65,7 +66,7 @@ test("instances that answer what they hold take their memory until they are gone
   });
 });
 
-const missing = { code: "ResourceLimitExceeded", message: /Memory of this machine.* MiB are missing/ };
+const missing = { code: "ResourceLimitExceeded", message: /Memory of the node.* MiB are missing/ };
 
 test("what a single model was seen to take counts: beside it, for its next endpoint, for an update, and in the next life of the platform", async () => {
   await using closing = new AsyncDisposableStack();
@@ -83,7 +84,7 @@ test("what a single model was seen to take counts: beside it, for its next endpo
       argumentsFor: ({ BYTES = "" }, socketPath) => [path, socketPath, BYTES],
       onSample: () => {},
       logs: new Map(),
-      hosting: { memoryBytesMax: 700 * mebi },
+      nodes: [nodeWith(700 * mebi)],
     });
   {
     await using fixture = await open();

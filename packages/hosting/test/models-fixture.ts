@@ -6,7 +6,8 @@ import { gzipSync } from "node:zlib";
 import { Header } from "tar";
 import { ByteBudget, ByteLease, silentLogger, systemClock } from "@galatea/base";
 import { openDirectoryStore, type BucketStore } from "../src/objects/index.ts";
-import type { ContainerDefinition, Hosting, HostingLimits, InvocationLimits } from "../src/index.ts";
+import type { NodeDescription } from "../src/nodes/index.ts";
+import type { ContainerDefinition, Hosting, InvocationLimits } from "../src/index.ts";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
 import { imaged, openHosting, owner } from "./hosting-fixture.ts";
 
@@ -72,10 +73,7 @@ export class ModelsBench implements AsyncDisposable {
     this.#closing = closing;
   }
 
-  static async open(
-    limits: Partial<InvocationLimits> = {},
-    account: Partial<HostingLimits> = {},
-  ): Promise<ModelsBench> {
+  static async open(limits: Partial<InvocationLimits> = {}, nodes?: readonly NodeDescription[]): Promise<ModelsBench> {
     await using opening = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), "gal-models-"));
     opening.defer(() => rm(directory, { recursive: true, force: true }));
@@ -101,7 +99,7 @@ export class ModelsBench implements AsyncDisposable {
         }),
         logs,
         limits,
-        hosting: account,
+        ...(nodes && { nodes }),
       }),
     );
     return new ModelsBench({ hosting, store, samples, logs, instancesDirectory: join(directory, "i") }, opening.move());

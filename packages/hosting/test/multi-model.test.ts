@@ -1,6 +1,7 @@
 /** Many models on several instances: real processes that count their loads, and clients that ask all the time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { nodeWith } from "../src/nodes/node-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
 import { ModelsBench } from "./models-fixture.ts";
 import { until } from "./traffic-fixture.ts";
@@ -193,8 +194,8 @@ test("with ModelCacheSetting Disabled each model leaves memory and disk with its
   assert.equal(bench.loads().get("a"), 4);
 });
 
-test("an update and more instances are refused where the machine lacks their memory, and what there is goes on", async () => {
-  await using bench = await ModelsBench.open({}, { memoryBytesMax: 1024 * mebi });
+test("an update and more instances are refused where the node lacks their memory, and what there is goes on", async () => {
+  await using bench = await ModelsBench.open({}, [nodeWith(1024 * mebi)]);
   await bench.put("a", "a");
   const promising = (memoryMebi: number) => ({
     Environment: { GALATEA_MODEL_MEMORY_BYTES: String(memoryMebi * mebi) },

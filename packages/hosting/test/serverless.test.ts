@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { text } from "node:stream/consumers";
+import { nodeWith } from "../src/nodes/node-fixture.ts";
 import { AwsError, ByteBudget, ByteLease, systemClock } from "@galatea/base";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
 import { TrafficBench, until, type PlannedVariant } from "./traffic-fixture.ts";
@@ -89,14 +90,14 @@ test("a start that fails is told to all who wait, with what to do, and is tried 
 });
 
 test("a variant that there is no room for cannot be started, says so, and can be when there is room", async () => {
-  await using bench = await open({ instances: { idleMsMax: 100 }, hosting: { memoryBytesMax: 1.5 * 2 ** 30 } });
+  await using bench = await open({ instances: { idleMsMax: 100 }, nodes: [nodeWith(1.5 * 2 ** 30)] });
   await bench.deploy("one", [serverless("one", 5)]);
   await bench.deploy("two", [serverless("two", 5)]);
   const held = bench.ask("one", "hold");
   await inService(bench);
   const error = await refused(bench.ask("two", "x"));
   assert.deepEqual([error.code, error.statusFallback], ["ServiceUnavailable", 503]);
-  assert.match(error.message, /^Serverless variant v cannot be started now: .*Memory of this machine/);
+  assert.match(error.message, /^Serverless variant v cannot be started now: .*Memory of the node/);
   await released(bench, held);
   await until("there is room again", async () => {
     const answer = await bench.ask("two", "x").catch(() => null);
@@ -187,14 +188,14 @@ test("whoever leaves while the request is held gives its place up, without its b
 });
 
 test("data of a serverless variant is captured, that of the request that starts it too; asleep it takes no memory", async () => {
-  await using bench = await open({ instances: { idleMsMax: 50 }, hosting: { memoryBytesMax: 1.5 * 2 ** 30 } });
+  await using bench = await open({ instances: { idleMsMax: 50 }, nodes: [nodeWith(1.5 * 2 ** 30)] });
   await bench.store.createBucket("captured");
   const dataCapture = {
     InitialSamplingPercentage: 100,
     DestinationS3Uri: "s3://captured/of",
     CaptureOptions: [{ CaptureMode: "Input" }, { CaptureMode: "Output" }],
   } as const;
-  // Each would take a GiB of the machine's one and a half.
+  // Each would take a GiB of the node's one and a half.
   for (const name of ["seen", "beside", "third"]) await bench.deploy(name, [serverless(name, 2)], { dataCapture });
   for (const body of ["first", "second"]) assert.equal((await bench.ask("seen", body)).container, "seen");
   await until("it sleeps, and another has its room", async () => {

@@ -1,6 +1,7 @@
 /** Endpoints that are updated, resized and stopped while clients ask all the time: real processes, and no request that fails. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { nodeWith } from "../src/nodes/node-fixture.ts";
 import type { AwsError } from "@galatea/base";
 import type { DeploymentConfig, EndpointRecord } from "../src/index.ts";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
@@ -25,10 +26,10 @@ const rollingBothWays = (size = percent(25), waitSeconds = 0): DeploymentConfig 
   RollingUpdatePolicy: { MaximumBatchSize: size, WaitIntervalInSeconds: waitSeconds, RollbackMaximumBatchSize: size },
 });
 
-/** On a machine that has room for so many instances of this endpoint with four; `most` is how many were seen at once since it was there. */
+/** On a node that has room for so many instances of this endpoint with four; `most` is how many were seen at once since it was there. */
 async function openTight(instancesMax: number, documents = new DocumentMemory()) {
-  const hosting = { memoryBytesMax: instancesMax * 128 * 2 ** 20 };
-  const bench = await TrafficBench.open(documents, null, { hosting });
+  const nodes = [nodeWith(instancesMax * 128 * 2 ** 20)];
+  const bench = await TrafficBench.open(documents, null, { nodes });
   await bench.deploy("tight", [{ name: "old", VariantName: "v", InitialInstanceCount: 4 }]);
   await bench.configure("next", [{ name: "new", VariantName: "v", InitialInstanceCount: 4 }]);
   let most = 0;
@@ -112,7 +113,7 @@ test("an update whose instances do not start is rolled back, with the reason, an
   await until("nothing else runs", () => bench.running().length === 1);
 });
 
-test("a rolling update for which the machine has room for one batch is taken, never has more at once, and fails no request; others are refused with what they would need less", async () => {
+test("a rolling update for which the node has room for one batch is taken, never has more at once, and fails no request; others are refused with what they would need less", async () => {
   await using tight = await openTight(5);
   const { bench } = tight;
   const refused = (deploymentConfig: DeploymentConfig | null, wanted: number, advice: RegExp) =>

@@ -4,8 +4,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { nodeWith } from "../src/nodes/node-fixture.ts";
 import { silentLogger } from "@galatea/base";
-import { MachineMemory } from "../src/agent/index.ts";
+import { Nodes, noResources } from "../src/nodes/index.ts";
 import type { ProductionVariant } from "../src/definitions/index.ts";
 import type { FleetNames, FleetParts } from "../src/endpoints/fleet.ts";
 import { Fleet } from "../src/endpoints/fleet.ts";
@@ -85,20 +86,18 @@ async function openKind({ variant, open }: Kind) {
     claims.add(claim);
     return claim;
   };
+  const unrecorded = {
+    recordedBytes: () => 0,
+    pendingBytes: () => 0,
+    recordsChanged: () => new Promise<void>(() => {}),
+  };
+  const nodes = new Nodes({ nodes: [nodeWith()], ...unrecorded });
   const parts: FleetParts = {
-    fleet: { ...fleet, machineMemory: new MachineMemory({ bytesMax: 2 ** 33, reservedBytes: () => 0 }) },
+    fleet: { ...fleet, nodes },
     random: () => 0,
     newId: () => `i${(idCount += 1)}`,
     claim: held,
-    memory: {
-      countBeyond: held,
-      countLeaving: held,
-      gone: () => {},
-      fits: () => true,
-      freeBytes: () => 2 ** 33,
-      freed: () => new Promise(() => {}),
-      seen: () => {},
-    },
+    memorySeen: () => {},
   };
   const model = {
     name: "m",
@@ -122,7 +121,7 @@ async function openKind({ variant, open }: Kind) {
   };
   const opened = opening.use(open(plan, parts));
   const closing = opening.move();
-  return { fleet: opened, claims, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+  return { fleet: opened, nodes, claims, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }
 
 let idCount = 0;
@@ -130,7 +129,7 @@ let idCount = 0;
 for (const kind of kinds) {
   test(`${kind.name}: a fleet grows once, shrinks, grows again, and nothing of it is left when it is retired`, async () => {
     await using opened = await openKind(kind);
-    const { fleet, claims } = opened;
+    const { fleet, nodes, claims } = opened;
     assert.equal(fleet.variantName, "v");
     assert.deepEqual([fleet.inServiceCount, fleet.reservedBytes, fleet.models], [0, 0, null]);
     assert.equal(await fleet.growTo(1, never), 1);
@@ -150,15 +149,17 @@ for (const kind of kinds) {
     await fleet.retire(never);
     assert.deepEqual([fleet.inServiceCount, fleet.reservedBytes, fleet.canServe], [0, 0, false]);
     assert.equal(claims.size, 0);
+    assert.deepEqual(nodes.all[0]?.reserved, noResources);
   });
 
   test(`${kind.name}: a fleet that is resumed comes into service, and leaves with the platform`, async () => {
     await using opened = await openKind(kind);
-    const { fleet, claims } = opened;
+    const { fleet, nodes, claims } = opened;
     fleet.resume(1);
     await fleet.inService(never);
     assert.equal(fleet.inServiceCount, 1);
     await fleet.leave();
     assert.equal(claims.size, 0);
+    assert.deepEqual(nodes.all[0]?.reserved, noResources);
   });
 }

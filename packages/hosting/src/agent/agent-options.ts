@@ -1,6 +1,6 @@
 import type { Clock, Logger } from "@galatea/base";
+import type { MemoryHolder, MemoryShare } from "../nodes/index.ts";
 import type { AgentLimits } from "./agent-limits.ts";
-import type { MemoryHolder, MemoryShare } from "./machine-memory.ts";
 import type { AgentObserver, ModelContainer } from "./model-container.ts";
 import type { ArchiveSource } from "./model-source.ts";
 import type { ModelTrees } from "./model-trees.ts";
@@ -12,7 +12,7 @@ export interface AgentOptions {
   /** Resolves with the container when it is up. */
   readonly container: (signal: AbortSignal) => Promise<ModelContainer>;
   readonly observer: AgentObserver;
-  /** What its models may have of the machine, beside all others; closed with the agent. */
+  /** What its models may have of the node, beside all others; closed with the agent. */
   readonly joinMemory: (agent: MemoryHolder) => MemoryShare;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -1,7 +1,6 @@
 /** What keeps many models on one instance: which are on its disk, which are in its container's memory, and who waits for them. */
 export { agentLimits } from "./agent-limits.ts";
 export type { AgentLease, HeldModel } from "./agent-options.ts";
-export { MachineMemory } from "./machine-memory.ts";
 export { ModelAgent } from "./model-agent.ts";
 export {
   ContainerLostError,

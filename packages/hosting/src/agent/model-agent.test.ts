@@ -6,7 +6,7 @@ import { silentLogger, systemClock } from "@galatea/base";
 import { modelTreesContract } from "../contracts/index.ts";
 import { MemoryDisk, MemoryTrees } from "./memory-trees-fixture.ts";
 import { agentLimits, type AgentLimits } from "./agent-limits.ts";
-import { MachineMemory } from "./machine-memory.ts";
+import { NodeMemory } from "../nodes/index.ts";
 import { ModelAgent } from "./model-agent.ts";
 import {
   ContainerLostError,
@@ -21,7 +21,7 @@ const never = new AbortController().signal;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 const mebi = 2 ** 20;
 
-const unbounded = new MachineMemory({ bytesMax: Infinity, reservedBytes: () => 0 });
+const unbounded = new NodeMemory({ bytesMax: Infinity, reservedBytes: () => 0 });
 
 interface StoredModel {
   etag: string;
@@ -52,9 +52,9 @@ class World {
     limits: Partial<AgentLimits>,
     disk = new MemoryDisk(),
     {
-      machine = unbounded,
+      nodeMemory = unbounded,
       promisedBytes = 0,
-    }: { readonly machine?: MachineMemory; readonly promisedBytes?: number } = {},
+    }: { readonly nodeMemory?: NodeMemory; readonly promisedBytes?: number } = {},
   ) {
     this.trees = new MemoryTrees(disk, {
       find: (target) => this.objects.get(target),
@@ -70,7 +70,7 @@ class World {
         },
       },
       trees: this.trees,
-      joinMemory: (agent) => machine.join(agent, promisedBytes),
+      joinMemory: (agent) => nodeMemory.join(agent, promisedBytes),
       container: async () => ({
         load: async ({ id, target }) => await this.#load(id, target),
         unload: async ({ id }) => {
@@ -449,10 +449,10 @@ test("what a model is beside others: there, on its way, or among those that are 
   await agent[Symbol.asyncDispose]();
 });
 
-test("agents of one machine hold no more than it has together: others give up what is beyond their promise, and what cannot fit is told", async () => {
-  const machine = new MachineMemory({ bytesMax: 100 * mebi, reservedBytes: () => 30 * mebi });
-  const plain = new World({}, new MemoryDisk(), { machine });
-  const promised = new World({}, new MemoryDisk(), { machine, promisedBytes: 30 * mebi });
+test("agents of one node hold no more than it has together: others give up what is beyond their promise, and what cannot fit is told", async () => {
+  const nodeMemory = new NodeMemory({ bytesMax: 100 * mebi, reservedBytes: () => 30 * mebi });
+  const plain = new World({}, new MemoryDisk(), { nodeMemory });
+  const promised = new World({}, new MemoryDisk(), { nodeMemory, promisedBytes: 30 * mebi });
   for (const world of [plain, promised]) {
     for (const name of ["a", "b", "c", "d"]) world.objects.set(name, { etag: "1", bytes: 20 * mebi });
     world.objects.set("huge", { etag: "1", bytes: 80 * mebi });
@@ -476,7 +476,7 @@ test("agents of one machine hold no more than it has together: others give up wh
   assert.deepEqual(held(), [2, 3]);
   await assert.rejects(plain.agent.acquire("huge", never), (error: ModelLoadError) => {
     assert.equal(error.status, 507);
-    assert.match(error.message, /^The model takes about 80 MiB, and 10 MiB of them are missing on this machine/);
+    assert.match(error.message, /^The model takes about 80 MiB, and 10 MiB of them are missing on the node/);
     return true;
   });
   await Promise.all([plain.agent[Symbol.asyncDispose](), promised.agent[Symbol.asyncDispose]()]);

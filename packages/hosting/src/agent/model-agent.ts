@@ -4,7 +4,7 @@ import type { AgentLease, AgentOptions, HeldModel } from "./agent-options.ts";
 import { ChargedSet, chargedBytes, CostBook, chooseVictims, clipCharge, hasRoom, type Charge } from "./charges.ts";
 import { DiskCache } from "./disk-cache.ts";
 import { createModelVersion, type ModelCopy, type ModelMemory, type ModelVersion as Version } from "./model-version.ts";
-import { missingText, type MemoryShare } from "./machine-memory.ts";
+import { missingText, type MemoryShare } from "../nodes/index.ts";
 import { ModelDemand, type WaitingRequest } from "./model-demand.ts";
 import {
   ContainerLostError,
@@ -357,7 +357,7 @@ export class ModelAgent implements AsyncDisposable {
       const idle = this.#idleCharges().map(({ charge }) => charge);
       const victims = chooseVictims(this.#memory, idle, options);
       if (victims === null) {
-        // What others on the machine have beyond their promise goes before anybody is kept waiting.
+        // What others on the node have beyond their promise goes before anybody is kept waiting.
         if (capacityBytes < memoryBytesMax && (await orAborted(share.makeRoom(), signal))) continue;
         await orAborted(Promise.race([this.#changed.opened(), freed]), signal);
         continue;

@@ -1,4 +1,5 @@
-/** Limits of the account and of the machine: quotas with reservations, instances that drain, and memory that models were measured to need. */
+/** Quotas of the account, reservations on the nodes, instances that drain, and memory that models were measured to need. */
 export { ModelMemories } from "./model-memories.ts";
-export { Quotas, WriteReservation, type HostingLimits, hostingLimits } from "./quotas.ts";
+export { AccountQuotas, type HostingLimits, hostingLimits } from "./account-quotas.ts";
+export { Reservations, WriteReservation } from "./reservations.ts";
 export { Retirements } from "./retirements.ts";

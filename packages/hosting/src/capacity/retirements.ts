@@ -17,7 +17,7 @@ interface Leaving {
 /**
  * Lets instances that get no more requests answer those they have. Each request has a limit of its own, so an instance that is given time
  * goes when its last one ends; the bounds here are for what does not keep to that, and for memory: a client that holds streams open while
- * it updates its endpoint again and again must not fill the machine with instances that leave.
+ * it updates its endpoint again and again must not fill the nodes with instances that leave.
  */
 export class Retirements {
   readonly #clock: Clock;

@@ -49,20 +49,20 @@ export class ComponentCopies implements AsyncDisposable {
     for (const [number, copyCount] of countsOf(record.copies)) this.#fleetOf(record, number).resume(copyCount);
   }
 
-  /** What of its copies runs is reserved by the record: what leaves beside that is counted with what is taken of the machine. */
+  /** What of its copies runs is reserved by the record: what leaves beside that is counted with what is taken of the nodes. */
   countBy(record: ComponentRecord): void {
     const { at } = record.state;
     this.#leaving.recorded(componentFootprint(record), at === "Creating" || at === "Updating");
   }
 
-  /** Resolves when the machine has room for what the record says: what leaves of the component itself is waited for. */
+  /** Resolves when the nodes have room for what the record says: what leaves of the component itself is waited for. */
   room(signal: AbortSignal): Promise<void> {
     return this.#leaving.room(signal);
   }
 
-  /** Of copies that leave, when less may be taken of the machine than now; null where none leave. */
+  /** Of copies that leave, when less may be taken of the nodes than now; null where none leave. */
   freed(): Promise<void> | null {
-    return this.#leaving.isLeaving ? this.#parts.memory.freed() : null;
+    return this.#leaving.isLeaving ? this.#parts.fleet.nodes.freed() : null;
   }
 
   /** Resolves when all copies that are recorded are in service; rejects where one does not start. */

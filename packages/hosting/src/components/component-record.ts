@@ -98,7 +98,7 @@ export function componentFootprint(record: ComponentRecord): Footprint {
   return copiesFootprint(largestClaimBytes(record), countedCopies(record));
 }
 
-/** Of a component with so many bytes of the machine left to others, how many more copies it may have than there are. */
+/** Of a component with so many bytes of the nodes left to others, how many more copies it may have than there are. */
 export function moreCopies(record: ComponentRecord, freeBytes: number): number {
   const copyBytes = footprintBytes(copiesFootprint(largestClaimBytes(record), 1));
   return countedCopies(record) - record.copies.length + Math.floor(Math.max(0, freeBytes) / copyBytes);

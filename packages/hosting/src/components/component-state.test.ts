@@ -202,7 +202,7 @@ test("an event out of turn is a bug", () => {
   );
 });
 
-test("where the machine has no memory for a copy beside those there are, what leaves is waited for, or else an old one makes room, but not the last one", () => {
+test("where no node has memory for a copy beside those there are, what leaves is waited for, or else an old one makes room, but not the last one", () => {
   const inService = run(created(10, 3), 3);
   const updating = moveComponent(inService, { kind: "update", spec: spec(2, 10), goal: goalOf(2, 3) });
   const next = (record: ComponentRecord, moreCount: number, isMade: boolean) =>

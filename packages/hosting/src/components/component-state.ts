@@ -98,7 +98,7 @@ export type ComponentAction =
   | { readonly do: "settle" }
   /** So many more copies have no place. */
   | { readonly do: "no-room"; readonly missingCount: number }
-  /** The machine has no memory for any of so many more. */
+  /** No node has memory for any of so many more. */
   | { readonly do: "no-memory"; readonly missingCount: number }
   | { readonly do: "tear-down" }
   | { readonly do: "nothing" };
@@ -107,7 +107,7 @@ export type ComponentAction =
 export interface CopyRoom {
   /** Of the component's variant, with what the component itself takes of them. */
   readonly instances: readonly SharedInstance[];
-  /** How many more copies the machine has memory for, wherever they come. */
+  /** How many more copies the nodes have memory for, wherever they come. */
   readonly moreCount: number;
   /** Whether copies of the component leave, which make room for others when they are gone. */
   readonly isMade: boolean;

@@ -17,7 +17,7 @@ const claims = fc.record({
   acceleratorCount: fc.nat(2),
   memoryBytes: fc.integer({ min: 1, max: 100 }),
 });
-const machines = fc.record({
+const sizes = fc.record({
   cpuCores: fc.nat(8),
   acceleratorCount: fc.nat(4),
   memoryBytes: fc.nat(400),
@@ -25,7 +25,7 @@ const machines = fc.record({
 
 /** What is taken is part of what there is. */
 const instances = fc.array(
-  fc.tuple(machines, fc.integer({ min: 0, max: 4 })).map(([has, share]): SharedInstance => {
+  fc.tuple(sizes, fc.integer({ min: 0, max: 4 })).map(([has, share]): SharedInstance => {
     const part = (value: number) => Math.floor((value * share) / 4);
     const taken = {
       cpuCores: part(has.cpuCores),

@@ -52,14 +52,14 @@ export interface LeavingMemory {
 const mebi = 2 ** 20;
 const namesMax = 3;
 
-/** The same for the machine's own memory, with how much is missing, what a person can do about it, and what of it goes by itself. */
+/** The same for the memory of the nodes, with how much is missing, what a person can do about it, and what of it goes by itself. */
 export function memoryMissing(
   bytes: { readonly limit: number; readonly used: number; readonly wanted: number },
   leaving: readonly LeavingMemory[],
 ): AwsError {
   const limit = Math.floor(bytes.limit / mebi);
   const [used, wanted] = [Math.ceil(bytes.used / mebi), Math.ceil(bytes.wanted / mebi)];
-  const { code, message } = limitExceeded({ what: "Memory of this machine", unit: "MiB" }, { limit, used, wanted });
+  const { code, message } = limitExceeded({ what: "Memory of the node", unit: "MiB" }, { limit, used, wanted });
   const text =
     `${message} A model counts with what it took before, or else with the size of its data. ` +
     `${used + wanted - limit} MiB are missing: fewer instances, a lower GALATEA_MODEL_MEMORY_BYTES in the ` +

@@ -1,13 +1,7 @@
 /** The vocabulary of what is asked for: names, ARNs, images, instance types, variables, and the records that say it. No IO. */
 export { hostingArn, nameKey, parseHostingArn, type HostingResource, type Owner } from "./arns.ts";
 export { resolveImage, unsupportedImageText, type BuiltInRuntime } from "./image-names.ts";
-export {
-  instanceBudget,
-  instanceType,
-  usableMemoryBytes,
-  type InstanceBudget,
-  type Machine,
-} from "./instance-types.ts";
+export { instanceType, type InstanceBudget } from "./instance-types.ts";
 export { weightRefusal } from "./variant-weights.ts";
 export { serverlessModelRefusal, serverlessRefusal, serverlessType, variantBudget } from "./serverless.ts";
 export type {

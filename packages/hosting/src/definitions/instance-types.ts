@@ -1,19 +1,14 @@
-/** What an instance of a type may use here. */
+/** What an instance may use of its node. */
 export interface InstanceBudget {
   readonly vcpuCount: number;
   readonly memoryBytes: number;
-  /** Of the machine, where it has some that tell. */
+  /** GPUs of its node; none unless given. */
   readonly acceleratorCount?: number;
-}
-
-export interface Machine {
-  readonly vcpuCount: number;
-  readonly memoryBytes: number;
+  /** The disk of its node; no bound unless given. */
+  readonly diskBytes?: number;
 }
 
 const gibi = 2 ** 30;
-/** Left to the system and to the platform itself. */
-const machineShare = 0.9;
 
 /** GiB of memory per vCPU; sizes follow the common ladder (xlarge = 4 vCPU, Nxlarge = 4 N). */
 const gibPerVcpu: Readonly<Record<string, number>> = {
@@ -92,18 +87,4 @@ export function instanceType(name: string): { readonly vcpuCount: number; readon
   const vcpuCount = multiple === undefined ? sizes[size] : Number(multiple) * 4;
   if (perVcpu === undefined || vcpuCount === undefined) return null;
   return { vcpuCount, memoryBytes: vcpuCount * perVcpu * gibi };
-}
-
-/** What of a machine's memory all instances may use together. */
-export const usableMemoryBytes = ({ memoryBytes }: Pick<Machine, "memoryBytes">) =>
-  Math.floor(memoryBytes * machineShare);
-
-/** The type's size, clipped to what this machine has; a type that is not in the table gets what the machine has. */
-export function instanceBudget(name: string, machine: Machine): InstanceBudget {
-  const type = instanceType(name);
-  const memoryBytes = usableMemoryBytes(machine);
-  return {
-    vcpuCount: Math.min(type?.vcpuCount ?? machine.vcpuCount, machine.vcpuCount),
-    memoryBytes: Math.min(type?.memoryBytes ?? memoryBytes, memoryBytes),
-  };
 }

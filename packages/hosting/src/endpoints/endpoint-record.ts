@@ -206,7 +206,7 @@ export function footprintOf(
   return { instanceCount: instances, containerCount: containers, promisedBytes };
 }
 
-/** Of the machine's memory. */
+/** Of the nodes' memory. */
 export const footprintBytes = ({ containerCount, promisedBytes = 0 }: Footprint): number =>
   containerCount * containerOwnBytes + promisedBytes;
 

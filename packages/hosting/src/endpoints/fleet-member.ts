@@ -1,5 +1,6 @@
 import { assert } from "@galatea/base";
 import type { ModelAgent } from "../agent/index.ts";
+import type { InstanceBudget } from "../definitions/index.ts";
 import type { ContainerSpec, HostedInstance, InstanceUsage, Unconfined } from "../instances/index.ts";
 import { InstanceInvocations, type InvokedContainer } from "../invocations/index.ts";
 import { MemberContainer, openingOf } from "./member-container.ts";
@@ -17,10 +18,11 @@ export class FleetMember implements AsyncDisposable {
     const loadedCountChanged = () => given.metrics.recordInstance("LoadedModelCount", this.loadedCount);
     const options = { ...given, loadedCountChanged };
     this.#options = options;
-    const { fleet, plan, id, budget } = options;
+    const { fleet, plan, id, placed, budget } = options;
     const openings = options.containers.map((planned) => openingOf(planned, options));
     this.#hosted = fleet.host.open({
       instanceId: id,
+      node: placed.node.id,
       budget,
       containers: atLeastOne(openings.map(({ spec }) => spec)),
     });
@@ -56,6 +58,15 @@ export class FleetMember implements AsyncDisposable {
 
   get id(): string {
     return this.#options.id;
+  }
+
+  get budget(): InstanceBudget {
+    return this.#options.budget;
+  }
+
+  /** Accounts to its node how much its containers take in addition to what they are reserved. */
+  measured(beyondBytes: number): void {
+    this.#options.placed.measured(beyondBytes);
   }
 
   get inFlightCount(): number {
@@ -119,6 +130,7 @@ export class FleetMember implements AsyncDisposable {
   async leave(): Promise<void> {
     await this.#stop();
     await this.#hosted.leave();
+    this.#options.placed[Symbol.dispose]();
   }
 
   async #stop(): Promise<void> {
@@ -128,6 +140,7 @@ export class FleetMember implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stop();
     await this.#hosted[Symbol.asyncDispose]();
+    this.#options.placed[Symbol.dispose]();
   }
 
   #named(containerName: string | null): readonly MemberContainer[] {

@@ -1,5 +1,5 @@
 import type { ByteBudget, Clock, Logger } from "@galatea/base";
-import type { MachineMemory } from "../agent/index.ts";
+import type { Nodes } from "../nodes/index.ts";
 import type { ObjectStore } from "../objects/index.ts";
 import type { InstanceCredentials, InstanceLimits, ModelHost } from "../instances/index.ts";
 import type { InvocationLimits } from "../invocations/index.ts";
@@ -18,8 +18,8 @@ export interface FleetOptions {
   readonly credentials: InstanceCredentials;
   /** Bytes in flight in this process; transform jobs take theirs from it. */
   readonly requestMemory: ByteBudget;
-  /** Of the models of all multi-model containers. */
-  readonly machineMemory: MachineMemory;
+  /** Where the host runs instances. */
+  readonly nodes: Nodes;
   readonly instanceLimits: InstanceLimits;
   readonly invocationLimits: InvocationLimits;
   readonly clock: Clock;

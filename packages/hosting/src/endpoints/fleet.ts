@@ -1,5 +1,6 @@
 import { AwsError, Gate, TaskGroup, assert, delay, openDeadline, orAborted } from "@galatea/base";
 import { variantBudget, type InstanceBudget, type ModelRecord, type VariantPlan } from "../definitions/index.ts";
+import { budgetOf, type NodeShare } from "../nodes/index.ts";
 import type { Unconfined } from "../instances/index.ts";
 import {
   ContainerGone,
@@ -17,9 +18,10 @@ import { InstanceSampler } from "./instance-sampler.ts";
 import { MeasuredMemory, reservedBytesOf } from "./measured-memory.ts";
 import {
   containerOwnBytes,
+  namedContainers,
   plannedContainers,
   promisedMemoryBytes,
-  type PlannedContainer,
+  type NamedContainer,
 } from "./planned-containers.ts";
 import { checkTargets } from "./request-targets.ts";
 import { SessionTable, sessionsMax, type Answered } from "./session-table.ts";
@@ -47,38 +49,10 @@ export interface FleetParts {
   /** In [0, 1). */
   readonly random: () => number;
   readonly newId: () => string;
-  /** Room on the machine for what runs though no record says so; throws AwsError where there is none. To be disposed when it has ended. */
+  /** Room on the nodes for what runs though no record says so; throws AwsError where there is none. To be disposed when it has ended. */
   readonly claim: (what: () => Footprint, instanceType: string) => Disposable;
-  readonly memory: FleetMemory;
-}
-
-/** What answers what it holds, and then ends. */
-export interface Leaving {
-  /** As a sentence names it. */
-  readonly of: string;
-  readonly bytes: number;
-  /** When the last of it began to leave. */
-  readonly sinceMs: number;
-  /** Whether all of it ends: then it has less time than what leaves while others stay. */
-  readonly isEnding: boolean;
-}
-
-/** Who is told what instances take of the machine's memory. */
-export interface FleetMemory {
-  /** What they take beyond what is reserved for them, as it is at each time. To be disposed when they have ended. */
-  readonly countBeyond: (bytes: () => number) => Disposable;
-  /** What is still there of what leaves, beyond what a record reserves, as it is at each time. To be disposed when nothing is left. */
-  readonly countLeaving: (look: () => Leaving) => Disposable;
-  /** What was counted as leaving has gone. */
-  readonly gone: () => void;
-  /** Whether all that is reserved and taken is there. */
-  readonly fits: () => boolean;
-  /** What of the machine nothing has reserved or taken; less than zero where that is more than there is. */
-  readonly freeBytes: () => number;
-  /** Resolves when less may be taken than before. */
-  readonly freed: () => Promise<void>;
-  /** The most that each container of an instance of a model was seen to take, in their order; zero for what was not looked at. */
-  readonly seen: (model: ModelRecord, mostBytes: readonly number[]) => void;
+  /** Called with the most that each container of an instance of a model was seen to take, in their order; zero for what was not looked at. */
+  readonly memorySeen: (model: ModelRecord, mostBytes: readonly number[]) => void;
 }
 
 /** A fleet with instances of its own: where a request goes among them, and their metrics. */
@@ -97,12 +71,11 @@ export class Fleet implements VariantFleet {
   readonly #endpointName: string;
   readonly #parts: FleetParts;
   readonly #sessions: SessionTable<FleetMember>;
-  readonly #openMember: (seat: number) => FleetMember;
+  readonly #openMember: (seat: number, placed: NodeShare) => FleetMember;
   readonly #places: ModelPlaces;
   readonly #modelContainers: readonly string[];
-  readonly #containers: readonly PlannedContainer[];
-  readonly #memory: MeasuredMemory;
-  readonly #counted: Disposable;
+  readonly #containers: readonly NamedContainer[];
+  readonly #memory = new MeasuredMemory();
   readonly #quiet = new Gate();
   /** Of requests that have not been answered, those among them that wait for an instance. */
   #callCount = 0;
@@ -122,13 +95,8 @@ export class Fleet implements VariantFleet {
       clock: options.clock,
       isServing: (member) => this.#members.includes(member),
     });
-    const budget = this.#budget;
-    const containers = plannedContainers(plan, budget);
+    const containers = namedContainers(plan);
     this.#containers = containers;
-    const isServerless = plan.variant.ServerlessConfig !== undefined;
-    const claimBytes = names.component?.claimBytes ?? (isServerless ? budget.memoryBytes : null);
-    this.#memory = new MeasuredMemory(reservedBytesOf(plan, budget, claimBytes));
-    this.#counted = parts.memory.countBeyond(() => this.#memory.beyondBytes);
     const withModels = containers.filter(({ definition }) => definition.Mode === "MultiModel");
     this.#modelContainers = withModels.map(({ name }) => name);
     this.#metrics = new VariantMetrics(options.openSeries, {
@@ -150,13 +118,16 @@ export class Fleet implements VariantFleet {
       accountId,
       logsLink: options.logsLink,
     };
-    const shared = { plan, budget, containers, fleet: options, metrics: this.#metrics, place, ownerName: endpointName };
+    const shared = { plan, fleet: options, metrics: this.#metrics, place, ownerName: endpointName };
     const modelOutdated = (name: string, target: string) => {
       for (const member of [...this.#members, ...this.#leaving]) member.agentOf(name)?.recheck(target);
     };
-    this.#openMember = (seat) => {
+    this.#openMember = (seat, placed) => {
       const id = parts.newId();
-      return new FleetMember({ id, seat, logStream: `${plan.variant.VariantName}/${id}`, modelOutdated, ...shared });
+      const logStream = `${plan.variant.VariantName}/${id}`;
+      const budget = this.#budgetOn(placed);
+      const own = { budget, placed, containers: plannedContainers(plan, budget) };
+      return new FleetMember({ id, seat, logStream, modelOutdated, ...shared, ...own });
     };
     this.#tasks = new TaskGroup((error) => {
       options.logger.error("instances are no longer looked after", { error: String(error) });
@@ -194,10 +165,15 @@ export class Fleet implements VariantFleet {
     return this.#containers.length * containerOwnBytes + modelBytes;
   }
 
-  get #budget(): InstanceBudget {
-    return (
-      this.#names.component?.budget ?? variantBudget(this.#plan.variant, (type) => this.#options.host.budgetOf(type))
-    );
+  #budgetOn({ node }: NodeShare): InstanceBudget {
+    return this.#names.component?.budget ?? variantBudget(this.#plan.variant, (type) => budgetOf(type, node));
+  }
+
+  /** By container, of each instance with a budget. */
+  #reservedBytes(budget: InstanceBudget): ReadonlyMap<string, number> {
+    const isServerless = this.#plan.variant.ServerlessConfig !== undefined;
+    const claimBytes = this.#names.component?.claimBytes ?? (isServerless ? budget.memoryBytes : null);
+    return reservedBytesOf(this.#plan, budget, claimBytes);
   }
 
   get metrics(): VariantMetrics {
@@ -233,8 +209,14 @@ export class Fleet implements VariantFleet {
   async growTo(instanceCount: number, signal: AbortSignal): Promise<number> {
     const presentCount = this.#members.length;
     const missingCount = Math.max(0, instanceCount - presentCount);
-    const added = Array.from({ length: missingCount }, (_, index) => this.#openMember(presentCount + index));
-    const started = await Promise.allSettled(added.map((member) => member.start(signal)));
+    const added: FleetMember[] = [];
+    const start = async (_: unknown, index: number) => {
+      const placed = this.#options.nodes.place({ needs: { memoryBytes: this.#instanceBytes } });
+      const member = this.#openMember(presentCount + index, placed);
+      added.push(member);
+      await member.start(signal);
+    };
+    const started = await Promise.allSettled(Array.from({ length: missingCount }, start));
     const failed = started.find((outcome) => outcome.status === "rejected");
     if (failed === undefined) {
       this.#add(added);
@@ -245,7 +227,9 @@ export class Fleet implements VariantFleet {
   }
 
   resume(instanceCount: number): void {
-    const added = Array.from({ length: instanceCount }, (_, seat) => this.#openMember(seat));
+    const added = Array.from({ length: instanceCount }, (_, seat) => {
+      return this.#openMember(seat, this.#options.nodes.restore({ needs: { memoryBytes: this.#instanceBytes } }));
+    });
     for (const member of added) member.resume();
     this.#add(added);
   }
@@ -382,13 +366,11 @@ export class Fleet implements VariantFleet {
   }
 
   async leave(): Promise<void> {
-    this.#counted[Symbol.dispose]();
     await this.#tasks[Symbol.asyncDispose]();
     await Promise.all([...this.#members, ...this.#leaving].map((member) => member.leave()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#counted[Symbol.dispose]();
     await this.#tasks[Symbol.asyncDispose]();
     await Promise.all([...this.#members, ...this.#leaving].map((member) => member[Symbol.asyncDispose]()));
   }
@@ -408,7 +390,7 @@ export class Fleet implements VariantFleet {
   async #sample(closing: AbortSignal): Promise<void> {
     const { clock, logger } = this.#options;
     const metrics = this.#metrics;
-    const sampler = new InstanceSampler(clock, this.#budget);
+    const sampler = new InstanceSampler(clock);
     const to = {
       instance: metrics.recordInstance.bind(metrics),
       container: (name: string) => (metric: ContainerUseMetric, value: number) =>
@@ -417,19 +399,18 @@ export class Fleet implements VariantFleet {
     while (!closing.aborted) {
       for (const member of this.#members) {
         try {
-          this.#memory.seen(member.id, await sampler.sample(member, to));
+          const usages = await sampler.sample(member, to);
+          member.measured(this.#memory.seen(this.#reservedBytes(member.budget), usages));
         } catch (error) {
           logger.warning("an instance could not be sampled", { instance: member.id, error: String(error) });
         }
         if (this.#modelContainers.length > 0 && member.isInService)
           metrics.recordInstance("LoadedModelCount", member.loadedCount);
       }
-      const ids = new Set([...this.#members, ...this.#leaving].map(({ id }) => id));
-      this.#memory.keep(ids);
-      sampler.keep(ids);
+      sampler.keep(new Set([...this.#members, ...this.#leaving].map(({ id }) => id)));
       const { mostBytes } = this.#memory;
       if (mostBytes.size > 0) {
-        this.#parts.memory.seen(
+        this.#parts.memorySeen(
           this.#plan.model,
           this.#containers.map(({ name }) => mostBytes.get(name) ?? 0),
         );

@@ -38,7 +38,7 @@ export { placementKeyOf, type PlacementKey } from "./model-rank.ts";
 export { containerOwnBytes, plannedContainers } from "./planned-containers.ts";
 export { footprintBeyond, plannedFootprint } from "./planned-footprint.ts";
 export { failureSentence } from "./failure-sentence.ts";
-export { Fleet, type FleetMemory, type FleetParts, type Leaving } from "./fleet.ts";
+export { Fleet, type FleetParts } from "./fleet.ts";
 export type { FleetOptions } from "./fleet-options.ts";
 export { LeavingFleets } from "./leaving-fleets.ts";
 export { containerModels } from "./container-models.ts";

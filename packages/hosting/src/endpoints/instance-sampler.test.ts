@@ -2,16 +2,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "@galatea/base";
 import type { InstanceUsage } from "../instances/index.ts";
-import type { InstanceBudget } from "../definitions/index.ts";
 import type { FleetMember } from "./fleet-member.ts";
 import { InstanceSampler } from "./instance-sampler.ts";
 
+const budget = { vcpuCount: 1, memoryBytes: 100 };
 const used: InstanceUsage = { cpuNs: 1, memoryBytes: 50, diskShare: 0.25, gpus: null };
 
 async function sampled(usages: readonly (readonly [string, InstanceUsage | null])[]): Promise<string[]> {
   const told: string[] = [];
-  const sampler = new InstanceSampler(systemClock, { memoryBytes: 100 } as InstanceBudget);
-  const member = { id: "i", usages: () => Promise.resolve(usages) } as unknown as FleetMember;
+  const sampler = new InstanceSampler(systemClock);
+  const member = { id: "i", budget, usages: () => Promise.resolve(usages) } as unknown as FleetMember;
   await sampler.sample(member, {
     instance: (metric, value) => told.push(`${metric} ${value}`),
     container: (name) => (metric, value) => told.push(`${name} ${metric} ${value}`),
@@ -41,7 +41,7 @@ test("GPUs are told of where there are some, 100 for each whole one; containers 
 });
 
 test("what is known of instances that are gone is forgotten", async () => {
-  const sampler = new InstanceSampler(systemClock, { memoryBytes: 100 } as InstanceBudget);
+  const sampler = new InstanceSampler(systemClock);
   const told: string[] = [];
   const to = {
     instance: (metric: string) => told.push(metric),
@@ -50,7 +50,7 @@ test("what is known of instances that are gone is forgotten", async () => {
   const usages = () => Promise.resolve([["a", used] as const, ["b", used] as const]);
   const sample = async () => {
     told.length = 0;
-    await sampler.sample({ id: "i", usages } as unknown as FleetMember, to);
+    await sampler.sample({ id: "i", budget, usages } as unknown as FleetMember, to);
     return told.filter((each) => each.includes("CPU"));
   };
   const all = ["a CPUUtilization", "b CPUUtilization", "CPUUtilization"];

@@ -14,13 +14,11 @@ type Record = (metric: Exclude<InstanceMetric, "LoadedModelCount">, value: numbe
 /** Measures what instances and each of their containers use, from one look to the next. */
 export class InstanceSampler {
   readonly #clock: Clock;
-  readonly #budget: InstanceBudget;
   /** By the instance's id, or `id/container`. */
   readonly #before = new Map<string, CpuSample>();
 
-  constructor(clock: Clock, budget: InstanceBudget) {
+  constructor(clock: Clock) {
     this.#clock = clock;
-    this.#budget = budget;
   }
 
   /** Nothing is told of an instance as a whole while one of its containers does not run. Gives what was seen. */
@@ -28,13 +26,15 @@ export class InstanceSampler {
     member: FleetMember,
     to: { readonly instance: Record; readonly container: (name: string) => Record },
   ): Promise<readonly (readonly [name: string, usage: InstanceUsage | null])[]> {
+    const { id, budget } = member;
     const usages = await member.usages();
     let total: InstanceUsage | null = { cpuNs: 0, memoryBytes: 0, diskShare: 0, gpus: null };
     for (const [name, usage] of usages) {
       total = total === null || usage === null ? null : sum(total, usage);
-      if (usage !== null && usages.length > 1) this.#record(`${member.id}/${name}`, usage, to.container(name));
+      if (usage !== null && usages.length > 1)
+        this.#record({ key: `${id}/${name}`, budget }, usage, to.container(name));
     }
-    if (total !== null) this.#record(member.id, total, to.instance);
+    if (total !== null) this.#record({ key: id, budget }, total, to.instance);
     return usages;
   }
 
@@ -43,7 +43,9 @@ export class InstanceSampler {
     for (const key of this.#before.keys()) if (!instanceIds.has(key.split("/", 1)[0] ?? "")) this.#before.delete(key);
   }
 
-  #record(key: string, { cpuNs, memoryBytes, diskShare, gpus }: InstanceUsage, record: Record): void {
+  #record(of: { readonly key: string; readonly budget: InstanceBudget }, usage: InstanceUsage, record: Record): void {
+    const { cpuNs, memoryBytes, diskShare, gpus } = usage;
+    const { key, budget } = of;
     const atNs = this.#clock.monotonicNs();
     const last = this.#before.get(key);
     this.#before.set(key, { cpuNs, atNs });
@@ -51,7 +53,7 @@ export class InstanceSampler {
     if (last !== undefined && cpuNs >= last.cpuNs) {
       record("CPUUtilization", (100 * (cpuNs - last.cpuNs)) / (atNs - last.atNs));
     }
-    record("MemoryUtilization", Math.min(100, (100 * memoryBytes) / this.#budget.memoryBytes));
+    record("MemoryUtilization", Math.min(100, (100 * memoryBytes) / budget.memoryBytes));
     record("DiskUtilization", 100 * diskShare);
     if (gpus === null) return;
     record("GPUUtilization", 100 * gpus.busy);

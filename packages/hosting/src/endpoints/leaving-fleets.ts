@@ -27,7 +27,7 @@ export class LeavingFleets implements Disposable {
 
   constructor(options: LeavingFleetsOptions) {
     this.#options = options;
-    this.#counted = options.parts.memory.countLeaving(() => ({
+    this.#counted = options.parts.fleet.nodes.countLeaving(() => ({
       of: options.of,
       bytes: this.#bytes,
       sinceMs: this.#sinceMs,
@@ -47,7 +47,7 @@ export class LeavingFleets implements Disposable {
     const shrunk = fleet.shrinkTo(size, signal);
     if (fleet.leavingBytes > beforeBytes) this.#sinceMs = this.#nowMs;
     await shrunk;
-    this.#options.parts.memory.gone();
+    this.#options.parts.fleet.nodes.gone();
   }
 
   /** While a fleet ends of which nothing stays, and that its owner has forgotten. */
@@ -58,7 +58,7 @@ export class LeavingFleets implements Disposable {
       await retire();
     } finally {
       this.#retiring.delete(fleet);
-      this.#options.parts.memory.gone();
+      this.#options.parts.fleet.nodes.gone();
       if (this.#isOver) this[Symbol.dispose]();
     }
   }
@@ -73,12 +73,12 @@ export class LeavingFleets implements Disposable {
     return this.#leavingBytes > 0;
   }
 
-  /** Resolves when all that is reserved on the machine is there, or what leaves here takes nothing of it. */
+  /** Resolves when all that is reserved on the nodes is there, or what leaves here takes nothing of it. */
   async room(signal: AbortSignal): Promise<void> {
-    const { memory } = this.#options.parts;
+    const { nodes } = this.#options.parts.fleet;
     for (;;) {
-      const freed = memory.freed();
-      if (!this.isLeaving || memory.fits()) return;
+      const freed = nodes.freed();
+      if (!this.isLeaving || nodes.fits) return;
       await orAborted(freed, signal);
     }
   }
@@ -88,7 +88,7 @@ export class LeavingFleets implements Disposable {
     this.#isOver = true;
     if (this.#retiring.size > 0) return;
     this.#counted[Symbol.dispose]();
-    this.#options.parts.memory.gone();
+    this.#options.parts.fleet.nodes.gone();
   }
 
   get #bytes(): number {

@@ -112,7 +112,7 @@ export class MemberContainer implements AsyncDisposable {
   }
 
   #openAgent(trees: ModelTrees): ModelAgent {
-    const { fleet, metrics, budget } = this.#member;
+    const { fleet, metrics, placed, budget } = this.#member;
     const { definition, modelDiskBytes, modelMemoryBytes, promisedBytes } = this.#opening.planned;
     const keepsModels = definition.MultiModelConfig?.ModelCacheSetting !== "Disabled";
     // Where every request loads its model, as many load at once as the processors can work on.
@@ -132,7 +132,7 @@ export class MemberContainer implements AsyncDisposable {
         loadedCountChanged: () => this.#member.loadedCountChanged(),
         outdated: (target) => this.#member.modelOutdated(this.name, target),
       },
-      joinMemory: (agent) => fleet.machineMemory.join(agent, promisedBytes),
+      joinMemory: (agent) => placed.memory.join(agent, promisedBytes),
       clock: fleet.clock,
       logger: fleet.logger,
     });

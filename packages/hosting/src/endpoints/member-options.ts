@@ -1,6 +1,7 @@
 import type { InstanceBudget, VariantPlan } from "../definitions/index.ts";
 import type { InvocationPlace } from "../invocations/index.ts";
 import type { VariantMetrics } from "../series/index.ts";
+import type { NodeShare } from "../nodes/index.ts";
 import type { FleetOptions } from "./fleet-options.ts";
 import type { PlannedContainer } from "./planned-containers.ts";
 
@@ -14,6 +15,8 @@ export interface MemberOptions {
   /** Of its only container; those of several have their names behind it. */
   readonly logStream: string;
   readonly plan: VariantPlan;
+  /** Its place on its node, which ends with it. */
+  readonly placed: NodeShare;
   readonly budget: InstanceBudget;
   readonly containers: readonly PlannedContainer[];
   readonly fleet: FleetOptions;

@@ -14,21 +14,36 @@ const gibi = 2 ** 30;
 /** What a container takes without a model: our server and the interpreter that its workers are forked from. */
 export const containerOwnBytes = 128 * 2 ** 20;
 
-/** A container of each instance of a variant, and what of the instance is its own. */
-export interface PlannedContainer {
+/** A container of each instance of a variant. */
+export interface NamedContainer {
   readonly definition: ContainerDefinition;
   /** As errors and metrics call it: its ContainerHostname, else by its position; "primary" where it is the only one. */
   readonly name: string;
   readonly isOnly: boolean;
+}
+
+/** As above, with its part of the instance. */
+export interface PlannedContainer extends NamedContainer {
   /** Memory for its models. */
   readonly modelMemoryBytes: number;
   /**
-   * What it has whatever else is on the machine: as much as its variables say, or as its one model is expected to take, whichever is more;
+   * What it has whatever else is on the node: as much as its variables say, or as its one model is expected to take, whichever is more;
    * zero for many models whose variables say nothing.
    */
   readonly promisedBytes: number;
   /** Disk for the unpacked models of a multi-model container. */
   readonly modelDiskBytes: number;
+}
+
+export function namedContainers({ model }: Pick<VariantPlan, "model">): readonly NamedContainer[] {
+  const { containers, executionMode } = model;
+  // Named alone in Direct mode, it is asked for by that name.
+  const isOnly = containers.length === 1 && executionMode === "Serial";
+  return containers.map((definition, index) => ({
+    definition,
+    name: isOnly ? "primary" : (definition.ContainerHostname ?? `container-${index + 1}`),
+    isOnly,
+  }));
 }
 
 /** What the containers of an instance of a budget are called and get. A model's variables may lower its shares, never raise them above its part. */
@@ -37,27 +52,23 @@ export function plannedContainers(
   budget: InstanceBudget,
 ): readonly PlannedContainer[] {
   const { containers } = model;
-  // Named alone in Direct mode, it is asked for by that name.
-  const isOnly = containers.length === 1 && model.executionMode === "Serial";
   const memory = sharesOf(
     Math.floor(budget.memoryBytes * modelMemoryShare),
     containers.map((container) => wanted(container, "GALATEA_MODEL_MEMORY_BYTES")),
   );
   const disk = sharesOf(
-    (variant.VolumeSizeInGB ?? volumeGiBDefault) * gibi,
+    Math.min((variant.VolumeSizeInGB ?? volumeGiBDefault) * gibi, budget.diskBytes ?? Infinity),
     // Single models have no quota of their own on the disk.
     containers.map((container) =>
       container.Mode === "MultiModel" ? wanted(container, "GALATEA_MODEL_DISK_BYTES") : 0,
     ),
   );
-  return containers.map((definition, index) => ({
+  return namedContainers({ model }).map((named, index) => ({
+    ...named,
     promisedBytes: Math.max(
-      wanted(definition, "GALATEA_MODEL_MEMORY_BYTES") < Infinity ? (memory[index] ?? 0) : 0,
+      wanted(named.definition, "GALATEA_MODEL_MEMORY_BYTES") < Infinity ? (memory[index] ?? 0) : 0,
       expectedBytes[index] ?? 0,
     ),
-    definition,
-    name: isOnly ? "primary" : (definition.ContainerHostname ?? `container-${index + 1}`),
-    isOnly,
     modelMemoryBytes: memory[index] ?? 0,
     modelDiskBytes: disk[index] ?? 0,
   }));
@@ -65,7 +76,7 @@ export function plannedContainers(
 
 /**
  * The memory that an instance's models are promised, because their variables say how much it is, or a single model is expected to take it:
- * no more is given away than the machine has. The size of an instance type promises nothing: it is what models may grow to where the machine has it.
+ * no more is given away than the node has. The size of an instance type promises nothing: it is what models may grow to where the node has it.
  */
 export function promisedMemoryBytes(plan: VariantPlan): number {
   const unbounded = { vcpuCount: Infinity, memoryBytes: Number.MAX_SAFE_INTEGER };

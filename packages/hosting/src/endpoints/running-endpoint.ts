@@ -120,13 +120,13 @@ export class RunningEndpoint implements AsyncDisposable {
     either.throwIfAborted();
   }
 
-  /** What of it runs is reserved by the record: what leaves beside that is counted with what is taken of the machine. */
+  /** What of it runs is reserved by the record: what leaves beside that is counted with what is taken of the nodes. */
   countBy(record: EndpointRecord): void {
     const isMoving = record.state.at !== "Deleting" && isTransient(record.state);
     this.#leaving.recorded(plannedFootprint(record), isMoving);
   }
 
-  /** Resolves when the machine has room for what the record says: what leaves of the endpoint itself is waited for. */
+  /** Resolves when the nodes have room for what the record says: what leaves of the endpoint itself is waited for. */
   room(signal: AbortSignal): Promise<void> {
     return this.#leaving.room(signal);
   }

@@ -25,7 +25,7 @@ const wakeWaitMsMax = 55_000;
 /**
  * A variant whose one instance is started by the first request, which waits for it, and ends when there has been no request for a while. One
  * instance answers all requests at once, up to the variant's concurrency: its container is a server. While it sleeps nothing of the
- * machine is taken for it; with provisioned concurrency it does not sleep.
+ * nodes is taken for it; with provisioned concurrency it does not sleep.
  */
 export class ServerlessFleet implements VariantFleet {
   /** The fleet claims its memory while the instance is there. */

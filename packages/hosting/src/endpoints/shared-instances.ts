@@ -5,7 +5,7 @@ import type { InvocationReply } from "../invocations/index.ts";
 import type { FleetSize, VariantFleet } from "./variant-fleet.ts";
 
 /**
- * The instances of a variant that inference components share. Each of them is a claim of the machine's capacity and nothing that runs: what runs is
+ * The instances of a variant that inference components share. Each of them is a claim of a node's capacity and nothing that runs: what runs is
  * each copy of a component, in a container of its own. So they are in service at once, and there is nothing to bring back.
  */
 export class SharedInstances implements VariantFleet {

@@ -2,11 +2,11 @@ import { assert, unreachable } from "@galatea/base";
 
 /** The states of an instance that is there only while it is wanted. Whoever waits for it looks again at each move. */
 export type Sleeper =
-  /** Nothing runs, and nothing of the machine is taken. */
+  /** Nothing runs, and nothing of a node is taken. */
   | { readonly at: "asleep" }
   | { readonly at: "starting"; readonly failureCount: number }
   | { readonly at: "awake" }
-  /** It gets no more requests; what it took of the machine is not free before it has ended. */
+  /** It gets no more requests; what it took of its node is not free before it has ended. */
   | { readonly at: "stopping" }
   /** Its start failed: requests are told of it, and none has it started again before a while is over. */
   | { readonly at: "failed"; readonly error: unknown; readonly failureCount: number; readonly untilMs: number };

@@ -19,7 +19,7 @@ export interface VariantFleet extends AsyncDisposable {
   readonly inServiceCount: number;
   /** Whether a request need not wait for an instance, or waits here as well as elsewhere. */
   readonly canServe: boolean;
-  /** Parts of their tenants' confinement that the instances lack on this machine, with reasons. */
+  /** Parts of their tenants' confinement that the instances lack on their nodes, with reasons. */
   readonly unconfined: Unconfined;
   /** Bytes that a record reserves for the instances, draining ones included; 0 where the fleet claims memory itself, or holds none. */
   readonly reservedBytes: number;

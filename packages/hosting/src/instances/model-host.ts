@@ -1,5 +1,6 @@
 import type { ModelTrees } from "../agent/index.ts";
 import type { BuiltInRuntime, ContainerDefinition, InstanceBudget } from "../definitions/index.ts";
+import type { NodeId } from "../nodes/index.ts";
 
 /** Where a container answers. */
 export type InstanceAddress =
@@ -38,10 +39,11 @@ export interface ContainerSpec {
   readonly output: (line: string) => void;
 }
 
-/** One instance of a variant: containers that run beside each other on one machine and share what it may use. */
+/** One instance of a variant: containers that run beside each other on one node and share what it may use. */
 export interface InstanceSpec {
   /** Of letters, digits and dashes. */
   readonly instanceId: string;
+  readonly node: NodeId;
   /** What all containers may use together. */
   readonly budget: InstanceBudget;
   readonly containers: readonly [ContainerSpec, ...ContainerSpec[]];
@@ -54,7 +56,7 @@ export interface InstanceUsage {
   readonly memoryBytes: number;
   /** How full the disk is that its models lie on, from 0 to 1. */
   readonly diskShare: number;
-  /** Of the machine's GPUs, 1 for each whole one; null where there is none, or none that tells. */
+  /** Of the node's GPUs, 1 for each whole one; null where there is none, or none that tells. */
   readonly gpus: GpuUse | null;
 }
 
@@ -68,7 +70,7 @@ export interface GpuUse {
 export interface ContainerEnd {
   readonly exitCode: number | null;
   readonly signal: string | null;
-  /** Whether the machine's kernel killed a process for lack of memory shortly before. */
+  /** Whether the node's kernel killed a process for lack of memory shortly before. */
   readonly isOutOfMemory: boolean;
   /** The last lines it printed, oldest first. */
   readonly lastLines: readonly string[];
@@ -89,7 +91,7 @@ export interface HostedContainer {
   stop(graceMs: number): Promise<void>;
 }
 
-/** What a container of an instance has on its machine: a place for its models, and one process after another. */
+/** What a container of an instance has on its node: a place for its models, and one process after another. */
 export interface ContainerPlace {
   /** The unpacked models of a container that has many; null for others. */
   readonly trees: ModelTrees | null;
@@ -103,7 +105,7 @@ export interface ContainerPlace {
 }
 
 /**
- * An instance on the machine it runs on. Its opener stops each container before it leaves or disposes of the instance; both may follow a
+ * An instance on the node it runs on. Its opener stops each container before it leaves or disposes of the instance; both may follow a
  * `prepare` that failed or was never called.
  */
 export interface HostedInstance extends AsyncDisposable {
@@ -114,12 +116,10 @@ export interface HostedInstance extends AsyncDisposable {
 }
 
 /**
- * Runs instances somewhere: processes here, pods elsewhere. What is local to a machine (sockets, directories, disks, downloads) is its own;
+ * Runs instances somewhere: processes here, pods elsewhere. What is local to a node (sockets, directories, disks, downloads) is its own;
  * hosting knows addresses, models by name, and how much an instance uses. Every implementation passes `model-host.contract.ts`.
  */
 export interface ModelHost extends AsyncDisposable {
-  /** What an instance of a published type may use here. */
-  budgetOf(instanceType: string): InstanceBudget;
   /** Keeps what earlier lives have left for the instances that come back, and removes all else. To be called once, before `open`. */
   resume(wanted: readonly InstanceOwner[]): Promise<void>;
   /** Nothing is made before `prepare`. */

@@ -16,7 +16,7 @@ import {
 import type { PlannedConfig } from "../endpoints/index.ts";
 import { alreadyExists, invalid, notFound, type HostingNoun } from "../definitions/index.ts";
 import type { ModelMemories } from "../capacity/index.ts";
-import type { Quotas } from "../capacity/index.ts";
+import type { AccountQuotas } from "../capacity/index.ts";
 import {
   listPage,
   type FoundRecord,
@@ -34,7 +34,7 @@ export type NewRecord<Value> = Omit<Value, "arn" | "createdMs"> & { readonly tag
 
 export interface CatalogueOptions {
   readonly store: HostingStore;
-  readonly quotas: Quotas;
+  readonly quotas: AccountQuotas;
   readonly memories: ModelMemories;
   readonly clock: Clock;
 }
@@ -42,7 +42,7 @@ export interface CatalogueOptions {
 /** Models, endpoint configurations, and the tags of everything: what is only recorded, and runs nowhere. */
 export class Catalogue {
   readonly #store: HostingStore;
-  readonly #quotas: Quotas;
+  readonly #quotas: AccountQuotas;
   readonly #memories: ModelMemories;
   readonly #clock: Clock;
 

@@ -34,7 +34,7 @@ import {
 } from "../endpoints/index.ts";
 import { alreadyExists, invalid, notFound } from "../definitions/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
-import { WriteReservation, type Quotas } from "../capacity/index.ts";
+import { WriteReservation, type AccountQuotas, type Reservations } from "../capacity/index.ts";
 import type { LookAtAlarm } from "../reconcilers/index.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
 import { openWait, untilSettled, type Wait } from "../waits/index.ts";
@@ -76,7 +76,8 @@ export interface ComponentUpdate {
 
 export interface ComponentsOptions {
   readonly store: HostingStore;
-  readonly quotas: Quotas;
+  readonly quotas: AccountQuotas;
+  readonly reservations: Reservations;
   readonly catalogue: Catalogue;
   readonly moves: ComponentReconciler;
   readonly variants: SharedVariants;
@@ -117,7 +118,7 @@ export class Components implements AsyncDisposable {
     readonly owner: Owner;
     readonly tags: readonly Tag[];
   }): Promise<ComponentRecord> {
-    const { store, quotas, catalogue, moves, fleet } = this.#options;
+    const { store, quotas, reservations, catalogue, moves, fleet } = this.#options;
     const { name, owner, copyCount } = asked;
     const { components } = store.kinds;
     const key = nameKey(name);
@@ -129,7 +130,7 @@ export class Components implements AsyncDisposable {
     const spec = await this.#specFor(asked.spec, { endpoint, variantName, owner, before: null });
     this.#checkFits(endpoint, variantName, spec.claim);
     using _record = quotas.reserveRecord("components", key);
-    using _copies = quotas.reserveComponent(key, copiesFootprint(spec.claim.memoryBytes, copyCount));
+    using _copies = reservations.reserveComponent(key, copiesFootprint(spec.claim.memoryBytes, copyCount));
     const nowMs = fleet.clock.epochMs();
     const record: ComponentRecord = {
       name,
@@ -163,7 +164,7 @@ export class Components implements AsyncDisposable {
 
   /** Another spec, another number of copies, or both. */
   async update(asked: ComponentUpdate): Promise<ComponentRecord> {
-    const { moves, quotas, fleet } = this.#options;
+    const { moves, reservations, fleet } = this.#options;
     const { name, owner, rolling } = asked;
     const record = await this.find(name, owner);
     checkMayUpdate(record);
@@ -193,7 +194,7 @@ export class Components implements AsyncDisposable {
       const deployment = rolling?.request;
       const event = { kind: "update", spec, goal, ...(deployment === undefined ? {} : { deployment }) } as const;
       const more = footprintBeyond(componentFootprint(moveComponent(now, event)), componentFootprint(now));
-      reserved.replace(() => quotas.reserveComponent(nameKey(name), more));
+      reserved.replace(() => reservations.reserveComponent(nameKey(name), more));
       return event;
     });
     if (moved === null) throw notFound("inference component", record.arn);

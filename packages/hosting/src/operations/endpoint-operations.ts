@@ -34,14 +34,15 @@ import {
 } from "../endpoints/index.ts";
 import { alreadyExists, inProgress, invalid, notFound } from "../definitions/index.ts";
 import type { ModelHost } from "../instances/index.ts";
-import { WriteReservation, type Quotas } from "../capacity/index.ts";
+import { WriteReservation, type AccountQuotas, type Reservations } from "../capacity/index.ts";
 import type { SharedVariants } from "../reconcilers/index.ts";
 import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "../store/index.ts";
 import { endpointCounts, newPlacementKey, wantedInstances } from "./wanted-instances.ts";
 
 export interface EndpointsOptions {
   readonly store: HostingStore;
-  readonly quotas: Quotas;
+  readonly quotas: AccountQuotas;
+  readonly reservations: Reservations;
   readonly catalogue: Catalogue;
   readonly moves: EndpointReconciler;
   readonly components: Components;
@@ -104,7 +105,7 @@ export class Endpoints {
     const { deploymentConfig } = asked;
     const made = { name, arn, owner, placementKey: newPlacementKey(), deploymentConfig };
     const record = newEndpoint(made, generation, nowMs);
-    using _instances = this.#options.quotas.reserveEndpoint(key, plannedFootprint(record), typeOf(generation));
+    using _instances = this.#options.reservations.reserveEndpoint(key, plannedFootprint(record), typeOf(generation));
     const expects = found.at === "absent" ? "absent" : found.version;
     try {
       const changes = [endpoints.put(key, record, expects), ...this.#options.catalogue.firstTags(arn, tags)];
@@ -216,19 +217,19 @@ export class Endpoints {
     return listPage(this.#options.store.kinds.endpoints, question, turn);
   }
 
-  /** Records a move for which there is room on the machine: what the endpoint comes to need at once beyond what it has reserved. */
+  /** Records a move for which there is room on the nodes: what the endpoint comes to need at once beyond what it has reserved. */
   async #recordReserved(
     key: string,
     decide: (record: EndpointRecord) => EndpointEvent,
   ): Promise<EndpointRecord | null> {
-    const { moves, quotas } = this.#options;
+    const { moves, reservations } = this.#options;
     using reserved = new WriteReservation();
     return await moves.record(key, (now) => {
       const event = decide(now);
       const moved = moveEndpoint(now, event);
       const more = footprintBeyond(plannedFootprint(moved), plannedFootprint(now));
       try {
-        reserved.replace(() => quotas.reserveEndpoint(key, more, typeOf(moved.generations.at(-1))));
+        reserved.replace(() => reservations.reserveEndpoint(key, more, typeOf(moved.generations.at(-1))));
       } catch (error) {
         throw event.kind === "update" ? advised(error, moved) : error;
       }

@@ -7,7 +7,7 @@ import type { LookAtAlarm } from "../reconcilers/index.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
 import type { VariantSize } from "./endpoint-updates.ts";
 import type { FleetParts } from "../endpoints/index.ts";
-import type { Quotas } from "../capacity/index.ts";
+import type { AccountQuotas, Reservations } from "../capacity/index.ts";
 import type { Retirements } from "../capacity/index.ts";
 import { SharedVariants } from "../reconcilers/index.ts";
 import type { HostingStore } from "../store/index.ts";
@@ -18,7 +18,8 @@ const settledMsMax = 60_000;
 /** Inference components, and the variants that they run on, over one store. */
 export function openComponents(of: {
   readonly store: HostingStore;
-  readonly quotas: Quotas;
+  readonly quotas: AccountQuotas;
+  readonly reservations: Reservations;
   readonly catalogue: Catalogue;
   readonly parts: FleetParts;
   readonly retirements: Retirements;
@@ -31,7 +32,7 @@ export function openComponents(of: {
   const { fleet } = parts;
   const variants = new SharedVariants({
     store,
-    host: fleet.host,
+    nodes: fleet.nodes,
     // When nothing else moves the endpoint.
     resize: async ({ endpointName, variantName, owner }, instanceCount, signal) => {
       const wait = { waitMsMax: settledMsMax, signal };
@@ -40,6 +41,13 @@ export function openComponents(of: {
       await of.settled(endpointName, wait);
     },
   });
-  const moves = new ComponentReconciler({ store, parts, variants, alarmState, retirements, quotas: of.quotas });
+  const moves = new ComponentReconciler({
+    store,
+    parts,
+    variants,
+    alarmState,
+    retirements,
+    reservations: of.reservations,
+  });
   return { variants, components: new Components({ ...of, moves, variants, fleet }) };
 }

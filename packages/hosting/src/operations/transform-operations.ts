@@ -3,7 +3,7 @@ import type { Catalogue } from "./catalog.ts";
 import { hostingArn, nameKey, type Owner } from "../definitions/index.ts";
 import type { FleetOptions } from "../endpoints/index.ts";
 import { invalid, jobExists, jobNotFound } from "../definitions/index.ts";
-import type { Quotas } from "../capacity/index.ts";
+import type { AccountQuotas, Reservations } from "../capacity/index.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
 import { openWait, untilSettled, type Wait } from "../waits/index.ts";
 import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "../store/index.ts";
@@ -18,7 +18,8 @@ import {
 
 export interface TransformsOptions {
   readonly store: HostingStore;
-  readonly quotas: Quotas;
+  readonly quotas: AccountQuotas;
+  readonly reservations: Reservations;
   readonly catalogue: Catalogue;
   readonly moves: TransformReconciler;
   readonly fleet: FleetOptions;
@@ -44,7 +45,7 @@ export class Transforms implements AsyncDisposable {
 
   /** Resolves when the job is recorded as in progress; what fails from then on is its status. */
   async create(request: TransformRequest, owner: Owner, tags: readonly Tag[]): Promise<TransformJobRecord> {
-    const { store, quotas, catalogue, moves, fleet } = this.#options;
+    const { store, quotas, reservations, catalogue, moves, fleet } = this.#options;
     const { transformJobs, transformProgress } = store.kinds;
     const { TransformJobName: name, TransformResources: resources } = request;
     const key = nameKey(name);
@@ -61,7 +62,7 @@ export class Transforms implements AsyncDisposable {
     const expectedBytes = await catalogue.expectedBytes(model);
     await this.#makeRoom();
     using _reserved = quotas.reserveRecord("transformJobs", key);
-    using _instances = quotas.reserveTransform(
+    using _instances = reservations.reserveTransform(
       key,
       jobFootprint({ model, request, name, expectedBytes }),
       resources.InstanceType,

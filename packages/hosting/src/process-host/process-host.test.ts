@@ -9,6 +9,7 @@ import { after, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { Header } from "tar";
 import { silentLogger, systemClock } from "@galatea/base";
+import { nodeWith } from "../nodes/node-fixture.ts";
 import { ArchiveUnpacker, archiveLimits, openDirectoryStore, unpackerDefaults } from "../objects/index.ts";
 import { modelHostContract, modelTreesContract } from "../contracts/index.ts";
 import { containerModelId, type InstanceAddress, type InstanceSpec, type ModelArchive } from "../index.ts";
@@ -88,7 +89,6 @@ modelHostContract("process host", async () => {
       instancesDirectory,
       store,
       unpacker,
-      machine: { vcpuCount: 4, memoryBytes: 8 * 2 ** 30 },
       clock: systemClock,
       logger: silentLogger,
     });
@@ -100,6 +100,7 @@ modelHostContract("process host", async () => {
     },
     specFor: (behaviour, more = {}): InstanceSpec => ({
       instanceId: `i-${(count += 1)}`,
+      node: nodeWith().id,
       budget: { vcpuCount: 1, memoryBytes: 2 ** 30 },
       containers: [
         {

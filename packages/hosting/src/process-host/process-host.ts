@@ -3,13 +3,10 @@ import { join } from "node:path";
 import type { Clock, Logger } from "@galatea/base";
 import type { ArchiveUnpacker, ObjectStore } from "../objects/index.ts";
 import {
-  instanceBudget,
   type ContainerSpec,
   type HostedInstance,
-  type InstanceBudget,
   type InstanceOwner,
   type InstanceSpec,
-  type Machine,
   type ModelHost,
 } from "../index.ts";
 import { adoptOrphans, spawnProcess } from "@galatea/base/processes";
@@ -42,7 +39,6 @@ export interface ProcessHostOptions {
   readonly instancesDirectory: string;
   readonly store: ObjectStore;
   readonly unpacker: ArchiveUnpacker;
-  readonly machine: Machine;
   /** The machine's GPUs as they are now. */
   readonly gpus?: MachineGpus["gpus"];
   readonly clock: Clock;
@@ -61,11 +57,6 @@ export class ProcessHost implements ModelHost {
   constructor(options: ProcessHostOptions) {
     this.#options = options;
     adoptOrphans();
-  }
-
-  budgetOf(instanceType: string): InstanceBudget {
-    const gpus = this.#options.gpus ?? noGpus;
-    return { ...instanceBudget(instanceType, this.#options.machine), acceleratorCount: gpus().length };
   }
 
   async resume(wanted: readonly InstanceOwner[]): Promise<void> {

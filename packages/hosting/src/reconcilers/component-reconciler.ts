@@ -24,7 +24,7 @@ import {
 } from "../components/index.ts";
 import { nameKey } from "../definitions/index.ts";
 import { failureSentence, footprintBeyond, type FleetParts } from "../endpoints/index.ts";
-import type { Quotas } from "../capacity/index.ts";
+import type { Reservations } from "../capacity/index.ts";
 import type { Retirements } from "../capacity/index.ts";
 import type { LookAtAlarm } from "./endpoint-reconciler.ts";
 import type { HostingStore } from "../store/index.ts";
@@ -36,7 +36,7 @@ export interface ComponentReconcilerOptions {
   readonly variants: SharedVariants;
   readonly retirements: Retirements;
   readonly alarmState: LookAtAlarm;
-  readonly quotas: Pick<Quotas, "reserveComponent">;
+  readonly reservations: Pick<Reservations, "reserveComponent">;
 }
 
 /** How often the alarms of an update are looked at while a batch of it bakes. */
@@ -243,7 +243,7 @@ export class ComponentReconciler implements AsyncDisposable {
   }
 
   /**
-   * Copies that leave are waited for where the machine has no room for those to come beside them. They have their time, unless something is
+   * Copies that leave are waited for where the node has no room for those to come beside them. They have their time, unless something is
    * to be undone.
    */
   async #bringUp(record: ComponentRecord, copies: ComponentCopies, signal: AbortSignal): Promise<void> {
@@ -275,19 +275,19 @@ export class ComponentReconciler implements AsyncDisposable {
   /** While nobody else places copies on the endpoint. */
   async #place(key: string, found: Recorded, copies: ComponentCopies): Promise<Placed> {
     const { value: record } = found;
-    const { variants, parts, quotas } = this.#options;
+    const { variants, parts, reservations } = this.#options;
     return await variants.placing(record.endpointName, async () => {
       const instances = await this.instancesFor(record);
       const nowMs = parts.fleet.clock.epochMs();
       const freed = copies.freed();
-      const moreCount = moreCopies(record, parts.memory.freeBytes());
+      const moreCount = moreCopies(record, parts.fleet.nodes.freeBytes);
       const room = { instances, moreCount, isMade: freed !== null };
       const action: ComponentAction = nextComponentAction(record, room, nowMs);
       switch (action.do) {
         case "place": {
           const event = { kind: "placed", copies: action.copies, nowMs } as const;
           const more = footprintBeyond(componentFootprint(moveComponent(record, event)), componentFootprint(record));
-          const reserved = reservedOr(() => quotas.reserveComponent(key, more));
+          const reserved = reservedOr(() => reservations.reserveComponent(key, more));
           if (reserved instanceof AwsError) return { do: "refused", reason: reserved.message };
           using _reserved = reserved;
           return { do: "moved", record: await this.#write(key, found, event) };
@@ -421,7 +421,7 @@ function noRoom(record: ComponentRecord, missingCount: number): string {
 
 function noMemory(record: ComponentRecord, missingCount: number): string {
   return (
-    `${noResources} This machine has no memory for the next of ${missingCount} more copies, which takes ` +
+    `${noResources} The node has no memory for the next of ${missingCount} more copies, which takes ` +
     `${Math.round(goalClaim(record).memoryBytes / 2 ** 20)} MiB, beside what runs. Lower the resource requirements, or delete what is no ` +
     "longer needed; where a component has several copies, old ones make room for new ones."
   );

@@ -38,7 +38,7 @@ export interface EndpointReconcilerOptions {
   readonly newInstanceId: () => string;
   readonly alarmState: LookAtAlarm;
   readonly claim: FleetParts["claim"];
-  readonly memory: FleetParts["memory"];
+  readonly memorySeen: FleetParts["memorySeen"];
 }
 
 interface Move {
@@ -126,8 +126,8 @@ export class EndpointReconciler implements AsyncDisposable {
   }
 
   #open(record: EndpointRecord): RunningEndpoint {
-    const { fleet, mirrors, random, newInstanceId: newId, claim, memory } = this.#options;
-    return new RunningEndpoint(record, { fleet, mirrors, random, newId, claim, memory });
+    const { fleet, mirrors, random, newInstanceId: newId, claim, memorySeen } = this.#options;
+    return new RunningEndpoint(record, { fleet, mirrors, random, newId, claim, memorySeen });
   }
 
   async #write(
@@ -242,7 +242,7 @@ export class EndpointReconciler implements AsyncDisposable {
   }
 
   /**
-   * Instances that leave are waited for where the machine has no room for those to come beside them. They have their time, unless something
+   * Instances that leave are waited for where the nodes have no room for those to come beside them. They have their time, unless something
    * is to be undone.
    */
   async #room({ name, state }: EndpointRecord, running: RunningEndpoint, signal: AbortSignal): Promise<void> {

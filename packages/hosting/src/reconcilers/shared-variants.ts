@@ -18,7 +18,7 @@ type PlacedOn = Pick<ComponentRecord, "endpointName" | "variantName">;
 
 export interface SharedVariantsOptions {
   readonly store: HostingStore;
-  readonly host: FleetOptions["host"];
+  readonly nodes: FleetOptions["nodes"];
   /** Has the component's endpoint have so many instances of the variant, and resolves when it has. Throws AwsError where it may not. */
   readonly resize: (of: ComponentRecord, instanceCount: number, signal: AbortSignal) => Promise<void>;
 }
@@ -63,7 +63,7 @@ export class SharedVariants {
 
   ofGroup({ plan, settled }: Pick<VariantGroup, "plan" | "settled">, configName: string): SharedVariant {
     const { variant } = plan;
-    const budget = variantBudget(variant, (type) => this.#options.host.budgetOf(type));
+    const budget = variantBudget(variant, (type) => this.#options.nodes.budgetOf(type));
     const { vcpuCount: cpuCores, memoryBytes, acceleratorCount = 0 } = budget;
     const has = { cpuCores, memoryBytes, acceleratorCount };
     return { variant, configName, has, instanceCount: settled.instanceCount };

@@ -8,7 +8,8 @@ import { ByteBudget, createLogger, silentLogger, systemClock } from "@galatea/ba
 import { routesOf, type EndpointRecord } from "../endpoints/endpoint-record.ts";
 import type { FleetOptions } from "../endpoints/fleet-options.ts";
 import { Hosting } from "../hosting.ts";
-import { hostingLimits } from "../capacity/quotas.ts";
+import { nodeWith } from "../nodes/node-fixture.ts";
+import { hostingLimits } from "../capacity/account-quotas.ts";
 import { recordMigrations } from "./record-migrations.ts";
 import { openRecords, recordsDefaults } from "./records.ts";
 import { openDocuments } from "./sqlite-documents.ts";
@@ -78,6 +79,7 @@ test("records of models with one container are read as models with a list of the
   await using hosting = await Hosting.open({
     documents,
     limits: hostingLimits,
+    nodes: [nodeWith()],
     random: Math.random,
     alarmState: () => null,
     // Nothing is started.

@@ -9,7 +9,15 @@ import {
   TaskGroup,
   type Deadline,
 } from "@galatea/base";
-import { FleetMember, InstanceSampler, plannedContainers, type FleetOptions } from "../endpoints/index.ts";
+import {
+  FleetMember,
+  InstanceSampler,
+  footprintBytes,
+  footprintOf,
+  plannedContainers,
+  type FleetOptions,
+} from "../endpoints/index.ts";
+import { budgetOf } from "../nodes/index.ts";
 import { NotAdmitted } from "../instances/index.ts";
 import {
   beginHop,
@@ -82,7 +90,9 @@ export class TransformInstance implements AsyncDisposable {
     this.#options = options;
     const { id, job, plan, fleet } = options;
     const variant = variantPlan(job);
-    const budget = fleet.host.budgetOf(variant.variant.InstanceType);
+    const memoryBytes = footprintBytes(footprintOf([{ plan: variant, instanceCount: 1 }]));
+    const placed = fleet.nodes.place({ needs: { memoryBytes } });
+    const budget = budgetOf(variant.variant.InstanceType, placed.node);
     const containers = plannedContainers(variant, budget);
     this.#wholeHeaders = this.#headers({ byteLength: null });
     const logStream = `${job.name}/${id}`;
@@ -99,6 +109,7 @@ export class TransformInstance implements AsyncDisposable {
       ownerName: transformOwner(job.name),
       logStream,
       plan: variant,
+      placed,
       budget,
       containers,
       fleet: { ...fleet, instanceLimits: patient(fleet, plan.timeoutMs) },
@@ -279,9 +290,9 @@ export class TransformInstance implements AsyncDisposable {
   }
 
   async #sample(closing: AbortSignal): Promise<void> {
-    const { fleet, job } = this.#options;
+    const { fleet } = this.#options;
     const metrics = this.#metrics;
-    const sampler = new InstanceSampler(fleet.clock, fleet.host.budgetOf(job.request.TransformResources.InstanceType));
+    const sampler = new InstanceSampler(fleet.clock);
     const to = {
       instance: metrics.recordInstance.bind(metrics),
       container: (name: string) => metrics.recordUse.bind(metrics, name),

@@ -326,13 +326,13 @@ test("a change that fails is told as failed, and an endpoint that moves is left 
   await using at = await served();
   await at.register();
   await at.track();
-  at.instances.failure = "the machine has no room for 3 instances";
+  at.instances.failure = "the node has no room for 3 instances";
   await at.minutes(3, 250);
   const [activity] = await at.activities();
   assert.equal(activity?.StatusCode, "Failed");
   assert.match(
     activity?.StatusMessage ?? "",
-    /^Failed to set desired instance count to 3\. Reason: the machine has no room/,
+    /^Failed to set desired instance count to 3\. Reason: the node has no room/,
   );
   at.instances.found = { desired: 1, running: 1, isMoving: true };
   await at.minutes(3, 250);

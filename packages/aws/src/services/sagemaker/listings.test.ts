@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { ByteBudget, LoopTurns, silentLogger as logger, systemClock } from "@galatea/base";
+import { nodeWith } from "@galatea/hosting/nodes/node-fixture.ts";
 import { Hosting, hostingLimits, type FleetOptions } from "@galatea/hosting";
 import { openDocuments } from "@galatea/hosting/records";
 import type { CallContext } from "../../wire/index.ts";
@@ -33,6 +34,7 @@ test("ListModels of 10,000 models, by ten clients at once, looks at a thousand r
   await using hosting = await Hosting.open({
     documents,
     limits: hostingLimits,
+    nodes: [nodeWith()],
     random: Math.random,
     alarmState: () => null,
     fleet,

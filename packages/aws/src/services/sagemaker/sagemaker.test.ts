@@ -31,6 +31,7 @@ import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import { ArchiveUnpacker, archiveLimits, openDirectoryStore, unpackerDefaults } from "@galatea/hosting/objects";
 import { Hosting, createDirectoryLogStreams, hostingLimits, instanceLimits, invocationLimits } from "@galatea/hosting";
 import { InstanceKeys } from "@galatea/hosting/instance-keys";
+import { nodeWith } from "@galatea/hosting/nodes/node-fixture.ts";
 import { ProcessHost } from "@galatea/hosting/process-host";
 import { MinuteSeries } from "@galatea/base/metrics";
 import { openDocuments } from "@galatea/hosting/records";
@@ -38,7 +39,6 @@ import { createGateway } from "../../wire/index.ts";
 import { runtimeService } from "../sagemaker-runtime/index.ts";
 import { sagemakerService } from "./index.ts";
 import { eventually, hangMs } from "@galatea/base/core/eventually-fixture.ts";
-
 const root = mkdtempSync(join(tmpdir(), "gal-sm-"));
 after(() => rmSync(root, { recursive: true, force: true }));
 /** A container of the contract, in one file: echoes, loads what has a file `answer`, keeps two models at most. */
@@ -112,12 +112,12 @@ async function openPlatform(directory: string) {
     instancesDirectory: join(directory, "instances"),
     store,
     unpacker,
-    machine: { vcpuCount: 2, memoryBytes: 8 * 2 ** 30 },
     ...common,
   });
   const hosting = await Hosting.open({
     documents,
     limits: hostingLimits,
+    nodes: [nodeWith()],
     random: Math.random,
     alarmState: () => null,
     fleet: {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { rm } from "node:fs/promises";
+import { mkdir, rm, statfs } from "node:fs/promises";
 import type { IncomingMessage, Server } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { availableParallelism, totalmem } from "node:os";
@@ -21,7 +21,6 @@ import {
   keepPruned,
   Hosting,
   hostingLimits,
-  usableMemoryBytes,
   instanceLimits,
   invocationLimits,
   type FleetOptions,
@@ -30,6 +29,8 @@ import {
   type Owner,
 } from "@galatea/hosting";
 import { printSeries, type MinuteSeries } from "@galatea/base/metrics";
+import { localNode, usableMemoryBytes, type NodeDescription } from "@galatea/hosting/nodes";
+import { visibleGpuCount } from "@galatea/server/gpus";
 import { watchGpus } from "../gpus.ts";
 import { InstanceKeys, type AccessFacts } from "@galatea/hosting/instance-keys";
 import { ProcessHost, type ContainerCommand, type ContainerStart } from "@galatea/hosting/process-host";
@@ -150,7 +151,8 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const hosting: Hosting = opening.use(
     await Hosting.open({
       documents,
-      limits: { ...hostingLimits, memoryBytesMax: usableMemoryBytes({ memoryBytes: totalmem() }) },
+      limits: hostingLimits,
+      nodes: [await thisNode(options)],
       random: Math.random,
       alarmState: (name) => alarms.get(name)?.status.state ?? null,
       outbox: resultOutbox(topics),
@@ -258,6 +260,18 @@ function hostingsPages(hosting: Hosting, log: Logger) {
   return { metrics: createPlatformMetrics(hosting, { startedMs: systemClock.epochMs(), unconfined }), unconfined };
 }
 
+/** The machine of this process, as the node that instances run on. */
+async function thisNode({ directories, environment }: PlatformOptions): Promise<NodeDescription> {
+  await mkdir(directories.instances, { recursive: true });
+  const { blocks, bsize } = await statfs(directories.instances);
+  return localNode({
+    memoryBytes: usableMemoryBytes(totalmem()),
+    vcpuCount: availableParallelism(),
+    gpuCount: visibleGpuCount(environment["CUDA_VISIBLE_DEVICES"] ?? null),
+    diskBytes: blocks * bsize,
+  });
+}
+
 /** Often enough for metrics of a minute. */
 const gpuIntervalMs = 5000;
 
@@ -286,7 +300,6 @@ async function openHost(
       instancesDirectory: directories.instances,
       store,
       unpacker,
-      machine: { vcpuCount: availableParallelism(), memoryBytes: totalmem() },
       gpus: () => gpus?.readings() ?? [],
       clock: systemClock,
       logger: log,

@@ -5,7 +5,9 @@ import { AwsError, silentLogger, systemClock } from "@galatea/base";
 import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
 import type { VariantPlan } from "../definitions/index.ts";
 import { newEndpoint, newGeneration, plannedFootprint, settledGeneration } from "../endpoints/index.ts";
-import { hostingLimits, Quotas } from "./quotas.ts";
+import { nodeWith } from "../nodes/node-fixture.ts";
+import { AccountQuotas, hostingLimits } from "./account-quotas.ts";
+import { Reservations } from "./reservations.ts";
 import { HostingStore } from "../store/index.ts";
 
 const mebi = 2 ** 20;
@@ -39,6 +41,12 @@ function endpointOf(name: string, { instanceCount, expectedMebi, isServerless, h
   return newEndpoint({ name, arn: "", owner, deploymentConfig: null }, generation, 0);
 }
 
+function reservationsOf(store: HostingStore, memoryMebi: number): Reservations {
+  const limits = { ...hostingLimits, instancesMax: Infinity, containersMax: Infinity };
+  const quotas = new AccountQuotas(store, limits);
+  return new Reservations({ store, quotas, nodes: [nodeWith(memoryMebi * mebi)], limits });
+}
+
 /** As a person would add it up. */
 const mebiOf = ({ instanceCount, expectedMebi, isServerless, hasShadow }: Asked) =>
   isServerless ? 128 + 1024 : (hasShadow ? 2 : 1) * instanceCount * (128 + expectedMebi);
@@ -56,22 +64,23 @@ const step = fc.oneof(
   fc.record({ do: fc.constant("take" as const), beyondMebi: fc.nat(500) }),
 );
 
-test("property: whatever is created, held, deleted or taken beyond, an endpoint is accepted exactly where all of it fits in the machine's memory, and else told what is missing", async () => {
+test("property: whatever is created, held, deleted or taken beyond, an endpoint is accepted exactly where all of it fits in the node's memory, and else told what is missing", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
       const options = { clock: systemClock, logger: silentLogger };
       await using store = await HostingStore.open(new MemoryDocuments(new DocumentMemory()), options);
-      const limits = { ...hostingLimits, instancesMax: Infinity, containersMax: Infinity };
-      const quotas = new Quotas(store, { ...limits, memoryBytesMax: limitMebi * mebi });
+      const reservations = reservationsOf(store, limitMebi);
       using held = new DisposableStack();
       const there = new Map<string, number>();
       let beyondMebi = 0;
-      using _beyond = quotas.countBeyond(() => beyondMebi * mebi);
+      using placed = reservations.nodes.restore({ needs: {} });
       const { endpoints } = store.kinds;
       for (const [index, each] of steps.entries()) {
         const usedMebi = [...there.values()].reduce((sum, one) => sum + one, beyondMebi);
-        if (each.do === "take") beyondMebi = each.beyondMebi;
-        else if (each.do === "delete") {
+        if (each.do === "take") {
+          beyondMebi = each.beyondMebi;
+          placed.measured(beyondMebi * mebi);
+        } else if (each.do === "delete") {
           const name = [...there.keys()][each.which] ?? "";
           if (store.view.endpointState(name) === null) continue;
           await store.write([endpoints.delete(name, "any")]);
@@ -81,7 +90,7 @@ test("property: whatever is created, held, deleted or taken beyond, an endpoint 
           const record = endpointOf(name, each.asked);
           const wantedMebi = mebiOf(each.asked);
           const missingMebi = usedMebi + wantedMebi - limitMebi;
-          const reserve = () => quotas.reserveEndpoint(name, plannedFootprint(record), "ml.m5.large");
+          const reserve = () => reservations.reserveEndpoint(name, plannedFootprint(record), "ml.m5.large");
           if (missingMebi > 0) {
             const isTold = (error: unknown) =>
               error instanceof AwsError && error.message.includes(` ${missingMebi} MiB are missing`);
@@ -105,15 +114,20 @@ test("property: whatever is created, held, deleted or taken beyond, an endpoint 
 test("what needs nothing more is not refused while more is taken than there is; what leaves is told with the time at which it is gone at the latest", async () => {
   const options = { clock: systemClock, logger: silentLogger };
   await using store = await HostingStore.open(new MemoryDocuments(new DocumentMemory()), options);
-  const quotas = new Quotas(store, { ...hostingLimits, memoryBytesMax: 1024 * mebi });
+  const reservations = reservationsOf(store, 1024);
   const leaves = (name: string, leavingMebi: number, isEnding: boolean) =>
-    quotas.countLeaving(() => ({ of: `endpoint "${name}"`, bytes: leavingMebi * mebi, sinceMs: 0, isEnding }));
+    reservations.nodes.countLeaving(() => ({
+      of: `endpoint "${name}"`,
+      bytes: leavingMebi * mebi,
+      sinceMs: 0,
+      isEnding,
+    }));
   using leaving = new DisposableStack();
   leaving.use(leaves("a", 512, false));
   leaving.use(leaves("b", 700, true));
   leaving.use(leaves("none", 0, false));
   const reserve = (containerCount: number) =>
-    quotas.reserveEndpoint("e", { instanceCount: containerCount, containerCount }, "ml.m5.large");
+    reservations.reserveEndpoint("e", { instanceCount: containerCount, containerCount }, "ml.m5.large");
   reserve(0)[Symbol.dispose]();
   const isTold = (missingMebi: number, text: string) => (error: unknown) =>
     error instanceof AwsError &&

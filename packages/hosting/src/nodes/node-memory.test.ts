@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { MachineMemory } from "./machine-memory.ts";
+import { NodeMemory } from "./node-memory.ts";
 
 class Holder {
   memoryUsedBytes = 0;
@@ -19,11 +19,11 @@ class Holder {
 const promises = fc.array(fc.nat(10), { minLength: 1, maxLength: 6 });
 const steps = fc.array(fc.record({ who: fc.nat(5), isLoad: fc.boolean() }), { maxLength: 200 });
 
-test("together the holders never have more than the machine, and each can have what it was promised", async () => {
+test("together the holders never have more than the node, and each can have what it was promised", async () => {
   await fc.assert(
     fc.asyncProperty(promises, fc.nat(20), steps, async (promised, spareBytes, taken) => {
       const promisedSum = promised.reduce((sum, each) => sum + each, 0);
-      const memory = new MachineMemory({ bytesMax: promisedSum + spareBytes, reservedBytes: () => promisedSum });
+      const memory = new NodeMemory({ bytesMax: promisedSum + spareBytes, reservedBytes: () => promisedSum });
       const all = promised.map((bytes) => {
         const holder = new Holder();
         return { bytes, holder, share: memory.join(holder, bytes) };
@@ -46,7 +46,7 @@ test("together the holders never have more than the machine, and each can have w
 });
 
 test("who has most beyond its promise makes room first, and who has no more than that makes none", async () => {
-  const memory = new MachineMemory({ bytesMax: 20, reservedBytes: () => 6 });
+  const memory = new NodeMemory({ bytesMax: 20, reservedBytes: () => 6 });
   const holders = [new Holder(), new Holder(), new Holder()];
   const [asking, ...others] = holders.map((holder, index) => memory.join(holder, [0, 6, 0][index] ?? 0));
   const [, promised, most] = holders;

@@ -1,13 +1,13 @@
 import { Gate } from "@galatea/base";
 
-/** Who holds models on a machine. */
+/** A holder of models on a node. */
 export interface MemoryHolder {
   readonly memoryUsedBytes: number;
   /** Unloads the least recently used idle model; false where there is none. */
   makeRoom(): Promise<boolean>;
 }
 
-/** What one holder may have of a machine's memory. */
+/** What one holder may have of a node's memory. */
 export interface MemoryShare extends Disposable {
   /** Now: what it was promised, and what nobody else has been promised or holds. */
   capacityBytes(): number;
@@ -21,9 +21,9 @@ export interface MemoryShare extends Disposable {
   whenFreed(): Promise<void>;
 }
 
-export interface MachineMemoryOptions {
+export interface NodeMemoryOptions {
   readonly bytesMax: number;
-  /** What the containers take themselves, and all that is promised, on the whole machine. */
+  /** What the containers take themselves, and all that is promised, on the whole node. */
   readonly reservedBytes: () => number;
 }
 
@@ -33,15 +33,15 @@ interface Member {
 }
 
 /**
- * The memory of one machine, for the models of all its multi-model containers together. Each may use up to the size of its instance, which
+ * The memory of one node, for the models of all its multi-model containers together. Each may use up to the size of its instance, which
  * together may be more than there is; so what goes beyond its promise each takes from what is left, or from whoever has most beyond its own.
  */
-export class MachineMemory {
-  readonly #options: MachineMemoryOptions;
+export class NodeMemory {
+  readonly #options: NodeMemoryOptions;
   readonly #members = new Set<Member>();
   readonly #freed = new Gate();
 
-  constructor(options: MachineMemoryOptions) {
+  constructor(options: NodeMemoryOptions) {
     this.#options = options;
   }
 
@@ -80,7 +80,7 @@ const beyondPromise = ({ holder, promisedBytes }: Member) => Math.max(0, holder.
 export function missingText(bytes: number, missingBytes: number): string {
   const mebi = 2 ** 20;
   return (
-    `The model takes about ${Math.ceil(bytes / mebi)} MiB, and ${Math.ceil(missingBytes / mebi)} MiB of them are missing on this machine ` +
+    `The model takes about ${Math.ceil(bytes / mebi)} MiB, and ${Math.ceil(missingBytes / mebi)} MiB of them are missing on the node ` +
     "beside the containers and what GALATEA_MODEL_MEMORY_BYTES promises to other models."
   );
 }

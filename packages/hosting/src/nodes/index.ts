@@ -1,0 +1,6 @@
+/** The nodes that instances run on: what each has, what is taken of it, and where a new instance goes. No IO. */
+export { budgetOf, usableMemoryBytes } from "./instance-budget.ts";
+export { localNode, noResources, type NodeDescription, type NodeId, type NodeResources } from "./node.ts";
+export { missingText, type MemoryHolder, type MemoryShare, NodeMemory } from "./node-memory.ts";
+export type { NodeShare } from "./node-ledger.ts";
+export { Nodes, type Leaving } from "./nodes.ts";

@@ -1,0 +1,63 @@
+import { NodeMemory } from "./node-memory.ts";
+import { noResources, type Node, type NodeDescription, type NodeResources } from "./node.ts";
+import { resourceNames } from "./place-instance.ts";
+
+/** What an instance takes of its node, from before it starts. Disposed when nothing of it is left. */
+export interface NodeShare extends Disposable {
+  readonly node: NodeDescription;
+  /** The node's, for the models of its containers. */
+  readonly memory: NodeMemory;
+  /** Sets how many bytes its containers were last seen to take in addition to what is reserved for them. */
+  measured(beyondBytes: number): void;
+}
+
+interface Entry {
+  readonly needs: NodeResources;
+  beyondBytes: number;
+}
+
+/** Everything that is taken of one node. */
+export class NodeLedger {
+  readonly description: NodeDescription;
+  readonly #memory: NodeMemory;
+  readonly #entries = new Set<Entry>();
+
+  /** `unplacedBytes`: memory that is reserved for instances without a node yet, which may come here. */
+  constructor(description: NodeDescription, unplacedBytes: () => number) {
+    this.description = description;
+    this.#memory = new NodeMemory({
+      bytesMax: description.capacity.memoryBytes,
+      reservedBytes: () => this.reserved.memoryBytes + this.beyondBytes + unplacedBytes(),
+    });
+  }
+
+  get node(): Node {
+    return { ...this.description, reserved: this.reserved };
+  }
+
+  get reserved(): NodeResources {
+    return [...this.#entries].reduce((sum, { needs }) => resourceSum(sum, needs), noResources);
+  }
+
+  /** What instances were seen to take in addition to what is reserved for them. */
+  get beyondBytes(): number {
+    return [...this.#entries].reduce((sum, { beyondBytes }) => sum + beyondBytes, 0);
+  }
+
+  enter(needs: Partial<NodeResources>): NodeShare {
+    const entry: Entry = { needs: { ...noResources, ...needs }, beyondBytes: 0 };
+    this.#entries.add(entry);
+    return {
+      node: this.description,
+      memory: this.#memory,
+      measured: (beyondBytes) => void (entry.beyondBytes = beyondBytes),
+      [Symbol.dispose]: () => void this.#entries.delete(entry),
+    };
+  }
+}
+
+function resourceSum(one: NodeResources, other: NodeResources): NodeResources {
+  const sum = { ...one };
+  for (const resource of resourceNames) sum[resource] += other[resource];
+  return sum;
+}

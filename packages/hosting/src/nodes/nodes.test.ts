@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { AwsError } from "@galatea/base";
+import { parseNodeId, type NodeDescription } from "./node.ts";
+import { Nodes } from "./nodes.ts";
+
+const mebi = 2 ** 20;
+
+const described = (capacities: readonly number[]): readonly NodeDescription[] =>
+  capacities.map((memoryBytes, index) => {
+    return {
+      id: parseNodeId(`node-${index}`),
+      capacity: { memoryBytes, vcpuCount: 1, gpuCount: 0, diskBytes: 0 },
+      labels: {},
+    };
+  });
+
+function opened(capacities: readonly number[], recordedBytes = () => 0) {
+  const recordsChanged = () => new Promise<void>(() => {});
+  return new Nodes({ nodes: described(capacities), recordedBytes, pendingBytes: () => 0, recordsChanged });
+}
+
+test("property: instances that come and go never move, never take more of a node than it has, and give back what they had", () => {
+  const steps = fc.array(
+    fc.record({ bytes: fc.integer({ min: 1, max: 9 }), ends: fc.option(fc.nat(9), { nil: null }) }),
+    {
+      maxLength: 40,
+    },
+  );
+  fc.assert(
+    fc.property(fc.array(fc.nat(20), { minLength: 1, maxLength: 4 }), steps, (capacities, taken) => {
+      const nodes = opened(capacities);
+      const there: { readonly placed: ReturnType<Nodes["place"]>; readonly id: string; readonly bytes: number }[] = [];
+      for (const { bytes, ends } of taken) {
+        if (ends === null) {
+          const before = nodes.all;
+          try {
+            const placed = nodes.place({ needs: { memoryBytes: bytes } });
+            there.push({ placed, id: placed.node.id, bytes });
+          } catch (error) {
+            assert.ok(error instanceof AwsError && error.code === "InsufficientInstanceCapacity");
+            for (const { capacity, reserved } of before) assert.ok(reserved.memoryBytes + bytes > capacity.memoryBytes);
+          }
+        } else there.splice(ends, 1)[0]?.placed[Symbol.dispose]();
+        for (const { id, capacity, reserved } of nodes.all) {
+          const own = there.filter((each) => each.id === id);
+          assert.equal(
+            reserved.memoryBytes,
+            own.reduce((sum, each) => sum + each.bytes, 0),
+          );
+          assert.ok(reserved.memoryBytes <= capacity.memoryBytes);
+          assert.ok(own.every(({ placed }) => placed.node.id === id));
+        }
+      }
+    }),
+  );
+});
+
+test("an instance that no node has room for is refused in SageMaker's words with what is missing; one that was there comes back all the same", () => {
+  const nodes = opened([100 * mebi, 300 * mebi]);
+  const request = { needs: { memoryBytes: 200 * mebi } };
+  using _first = nodes.place(request);
+  assert.throws(() => nodes.place(request), {
+    code: "InsufficientInstanceCapacity",
+    message:
+      "Unable to provision requested ML compute capacity due to InsufficientInstanceCapacity error: no node has room for the instance: " +
+      "the node node-0, which comes closest, lacks 100 MiB of memory. Use a smaller instance, or delete what is no longer needed.",
+  });
+  using restored = nodes.restore(request);
+  assert.equal(restored.node.id, "node-0");
+});
+
+test("models of one node make room for each other, and never for those of another node; each node keeps room for what has no node yet", async () => {
+  let recordedBytes = 0;
+  const nodes = opened([100, 100], () => recordedBytes);
+  using one = nodes.place({ needs: { memoryBytes: 10 } });
+  using other = nodes.place({ needs: { memoryBytes: 20 } });
+  assert.notEqual(one.node.id, other.node.id);
+  recordedBytes = 30;
+  const unloaded: string[] = [];
+  const holder = (name: string, memoryUsedBytes: number) => {
+    return { memoryUsedBytes, makeRoom: () => Promise.resolve(unloaded.push(name) > 0) };
+  };
+  using first = one.memory.join(holder("first", 40), 0);
+  using second = one.memory.join(holder("second", 0), 0);
+  using elsewhere = other.memory.join(holder("elsewhere", 70), 0);
+  assert.deepEqual([first.capacityBytes(), second.capacityBytes(), elsewhere.capacityBytes()], [90, 50, 80]);
+  assert.equal(await second.makeRoom(), true);
+  assert.equal(await elsewhere.makeRoom(), false);
+  assert.deepEqual(unloaded, ["first"]);
+  one.measured(5);
+  assert.deepEqual([second.capacityBytes(), elsewhere.capacityBytes()], [45, 80]);
+  recordedBytes = 40;
+  assert.deepEqual([second.capacityBytes(), elsewhere.capacityBytes()], [35, 70]);
+});
