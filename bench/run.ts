@@ -4,7 +4,7 @@
  * Exit code 1 when a row could not be measured.
  */
 import { cacheDirectory, ensureEnvironment } from "../conformance/environments/index.ts";
-import { UsageError } from "../packages/galatea/src/cli/flags.ts";
+import { UsageError } from "../packages/galatea/src/options/flag.ts";
 import { benchHelp, benchOptions, type BenchOptions } from "./options.ts";
 import { printedTable, writeResults, type RowReport } from "./report.ts";
 import { judgeMeasure, type BenchContext } from "./row.ts";

@@ -6,10 +6,10 @@ const options = (...argv: string[]) =>
   fuzzOptions(argv, { targetNames: ["http-body", "config-text"], newSeed: () => 7 });
 
 test("targets, count and seed are as asked; a seed that is not given is a new one", () => {
-  const usual = { targets: null, count: 100_000, seed: 7, path: null, record: false, list: false };
+  const usual = { target: null, count: 100_000, seed: 7, path: null, record: false, list: false };
   assert.deepEqual(options(), usual);
   const given = options("--target=http-body", "--count", "5", "--seed=3", "--path=12:0");
-  assert.deepEqual(given, { ...usual, targets: new Set(["http-body"]), count: 5, seed: 3, path: "12:0" });
+  assert.deepEqual(given, { ...usual, target: new Set(["http-body"]), count: 5, seed: 3, path: "12:0" });
 });
 
 test("what is wrong is said in one sentence", () => {

@@ -4,7 +4,7 @@
  * memory behind.
  */
 import { randomInt } from "node:crypto";
-import { UsageError } from "../../packages/galatea/src/cli/flags.ts";
+import { UsageError } from "../../packages/galatea/src/options/flag.ts";
 import { attackTarget, type AttackReport } from "./attack.ts";
 import { fuzzHelp, fuzzOptions, type FuzzOptions } from "./options.ts";
 import { attackTable } from "./report.ts";
@@ -25,7 +25,7 @@ try {
   process.exitCode = 1;
 }
 
-async function fuzz({ targets: wanted, count, seed, path, record }: FuzzOptions): Promise<void> {
+async function fuzz({ target: wanted, count, seed, path, record }: FuzzOptions): Promise<void> {
   console.log(`seed ${seed}`);
   const chosen = targets.filter(({ name }) => wanted === null || wanted.has(name));
   const shares = chosen.reduce((sum, { share }) => sum + share, 0);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { partNames, suiteHelp, suiteOptions } from "./options.ts";
 
 test("everything is asked of both, or what the options leave of it", () => {
-  const all = { target: "both", record: false, only: "", parts: partNames, cache: "/cache", quiet: false };
+  const all = { target: "both", record: false, only: "", part: null, parts: partNames, cache: "/cache", quiet: false };
   assert.deepEqual(suiteOptions([], "/cache"), all);
   assert.deepEqual(suiteOptions(["--target=both", "--target", "oracle", "--quiet"], "/cache"), {
     ...all,
@@ -16,8 +16,8 @@ test("everything is asked of both, or what the options leave of it", () => {
 
 test("what is wrong is said in one sentence", () => {
   for (const [argv, message] of [
-    [["--target=orcale"], "Invalid option value. Got orcale for --target, expected oracle, galatea, both"],
-    [["--part=case"], "Invalid option value. Got case for --part, expected cases, tritonclient, command-line"],
+    [["--target=orcale"], "Invalid option value. Got orcale for --target, expected one of oracle, galatea, both"],
+    [["--part=case"], "Invalid option value. Got case for --part, expected one of cases, tritonclient, command-line"],
     [["--recrod"], "unrecognized option '--recrod', did you mean --record?"],
   ] as const)
     assert.throws(() => suiteOptions(argv, "/cache"), { name: "UsageError", message });
@@ -25,6 +25,11 @@ test("what is wrong is said in one sentence", () => {
 
 test("the help names every option", () => {
   assert.equal(suiteOptions(["--help"], "/cache"), null);
-  for (const words of ["--target=TEXT", "--record", "--part=TEXT", "(/cache)"])
+  for (const words of [
+    "--target=oracle|galatea|both",
+    "--record",
+    "--part=cases|tritonclient|command-line",
+    "(/cache)",
+  ])
     assert.ok(suiteHelp("/cache").includes(words), words);
 });

@@ -4,7 +4,7 @@
  * holds our server against the recordings; `both` does one after the other. Exit code 1 when anything differs.
  */
 import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
-import { UsageError } from "../../packages/galatea/src/cli/flags.ts";
+import { UsageError } from "../../packages/galatea/src/options/flag.ts";
 import { caseGroups } from "./cases/index.ts";
 import type { Answers } from "./case.ts";
 import { commandLineCases, expectedExitCode, runCommandLine } from "./command-line.ts";

@@ -3,7 +3,7 @@
  * Exit code 1 when a request was lost, answered twice, wrongly or with an undocumented error, when something grew, or was left at the end.
  */
 import { randomInt } from "node:crypto";
-import { UsageError } from "../../packages/galatea/src/cli/flags.ts";
+import { UsageError } from "../../packages/galatea/src/options/flag.ts";
 import { writeFigures } from "../results.ts";
 import { soakHelp, soakOptions, type SoakOptions } from "./options.ts";
 import { soak } from "./soak.ts";

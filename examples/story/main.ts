@@ -8,7 +8,7 @@ import { dataDirectories } from "../../packages/galatea/src/app/directories.ts";
 import { findPython } from "../../packages/galatea/src/app/serving/python.ts";
 import { endBySignal, stopSignal, type StopName, type StopSignal } from "../../packages/galatea/src/app/stop-signal.ts";
 import { createLogger, makeDirectory } from "@galatea/base";
-import { UsageError } from "../../packages/galatea/src/cli/flags.ts";
+import { UsageError } from "../../packages/galatea/src/options/flag.ts";
 import { tellImages } from "./images-story.ts";
 import { storyHelp, storyOptions, type StoryName, type StoryOptions } from "./options.ts";
 import { platformCredentials, startPlatform, type Platform } from "./platform.ts";

@@ -4,8 +4,7 @@
  */
 import { up } from "../../../packages/galatea/src/app/up.ts";
 import { systemClock, type Clock } from "@galatea/base";
-import { parseFlags } from "../../../packages/galatea/src/cli/flags.ts";
-import { upFlags, upOptions } from "../../../packages/galatea/src/cli/up-flags.ts";
+import { parseFlags, upFlags, upOptions } from "../../../packages/galatea/src/options/index.ts";
 
 const [beganMs = 0, factor = 1] = (process.env["FAST_CLOCK"] ?? "").split(",").map(Number);
 const fast: Clock = {

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { AwsError } from "@galatea/base";
-import type { AutoscaleOptions } from "./options.ts";
+import type { AutoscaleOptions } from "../options/index.ts";
 import {
   LoadError,
   chartPage,
@@ -15,15 +15,18 @@ import {
 export async function autoscale(options: AutoscaleOptions): Promise<number> {
   try {
     const simulation = await simulateScaling({
-      ...options,
       source: await sourceOf(options),
-      policy: await jsonOf(options.policyFile),
-      alarm: options.alarmFile === null ? null : await jsonOf(options.alarmFile),
+      policy: await jsonOf(options.policy),
+      alarm: options.alarm === null ? null : await jsonOf(options.alarm),
+      minCapacity: options.min,
+      maxCapacity: options.max,
+      startCapacity: options.start,
+      startupMs: options.startupSecs * 1000,
     });
     process.stdout.write(chartText(simulation));
-    if (options.pageFile !== null) {
-      await writeFile(options.pageFile, chartPage(simulation));
-      process.stdout.write(`the page is ${options.pageFile}\n`);
+    if (options.page !== null) {
+      await writeFile(options.page, chartPage(simulation));
+      process.stdout.write(`the page is ${options.page}\n`);
     }
     return 0;
   } catch (error) {
@@ -36,12 +39,12 @@ export async function autoscale(options: AutoscaleOptions): Promise<number> {
 }
 
 async function sourceOf(options: AutoscaleOptions): Promise<MetricSource> {
-  const { plan, seriesFile, metricPerLoad, recordedInstances: instanceCount, totals, instanceCounts } = options;
+  const { plan, series, metricPerRequest: metricPerLoad, recordedInstances, totals, instanceCounts } = options;
   if (plan !== null) return { kind: "planned", load: parsePlan(plan), metricPerLoad };
   return {
     kind: "recorded",
-    table: readTable(await readFile(seriesFile, "utf8")),
-    instanceCount,
+    table: readTable(await readFile(series ?? "", "utf8")),
+    instanceCount: recordedInstances,
     totals,
     instanceCounts,
   };

@@ -4,13 +4,13 @@ import { asDiskError, makeDirectory } from "@galatea/base";
 import { lockDirectory } from "@galatea/base/processes";
 import { copyDatabase, restoreDocuments } from "@galatea/hosting/records";
 import { databasePaths, dataDirectories } from "./directories.ts";
-import type { BackupOptions } from "./options.ts";
+import type { BackupOptions } from "../options/index.ts";
 import { platformUmask } from "./platform/private-data.ts";
 
 /** `galatea backup FILE`: writes a copy of the records as they are at one moment, whether or not a platform runs. 1 where it cannot. */
-export function backup({ file, dataDirectory }: BackupOptions): number {
+export function backup({ file, data }: BackupOptions): number {
   process.umask(platformUmask);
-  const directories = dataDirectories(dataDirectory, process.env);
+  const directories = dataDirectories(data, process.env);
   const [{ records }, to] = [databasePaths(directories), resolve(file)];
   if (!existsSync(records)) return refuse("backup", `no records are in '${directories.root}'; say where with --data`);
   if (existsSync(to)) return refuse("backup", `'${to}' exists; choose another file`);
@@ -24,9 +24,9 @@ export function backup({ file, dataDirectory }: BackupOptions): number {
 }
 
 /** `galatea restore FILE`: replaces the records by those of a backup or a snapshot. 1 where it cannot, or a platform runs over the directory. */
-export async function restore({ file, dataDirectory }: BackupOptions): Promise<number> {
+export async function restore({ file, data }: BackupOptions): Promise<number> {
   process.umask(platformUmask);
-  const directories = dataDirectories(dataDirectory, process.env);
+  const directories = dataDirectories(data, process.env);
   const [{ records: path }, from] = [databasePaths(directories), resolve(file)];
   if (!existsSync(from)) return refuse("restore", `'${from}' does not exist`);
   try {

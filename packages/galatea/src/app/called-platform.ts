@@ -1,7 +1,7 @@
 import { isIPv6 } from "node:net";
 import type { Logger } from "@galatea/base";
 import { credentialsPath, dataDirectories, type DataDirectories } from "./directories.ts";
-import { platformDefaults, type PlatformPlace } from "./options.ts";
+import { platformDefaults, type PlatformPlace } from "../options/index.ts";
 import { keySource, KeysRefusal, rootKeys, type RootKey } from "./platform/credentials.ts";
 import { findRunningPlatform, type RunningPlatform } from "./running-platforms.ts";
 
@@ -24,7 +24,7 @@ export async function calledPlatform(
   log: Logger,
 ): Promise<CalledPlatform> {
   const running = findRunningPlatform(place, env);
-  const directories = dataDirectories(running?.dataDirectory ?? place.dataDirectory, env);
+  const directories = dataDirectories(running?.dataDirectory ?? place.data, env);
   const host = place.host ?? running?.host ?? platformDefaults.host;
   const port = place.port ?? running?.port ?? platformDefaults.port;
   return {

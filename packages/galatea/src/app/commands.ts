@@ -1,58 +1,153 @@
-import type {
-  AutoscaleOptions,
-  BackupOptions,
-  ConvertOptions,
-  EndpointOptions,
-  EnvOptions,
-  EventsOptions,
-  FrameworkOptions,
-  ServeOptions,
-  UpOptions,
-} from "./options.ts";
-import type { ValidateOptions } from "./validate.ts";
+import {
+  autoscaleFlags,
+  autoscaleOptions,
+  backendFlags,
+  backupFlags,
+  backupOptions,
+  calledPlatformFlags,
+  convertFlags,
+  convertOptions,
+  endpointOptions,
+  envFlags,
+  envOptions,
+  eventsFlags,
+  frameworkFlags,
+  frameworkOptions,
+  parseFlags,
+  serveFlags,
+  serveOptions,
+  upFlags,
+  upOptions,
+  UsageError,
+  type FlagTable,
+  type OptionsOf,
+  type Parsed,
+} from "../options/index.ts";
 
-// Each command imports only what it needs: a server does not load the platform, nor the platform the server.
-
-export async function runServe(options: ServeOptions): Promise<number> {
-  return (await import("./serving/serve.ts")).serve(options);
+/** A command as data; only `cli/command-line.ts` runs it. */
+export interface Command {
+  readonly name: string;
+  readonly summary: string;
+  readonly usage: string;
+  readonly flags: FlagTable;
+  /** Runs until it is stopped. */
+  readonly lasting?: true;
+  /** Resolves with the exit code. Throws UsageError for a wrong command line. */
+  readonly run: (argv: readonly string[]) => Promise<number>;
 }
 
-export async function runUp(options: UpOptions): Promise<number> {
-  return (await import("./up.ts")).up(options);
+interface CommandRow<Flags extends FlagTable> extends Omit<Command, "run" | "flags"> {
+  readonly flags: Flags;
+  readonly positionalsMax: number;
+  readonly run: (parsed: Parsed<OptionsOf<Flags>>) => Promise<number>;
 }
 
-export async function runEnv(options: EnvOptions): Promise<number> {
-  return (await import("./env.ts")).env(options);
+function command<Flags extends FlagTable>({ positionalsMax, run, ...row }: CommandRow<Flags>): Command {
+  return {
+    ...row,
+    async run(argv) {
+      const parsed = parseFlags(argv, row.flags);
+      const extra = parsed.positionals.length - positionalsMax;
+      if (extra > 0) throw new UsageError(`unexpected argument '${parsed.positionals.at(-extra)}'`);
+      return await run(parsed);
+    },
+  };
 }
 
-export async function runAutoscale(options: AutoscaleOptions): Promise<number> {
-  return (await import("./autoscale.ts")).autoscale(options);
-}
-
-export async function runEndpoint(options: EndpointOptions): Promise<number> {
-  return (await import("./endpoint.ts")).endpoint(options);
-}
-
-export async function runEvents(options: EventsOptions): Promise<number> {
-  return (await import("./events.ts")).events(options);
-}
-
-export async function runBackup(options: BackupOptions): Promise<number> {
-  return (await import("./backup.ts")).backup(options);
-}
-
-export async function runRestore(options: BackupOptions): Promise<number> {
-  return (await import("./backup.ts")).restore(options);
-}
-
-export async function runValidate(options: ValidateOptions): Promise<number> {
-  return (await import("./validate.ts")).validate(options);
-}
-
-export async function runModel(options: FrameworkOptions): Promise<number> {
-  return (await import("./frameworks.ts")).model(options);
-}
-
-export async function runConvert(options: ConvertOptions): Promise<number> {
-  return (await import("./convert.ts")).convert(options);
-}
+/** Each command imports only what it needs: a server does not load the platform, nor the platform the server. */
+export const commands: readonly Command[] = [
+  command({
+    name: "serve",
+    summary: "serve model repositories (drop-in for tritonserver)",
+    usage: "serve --model-repository DIR [options]",
+    flags: serveFlags,
+    positionalsMax: 0,
+    lasting: true,
+    run: async (parsed) => (await import("./serving/serve.ts")).serve(serveOptions(parsed, process.env)),
+  }),
+  command({
+    name: "up",
+    summary: "start the hosting platform (drop-in for SageMaker hosting and the services around it)",
+    usage: "up [options]",
+    flags: upFlags,
+    positionalsMax: 0,
+    lasting: true,
+    run: async (parsed) => (await import("./up.ts")).up(upOptions(parsed)),
+  }),
+  command({
+    name: "validate",
+    summary: "check a model repository and say what is wrong, with file and line",
+    usage: "validate <repository> [options]",
+    flags: backendFlags,
+    positionalsMax: 1,
+    run: async ({ options, positionals: [directory] }) => {
+      if (directory === undefined) throw new UsageError("galatea validate takes a model repository");
+      return (await import("./validate.ts")).validate(directory, options);
+    },
+  }),
+  command({
+    name: "model",
+    summary: "set up the frameworks that models run in: PyTorch, TensorFlow, DALI",
+    usage: "model add FRAMEWORK [options] | model remove FRAMEWORK | model list",
+    flags: frameworkFlags,
+    positionalsMax: 2,
+    run: async (parsed) => (await import("./frameworks.ts")).model(frameworkOptions(parsed)),
+  }),
+  command({
+    name: "convert",
+    summary: "make an ONNX model of an encoder's weights (BERT and its family), or a TensorRT plan",
+    usage:
+      "convert DIRECTORY (FILE.onnx | FILE.plan | --repository DIR --name NAME) | convert FILE.onnx FILE.plan [options]",
+    flags: convertFlags,
+    positionalsMax: 2,
+    run: async (parsed) => (await import("./convert.ts")).convert(convertOptions(parsed)),
+  }),
+  command({
+    name: "endpoint",
+    summary: "stop an endpoint of a running platform, and start it again",
+    usage: "endpoint stop NAME | endpoint start NAME [options]",
+    flags: calledPlatformFlags,
+    positionalsMax: 2,
+    run: async (parsed) => (await import("./endpoint.ts")).endpoint(endpointOptions(parsed)),
+  }),
+  command({
+    name: "events",
+    summary: "print the state changes of endpoints, as lines of JSON",
+    usage: "events [options]",
+    flags: eventsFlags,
+    positionalsMax: 0,
+    run: async ({ options }) => (await import("./events.ts")).events(options),
+  }),
+  command({
+    name: "autoscale",
+    summary: "show what an autoscaling policy would do, over a plan of requests or a recorded metric",
+    usage: "autoscale simulate --policy FILE (--plan 0-5m:10rps,5m-20m:200rps | --series FILE) [options]",
+    flags: autoscaleFlags,
+    positionalsMax: 1,
+    run: async (parsed) => (await import("./autoscale.ts")).autoscale(autoscaleOptions(parsed)),
+  }),
+  command({
+    name: "backup",
+    summary: "copy a platform's records (endpoints, models, roles, alarms) to a file, while it runs",
+    usage: "backup FILE [options]",
+    flags: backupFlags,
+    positionalsMax: 1,
+    run: async (parsed) => (await import("./backup.ts")).backup(backupOptions("backup", parsed)),
+  }),
+  command({
+    name: "restore",
+    summary: "replace the records of a stopped platform by those of a backup or snapshot",
+    usage: "restore FILE [options]",
+    flags: backupFlags,
+    positionalsMax: 1,
+    run: async (parsed) => (await import("./backup.ts")).restore(backupOptions("restore", parsed)),
+  }),
+  command({
+    name: "env",
+    summary: "print the environment that points AWS clients at a running platform",
+    usage: "env [options]",
+    flags: envFlags,
+    positionalsMax: 0,
+    run: async (parsed) => (await import("./env.ts")).env(envOptions(parsed)),
+  }),
+];

@@ -6,6 +6,7 @@ import {
   type ContainerKindName,
   type OpenedContainer,
 } from "@galatea/runtimes/container-runtimes";
+import { flagVariables, type ServedContainerKind } from "../options/index.ts";
 import { inferenceTypes, type ContainerLanguage, type InferenceType } from "@galatea/server/protocols";
 
 /** What the contract's front end reads of the environment itself, whoever started the server and with what flags. */
@@ -30,68 +31,36 @@ export interface ContainerPlan extends ContainerFrontEnd {
   readonly notes: readonly string[];
 }
 
-type Treatment = { readonly honoured: true } | { readonly accepted: string };
-
 const noPool = "tensors live in a growing, sparse memory file; it needs no size";
 const threads = "one event loop serves all connections";
 
-/** Every variable of Triton's entry point, and what becomes of it here. */
-export const containerVariables: Readonly<Record<string, Treatment>> = {
-  SAGEMAKER_MULTI_MODEL: { honoured: true },
-  SAGEMAKER_BIND_TO_PORT: { honoured: true },
-  SAGEMAKER_SAFE_PORT_RANGE: { accepted: "the other listeners are off unless asked for" },
-  SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: { honoured: true },
-  SAGEMAKER_TRITON_PING_MODE: { honoured: true },
-  SAGEMAKER_TRITON_OVERRIDE_PING_MODE: { honoured: true },
-  SAGEMAKER_TRITON_LOG_VERBOSE: { honoured: true },
-  SAGEMAKER_TRITON_ALLOW_METRICS: { honoured: true },
-  SAGEMAKER_TRITON_METRICS_PORT: { honoured: true },
-  SAGEMAKER_TRITON_LOG_INFO: { honoured: true },
-  SAGEMAKER_TRITON_LOG_WARNING: { honoured: true },
-  SAGEMAKER_TRITON_LOG_ERROR: { honoured: true },
-  SAGEMAKER_TRITON_ALLOW_GRPC: { honoured: true },
-  SAGEMAKER_TRITON_GRPC_PORT: { honoured: true },
-  SAGEMAKER_TRITON_ADDITIONAL_ARGS: { honoured: true },
-  SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE: { accepted: noPool },
-  SAGEMAKER_TRITON_SHM_GROWTH_BYTE_SIZE: { accepted: noPool },
-  SAGEMAKER_TRITON_BUFFER_MANAGER_THREAD_COUNT: { accepted: "tensors are views; nothing is gathered by threads" },
-  SAGEMAKER_TRITON_THREAD_COUNT: { accepted: threads },
-  SAGEMAKER_TRITON_TENSORFLOW_VERSION: { accepted: "one version of TensorFlow is served" },
-  SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT: { accepted: "no model is placed on a GPU" },
-  SAGEMAKER_TRITON_DISABLE_MODEL_NAMESPACING: { accepted: "every archive has a namespace of its own" },
-  SAGEMAKER_TRITON_INFERENCE_TYPE: { honoured: true },
+/** Variables of Triton's entry point that change nothing here, and why. */
+const inertVariables: Readonly<Record<string, string>> = {
+  SAGEMAKER_SAFE_PORT_RANGE: "the other listeners are off unless asked for",
+  SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE: noPool,
+  SAGEMAKER_TRITON_SHM_GROWTH_BYTE_SIZE: noPool,
+  SAGEMAKER_TRITON_BUFFER_MANAGER_THREAD_COUNT: "tensors are views; nothing is gathered by threads",
+  SAGEMAKER_TRITON_THREAD_COUNT: threads,
+  SAGEMAKER_TRITON_TENSORFLOW_VERSION: "one version of TensorFlow is served",
+  SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT: "no model is placed on a GPU",
+  SAGEMAKER_TRITON_DISABLE_MODEL_NAMESPACING: "every archive has a namespace of its own",
 };
+
+const inferenceTypeName = "SAGEMAKER_TRITON_INFERENCE_TYPE";
+
+/** Variables of Triton's entry point that are read here or stand for a flag. */
+const knownVariables: ReadonlySet<string> = new Set([
+  "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME",
+  "SAGEMAKER_TRITON_PING_MODE",
+  "SAGEMAKER_TRITON_OVERRIDE_PING_MODE",
+  "SAGEMAKER_TRITON_ADDITIONAL_ARGS",
+  inferenceTypeName,
+  ...flagVariables,
+]);
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const noDefaultModel = "unspecified_SAGEMAKER_TRITON_DEFAULT_MODEL_NAME";
-
-/** Variables that are flags of `serve` under another name, those of Triton's `serve` entry point as it passes them on. */
-const flagVariables: Readonly<Record<string, string>> = {
-  SAGEMAKER_BIND_TO_PORT: "sagemaker-port",
-  SAGEMAKER_TRITON_ALLOW_GRPC: "allow-grpc",
-  SAGEMAKER_TRITON_GRPC_PORT: "grpc-port",
-  SAGEMAKER_TRITON_ALLOW_METRICS: "allow-metrics",
-  SAGEMAKER_TRITON_METRICS_PORT: "metrics-port",
-  SAGEMAKER_TRITON_LOG_VERBOSE: "log-verbose",
-  SAGEMAKER_TRITON_LOG_INFO: "log-info",
-  SAGEMAKER_TRITON_LOG_WARNING: "log-warning",
-  SAGEMAKER_TRITON_LOG_ERROR: "log-error",
-  GALATEA_PYTHON_PACKAGES: "python-packages",
-};
-
-/** Triton's entry point serves the contract and nothing else, unless a variable asks for more. */
-const containerFlags = ["--allow-http=false", "--allow-grpc=false", "--allow-metrics=false"];
-
-/**
- * The arguments that a container's environment adds to the command line of `serve`, later ones before earlier ones. What
- * SAGEMAKER_TRITON_ADDITIONAL_ARGS holds is split at white space, without quotes, as the shell of Triton's entry point does.
- */
-export function containerArguments(env: Environment = process.env): readonly string[] {
-  const own = Object.entries(flagVariables).flatMap(([name, flag]) => (env[name] ? [`--${flag}=${env[name]}`] : []));
-  const additional = (env.SAGEMAKER_TRITON_ADDITIONAL_ARGS ?? "").split(/\s+/).filter((word) => word !== "");
-  return [...containerFlags, "--model-control-mode=explicit", ...own, ...additional];
-}
 
 /** Reads the front end's settings where flags, and not the environment, said what to serve. */
 export function containerFrontEnd(env: Environment): ContainerFrontEnd {
@@ -102,10 +71,6 @@ export function containerFrontEnd(env: Environment): ContainerFrontEnd {
     bodyBytesMax: null,
   };
 }
-
-/** The kinds of containers by name. */
-export const containerKindNames = ["tritonserver", ...(Object.keys(containerKinds) as ContainerKindName[])] as const;
-export type ServedContainerKind = (typeof containerKindNames)[number];
 
 /** Reads the plan of a container of any kind; `mlRoot` is the directory that /opt/ml means. Throws ContainerRefusal. */
 export function containerPlan(kind: ServedContainerKind, env: Environment, mlRoot: string): ContainerPlan {
@@ -159,8 +124,6 @@ function checkedPingMode(mode: string | undefined): "ready" | "live" | undefined
   throw new ContainerRefusal(`SAGEMAKER_TRITON_PING_MODE must be ready or live, got: ${mode}`);
 }
 
-const inferenceTypeName = "SAGEMAKER_TRITON_INFERENCE_TYPE";
-
 /** In the words of Triton's entry point. */
 function checkedInferenceType(env: Environment): InferenceType {
   const value = env[inferenceTypeName] || "infer";
@@ -174,10 +137,10 @@ function checkedInferenceType(env: Environment): InferenceType {
 function noteVariables(env: Environment): string[] {
   const notes: string[] = [];
   for (const name of Object.keys(env)) {
-    if (!name.startsWith("SAGEMAKER_TRITON_") && !Object.hasOwn(containerVariables, name)) continue;
-    const treatment = containerVariables[name];
-    if (treatment === undefined) notes.push(`${name} is not known to this server and has no effect`);
-    else if ("accepted" in treatment) notes.push(`${name} is accepted without effect: ${treatment.accepted}`);
+    const reason = inertVariables[name];
+    if (reason !== undefined) notes.push(`${name} is accepted without effect: ${reason}`);
+    else if (name.startsWith("SAGEMAKER_TRITON_") && !knownVariables.has(name))
+      notes.push(`${name} is not known to this server and has no effect`);
   }
   return notes;
 }

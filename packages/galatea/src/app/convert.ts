@@ -11,7 +11,7 @@ import {
   planBuilder,
   type ConvertedEncoder,
 } from "@galatea/tools/conversion";
-import type { ConvertOptions } from "./options.ts";
+import type { ConvertOptions } from "../options/index.ts";
 import { installerEnvironment } from "./passed-environment.ts";
 import { stopSignal } from "./stop-signal.ts";
 

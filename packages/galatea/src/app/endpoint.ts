@@ -1,4 +1,4 @@
-import type { EndpointOptions } from "./options.ts";
+import type { EndpointOptions } from "../options/index.ts";
 import { asking, type PlatformClient } from "./platform-client.ts";
 
 interface EndpointAnswer {

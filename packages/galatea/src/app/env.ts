@@ -12,7 +12,7 @@ import {
 import { createLogger, type Logger } from "@galatea/base";
 import { clientCertificate } from "./client-certificate.ts";
 import { calledPlatform } from "./called-platform.ts";
-import type { EnvOptions } from "./options.ts";
+import type { EnvOptions } from "../options/index.ts";
 import { KeysRefusal } from "./platform/credentials.ts";
 import { PlatformChoice } from "./running-platforms.ts";
 

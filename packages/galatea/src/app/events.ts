@@ -1,4 +1,4 @@
-import type { EventsOptions } from "./options.ts";
+import type { EventsOptions } from "../options/index.ts";
 import { asking } from "./platform-client.ts";
 
 interface EventsPage {

@@ -10,14 +10,14 @@ import {
   removeFramework,
 } from "@galatea/server/backends/python";
 import { dataDirectories, machineFrameworks } from "./directories.ts";
-import type { FrameworkOptions } from "./options.ts";
+import type { FrameworkOptions } from "../options/index.ts";
 import { installerEnvironment } from "./passed-environment.ts";
 import { knownPythons } from "./serving/python.ts";
 import { stopSignal } from "./stop-signal.ts";
 
 /** `galatea model`: sets frameworks up, removes and lists them. Prints what happens; 1 where what was asked for could not be done. */
 export async function model(options: FrameworkOptions): Promise<number> {
-  const { frameworks: directories } = dataDirectories(options.dataDirectory, process.env);
+  const { frameworks: directories } = dataDirectories(options.data, process.env);
   const shared = machineFrameworks(process.env);
   const say = (line: string) => void process.stdout.write(`${line}\n`);
   if (options.verb === "list") {
@@ -51,7 +51,7 @@ export async function model(options: FrameworkOptions): Promise<number> {
       say(wasThere ? `${framework.name} is removed` : `${framework.name} was not set up`);
       return 0;
     }
-    const directory = options.dataDirectory === null ? shared : directories[0]!;
+    const directory = options.data === null ? shared : directories[0]!;
     const made = await madeFramework(directories, framework);
     const place = await addFramework({
       ...work,

@@ -2,7 +2,7 @@ import { createLogger, systemClock } from "@galatea/base";
 import { signedHeaders } from "@galatea/aws/signing";
 import { calledPlatform, type CalledPlatform } from "./called-platform.ts";
 import { KeysRefusal } from "./platform/credentials.ts";
-import type { PlatformPlace } from "./options.ts";
+import type { PlatformPlace } from "../options/index.ts";
 import { PlatformChoice } from "./running-platforms.ts";
 
 /** What a command could not have of the platform; the message is printed as it is. */

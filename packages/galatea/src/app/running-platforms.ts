@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { asDiskError, makeDirectory, type Logger } from "@galatea/base";
 import { readProcessStart, type ProcessIdentity } from "@galatea/base/processes";
 import { dataDirectories, usersDirectory } from "./directories.ts";
-import type { PlatformPlace } from "./options.ts";
+import type { PlatformPlace } from "../options/index.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -72,8 +72,8 @@ const descriptionPath = (dataDirectory: string) => join(dataDirectory, "platform
  * directory; else the only one that this user runs. Null where none runs there. Throws PlatformChoice where several run and none was named.
  */
 export function findRunningPlatform(place: PlatformPlace, env: Environment): RunningPlatform | null {
-  const own = readDescription(descriptionPath(dataDirectories(place.dataDirectory, env).root));
-  if (place.dataDirectory !== null || (env["GALATEA_DATA"] ?? "") !== "") return own;
+  const own = readDescription(descriptionPath(dataDirectories(place.data, env).root));
+  if (place.data !== null || (env["GALATEA_DATA"] ?? "") !== "") return own;
   const all = listedPlatforms(env);
   if (place.port !== null) return all.find(({ port }) => port === place.port) ?? own;
   const [first = null, ...others] = all;

@@ -7,7 +7,7 @@ import { keySource, rootKeys, type KeySource } from "./platform/credentials.ts";
 import { announcePlatform } from "./running-platforms.ts";
 import { credentialsPath, dataDirectories, machineFrameworks, type DataDirectories } from "./directories.ts";
 import { onHangUp } from "./hang-up-signal.ts";
-import type { UpOptions } from "./options.ts";
+import type { UpOptions } from "../options/index.ts";
 import { endWithNpx } from "./npx-parent.ts";
 import { passedEnvironment } from "./passed-environment.ts";
 import { checkDataLayout } from "./platform/data-layout.ts";
@@ -21,16 +21,6 @@ import { createTritonLog } from "./serving/triton-log.ts";
 /** How long the last lines of the log are waited for. */
 const lastLinesMsMax = 1000;
 const graceSecs = platformServerLimits.stopGraceMs / 1000;
-
-/** What a platform is told as the command line says it. */
-function asGiven(options: UpOptions) {
-  const { host, port, allowedHosts, allowedOrigins, owner } = options;
-  const { workerArguments, endpointObjectsBytes, snapshotDays, invokableEndpoints } = options;
-  const { topicsToThisMachine, topicsToPrivateNetworks } = options;
-  const reach = { invokableEndpoints, topicsToThisMachine, topicsToPrivateNetworks };
-  const address = { host, port, allowedHosts, allowedOrigins };
-  return { ...address, ...reach, owner, workerArguments, endpointObjectsBytes, snapshotDays };
-}
 
 /**
  * `galatea up`: one line with the URL when it is ready, then nothing on stdout; logs go to stderr. 0 after a signal, and death by
@@ -48,7 +38,7 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
     process.stderr.write(`galatea up: ${refusal}\n`);
     return 1;
   }
-  const directories = dataDirectories(options.dataDirectory, process.env);
+  const directories = dataDirectories(options.data, process.env);
   const opened = Promise.withResolvers<Platform>();
   let platform: Platform | null = null;
   using _hangUp = onHangUp(
@@ -63,7 +53,7 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
   try {
     const keys = await startingKeys(options, directories, log);
     platform = await openPlatform({
-      ...asGiven(options),
+      ...options,
       directories,
       keys: options.open ? null : keys,
       proxySecret: keys[0].secretAccessKey,
@@ -72,7 +62,6 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
       environment: { ...passedEnvironment(), GALATEA_FRAMEWORKS: machineFrameworks(process.env) },
       serverLimits: platformServerLimits,
       requestMemory: requestMemory(options.requestMemoryBytes),
-      serverlessIdleMs: options.serverlessIdleSecs * 1000,
       clock,
     });
     opened.resolve(platform);
@@ -153,7 +142,7 @@ async function announced(
     dataDirectory: directories.root,
     host: hostname.replace(/^\[(.*)\]$/, "$1"),
     port: Number(port || 80),
-    region: options.owner.region,
+    region: options.region,
     credentialsPath: source.from === "environment" ? null : resolve(source.path),
   };
   return await announcePlatform(described, { env: process.env, log });
@@ -165,8 +154,8 @@ function hintFor(error: NodeJS.ErrnoException): string {
 }
 
 /** Returns why an `--invokable-endpoint` is invalid. The flag table cannot check it: a server that parses its flags loads no hosting code. */
-function refusedEndpoint({ invokableEndpoints }: UpOptions): string | null {
-  const invalid = invokableEndpoints.find((each) => !isInvokableEndpoint(each));
+function refusedEndpoint({ invokableEndpoint }: UpOptions): string | null {
+  const invalid = invokableEndpoint.find((each) => !isInvokableEndpoint(each));
   if (invalid === undefined) return null;
   return `--invokable-endpoint has to be an endpoint's name, or * for all (found '${invalid}')`;
 }

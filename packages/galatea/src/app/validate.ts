@@ -1,23 +1,14 @@
 import { resolve } from "node:path";
 import { refusedRepository, validateRepository } from "@galatea/server/repository";
+import type { BackendOptions } from "../options/index.ts";
 import { dataDirectories } from "./directories.ts";
 import { BackendChecks } from "./validate-backends.ts";
-
-export interface ValidateOptions {
-  readonly directory: string | undefined;
-  /** Of python-based backends, as `serve` is given it; null for none. */
-  readonly backendDirectory: string | null;
-}
 
 /**
  * `galatea validate`: every problem of a repository, one line each, in the form editors jump to, and how many models were looked at;
  * 1 when there is an error.
  */
-export async function validate({ directory, backendDirectory }: ValidateOptions): Promise<number> {
-  if (directory === undefined) {
-    process.stderr.write("usage: galatea validate <repository> [--backend-directory DIR]\n");
-    return 1;
-  }
+export async function validate(directory: string, { backendDirectory }: BackendOptions): Promise<number> {
   const refusal = await refusedRepository(directory);
   if (refusal !== null) {
     process.stderr.write(`${refusal}\n`);

@@ -1,7 +1,5 @@
-import { serverVersion } from "../app/index.ts";
-import { UsageError, parseFlags } from "./flags.ts";
-import { commands, type Command } from "./commands.ts";
-import { didYouMean } from "./did-you-mean.ts";
+import { commands, serverVersion, type Command } from "../app/index.ts";
+import { didYouMean, UsageError } from "../options/index.ts";
 import { commandHelp, programHelp } from "./help.ts";
 
 /** argv without the program's own words in, exit code out. 0 done or stopped by a signal, 1 wrong usage or failure. */
@@ -41,10 +39,7 @@ function outliveReader(stream: NodeJS.WriteStream): void {
 
 async function run(command: Command, argv: readonly string[]): Promise<number> {
   try {
-    const parsed = parseFlags(argv, command.flags);
-    const extra = parsed.positionals.length - command.positionalsMax;
-    if (extra > 0) throw new UsageError(`unexpected argument '${parsed.positionals.at(-extra)}'`);
-    return await command.run(parsed);
+    return await command.run(argv);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     process.stderr.write(`${error.message}\nTry \`galatea ${command.name} --help\`.\n`);

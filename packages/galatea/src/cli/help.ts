@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
-import type { Command } from "./commands.ts";
-import type { Flag } from "./flags.ts";
+import type { Command } from "../app/index.ts";
+import type { Flag } from "../options/index.ts";
 
 const columnWidth = 34;
 
@@ -24,26 +24,23 @@ export function programHelp(commands: readonly Command[]): string {
 }
 
 export function commandHelp(command: Command): string {
-  const built = command.flags.filter((flag) => flag.status === undefined);
-  const accepted = command.flags.filter((flag) => flag.status !== undefined && "accepted" in flag.status);
-  const refused = command.flags.filter((flag) => flag.status !== undefined && "refused" in flag.status);
+  const withEffect = (effect?: Flag["effect"]) =>
+    Object.entries(command.flags).filter(([, flag]) => flag.effect === effect);
+  const [built, inert, unbuilt] = [withEffect(), withEffect("none"), withEffect("not built")];
+  const names = (flags: typeof inert) => flags.map(([name]) => `--${name}`).join(" ");
   const lines = [`${bold(`galatea ${command.name}`)}: ${command.summary}`, "", `Usage: galatea ${command.usage}`, ""];
   if (built.length > 0) lines.push(...built.map(flagRow), "");
-  if (accepted.length > 0) lines.push("Accepted without effect:", `  ${names(accepted)}`, "");
-  if (refused.length > 0)
-    lines.push("Known, not built yet (refused unless they ask for nothing):", `  ${names(refused)}`, "");
+  if (inert.length > 0) lines.push("Accepted without effect:", `  ${names(inert)}`, "");
+  if (unbuilt.length > 0)
+    lines.push("Known, not built yet (refused unless they ask for nothing):", `  ${names(unbuilt)}`, "");
   return lines.join("\n");
 }
 
 /** A flag in a help text, on one line. */
-export function flagRow(flag: Flag): string {
-  const value = { string: "=TEXT", integer: "=N", number: "=N", boolean: "=true|false", switch: "" }[flag.kind];
-  const fallback = flag.default === undefined || flag.default === "" ? "" : dim(` (${String(flag.default)})`);
-  return `  ${`--${flag.name}${value}`.padEnd(columnWidth)} ${flag.about}${fallback}`;
-}
-
-function names(flags: readonly Flag[]): string {
-  return flags.map((flag) => `--${flag.name}`).join(" ");
+export function flagRow([name, { placeholder, about, default: fallback = "" }]: readonly [string, Flag]): string {
+  const word = placeholder === null ? `--${name}` : `--${name}=${placeholder}`;
+  const shown = fallback === "" ? "" : dim(` (${String(fallback)})`);
+  return `  ${word.padEnd(columnWidth)} ${about}${shown}`;
 }
 
 function bold(text: string): string {

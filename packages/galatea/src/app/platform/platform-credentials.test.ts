@@ -19,6 +19,7 @@ import { AssumeRoleCommand, GetCallerIdentityCommand, STSClient } from "@aws-sdk
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { ByteBudget, createLogger, silentLogger } from "@galatea/base";
 import { keysOf, keySource, KeysRefusal, rootKeys } from "./credentials.ts";
+import { parseFlags, upFlags, upOptions } from "../../options/index.ts";
 import { credentialsPath, dataDirectories } from "../directories.ts";
 import { platformServerLimits } from "./platform-server.ts";
 import { openPlatform, type Platform } from "./platform.ts";
@@ -40,15 +41,12 @@ const at = (credentials: { accessKeyId: string; secretAccessKey: string; session
 before(async () => {
   root = await mkdtemp(join(tmpdir(), "gal-credentials-"));
   platform = await openPlatform({
-    host: "127.0.0.1",
-    port: 0,
-    allowedHosts: [],
+    ...upOptions(parseFlags(["--port=0"], upFlags)),
     directories: dataDirectories(join(root, "data"), {}),
     keys: [key],
     proxySecret: "proxy-secret",
     log: silentLogger,
     environment: {},
-    workerArguments: [],
     serverLimits: platformServerLimits,
     requestMemory: memory,
   });

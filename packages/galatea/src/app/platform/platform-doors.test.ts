@@ -4,6 +4,7 @@ import { request as ask } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { parseFlags, upFlags, upOptions } from "../../options/index.ts";
 import { ByteBudget, silentLogger } from "@galatea/base";
 import { dataDirectories } from "../directories.ts";
 import { platformServerLimits } from "./platform-server.ts";
@@ -16,16 +17,14 @@ let platform: Platform;
 before(async () => {
   root = await mkdtemp(join(tmpdir(), "gal-doors-"));
   platform = await openPlatform({
-    host: "127.0.0.1",
-    port: 0,
-    allowedHosts: ["platform.example"],
-    allowedOrigins: ["https://chat.example"],
+    ...upOptions(
+      parseFlags(["--port=0", "--allowed-host=platform.example", "--allowed-origin=https://chat.example"], upFlags),
+    ),
     directories: dataDirectories(root, {}),
     keys: null,
     proxySecret: "proxy-secret",
     log: silentLogger,
     environment: {},
-    workerArguments: [],
     serverLimits: platformServerLimits,
     requestMemory: new ByteBudget(2 ** 30),
   });

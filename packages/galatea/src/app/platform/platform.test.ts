@@ -4,6 +4,7 @@ import { request as ask, type ClientRequest, type IncomingMessage } from "node:h
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { parseFlags, upFlags, upOptions } from "../../options/index.ts";
 import { ByteBudget, silentLogger } from "@galatea/base";
 import { dataDirectories } from "../directories.ts";
 import { platformServerLimits, type PlatformServerLimits } from "./platform-server.ts";
@@ -27,15 +28,12 @@ after(async () => {
 
 function open(port: number, serverLimits: PlatformServerLimits): Promise<Platform> {
   return openPlatform({
-    host: "127.0.0.1",
-    port,
-    allowedHosts: [],
+    ...upOptions(parseFlags([`--port=${port}`], upFlags)),
     directories: dataDirectories(root, {}),
     keys: null,
     proxySecret: "proxy-secret",
     log: silentLogger,
     environment: {},
-    workerArguments: [],
     serverLimits,
     requestMemory: new ByteBudget(2 ** 30),
   });

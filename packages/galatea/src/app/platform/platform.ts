@@ -26,7 +26,6 @@ import {
   type FleetOptions,
   type HostingOptions,
   type LogStreams,
-  type Owner,
 } from "@galatea/hosting";
 import { printSeries, type MinuteSeries } from "@galatea/base/metrics";
 import { localNode, usableMemoryBytes, type NodeDescription } from "@galatea/hosting/nodes";
@@ -40,7 +39,7 @@ import { clientCertificate } from "../client-certificate.ts";
 import { AcceptedKeys } from "./accepted-keys.ts";
 import type { RootKey } from "./credentials.ts";
 import type { DataDirectories } from "../directories.ts";
-import type { ServedContainerKind } from "../container-environment.ts";
+import type { ServedContainerKind, UpOptions } from "../../options/index.ts";
 import { platformContainerEnvironment } from "../passed-environment.ts";
 import { createLogLinks, type LogLinks } from "./log-links.ts";
 import { countedSeries, EndpointCounters } from "./endpoint-counters.ts";
@@ -57,50 +56,24 @@ import { openStorage } from "./platform-storage.ts";
 import { platformServices } from "./platform-services.ts";
 import { makeSocketsDirectory } from "./sockets-directory.ts";
 
-export const ownerDefault: Owner = { accountId: "000000000000", region: "us-east-1" };
-
-const endpointObjectsBytesDefault = 10 * 2 ** 30;
-
 const tunnelsMax = 100;
 /** Of /metrics: some 10 MB of text. */
 const toldSeriesMax = 20_000;
 const countedEndpointsMax = 10_000;
 const logLimits = { streamBytesMax: 64 * 2 ** 20, streamsMax: 10_000, groupsMax: 10_000 };
 
-export interface PlatformOptions {
-  readonly host: string;
-  readonly port: number;
-  /** Names in lower case that clients reach the platform by beside `host`. */
-  readonly allowedHosts: readonly string[];
-  /** Of web pages that may use OpenAI's API here, such as `https://chat.example`; none unless given. */
-  readonly allowedOrigins?: readonly string[];
+export interface PlatformOptions extends UpOptions {
   readonly directories: DataDirectories;
   /** Keys that may do everything, besides those of instances and sessions; null: open, everybody may do everything. */
   readonly keys: readonly RootKey[] | null;
   /** The secret key that `galatea env --proxy` has, which says who is passed on to other hosts. */
   readonly proxySecret: string;
   readonly log: Logger;
-  /** The account whose everything here is, and the region where nobody names another; `ownerDefault` unless given. */
-  readonly owner?: Owner;
   /** The environment that containers get their own variables on top of. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Flags of the containers that say how they keep models apart. */
-  readonly workerArguments: readonly string[];
   readonly serverLimits: PlatformServerLimits;
   /** What requests and answers in flight take in this process. */
   readonly requestMemory: ByteBudget;
-  /** How long the instance of a serverless variant is kept without requests; the limit of instances unless given. */
-  readonly serverlessIdleMs?: number;
-  /** Days of which a snapshot of the records is kept; none is made unless given. */
-  readonly snapshotDays?: number;
-  /** What the code of one endpoint may keep in the object store; `endpointObjectsBytesDefault` unless given. */
-  readonly endpointObjectsBytes?: number;
-  /** Endpoints that the code of every model may invoke; `*` for all. None unless given. */
-  readonly invokableEndpoints?: readonly string[];
-  /** Whether messages of topics go to programs of this machine; they do not unless said. */
-  readonly topicsToThisMachine?: boolean;
-  /** Whether messages of topics are sent to link-local and private addresses of other machines; false unless given. */
-  readonly topicsToPrivateNetworks?: boolean;
   /** What callers, alarms, policies and recorded values go by, the machine's unless given; instances go by the machine's. */
   readonly clock?: Clock;
 }
@@ -116,7 +89,7 @@ export interface Platform extends AsyncDisposable {
 
 /** The hosting platform on one port. What is opened here is closed in the reverse order. */
 export async function openPlatform(options: PlatformOptions): Promise<Platform> {
-  const { directories, log, owner = ownerDefault, clock = systemClock, snapshotDays = 0 } = options;
+  const { directories, log, account: accountId, region, clock = systemClock, snapshotDays } = options;
   const keys = new AcceptedKeys(options.keys, options.proxySecret);
   await using opening = new AsyncDisposableStack();
   const { documents, series, store } = await openStorage(opening, directories, { log, clock, snapshotDays });
@@ -160,7 +133,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
       fleet: fleetOptions(options, { host, store, series, counters, logs, links, credentials: instanceKeys }),
     }),
   );
-  const scaled = await openScaling(hosting, owner);
+  const scaled = await openScaling(hosting, { accountId, region });
   await hosting.resume();
   const stopping = new AbortController();
   const aws = await platformServices(opening, {
@@ -199,12 +172,12 @@ async function openTunnels(
 
 const messageOptions = ({ directories, topicsToThisMachine, topicsToPrivateNetworks }: PlatformOptions) => ({
   directory: directories.clients,
-  toThisMachine: topicsToThisMachine ?? false,
-  toPrivateNetworks: topicsToPrivateNetworks ?? false,
+  toThisMachine: topicsToThisMachine,
+  toPrivateNetworks: topicsToPrivateNetworks,
 });
 
 /** Hosting is looked up at each access: it is opened after the keys. */
-function accessFacts({ invokableEndpoints = [] }: PlatformOptions, hosting: () => Hosting): AccessFacts {
+function accessFacts({ invokableEndpoint: invokableEndpoints }: PlatformOptions, hosting: () => Hosting): AccessFacts {
   return {
     invokableEndpoints,
     isModelData: (object) => hosting().isModelData(object),
@@ -231,7 +204,7 @@ function fleetOptions(
     logsLink: (group) => links.linkTo(group),
     credentials,
     requestMemory: options.requestMemory,
-    instanceLimits: { ...instanceLimits, idleMsMax: options.serverlessIdleMs ?? instanceLimits.idleMsMax },
+    instanceLimits: { ...instanceLimits, idleMsMax: options.serverlessIdleSecs * 1000 },
     invocationLimits,
     clock: systemClock,
     logger: options.log,
@@ -317,14 +290,13 @@ function openLogs(opening: AsyncDisposableStack, directories: DataDirectories, l
   return logs;
 }
 
-/** Who is let in, and to what. */
 /** What services ask about whoever calls them. */
-const callersOf = ({ owner = ownerDefault, ...options }: PlatformOptions, instances: InstancePermissions) => ({
-  accountId: owner.accountId,
-  allowedOrigins: new Set(options.allowedOrigins),
+const callersOf = (options: PlatformOptions, instances: InstancePermissions) => ({
+  accountId: options.account,
+  allowedOrigins: new Set(options.allowedOrigin),
   writerOf: (accessKeyId: string) => instances.writerOf(accessKeyId),
   lists: instances.lists,
-  writerBytesMax: options.endpointObjectsBytes ?? endpointObjectsBytesDefault,
+  writerBytesMax: options.endpointObjectsBytes,
 });
 
 function openDoor(
@@ -335,7 +307,7 @@ function openDoor(
   },
 ) {
   const { services, sessions, instances, keys } = parts;
-  const { accountId, region } = options.owner ?? ownerDefault;
+  const { account: accountId, region } = options;
   const rules = doorRules(options);
   const refuses = ({ url = "/", headers }: IncomingMessage) => refusedRequest({ url, headers }, rules);
   const lent: CredentialLookup = (id) => instances.credential(id) ?? sessions.credential(id);
@@ -367,11 +339,11 @@ export function callableUrl(url: string): string {
 }
 
 /** Behind CONNECT the hosts of STS are this platform's own. */
-function doorRules({ host, allowedHosts, allowedOrigins, keys }: PlatformOptions): DoorRules {
-  const origins = new Set(allowedOrigins);
+function doorRules({ host, allowedHost, allowedOrigin, keys }: PlatformOptions): DoorRules {
+  const origins = new Set(allowedOrigin);
   const name = host.toLowerCase().replace(/\.$/, "");
   return {
-    hosts: new Set([name, ...allowedHosts, ...stsHosts()]),
+    hosts: new Set([name, ...allowedHost, ...stsHosts()]),
     anyAddress: !isLoopbackName(name),
     allowsPage: (origin, url) => origins.has(origin) && isOpenAiUrl(url),
     verified: keys !== null,

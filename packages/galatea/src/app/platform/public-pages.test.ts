@@ -14,6 +14,7 @@ import { CloudWatchClient, PutMetricDataCommand } from "@aws-sdk/client-cloudwat
 import { GetRoleCommand, IAMClient } from "@aws-sdk/client-iam";
 import { GetObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { GetCallerIdentityCommand, STSClient } from "@aws-sdk/client-sts";
+import { parseFlags, upFlags, upOptions } from "../../options/index.ts";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import { dataDirectories } from "../directories.ts";
 import { createLogLinks } from "./log-links.ts";
@@ -26,18 +27,14 @@ const group = "/aws/sagemaker/Endpoints/mine";
 let root: string;
 let platform: Platform;
 
-function open(data: string, owner: { accountId: string; region: string }): Promise<Platform> {
+function open(data: string, ...flags: string[]): Promise<Platform> {
   return openPlatform({
-    host: "127.0.0.1",
-    port: 0,
-    allowedHosts: [],
+    ...upOptions(parseFlags(["--port=0", ...flags], upFlags)),
     directories: dataDirectories(join(root, data), {}),
     keys: [key],
     proxySecret: secret,
-    owner,
     log: silentLogger,
     environment: {},
-    workerArguments: [],
     serverLimits: platformServerLimits,
     requestMemory: new ByteBudget(2 ** 30),
   });
@@ -47,7 +44,7 @@ const client = (of: Platform) => ({ endpoint: of.url, region: "us-east-1", crede
 
 before(async () => {
   root = await mkdtemp(join(tmpdir(), "gal-pages-"));
-  platform = await open("data", { accountId: "111122223333", region: "eu-west-1" });
+  platform = await open("data", "--account=111122223333", "--region=eu-west-1");
   const logs = new CloudWatchLogsClient(client(platform));
   await logs.send(new CreateLogGroupCommand({ logGroupName: group }));
   for (const logStreamName of ["a/1", "a/2"]) {
@@ -193,7 +190,7 @@ test("a link ends after a day", () => {
 
 test("account and region are the platform's settings, and its own role follows the account", async () => {
   for (const accountId of ["444455556666", "777788889999"]) {
-    await using other = await open("moved", { accountId, region: "eu-west-1" });
+    await using other = await open("moved", `--account=${accountId}`, "--region=eu-west-1");
     assert.equal((await new STSClient(client(other)).send(new GetCallerIdentityCommand({}))).Account, accountId);
     const asked = new GetRoleCommand({ RoleName: "AmazonSageMaker-DefaultRole" });
     const { Role } = await new IAMClient(client(other)).send(asked);

@@ -11,12 +11,13 @@ import {
   openKserveHttp,
   openMetricsHttp,
   type HttpLimits,
+  type KeepaliveOptions,
   type GrpcTls,
   type Listener,
 } from "@galatea/server/protocols";
 import { findArchiveModel } from "@galatea/server/repository";
 import type { ContainerFrontEnd } from "../container-environment.ts";
-import type { GrpcOptions, ServeOptions } from "../options.ts";
+import type { ServedContainer, ServeOptions } from "../../options/index.ts";
 import type { ServerMetrics } from "./server-metrics.ts";
 
 export interface ListenerParts {
@@ -38,67 +39,83 @@ type ReloadCertificates = () => Promise<void>;
 /** Opens what the options ask for and announces each in Triton's words. What was opened is added to `opened` at once. Null: without TLS. */
 export async function openListeners(parts: ListenerParts, opened: Listener[]): Promise<ReloadCertificates | null> {
   const { budget, options, log } = parts;
-  const limits: HttpLimits = { ...defaultHttpLimits, inputBytesMax: options.inputBytesMax };
-  if (options.http !== null) {
-    const { address, port, forwardedHeaders } = options.http;
+  const limits: HttpLimits = { ...defaultHttpLimits, inputBytesMax: options.httpMaxInputSize };
+  if (options.allowHttp) {
+    const { httpAddress: host, httpPort: port } = options;
     const listener = await openKserveHttp({
       engine: parts.engine,
       limits,
       budget,
       clock: systemClock,
       logger: log,
-      address: { host: address, port },
+      address: { host, port },
       integerRange: "refuse",
-      restrictions: options.httpRestrictions,
-      forwardedHeaders,
+      restrictions: options.httpRestrictedApi,
+      forwardedHeaders: options.httpHeaderForwardPattern,
     });
     opened.push(listener);
-    log.info(`Started HTTPService at ${address}:${listener.port}`);
+    log.info(`Started HTTPService at ${host}:${listener.port}`);
   }
   let reload: ReloadCertificates | null = null;
-  if (options.grpc !== null) {
-    const listener = await openGrpc(parts, options.grpc);
+  if (options.allowGrpc) {
+    const listener = await openGrpc(parts);
     opened.push(listener);
-    log.info(`Started GRPCInferenceService at ${options.grpc.address}:${listener.port}`);
-    const { tls } = options.grpc;
-    if (tls !== null) reload = async () => listener.replaceTls(await readTls(tls));
+    log.info(`Started GRPCInferenceService at ${options.grpcAddress}:${listener.port}`);
+    if (usesTls(options)) reload = async () => listener.replaceTls(await readTls(options));
   }
-  if (options.metrics !== null) {
-    const { address, port } = options.metrics;
+  if (options.allowMetrics) {
+    const host = options.metricsAddress ?? options.httpAddress;
     const listener = await openMetricsHttp({
       text: parts.metrics.text,
       logger: log,
       limits,
       budget,
       clock: systemClock,
-      address: { host: address, port },
+      address: { host, port: options.metricsPort },
     });
     opened.push(listener);
-    log.info(`Started Metrics Service at ${address}:${listener.port}`);
+    log.info(`Started Metrics Service at ${host}:${listener.port}`);
   }
   if (options.container !== null && parts.frontEnd !== null)
     opened.push(await openContract(parts, options.container, parts.frontEnd, limits));
   return reload;
 }
 
-async function openGrpc({ engine, budget, log }: ListenerParts, options: GrpcOptions) {
-  const { address, port, tls, keepalive, compressionLevel, restrictions, forwardedHeaders } = options;
+async function openGrpc({ engine, budget, log, options }: ListenerParts) {
   return await openKserveGrpc({
     engine,
-    address: { host: address, port },
+    address: { host: options.grpcAddress, port: options.grpcPort },
     limits: defaultGrpcLimits,
-    keepalive,
-    compressionLevel,
-    restrictions,
-    forwardedHeaders,
-    tls: tls === null ? null : await readTls(tls),
+    keepalive: keepaliveOf(options),
+    compressionLevel: options.grpcInferResponseCompressionLevel,
+    restrictions: options.grpcRestrictedProtocol,
+    forwardedHeaders: options.grpcHeaderForwardPattern,
+    tls: usesTls(options) ? await readTls(options) : null,
     budget,
     clock: systemClock,
     logger: log,
   });
 }
 
-async function readTls(files: NonNullable<GrpcOptions["tls"]>): Promise<GrpcTls> {
+const timerMsMax = 2 ** 31 - 1;
+
+function keepaliveOf(options: ServeOptions): KeepaliveOptions {
+  const timer = (ms: number) => Math.min(ms, timerMsMax);
+  const timerOrNull = (ms: number) => (ms === 0 ? null : timer(ms));
+  return {
+    timeMs: timer(options.grpcKeepaliveTime),
+    timeoutMs: timer(options.grpcKeepaliveTimeout),
+    permitWithoutCalls: options.grpcKeepalivePermitWithoutCalls,
+    receivedPingIntervalMinMs: timer(options.grpcHttp2MinRecvPingIntervalWithoutData),
+    pingStrikesMax: options.grpcHttp2MaxPingStrikes,
+    connectionAgeMaxMs: timerOrNull(options.grpcMaxConnectionAge),
+    connectionAgeGraceMs: timerOrNull(options.grpcMaxConnectionAgeGrace),
+  };
+}
+
+const usesTls = ({ grpcUseSsl, grpcUseSslMutual }: ServeOptions) => grpcUseSsl || grpcUseSslMutual;
+
+async function readTls(options: ServeOptions): Promise<GrpcTls> {
   const read = async (file: string) => {
     try {
       return await readFile(file);
@@ -110,9 +127,9 @@ async function readTls(files: NonNullable<GrpcOptions["tls"]>): Promise<GrpcTls>
     }
   };
   return {
-    certificate: await read(files.certificateFile),
-    key: await read(files.keyFile),
-    clientRoots: files.clientRootsFile === null ? null : await read(files.clientRootsFile),
+    certificate: await read(options.grpcServerCert),
+    key: await read(options.grpcServerKey),
+    clientRoots: options.grpcUseSslMutual ? await read(options.grpcRootCert) : null,
   };
 }
 
@@ -123,12 +140,10 @@ function archiveItself(directory: string) {
 
 async function openContract(
   { engine, budget, log, unconfined }: ListenerParts,
-  container: NonNullable<ServeOptions["container"]>,
+  { listen: address, mlRoot }: ServedContainer,
   frontEnd: ContainerFrontEnd,
   limits: HttpLimits,
 ): Promise<Listener> {
-  const { listen } = container;
-  const address = "socketPath" in listen ? listen : { host: listen.address, port: listen.port };
   const listener = await openContainer({
     engine,
     clock: systemClock,
@@ -141,7 +156,7 @@ async function openContract(
     pingMode: frontEnd.pingMode,
     defaultModelName: frontEnd.defaultModelName,
     language: frontEnd.language,
-    mlRoot: container.mlRoot,
+    mlRoot,
     chooseModelDirectory: frontEnd.language.kind === "triton" ? findArchiveModel : archiveItself,
     unconfined,
   });

@@ -15,7 +15,7 @@ import { dataDirectories } from "../directories.ts";
 import { openGpus, type GpuMachineParts } from "../gpus.ts";
 import { onHangUp } from "../hang-up-signal.ts";
 import { endWithNpx, endWithParent } from "../npx-parent.ts";
-import type { ServeOptions } from "../options.ts";
+import type { ServeOptions } from "../../options/index.ts";
 import { createServerMetrics, type ServerMetrics } from "./server-metrics.ts";
 import { requestMemory } from "../request-memory.ts";
 import { openListeners } from "./serve-listeners.ts";
@@ -46,8 +46,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   }
   const log = openLog(options);
   if (log === null) return 1;
-  for (const note of plan?.notes ?? []) log.info(note);
-  for (const warning of options.warnings) log.warning(warning);
+  logNotes(log, options, plan);
   using stop = stopSignal();
   await endWithNpx(process.env, process.ppid, systemClock);
   const stopping = new AbortController();
@@ -56,7 +55,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     stopping.abort(new InferenceError("UNAVAILABLE", "Server exiting"));
   });
   const budget = requestMemory(options.requestMemoryBytes);
-  await using gpus = await openGpus(process.env, options.metrics?.intervalMs ?? 0, log);
+  await using gpus = await openGpus(process.env, options.allowMetrics ? options.metricsIntervalMs : 0, log);
   const metrics = metricsOf(options, budget, gpus);
   let unconfined: Readonly<Record<string, string>> | null = null;
   const engine = createServingEngine({
@@ -67,13 +66,13 @@ export async function serve(options: ServeOptions): Promise<number> {
     log,
     metrics,
     gpus,
-    directories: dataDirectories(options.dataDirectory, process.env),
+    directories: dataDirectories(options.data, process.env),
   });
   const listeners: Listener[] = [];
   const opened = Promise.withResolvers<Awaited<ReturnType<typeof openListeners>>>();
   using _hangUp = onHangUp(async () => await reload(await opened.promise, log));
   try {
-    const refusal = await refusalOf(options.repositories);
+    const refusal = await refusalOf(options.modelRepository);
     if (refusal !== null) log.error(`creating server: ${refusal}`);
     if (refusal !== null && !options.exitOnError) engine.fail();
     else if (refusal !== null || !(await loadAtStart(engine, options, plan, log, stopping.signal))) {
@@ -123,14 +122,13 @@ async function reload(certificates: (() => Promise<void>) | null, log: Logger): 
   }
 }
 
-function metricsOf({ metrics }: ServeOptions, budget: ByteBudget, gpus: GpuMachineParts): ServerMetrics {
-  const { hostGauges = false, gpuGauges = false, intervalMs = 0 } = metrics ?? {};
+function metricsOf(options: ServeOptions, budget: ByteBudget, gpus: GpuMachineParts): ServerMetrics {
   return createServerMetrics({
-    hostGauges,
-    intervalMs,
+    hostGauges: options.allowMetrics && options.allowCpuMetrics,
+    intervalMs: options.metricsIntervalMs,
     clock: systemClock,
     budget,
-    gpus: gpuGauges ? gpus.watch : null,
+    gpus: options.allowMetrics && options.allowGpuMetrics ? gpus.watch : null,
   });
 }
 
@@ -145,12 +143,27 @@ function missingOf(rows: readonly ConfinementRow[]): Readonly<Record<string, str
 /** Null where its file cannot be written, which is said on standard error. */
 function openLog(options: ServeOptions): TritonLog | null {
   try {
-    return createTritonLog({ ...options.log, pid: process.pid, infoTo: "stdout" });
+    return createTritonLog({
+      verbose: options.logVerbose > 0,
+      info: options.logInfo,
+      warning: options.logWarning,
+      error: options.logError,
+      format: options.logFormat,
+      file: options.logFile,
+      pid: process.pid,
+      infoTo: "stdout",
+    });
   } catch (error) {
-    const { message } = asDiskError(error, `'${options.log.file}'`) as Error;
+    const { message } = asDiskError(error, `'${options.logFile}'`) as Error;
     process.stderr.write(`--log-file cannot be written: ${message}\n`);
     return null;
   }
+}
+
+function logNotes(log: Logger, { strictModelConfig }: ServeOptions, plan: ContainerPlan | null): void {
+  for (const note of plan?.notes ?? []) log.info(note);
+  if (strictModelConfig !== null)
+    log.warning("'--strict-model-config' has been deprecated! Please use '--disable-auto-complete-config' instead.");
 }
 
 /** How long the last lines of the log are waited for. */
@@ -172,8 +185,8 @@ async function loadAtStart(
   log: Logger,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const explicit = options.control === "explicit" || plan !== null;
-  const wanted = [...(plan?.loadModels ?? []), ...options.loadModels];
+  const explicit = options.modelControlMode === "explicit" || plan !== null;
+  const wanted = [...(plan?.loadModels ?? []), ...options.loadModel];
   const failed = await engine.loadAtStart(!explicit || wanted.includes("*") ? "all" : wanted, signal);
   signal.throwIfAborted();
   if (failed.length === 0) return true;

@@ -13,7 +13,7 @@ import type { DataDirectories } from "../directories.ts";
 import { lazyBackend } from "./lazy-backend.ts";
 import type { GpuMachineParts } from "../gpus.ts";
 import { backendsWithoutGpus, findOnnxGpuLibrary } from "./onnx-gpus.ts";
-import type { ServeOptions } from "../options.ts";
+import type { ServeOptions } from "../../options/index.ts";
 import { runnerEnvironment } from "../passed-environment.ts";
 import { processDirectory } from "./process-directory.ts";
 import { workerDirectory } from "@galatea/server/python-programs";
@@ -55,13 +55,13 @@ export function createServingEngine(parts: ServingParts): EngineCore {
     cpuBackends: backendsWithoutGpus(directories, log),
   };
   const opened = plan?.opened ?? null;
-  const installer = scriptPackages({ directories, log, bytesMax: options.workers.environmentBytesMax });
+  const installer = scriptPackages({ directories, log, bytesMax: options.pythonEnvironmentsBytes });
   const overrides = processDirectory(join(directories.cache, "overrides"));
-  const repositories = [...(plan?.repositories ?? []), ...options.repositories];
+  const repositories = [...(plan?.repositories ?? []), ...options.modelRepository];
   return createEngine({
     id: options.id,
     version: serverVersion,
-    explicitControl: options.control === "explicit" || plan !== null,
+    explicitControl: options.modelControlMode === "explicit" || plan !== null,
     strictReadiness: options.strictReadiness,
     autoComplete: options.autoComplete,
     backends: backends(parts),
@@ -104,7 +104,7 @@ export function createServingEngine(parts: ServingParts): EngineCore {
     memoryBudgetBytes: options.memoryBudgetBytes,
     gpuBudgetBytes: gpus.budgets,
     queueLengthMax: options.queueLengthMax,
-    loadsMax: options.loadsMax,
+    loadsMax: options.modelLoadThreadCount,
     drainMsMax: options.unloadTimeoutSecs * 1000,
     metrics: metrics.engine,
     clock: systemClock,
@@ -136,7 +136,7 @@ function backends({ options, plan, log, directories, onConfinement, gpus }: Serv
           threads,
           preImports,
           tenants,
-          environmentBytesMax: options.workers.environmentBytesMax,
+          environmentBytesMax: options.pythonEnvironmentsBytes,
           findRunner,
           gpuCount: gpus.count,
           gpuBytesOf: gpus.bytesOf,
@@ -222,15 +222,19 @@ function tenantOptions({
   plan,
   directories,
 }: Pick<ServingParts, "options" | "plan" | "directories">): TenantOptions | null {
-  const { confinement, environmentBytesMax: _bytes, ...allowed } = options.workers;
   const isContainer = options.container?.fromEnvironment === true;
-  if ((confinement ?? (isContainer ? "tenants" : "processes")) === "processes") return null;
+  if ((options.workerConfinement ?? (isContainer ? "tenants" : "processes")) === "processes") return null;
   const opened = plan?.opened ?? null;
   return {
-    ...allowed,
+    users: options.workerUsers,
+    writePaths: options.workerWrite,
+    tcpPorts: options.workerConnect,
+    memoryBytesMax: options.workerMemoryBytes,
+    processesMax: options.workerProcesses,
+    scratchBytesMax: options.workerScratchBytes,
     // What the operator put there runs the models of all tenants.
     readPaths: [
-      ...allowed.readPaths,
+      ...options.workerRead,
       ...(opened === null ? [] : [...opened.readPaths, scriptPackagesDirectory(directories)]),
       ...(options.backendDirectory === null ? [] : [resolve(options.backendDirectory)]),
     ],

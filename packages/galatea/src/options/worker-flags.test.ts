@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseFlags } from "./flags.ts";
+import { parseFlags } from "./parse-flags.ts";
 import { serveFlags } from "./serve-flags.ts";
 import { serveOptions } from "./serve-options.ts";
 import { upFlags, upOptions } from "./up-flags.ts";
@@ -10,8 +10,8 @@ test("what up is told of how models are kept apart, its containers are told in w
   const words = ["--onnx-in-process", ...deadlines, "--worker-connect=443", "--worker-read=/data"];
   const { workerArguments } = upOptions(parseFlags(words, upFlags));
   assert.deepEqual(workerArguments.toSorted(), words.toSorted());
-  const options = serveOptions(parseFlags(["--model-repository=/models", ...workerArguments], serveFlags));
+  const options = serveOptions(parseFlags(["--model-repository=/models", ...workerArguments], serveFlags), {});
   assert.equal(options.onnxInProcess, true);
   assert.deepEqual([options.onnxRunDeadlineSecs, options.treeRunDeadlineSecs], [7, 8]);
-  assert.deepEqual(options.workers.tcpPorts, [443]);
+  assert.deepEqual(options.workerConnect, [443]);
 });

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseFlags } from "./flags.ts";
+import { parseFlags } from "./parse-flags.ts";
+import type { Flag } from "./flag.ts";
 import { serveFlags } from "./serve-flags.ts";
 import { serveOptions } from "./serve-options.ts";
 import { unbuiltFlags } from "./unbuilt-flags.ts";
 
 test("--log-verbose takes a level, and true and false in any case, as tritonserver's ParseIntBoolOption does", () => {
-  const verbose = (text: string) => parseFlags([`--log-verbose=${text}`], serveFlags).values.get("log-verbose");
+  const verbose = (text: string) => parseFlags([`--log-verbose=${text}`], serveFlags).options.logVerbose;
   assert.deepEqual(["true", "FALSE", "0", "2"].map(verbose), [1, 0, 0, 2]);
   for (const text of ["yes", "constructor"])
     assert.throws(() => verbose(text), {
@@ -15,23 +16,35 @@ test("--log-verbose takes a level, and true and false in any case, as tritonserv
 });
 
 test("the last port there is is taken, the next is not", () => {
-  const port = (text: string) => parseFlags([`--metrics-port=${text}`], serveFlags).values.get("metrics-port");
+  const port = (text: string) => parseFlags([`--metrics-port=${text}`], serveFlags).options.metricsPort;
   assert.equal(port("65535"), 65535);
   assert.throws(() => port("65536"), /expected at most 65535$/);
 });
 
-const serve = (...argv: string[]) => serveOptions(parseFlags(["--model-repository=/r", ...argv], serveFlags));
+const serve = (...argv: string[]) => serveOptions(parseFlags(["--model-repository=/r", ...argv], serveFlags), {});
 
 test("a flag of something that is not built is accepted with each value that asks for nothing", () => {
-  for (const { name, status } of unbuiltFlags) {
-    if (status === undefined || "accepted" in status) continue;
-    for (const value of status.harmless) serve(`--${name}=${value}`, `--${name}`, String(value));
+  for (const word of [
+    "--vertex-ai-port=8080",
+    "--vertex-ai-default-model=",
+    "--trace-config=level=OFF",
+    "--trace-config=mode=triton",
+    "--trace-rate=1000",
+    "--trace-count=-1",
+    "--response-cache-byte-size=0",
+    "--rate-limit=off",
+    "--metrics-config=counter_latencies=true",
+    "--repository-poll-secs=15",
+    "--reuse-http-port=FALSE",
+  ]) {
+    const [name = "", ...value] = word.split("=");
+    serve(word, name, value.join("="));
   }
 });
 
 test("a flag of something that is not built is refused with any other value, by name and value", () => {
-  for (const { name, kind } of unbuiltFlags) {
-    const value = kind === "boolean" ? "true" : kind === "integer" ? "7" : "other";
+  for (const [name, { placeholder }] of Object.entries(unbuiltFlags)) {
+    const value = placeholder === "N" ? "7" : placeholder === "TEXT" ? "other" : "true";
     assert.throws(() => serve(`--${name}=${value}`), {
       name: "UsageError",
       message: new RegExp(`^option '--${name}=${value}' is known but not built yet: `),
@@ -43,18 +56,22 @@ test("a flag of something that is not built is refused with any other value, by 
 });
 
 test("settings of a front end that is switched off ask for nothing, wherever the switch stands", () => {
-  assert.equal(serve("--grpc-port=9001", "--allow-grpc=false", "--grpc-use-ssl=true").grpc, null);
+  assert.equal(serve("--grpc-port=9001", "--allow-grpc=false", "--grpc-use-ssl=true").allowGrpc, false);
   serve("--vertex-ai-port=9000", "--allow-vertex-ai=false");
   assert.throws(() => serve("--vertex-ai-port=9000"), /'--vertex-ai-port=9000' is known but/);
 });
 
 test("the gRPC front end has tritonserver's defaults", () => {
-  const { address, port, compressionLevel, tls, forwardedHeaders, restrictions, keepalive } = serve().grpc!;
-  assert.deepEqual([address, port, compressionLevel, tls, forwardedHeaders], ["0.0.0.0", 8001, "none", null, null]);
-  assert.equal(restrictions.size, 0);
+  const options = serve();
   assert.deepEqual(
-    [keepalive.timeMs, keepalive.timeoutMs, keepalive.pingStrikesMax, keepalive.connectionAgeMaxMs],
-    [7_200_000, 20_000, 2, null],
+    [options.allowGrpc, options.grpcAddress, options.grpcPort, options.grpcUseSsl, options.grpcHeaderForwardPattern],
+    [true, "0.0.0.0", 8001, false, null],
+  );
+  assert.equal(options.grpcInferResponseCompressionLevel, "none");
+  assert.equal(options.grpcRestrictedProtocol.size, 0);
+  assert.deepEqual(
+    [options.grpcKeepaliveTime, options.grpcKeepaliveTimeout, options.grpcHttp2MaxPingStrikes],
+    [7_200_000, 20_000, 2],
   );
 });
 
@@ -64,21 +81,18 @@ test("gRPC over TLS is refused without the files that it needs", () => {
   assert.throws(() => serve("--grpc-use-ssl-mutual=true", ...files), {
     message: "gRPC over TLS needs --grpc-root-cert",
   });
-  assert.deepEqual(serve("--grpc-use-ssl=true", ...files).grpc?.tls, {
-    certificateFile: "c",
-    keyFile: "k",
-    clientRootsFile: null,
-  });
+  const { grpcServerCert, grpcServerKey } = serve("--grpc-use-ssl=true", ...files);
+  assert.deepEqual([grpcServerCert, grpcServerKey], ["c", "k"]);
 });
 
 test("restricted parts of a protocol are named in groups, each once", () => {
-  const { httpRestrictions, grpc } = serve(
+  const { httpRestrictedApi, grpcRestrictedProtocol } = serve(
     "--http-restricted-api=health,metadata:k=v=w",
     "--grpc-restricted-protocol=inference:k=v",
     "--grpc-restricted-protocol=trace:k2=",
   );
-  assert.deepEqual(httpRestrictions.get("metadata"), { header: "k", value: "v=w" });
-  assert.deepEqual(grpc?.restrictions.get("trace"), { header: "triton-grpc-protocol-k2", value: "" });
+  assert.deepEqual(httpRestrictedApi.get("metadata"), { header: "k", value: "v=w" });
+  assert.deepEqual(grpcRestrictedProtocol.get("trace"), { header: "triton-grpc-protocol-k2", value: "" });
   const wrong = [
     ["--http-restricted-api=health:k=v", "--http-restricted-api=health:l=w"],
     ["--http-restricted-api=nothing:k=v"],
@@ -87,17 +101,15 @@ test("restricted parts of a protocol are named in groups, each once", () => {
   for (const flags of wrong) assert.throws(() => serve(...flags), { name: "UsageError" });
 });
 
-test("--strict-model-config is the older name of --disable-auto-complete-config, with tritonserver's warning", () => {
+test("--strict-model-config is the older name of --disable-auto-complete-config", () => {
+  assert.equal(serve().autoComplete, true);
   assert.equal(serve("--strict-model-config=false").autoComplete, true);
   assert.equal(serve("--strict-model-config=true").autoComplete, false);
   assert.equal(serve("--strict-model-config=false", "--disable-auto-complete-config").autoComplete, false);
-  assert.deepEqual(serve("--strict-model-config=false").warnings, [
-    "'--strict-model-config' has been deprecated! Please use '--disable-auto-complete-config' instead.",
-  ]);
 });
 
 test("a flag may be abbreviated as long as no other begins so, as getopt has it", () => {
-  assert.deepEqual(serveOptions(parseFlags(["--model-repo=/a", "--model-store", "/b"], serveFlags)).repositories, [
+  assert.deepEqual(parseFlags(["--model-repo=/a", "--model-store", "/b"], serveFlags).options.modelRepository, [
     "/a",
     "/b",
   ]);
@@ -114,7 +126,7 @@ test("a flag may be abbreviated as long as no other begins so, as getopt has it"
 });
 
 test("every flag of tritonserver is known", () => {
-  const names = new Set(serveFlags.flatMap((flag) => [flag.name, ...(flag.alias === undefined ? [] : [flag.alias])]));
+  const names = new Set(Object.entries<Flag>(serveFlags).flatMap(([name, { alias = name }]) => [name, alias]));
   assert.deepEqual(
     tritonFlags.filter((name) => !names.has(name)),
     [],

@@ -1,31 +1,30 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { containerArguments } from "../app/index.ts";
-import { servedOptions } from "./container-options.ts";
-import { UsageError, parseFlags } from "./flags.ts";
+import { UsageError } from "./flag.ts";
+import { parseFlags } from "./parse-flags.ts";
 import { serveFlags } from "./serve-flags.ts";
+import { serveOptions } from "./serve-options.ts";
 
 function asked(env: Record<string, string>, ...argv: string[]) {
-  const parsed = parseFlags(["--allow-sagemaker=true", ...argv], serveFlags);
-  return servedOptions(parsed, () => containerArguments(env));
+  return serveOptions(parseFlags(["--allow-sagemaker=true", ...argv], serveFlags), env);
 }
 
 test("a container that its environment configures serves its contract and nothing else", () => {
-  const { http, grpc, metrics, container, control } = asked({});
-  assert.deepEqual([http, grpc, metrics, control], [null, null, null, "explicit"]);
+  const { allowHttp, allowGrpc, allowMetrics, container, modelControlMode } = asked({});
+  assert.deepEqual([allowHttp, allowGrpc, allowMetrics, modelControlMode], [false, false, false, "explicit"]);
   assert.equal(container?.fromEnvironment, true);
 });
 
 test("its variables open gRPC and metrics, and move its port", () => {
-  const { grpc, metrics, container } = asked({
+  const { allowGrpc, grpcPort, allowMetrics, metricsPort, container } = asked({
     SAGEMAKER_TRITON_ALLOW_GRPC: "true",
     SAGEMAKER_TRITON_GRPC_PORT: "9001",
     SAGEMAKER_TRITON_ALLOW_METRICS: "true",
     SAGEMAKER_TRITON_METRICS_PORT: "9002",
     SAGEMAKER_BIND_TO_PORT: "9080",
   });
-  assert.deepEqual([grpc?.port, metrics?.port], [9001, 9002]);
-  assert.deepEqual(container?.listen, { address: "0.0.0.0", port: 9080 });
+  assert.deepEqual([allowGrpc, grpcPort, allowMetrics, metricsPort], [true, 9001, true, 9002]);
+  assert.deepEqual(container?.listen, { host: "0.0.0.0", port: 9080 });
 });
 
 test("SAGEMAKER_TRITON_ADDITIONAL_ARGS takes what serve takes, and has the last word over the other variables", () => {
@@ -34,10 +33,10 @@ test("SAGEMAKER_TRITON_ADDITIONAL_ARGS takes what serve takes, and has the last 
     SAGEMAKER_TRITON_ADDITIONAL_ARGS:
       " --log-verbose 1\t--backend-config=onnxruntime,a=b --load-model=second --model-repository=/m ",
   };
-  const { log, backendConfig, loadModels, repositories, container } = asked(env);
-  assert.equal(log.verbose, true);
+  const { logVerbose, backendConfig, loadModel, modelRepository, container } = asked(env);
+  assert.equal(logVerbose, 1);
   assert.deepEqual(backendConfig, [{ backend: "onnxruntime", key: "a", value: "b" }]);
-  assert.deepEqual([loadModels, repositories], [["second"], ["/m"]]);
+  assert.deepEqual([loadModel, modelRepository], [["second"], ["/m"]]);
   assert.equal(container?.fromEnvironment, true);
 });
 
@@ -47,10 +46,10 @@ test("what the command line says, the environment cannot change", () => {
     SAGEMAKER_TRITON_ADDITIONAL_ARGS: "--python=/theirs --sagemaker-socket=/theirs --ml-root=/theirs",
   };
   const own = ["--python=/own", "--sagemaker-socket=/own", "--ml-root=/own", "--allow-grpc=false"];
-  const { python, container, grpc } = asked(env, ...own);
+  const { python, container, allowGrpc } = asked(env, ...own);
   assert.deepEqual(
-    [python, container?.mlRoot, container?.listen, grpc],
-    ["/own", "/own", { socketPath: "/own" }, null],
+    [python, container?.mlRoot, container?.listen, allowGrpc],
+    ["/own", "/own", { socketPath: "/own" }, false],
   );
 });
 
@@ -78,5 +77,5 @@ test("a flag that serve does not know is refused, and the refusal says that it i
 
 test("a server that was given a repository reads none of it", () => {
   const env = { SAGEMAKER_TRITON_ADDITIONAL_ARGS: "--nonsense" };
-  assert.equal(asked(env, "--model-repository=/m").http?.port, 8000);
+  assert.equal(asked(env, "--model-repository=/m").allowHttp, true);
 });

@@ -1,5 +1,5 @@
 import type { RestrictedApi, Restriction, Restrictions } from "@galatea/server/protocols";
-import { UsageError } from "./flags.ts";
+import { UsageError } from "./flag.ts";
 
 const restrictedApis: Readonly<Record<RestrictedApi, true>> = {
   health: true,

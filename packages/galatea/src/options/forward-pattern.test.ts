@@ -3,12 +3,12 @@ import { test } from "node:test";
 import { forwardPattern } from "./forward-pattern.ts";
 
 test("a pattern is found anywhere in a name, in any case unless it says otherwise", () => {
-  const finds = (pattern: string, name: string) => forwardPattern("f", pattern)?.test(name);
+  const finds = (pattern: string, name: string) => forwardPattern(pattern, "f")?.test(name);
   assert.equal(finds("MY_HEADER.*", "my_header_1"), true);
   assert.equal(finds("MY_HEADER.*", "not-my_header"), true);
   assert.equal(finds("(?i)MY_HEADER.*", "my_header_1"), true);
   assert.equal(finds("(?-i)MY_HEADER.*", "my_header_1"), false);
   assert.equal(finds("^x-a$", "x-ab"), false);
-  assert.equal(forwardPattern("f", ""), null);
-  assert.throws(() => forwardPattern("f", "("), /^UsageError: invalid argument for --f, got: \(: /);
+  assert.equal(forwardPattern("", "f"), null);
+  assert.throws(() => forwardPattern("(", "f"), /^UsageError: invalid argument for --f, got: \(: /);
 });

@@ -1,0 +1,104 @@
+import type { GraphOptions, PlanShapes } from "@galatea/tools/conversion";
+import { choiceFlag, integerFlag, parsedListFlag, switchFlag, textFlag, UsageError } from "./flag.ts";
+import type { OptionsOf, Parsed } from "./parse-flags.ts";
+
+const weights = { float32: "FLOAT", float16: "FLOAT16" } as const;
+const integers = { int64: "INT64", int32: "INT32" } as const;
+
+/** The flags of `galatea convert`. */
+export const convertFlags = {
+  repository: textFlag({ about: "model repository to add the model to, with its config.pbtxt" }),
+  name: textFlag({ about: "name of the model there" }),
+  "max-batch-size": integerFlag({
+    default: 16,
+    min: 1,
+    about: "of the configuration that --repository writes, and the largest batch of a plan",
+  }),
+  dtype: choiceFlag(["float32", "float16"], {
+    default: "float32",
+    about: "numbers to compute in",
+  }),
+  operators: choiceFlag(["fused", "standard"], {
+    default: "fused",
+    about: "fused: ONNX Runtime's own, the fastest on a CPU; standard: ONNX's alone, which other programs read",
+  }),
+  opset: integerFlag({ default: 17, min: 17, max: 21, about: "version of ONNX's operators" }),
+  integers: choiceFlag(["int64", "int32"], { default: "int64", about: "datatype of the inputs" }),
+  "one-segment": switchFlag("sentences have one segment: no input token_type_ids"),
+  pooler: switchFlag("answer pooler_output as well"),
+  rename: parsedListFlag({ about: "input or output to call otherwise: input_ids=token_ids" }, (texts) =>
+    texts.map(renaming),
+  ),
+  plan: switchFlag("with --repository: build a TensorRT plan; needs TensorRT and a GPU"),
+  "max-tokens": integerFlag({ min: 1, about: "longest sentence of a plan (default: what the encoder takes)" }),
+  "min-shapes": textFlag({ about: "smallest inputs of the plan of an ONNX file: input:1x3x224x224" }),
+  "opt-shapes": textFlag({ about: "inputs that it is the fastest for" }),
+  "max-shapes": textFlag({ about: "largest inputs" }),
+};
+
+type ConvertFlagOptions = OptionsOf<typeof convertFlags>;
+
+/** The options of `galatea convert`. */
+export interface ConvertOptions {
+  /** A directory with config.json and weights, or an ONNX file. */
+  readonly source: string;
+  readonly graph: GraphOptions;
+  /** Null for ONNX. */
+  readonly plan: {
+    /** Those that the user gave; of an encoder they are known. */
+    readonly shapes: PlanShapes | null;
+    /** The longest sentence; null for what the encoder takes. */
+    readonly tokensMax: number | null;
+  } | null;
+  readonly batchMax: number;
+  readonly to:
+    | { readonly kind: "file"; readonly path: string }
+    | { readonly kind: "repository"; readonly repository: string; readonly name: string };
+}
+
+export function convertOptions({ options, positionals: [source, target] }: Parsed<ConvertFlagOptions>): ConvertOptions {
+  if (source === undefined)
+    throw new UsageError("galatea convert takes a directory with config.json and weights, or an ONNX file");
+  const to = destination(target, options);
+  const isPlan = options.plan || (to.kind === "file" && to.path.endsWith(".plan"));
+  return {
+    source,
+    to,
+    plan: isPlan ? { shapes: planShapes(options), tokensMax: options.maxTokens } : null,
+    batchMax: options.maxBatchSize,
+    graph: {
+      weights: weights[options.dtype],
+      operators: options.operators,
+      integers: integers[options.integers],
+      opset: options.opset,
+      oneSegment: options.oneSegment,
+      pooler: options.pooler,
+      names: new Map(options.rename),
+    },
+  };
+}
+
+function destination(target: string | undefined, { repository, name }: ConvertFlagOptions): ConvertOptions["to"] {
+  if (repository === null && name === null && target !== undefined) {
+    if (!/\.(onnx|plan)$/.test(target))
+      throw new UsageError(`galatea convert writes .onnx and .plan files, and not '${target}'`);
+    return { kind: "file", path: target };
+  }
+  if (repository === null || name === null || target !== undefined)
+    throw new UsageError("galatea convert takes either a file to write or both --repository and --name");
+  return { kind: "repository", repository, name };
+}
+
+function planShapes({ minShapes: min, optShapes: opt, maxShapes: max }: ConvertFlagOptions): PlanShapes | null {
+  if (min === null && opt === null && max === null) return null;
+  if (min === null || opt === null || max === null)
+    throw new UsageError("--min-shapes, --opt-shapes and --max-shapes are given together");
+  return { min, opt, max };
+}
+
+function renaming(text: string): readonly [string, string] {
+  const [name = "", other = "", ...more] = text.split("=");
+  if (name === "" || other === "" || more.length > 0)
+    throw new UsageError(`--rename takes <name>=<other name>, and not '${text}'`);
+  return [name, other];
+}

@@ -1,0 +1,176 @@
+/** A wrong command line; the message is printed as it is, exit code 1. */
+export class UsageError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "UsageError";
+  }
+}
+
+/** One command-line flag as data. `Value` is the type of its option; `undefined` for a flag without effect, which has no option. */
+export interface Flag<Value = unknown> {
+  /** What the flag says, or why it has no effect. */
+  readonly about: string;
+  /** What stands for the value in help texts: its unit, or its kind; null for a switch, which takes no value. */
+  readonly placeholder: string | null;
+  /** The default as help texts show it; absent where `about` says it. */
+  readonly default?: FlagDefault;
+  /** Another name, which Triton takes too. */
+  readonly alias?: string;
+  /** The variable that stands for the flag in the environment of a SageMaker container. */
+  readonly variable?: string;
+  /** A flag without effect: with any value, or refused unless its value is that of a server without the feature. */
+  readonly effect?: "none" | "not built";
+  /** The flag of the feature that this one belongs to: where that is given, this one is not looked at. */
+  readonly partOf?: string;
+  /** Returns the option's value of the texts that the flag was given, in order; the default of none. Throws UsageError. */
+  readonly read: (texts: readonly string[], name: string) => Value;
+}
+
+/** The flags of a program, by name. */
+export type FlagTable = Readonly<Record<string, Flag>>;
+
+type FlagDefault = string | number | boolean | null;
+
+interface FlagRow<Default extends FlagDefault> extends Pick<Flag, "about" | "alias" | "variable"> {
+  /** Of the value, as help texts show it: seconds, bytes. */
+  readonly unit?: string;
+  readonly default?: Default;
+}
+
+interface NumberRow<Default extends number | null> extends FlagRow<Default> {
+  readonly min?: number;
+  readonly max?: number;
+  /** Words that Triton takes for numbers. */
+  readonly words?: ReadonlyMap<string, number>;
+}
+
+export const portMax = 65535;
+
+/** A flag whose last text counts, read by `parse`. Without a default its option is null where the flag is not given. */
+function singleFlag<Value, Default extends FlagDefault>(
+  { unit, ...row }: FlagRow<Default>,
+  placeholder: string,
+  parse: (text: string, name: string) => Value,
+): Flag<Value | Default> {
+  const fallback = row.default ?? (null as Default);
+  const read = (texts: readonly string[], name: string) =>
+    texts.length === 0 ? fallback : (texts.map((text) => parse(text, name)).at(-1) as Value);
+  return { ...row, placeholder: unit?.toUpperCase() ?? placeholder, read };
+}
+
+export function textFlag<Default extends string | null = null>(row: FlagRow<Default>): Flag<string | (Default & null)> {
+  return singleFlag(row, "TEXT", (text) => text) as Flag<string | (Default & null)>;
+}
+
+export function integerFlag<Default extends number | null = null>(
+  row: NumberRow<Default>,
+): Flag<number | (Default & null)> {
+  return numeric(row, "an integer", Number.isInteger);
+}
+
+export function numberFlag<Default extends number | null = null>(
+  row: NumberRow<Default>,
+): Flag<number | (Default & null)> {
+  return numeric(row, "a number", Number.isFinite);
+}
+
+/** 0 takes any free port. */
+export function portFlag<Default extends number | null = null>(
+  row: FlagRow<Default> & { readonly min?: number },
+): Flag<number | (Default & null)> {
+  return integerFlag({ min: 0, max: portMax, ...row });
+}
+
+function numeric<Default extends number | null>(
+  { min = -Infinity, max = Infinity, words, ...row }: NumberRow<Default>,
+  kind: string,
+  isValid: (value: number) => boolean,
+): Flag<number | (Default & null)> {
+  const parse = (text: string, name: string) => {
+    const value = words?.get(text.toLowerCase()) ?? Number(text);
+    if (text.trim() === "" || !isValid(value)) refuseValue(text, name, kind);
+    if (value < min) refuseValue(text, name, `at least ${min}`);
+    if (value > max) refuseValue(text, name, `at most ${max}`);
+    return value;
+  };
+  return singleFlag(row, "N", parse) as Flag<number | (Default & null)>;
+}
+
+/** Takes true/on/1 and false/off/0 in any case. */
+export function booleanFlag<Default extends boolean | null = null>(
+  row: FlagRow<Default>,
+): Flag<boolean | (Default & null)> {
+  const parse = (text: string) => {
+    const lower = text.toLowerCase();
+    if (["true", "on", "1"].includes(lower)) return true;
+    if (["false", "off", "0"].includes(lower)) return false;
+    throw new UsageError(`invalid value for bool option: ${text}`);
+  };
+  return singleFlag(row, "true|false", parse) as Flag<boolean | (Default & null)>;
+}
+
+/** A flag that takes no value: true where it is given. */
+export function switchFlag(about: string): Flag<boolean> {
+  return { about, placeholder: null, read: (texts) => texts.length > 0 };
+}
+
+/** One of some words. */
+export function choiceFlag<const Choice extends string, Default extends Choice | null = null>(
+  choices: readonly Choice[],
+  row: FlagRow<Default>,
+): Flag<Choice | (Default & null)> {
+  const parse = (text: string, name: string) =>
+    choices.find((each) => each === text) ?? refuseValue(text, name, `one of ${choices.join(", ")}`);
+  return singleFlag(row, choices.join("|"), parse) as Flag<Choice | (Default & null)>;
+}
+
+/** A flag with a form of its own, which its default has as well. */
+export function parsedFlag<Value, Default extends string | null = null>(
+  row: FlagRow<Default>,
+  parse: (text: string, name: string) => Value,
+): Flag<Value | (Default & null)> {
+  const { read, ...flag } = singleFlag(row, "TEXT", parse);
+  const texts = typeof row.default === "string" ? [row.default] : [];
+  return { ...flag, read: (given, name) => read(given.length === 0 ? texts : given, name) as Value };
+}
+
+/** A flag that may be given more than once. */
+export function listFlag(row: FlagRow<string>): Flag<readonly string[]> {
+  return parsedListFlag(row, (texts) => texts);
+}
+
+/** A flag that may be given more than once, whose texts are read together; where it is not given, its default is. */
+export function parsedListFlag<Value>(
+  { unit, ...row }: FlagRow<string>,
+  parse: (texts: readonly string[], name: string) => Value,
+): Flag<Value> {
+  const absent = row.default === undefined ? [] : [row.default];
+  const read = (texts: readonly string[], name: string) => parse(texts.length === 0 ? absent : texts, name);
+  return { ...row, placeholder: unit?.toUpperCase() ?? "TEXT", read };
+}
+
+/** A flag of Triton's that changes nothing here, for the reason given. */
+export function inertFlag(reason: string, { read, ...flag }: Flag): Flag<undefined> {
+  return { ...flag, about: reason, effect: "none", read: (texts, name) => void read(texts, name) };
+}
+
+/** A flag of Triton's for a feature that is not built: refused, for the reason given, unless its value is that of a server without it. */
+export function unbuiltFlag(
+  reason: string,
+  { read, ...flag }: Flag,
+  harmless: readonly unknown[],
+  partOf?: string,
+): Flag<undefined> {
+  const refuse = (text: string, name: string) => {
+    const value = [read([text], name)].flat()[0];
+    if (harmless.includes(value)) return;
+    throw new UsageError(`option '--${name}=${String(value)}' is known but not built yet: ${reason}`);
+  };
+  const feature = partOf === undefined ? {} : { partOf };
+  const check = (texts: readonly string[], name: string) => texts.forEach((text) => refuse(text, name));
+  return { ...flag, ...feature, about: reason, effect: "not built", read: check as Flag<undefined>["read"] };
+}
+
+export function refuseValue(text: string, name: string, expected: string): never {
+  throw new UsageError(`Invalid option value. Got ${text} for --${name}, expected ${expected}`);
+}

@@ -1,0 +1,101 @@
+import {
+  booleanFlag,
+  choiceFlag,
+  inertFlag,
+  integerFlag,
+  parsedFlag,
+  parsedListFlag,
+  portFlag,
+  textFlag,
+} from "./flag.ts";
+import { forwardPattern } from "./forward-pattern.ts";
+import { parseRestrictions } from "./restricted-apis.ts";
+
+const oneLoop = "one event loop serves all calls; no thread count is needed";
+const restrictedPrefix = "triton-grpc-protocol-";
+
+/** tritonserver's flags of the gRPC front end. */
+export const grpcFlags = {
+  "allow-grpc": booleanFlag({
+    default: true,
+    about: "serve KServe v2 over gRPC",
+    variable: "SAGEMAKER_TRITON_ALLOW_GRPC",
+  }),
+  "grpc-address": textFlag({ default: "0.0.0.0", about: "address of the gRPC listener" }),
+  "grpc-port": portFlag({
+    default: 8001,
+    about: "port of the gRPC listener",
+    variable: "SAGEMAKER_TRITON_GRPC_PORT",
+  }),
+  "grpc-header-forward-pattern": parsedFlag(
+    {
+      default: "",
+      about: "regular expression; metadata whose names it finds, in any case, becomes request parameters",
+    },
+    forwardPattern,
+  ),
+  "grpc-infer-thread-count": inertFlag(oneLoop, integerFlag({ about: "" })),
+  "grpc-infer-allocation-pool-size": inertFlag(oneLoop, integerFlag({ about: "" })),
+  "grpc-max-response-pool-size": inertFlag(
+    "what a client has not read yet is bounded by its flow control window",
+    integerFlag({ about: "" }),
+  ),
+  "grpc-use-ssl": booleanFlag({ default: false, about: "serve gRPC over TLS" }),
+  "grpc-use-ssl-mutual": booleanFlag({ default: false, about: "the same, and ask clients for certificates" }),
+  "grpc-server-cert": textFlag({ default: "", about: "the server's certificate, a file in PEM form" }),
+  "grpc-server-key": textFlag({ default: "", about: "the server's private key, a file in PEM form" }),
+  "grpc-root-cert": textFlag({ default: "", about: "certificates that sign those of clients, in PEM form" }),
+  "grpc-infer-response-compression-level": choiceFlag(["none", "low", "medium", "high"], {
+    default: "none",
+    about: "how responses are packed for clients that accept it",
+  }),
+  "grpc-keepalive-time": integerFlag({
+    unit: "ms",
+    default: 7_200_000,
+    min: 1,
+    about: "time between pings to a connection with calls",
+  }),
+  "grpc-keepalive-timeout": integerFlag({
+    unit: "ms",
+    default: 20_000,
+    min: 1,
+    about: "time until a ping without an answer ends its connection",
+  }),
+  "grpc-keepalive-permit-without-calls": booleanFlag({
+    default: false,
+    about: "ping connections without calls too, and let clients do so",
+  }),
+  "grpc-http2-max-pings-without-data": inertFlag(
+    "the server pings at its keepalive time only",
+    integerFlag({ min: 0, about: "" }),
+  ),
+  "grpc-http2-min-recv-ping-interval-without-data": integerFlag({
+    unit: "ms",
+    default: 300_000,
+    min: 0,
+    about: "time that a client leaves between its pings",
+  }),
+  "grpc-http2-max-ping-strikes": integerFlag({
+    default: 2,
+    min: 0,
+    about: "pings that may come too fast before the connection is ended; 0 for any number",
+  }),
+  "grpc-max-connection-age": integerFlag({
+    unit: "ms",
+    default: 0,
+    min: 0,
+    about: "age at which a connection is asked to end; 0 for never",
+  }),
+  "grpc-max-connection-age-grace": integerFlag({
+    unit: "ms",
+    default: 0,
+    min: 0,
+    about: "time that the calls of such a connection have to end; 0 for as long as they take",
+  }),
+  "grpc-restricted-protocol": parsedListFlag(
+    {
+      about: `<api>[,<api>...]:<key>=<value>: these answer only to calls with the metadata ${restrictedPrefix}<key>`,
+    },
+    (texts, name) => parseRestrictions(name, texts, restrictedPrefix),
+  ),
+};

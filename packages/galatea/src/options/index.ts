@@ -1,0 +1,30 @@
+/**
+ * Flags and options: a table of flags for each command, from which its options are inferred. Adding a flag is a row of a table. Knows no
+ * HTTP and no models, and reads no environment.
+ */
+export { autoscaleFlags, autoscaleOptions, type AutoscaleOptions } from "./autoscale-flags.ts";
+export { backendFlags, type BackendOptions } from "./backend-flags.ts";
+export { flagVariables } from "./container-arguments.ts";
+export { convertFlags, convertOptions, type ConvertOptions } from "./convert-flags.ts";
+export { didYouMean } from "./did-you-mean.ts";
+export { UsageError, type Flag, type FlagTable } from "./flag.ts";
+export { frameworkFlags, frameworkOptions, type FrameworkOptions } from "./framework-flags.ts";
+export { parseFlags, type OptionsOf, type Parsed } from "./parse-flags.ts";
+export {
+  backupFlags,
+  backupOptions,
+  calledPlatformFlags,
+  endpointOptions,
+  envFlags,
+  envOptions,
+  eventsFlags,
+  platformDefaults,
+  type BackupOptions,
+  type EndpointOptions,
+  type EnvOptions,
+  type EventsOptions,
+  type PlatformPlace,
+} from "./platform-flags.ts";
+export { serveFlags, type ServedContainerKind } from "./serve-flags.ts";
+export { serveOptions, type ServedContainer, type ServeOptions } from "./serve-options.ts";
+export { upFlags, upOptions, type UpOptions } from "./up-flags.ts";

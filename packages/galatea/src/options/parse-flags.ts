@@ -1,0 +1,85 @@
+import { didYouMean } from "./did-you-mean.ts";
+import { UsageError, type Flag, type FlagTable } from "./flag.ts";
+
+type OptionName<Name extends string> = Name extends `${infer First}-${infer Rest}`
+  ? `${First}${Capitalize<OptionName<Rest>>}`
+  : Name;
+
+/** The options of a program, inferred from its flags: `--http-port` is `httpPort`. */
+export type OptionsOf<Flags> = {
+  readonly [
+    Name in keyof Flags & string as Flags[Name] extends Flag<undefined> ? never : OptionName<Name>
+  ]: Flags[Name] extends Flag<infer Value> ? Value : never;
+};
+
+export interface Parsed<Options = unknown> {
+  readonly options: Options;
+  /** The texts of the flags that stood on the command line, by name. */
+  readonly given: ReadonlyMap<string, readonly string[]>;
+  readonly positionals: readonly string[];
+  /** What all this was parsed from. */
+  readonly argv: readonly string[];
+}
+
+/**
+ * Parses `--x=v`, `--x v` and, for switches, `--x`, as tritonserver's getopt does; a beginning that only one flag has stands for
+ * it. Unknown flags are refused with the nearest known ones.
+ */
+export function parseFlags<const Flags extends FlagTable>(
+  argv: readonly string[],
+  flags: Flags,
+): Parsed<OptionsOf<Flags>> {
+  const nameOf = new Map(Object.keys(flags).map((name) => [name, name]));
+  for (const [name, { alias }] of Object.entries<Flag>(flags)) if (alias !== undefined) nameOf.set(alias, name);
+  const given = new Map<string, string[]>();
+  const positionals: string[] = [];
+  for (let i = 0; i < argv.length; i++) {
+    const word = argv[i] as string;
+    if (!word.startsWith("--")) {
+      positionals.push(word);
+      continue;
+    }
+    const equals = word.indexOf("=");
+    const asked = equals === -1 ? word.slice(2) : word.slice(2, equals);
+    const name = nameOf.get(asked) ?? abbreviated(word, asked, nameOf);
+    const isSwitch = flags[name]!.placeholder === null;
+    if (isSwitch && equals !== -1) throw new UsageError(`option '--${asked}' doesn't allow an argument`);
+    const text = isSwitch ? "" : equals === -1 ? argv[++i] : word.slice(equals + 1);
+    if (text === undefined) throw new UsageError(`option '--${asked}' requires an argument`);
+    given.set(name, [...(given.get(name) ?? []), text]);
+  }
+  return { options: read(flags, given), given, positionals, argv };
+}
+
+function read<Flags extends FlagTable>(flags: Flags, given: ReadonlyMap<string, readonly string[]>): OptionsOf<Flags> {
+  const options: Record<string, unknown> = {};
+  for (const [name, { read, partOf, effect }] of Object.entries<Flag>(flags)) {
+    if (partOf !== undefined && given.has(partOf)) continue;
+    const value = read(given.get(name) ?? [], name);
+    if (effect === undefined) options[name.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase())] = value;
+  }
+  return options as OptionsOf<Flags>;
+}
+
+/** The one flag whose name, or other name, begins like this. */
+function abbreviated(word: string, asked: string, nameOf: ReadonlyMap<string, string>): string {
+  const names = [...nameOf.keys()];
+  const possible = names.filter((each) => asked !== "" && each.startsWith(asked));
+  const [name, another] = new Set(possible.map((each) => nameOf.get(each)!));
+  if (name === undefined) throw new UsageError(`unrecognized option '--${asked}'${didYouMean(asked, names, "--")}`);
+  if (another === undefined) return name;
+  const list = possible.map((each) => `'--${each}'`).join(" ");
+  throw new UsageError(`option '${word}' is ambiguous; possibilities: ${list}`);
+}
+
+/** Returns the options of a program that takes flags and nothing else; null where its help is asked for. */
+export function parseOptions<const Flags extends FlagTable>(
+  argv: readonly string[],
+  flags: Flags,
+): OptionsOf<Flags> | null {
+  if (argv.includes("--help") || argv.includes("-h")) return null;
+  const { options, positionals } = parseFlags(argv, flags);
+  const [extra] = positionals;
+  if (extra !== undefined) throw new UsageError(`unexpected argument '${extra}'`);
+  return options;
+}

@@ -1,0 +1,104 @@
+import { isIP } from "node:net";
+import { dataDefault } from "./shared-flags.ts";
+import { integerFlag, parsedFlag, portFlag, switchFlag, textFlag, UsageError } from "./flag.ts";
+import type { OptionsOf, Parsed } from "./parse-flags.ts";
+
+/** Where a platform listens, and the region of requests that name none, unless flags of `galatea up` say otherwise. */
+export const platformDefaults = { host: "127.0.0.1", port: 8770, region: "us-east-1" } as const;
+
+/** `about` of a flag whose default is what the running platform was started with. */
+const ofPlatform = (about: string, otherwise: string | number): string =>
+  `${about} (default: the running platform's, else ${otherwise})`;
+
+/** Flags that name the platform to call, and what it knows its clients by. */
+export const calledPlatformFlags = {
+  host: parsedFlag(
+    { about: ofPlatform("name or address that clients reach the platform by", platformDefaults.host) },
+    parsedName,
+  ),
+  port: portFlag({ min: 1, about: ofPlatform("the platform's port", platformDefaults.port) }),
+  region: parsedFlag({ about: ofPlatform("region that clients use", platformDefaults.region) }, parsedRegion),
+  credentials: textFlag({
+    about: "file of the platform's keys (default: the one that the running platform was started with)",
+  }),
+  data: textFlag({
+    about:
+      "the platform's data directory, where the clients' files are written (default: that of the only platform that runs, " +
+      `else ${dataDefault})`,
+  }),
+};
+
+/** The platform that a command calls, as far as flags name it: null is taken from the platform that runs. */
+export type PlatformPlace = OptionsOf<typeof calledPlatformFlags>;
+
+export const envFlags = {
+  ...calledPlatformFlags,
+  proxy: switchFlag(
+    "also sets HTTPS_PROXY and AWS_CA_BUNDLE, which the sagemaker SDK's default_bucket() and get_execution_role() need: " +
+      "the platform answers STS and passes everything else on, through the proxy that the shell had",
+  ),
+  unset: switchFlag("gives the shell back what it had before"),
+};
+
+export type EnvOptions = OptionsOf<typeof envFlags>;
+
+export function envOptions({ options }: Parsed<EnvOptions>): EnvOptions {
+  if (options.proxy && options.unset) throw new UsageError("--proxy and --unset exclude each other");
+  return options;
+}
+
+export const eventsFlags = {
+  follow: switchFlag("go on with what happens from now on, until it is stopped"),
+  after: integerFlag({ min: 0, default: 0, about: "only events behind this cursor of an earlier one" }),
+  ...calledPlatformFlags,
+};
+
+export type EventsOptions = OptionsOf<typeof eventsFlags>;
+
+const endpointVerbs = ["stop", "start"] as const;
+
+/** The options of `galatea endpoint`. */
+export interface EndpointOptions extends PlatformPlace {
+  readonly verb: (typeof endpointVerbs)[number];
+  readonly name: string;
+}
+
+export function endpointOptions({ options, positionals }: Parsed<PlatformPlace>): EndpointOptions {
+  const [word = "", name = ""] = positionals;
+  const verb = endpointVerbs.find((each) => each === word);
+  if (verb === undefined) throw new UsageError(`galatea endpoint takes ${endpointVerbs.join(", ")}, and not '${word}'`);
+  if (name === "") throw new UsageError(`galatea endpoint ${verb} takes the name of an endpoint`);
+  return { ...options, verb, name };
+}
+
+export const backupFlags = {
+  data: textFlag({ about: `the platform's data directory (default: ${dataDefault})` }),
+};
+
+/** The options of `galatea backup` and `galatea restore`. */
+export interface BackupOptions extends OptionsOf<typeof backupFlags> {
+  /** The copy of the records. */
+  readonly file: string;
+}
+
+export function backupOptions(
+  command: string,
+  { options, positionals: [file = ""] }: Parsed<OptionsOf<typeof backupFlags>>,
+): BackupOptions {
+  if (file === "") throw new UsageError(`galatea ${command} takes a file`);
+  return { ...options, file };
+}
+
+export function parsedRegion(text: string): string {
+  if (/^[a-z]{2,}(-[a-z]+)+-\d{1,2}$/.test(text)) return text;
+  throw new UsageError(`invalid value for --region: '${text}' is not like us-east-1`);
+}
+
+/** A name, or an address as it is, without the brackets it has in URLs. */
+export function parsedName(text: string, flag: string): string {
+  const address = /^\[(.*)\]$/.exec(text)?.[1] ?? text;
+  // A zone (fe80::1%eth0) has no place in a URL.
+  if (isIP(address) !== 0 && !address.includes("%")) return address;
+  if (/^[\w-]+(\.[\w-]+)*\.?$/.test(text)) return text;
+  throw new UsageError(`invalid value for --${flag}: '${text}' is neither a name nor an address`);
+}

@@ -1,0 +1,162 @@
+import { containerKinds, type ContainerKindName } from "@galatea/runtimes/container-runtimes";
+import { backendFlags } from "./backend-flags.ts";
+import { sharedFlags } from "./shared-flags.ts";
+import {
+  booleanFlag,
+  choiceFlag,
+  inertFlag,
+  integerFlag,
+  listFlag,
+  numberFlag,
+  parsedFlag,
+  parsedListFlag,
+  portFlag,
+  switchFlag,
+  textFlag,
+  UsageError,
+} from "./flag.ts";
+import { forwardPattern } from "./forward-pattern.ts";
+import { grpcFlags } from "./grpc-flags.ts";
+import { parseRestrictions } from "./restricted-apis.ts";
+import { unbuiltFlags } from "./unbuilt-flags.ts";
+
+const gpu = "nothing on GPUs is configured by it yet";
+const oneLoop = "one event loop serves all connections; no thread count is needed";
+/** tritonserver's ParseIntBoolOption. */
+const booleanWords = new Map([
+  ["true", 1],
+  ["false", 0],
+]);
+const containerKindNames = ["tritonserver", ...(Object.keys(containerKinds) as ContainerKindName[])] as const;
+
+/** Whose containers' language and archives a server has. */
+export type ServedContainerKind = (typeof containerKindNames)[number];
+
+const text = textFlag({ about: "" });
+const texts = listFlag({ about: "" });
+const integer = integerFlag({ about: "" });
+
+/** tritonserver's flags that change nothing here (2.51 line). */
+const inertFlags = {
+  "http-thread-count": inertFlag(oneLoop, integerFlag({ min: 1, about: "" })),
+  "sagemaker-thread-count": inertFlag(oneLoop, integerFlag({ min: 1, about: "" })),
+  "pinned-memory-pool-byte-size": inertFlag(gpu, integer),
+  "cuda-memory-pool-byte-size": inertFlag(gpu, texts),
+  "min-supported-compute-capability": inertFlag(gpu, numberFlag({ about: "" })),
+  "buffer-manager-thread-count": inertFlag("tensors are views; nothing is gathered by threads", integer),
+  "repoagent-directory": inertFlag("a model that asks for a repository agent is refused by name", text),
+  "cache-directory": inertFlag("where caches are looked for; asking for one is refused", text),
+  "cuda-virtual-address-size": inertFlag(gpu, texts),
+  "model-load-gpu-limit": inertFlag(gpu, texts),
+  "enable-peer-access": inertFlag(gpu, booleanFlag({ about: "" })),
+};
+
+/** tritonserver's flags under their own names (2.51 line), and ours after them. */
+export const serveFlags = {
+  "model-repository": listFlag({ alias: "model-store", about: "directory of models; may be given more than once" }),
+  id: textFlag({ default: "triton", about: "server name in metadata" }),
+  "exit-timeout-secs": integerFlag({
+    unit: "seconds",
+    default: 30,
+    min: 0,
+    about: "how long a stop waits for requests in flight",
+  }),
+  "exit-on-error": booleanFlag({ default: true, about: "exit when a model fails to load at start" }),
+  "disable-auto-complete-config": switchFlag("do not complete configurations from model files"),
+  "strict-model-config": booleanFlag({ about: "deprecated: true is --disable-auto-complete-config" }),
+  "strict-readiness": booleanFlag({ default: true, about: "ready only when every model is" }),
+  "model-control-mode": parsedFlag(
+    { default: "none", about: "none: load everything at start; explicit: load by request" },
+    controlMode,
+  ),
+  "load-model": listFlag({ about: "load at start in explicit mode; `*` alone means all" }),
+  "model-config-name": textFlag({ default: "", about: "use configs/<name>.pbtxt where a model has it" }),
+  "model-load-thread-count": integerFlag({ default: 4, min: 1, about: "models loaded at the same time at start" }),
+  "allow-http": booleanFlag({ default: true, about: "serve KServe v2 over HTTP" }),
+  "http-address": textFlag({ default: "0.0.0.0", about: "address of the HTTP listener" }),
+  "http-port": portFlag({ default: 8000, about: "port of the HTTP listener" }),
+  "http-max-input-size": integerFlag({
+    unit: "bytes",
+    default: 64 * 2 ** 20,
+    min: 1,
+    about: "largest JSON tensor data",
+  }),
+  "http-header-forward-pattern": parsedFlag(
+    {
+      default: "",
+      about: "regular expression; headers whose names it finds, in any case, become request parameters",
+    },
+    forwardPattern,
+  ),
+  "http-restricted-api": parsedListFlag(
+    { about: "<api>[,<api>...]:<key>=<value>: these answer only to requests with the header <key>" },
+    (given, name) => parseRestrictions(name, given, ""),
+  ),
+  "allow-metrics": booleanFlag({
+    default: true,
+    about: "serve Prometheus metrics",
+    variable: "SAGEMAKER_TRITON_ALLOW_METRICS",
+  }),
+  "allow-cpu-metrics": booleanFlag({ default: true, about: "include CPU and memory gauges" }),
+  "allow-gpu-metrics": booleanFlag({ default: true, about: "include gauges of NVIDIA GPUs where there are some" }),
+  "metrics-address": textFlag({ about: "address of the metrics listener (default: the HTTP address)" }),
+  "metrics-port": portFlag({
+    default: 8002,
+    about: "port of the metrics listener",
+    variable: "SAGEMAKER_TRITON_METRICS_PORT",
+  }),
+  "metrics-interval-ms": integerFlag({
+    unit: "ms",
+    default: 2000,
+    min: 1,
+    about: "how often gauges of CPU and GPUs are read",
+  }),
+  "allow-sagemaker": booleanFlag({ default: false, about: "serve the SageMaker container contract" }),
+  "sagemaker-port": portFlag({
+    default: 8080,
+    about: "port of the container contract",
+    variable: "SAGEMAKER_BIND_TO_PORT",
+  }),
+  ...grpcFlags,
+  "log-verbose": integerFlag({
+    default: 0,
+    min: 0,
+    words: booleanWords,
+    about: "verbose logging when above 0",
+    variable: "SAGEMAKER_TRITON_LOG_VERBOSE",
+  }),
+  "log-info": booleanFlag({ default: true, about: "log at INFO", variable: "SAGEMAKER_TRITON_LOG_INFO" }),
+  "log-warning": booleanFlag({ default: true, about: "log at WARNING", variable: "SAGEMAKER_TRITON_LOG_WARNING" }),
+  "log-error": booleanFlag({ default: true, about: "log at ERROR", variable: "SAGEMAKER_TRITON_LOG_ERROR" }),
+  "log-format": choiceFlag(["default", "ISO8601"], { default: "default", about: "how times are written" }),
+  "log-file": textFlag({ default: "", about: "append all log lines to this file" }),
+  ...inertFlags,
+  ...unbuiltFlags,
+  "sagemaker-socket": textFlag({ about: "serve the container contract on this Unix socket instead of a port" }),
+  "container-kind": choiceFlag(containerKindNames, {
+    default: "tritonserver",
+    about: "the kind of container, where its environment says what to serve",
+  }),
+  "parent-pid": integerFlag({ min: 1, about: "the process that starts this one, with which it ends at once" }),
+  "ml-root": textFlag({ default: "/opt/ml", about: "directory that /opt/ml/... on the wire means" }),
+  "request-memory-bytes": sharedFlags["request-memory-bytes"],
+  "unload-timeout-secs": integerFlag({
+    unit: "seconds",
+    default: 30,
+    min: 1,
+    about: "how long an unload waits for requests in flight and for model code before it ends them",
+  }),
+  "queue-length-max": integerFlag({
+    default: 10_000,
+    min: 1,
+    about: "requests that may wait for a model without a queue limit of its own",
+  }),
+  ...backendFlags,
+};
+
+function controlMode(mode: string): "none" | "explicit" {
+  if (mode === "none" || mode === "explicit") return mode;
+  if (mode === "poll")
+    throw new UsageError("--model-control-mode=poll is known but not built yet; use explicit, or none");
+  throw new UsageError(`invalid value for --model-control-mode: ${mode}`);
+}

@@ -1,0 +1,92 @@
+import { containerArguments } from "./container-arguments.ts";
+import { UsageError } from "./flag.ts";
+import { parseFlags, type OptionsOf, type Parsed } from "./parse-flags.ts";
+import { serveFlags, type ServedContainerKind } from "./serve-flags.ts";
+
+type ServeFlagOptions = OptionsOf<typeof serveFlags>;
+
+/** The container contract that a server serves. */
+export interface ServedContainer {
+  readonly listen: { readonly socketPath: string } | { readonly host: string; readonly port: number };
+  readonly mlRoot: string;
+  /** No repository was given: the SAGEMAKER_* environment says what to serve, as the `serve` entry point does. */
+  readonly fromEnvironment: boolean;
+  /** Of another kind than Triton's only where the environment says what to serve. */
+  readonly kind: ServedContainerKind;
+}
+
+/** The options of `galatea serve`, checked against each other. */
+export interface ServeOptions extends ServeFlagOptions {
+  /** Null where the contract is not served. */
+  readonly container: ServedContainer | null;
+  /** Whether configurations are completed from model files. */
+  readonly autoComplete: boolean;
+}
+
+/**
+ * Returns the options of `serve`; a container that its environment configures also takes those that the environment gives.
+ * The command line has the last word: what is given there cannot be changed by the environment.
+ */
+export function serveOptions(
+  { options, argv }: Parsed<ServeFlagOptions>,
+  env: Readonly<Record<string, string | undefined>>,
+): ServeOptions {
+  const own = checked(options);
+  if (own.container?.fromEnvironment !== true) return own;
+  const joined = withEnvironment(argv, containerArguments(env));
+  return { ...joined, container: { ...own.container, listen: joined.container?.listen ?? own.container.listen } };
+}
+
+/** The command line alone is right: what is wrong now, the environment brought. */
+function withEnvironment(argv: readonly string[], words: readonly string[]): ServeOptions {
+  try {
+    const [extra] = parseFlags(words, serveFlags).positionals;
+    if (extra !== undefined) throw new UsageError(`unexpected argument '${extra}'`);
+    return checked(parseFlags([...words, ...argv], serveFlags).options);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    throw new UsageError(`the container's environment: ${error.message}`);
+  }
+}
+
+/** Checks what one flag alone cannot tell, as Triton does. */
+function checked(options: ServeFlagOptions): ServeOptions {
+  const container = containerOf(options);
+  if (options.modelRepository.length === 0 && container === null)
+    throw new UsageError("Error: --model-repository must be specified");
+  const { loadModel } = options;
+  if (loadModel.length > 0 && options.modelControlMode !== "explicit")
+    throw new UsageError("Error: Use of '--load-model' requires setting '--model-control-mode=explicit' as well.");
+  if (loadModel.includes("*") && loadModel.length > 1)
+    throw new UsageError("Error: Wildcard model name '*' must be the ONLY startup model if specified at all.");
+  if (options.allowGrpc) checkTls(options);
+  const autoComplete = !options.disableAutoCompleteConfig && options.strictModelConfig !== true;
+  return { ...options, container, autoComplete };
+}
+
+function containerOf(options: ServeFlagOptions): ServedContainer | null {
+  const { sagemakerSocket, containerKind: kind, modelRepository } = options;
+  if (kind !== "tritonserver" && modelRepository.length > 0)
+    throw new UsageError(`--container-kind=${kind} serves what lies below --ml-root, and no --model-repository`);
+  if (sagemakerSocket === null && !options.allowSagemaker) return null;
+  return {
+    listen:
+      sagemakerSocket === null
+        ? { host: options.httpAddress, port: options.sagemakerPort }
+        : { socketPath: sagemakerSocket },
+    mlRoot: options.mlRoot,
+    fromEnvironment: modelRepository.length === 0,
+    kind,
+  };
+}
+
+function checkTls(options: ServeFlagOptions): void {
+  const { grpcUseSsl, grpcUseSslMutual } = options;
+  if (!grpcUseSsl && !grpcUseSslMutual) return;
+  for (const [name, file, isNeeded] of [
+    ["grpc-server-cert", options.grpcServerCert, true],
+    ["grpc-server-key", options.grpcServerKey, true],
+    ["grpc-root-cert", options.grpcRootCert, grpcUseSslMutual],
+  ] as const)
+    if (isNeeded && file === "") throw new UsageError(`gRPC over TLS needs --${name}`);
+}

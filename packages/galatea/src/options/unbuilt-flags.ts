@@ -1,0 +1,57 @@
+import { booleanFlag, integerFlag, listFlag, textFlag, unbuiltFlag, type Flag } from "./flag.ts";
+
+const text = textFlag({ about: "" });
+const texts = listFlag({ about: "" });
+const integer = integerFlag({ about: "" });
+const boolean = booleanFlag({ about: "" });
+
+const vertex = "the Vertex AI front end is not built";
+const trace = (value: Flag, ...harmless: readonly unknown[]) =>
+  unbuiltFlag("traces come with a later release", value, harmless);
+const cache = (value: Flag, ...harmless: readonly unknown[]) =>
+  unbuiltFlag("the response cache comes with a later release", value, harmless);
+const rateLimit = (...harmless: readonly unknown[]) =>
+  unbuiltFlag("the rate limiter comes with a later release; instances run when they are free", text, harmless);
+const reusePort = unbuiltFlag("one process owns a port", boolean, [false]);
+
+/**
+ * tritonserver's flags for what this server does not do yet, each with the values of a server without the feature: its default where
+ * that is one. Those are accepted; every other value is refused.
+ */
+export const unbuiltFlags = {
+  "allow-vertex-ai": unbuiltFlag(vertex, boolean, [false]),
+  "vertex-ai-port": unbuiltFlag(vertex, integer, [8080], "allow-vertex-ai"),
+  "vertex-ai-thread-count": unbuiltFlag(vertex, integer, [8], "allow-vertex-ai"),
+  "vertex-ai-default-model": unbuiltFlag(vertex, text, [""], "allow-vertex-ai"),
+  "trace-config": trace(texts, "level=OFF", "rate=1000", "count=-1", "mode=triton", "triton,log-frequency=0"),
+  "trace-level": trace(texts, "OFF"),
+  "trace-file": trace(text, ""),
+  "trace-rate": trace(integer, 1000),
+  "trace-count": trace(integer, -1),
+  "trace-log-frequency": trace(integer, 0),
+  "cache-config": cache(texts),
+  "response-cache-byte-size": cache(integer, 0),
+  "rate-limit": rateLimit("off"),
+  "rate-limit-resource": rateLimit(),
+  "metrics-config": unbuiltFlag(
+    "summaries and histograms of latencies come with a later release; counters are there",
+    texts,
+    ["counter_latencies=true", "summary_latencies=false", "histogram_latencies=false"],
+  ),
+  "repository-poll-secs": unbuiltFlag(
+    "polling comes with a later release; use --model-control-mode=explicit",
+    integer,
+    [15],
+  ),
+  "model-namespacing": unbuiltFlag(
+    "archives of a multi-model endpoint are namespaced always; repositories are not yet",
+    boolean,
+    [false],
+  ),
+  "model-load-retry-count": unbuiltFlag("a load that failed is not repeated; load the model again", integer, [0]),
+  "reuse-http-port": reusePort,
+  "reuse-grpc-port": reusePort,
+  "allow-client-shm": unbuiltFlag("client shared memory comes with a later release", boolean, [false]),
+  "sagemaker-safe-port-range": unbuiltFlag("give the ports one by one", text, []),
+  "host-policy": unbuiltFlag("the processors of instances are not chosen by policies yet", text, []),
+};

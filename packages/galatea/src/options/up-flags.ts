@@ -1,0 +1,125 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { sharedFlags, dataDefault } from "./shared-flags.ts";
+import {
+  integerFlag,
+  listFlag,
+  parsedFlag,
+  parsedListFlag,
+  portFlag,
+  switchFlag,
+  textFlag,
+  UsageError,
+} from "./flag.ts";
+import type { OptionsOf, Parsed } from "./parse-flags.ts";
+import { parsedName, parsedRegion, platformDefaults } from "./platform-flags.ts";
+import { workerArguments, workerFlags } from "./worker-flags.ts";
+
+/** The flags of `galatea up`. */
+export const upFlags = {
+  host: parsedFlag({ default: platformDefaults.host, about: "address to listen on" }, parsedName),
+  port: portFlag({ default: platformDefaults.port, about: "the one port of every service; 0 takes any free one" }),
+  "allowed-host": parsedListFlag(
+    { about: "another name that clients reach the platform by (a proxy's, this machine's); other Hosts get 403" },
+    (names, flag) => names.map((name) => parsedName(name, flag).toLowerCase().replace(/\.$/, "")),
+  ),
+  "allowed-origin": parsedListFlag(
+    { about: "an origin whose web pages may use OpenAI's API here, such as https://chat.example; other pages get 403" },
+    (origins) => origins.map(parsedOrigin),
+  ),
+  credentials: textFlag({
+    about:
+      "file of the keys that are let in, as ~/.aws/credentials (default: $GALATEA_ACCESS_KEY_ID and " +
+      "$GALATEA_SECRET_ACCESS_KEY, else a key that is made once and kept in the data directory)",
+  }),
+  region: parsedFlag(
+    { default: platformDefaults.region, about: "region of requests that name none, and of what `galatea env` prints" },
+    parsedRegion,
+  ),
+  account: parsedFlag(
+    { default: "000000000000", about: "the account's twelve digits, as ARNs and the SDKs' default buckets have them" },
+    parsedAccount,
+  ),
+  open: switchFlag("verify no signature: every program of this machine may do everything"),
+  insecure: switchFlag("like --open, on an address that other machines reach too"),
+  data: textFlag({ about: `where records, objects and caches live (default: ${dataDefault})` }),
+  "request-memory-bytes": sharedFlags["request-memory-bytes"],
+  "serverless-idle-secs": integerFlag({
+    unit: "seconds",
+    default: 300,
+    min: 1,
+    max: 86_400,
+    about: "how long the instance of a serverless variant is kept without requests",
+  }),
+  "snapshot-days": integerFlag({
+    unit: "days",
+    default: 7,
+    min: 0,
+    max: 3650,
+    about:
+      "days of which a snapshot of the records is kept, below `snapshots` in the data directory; a damaged database " +
+      "continues from the newest. 0 makes none",
+  }),
+  "endpoint-objects-bytes": integerFlag({
+    unit: "bytes",
+    default: 10 * 2 ** 30,
+    min: 0,
+    max: Number.MAX_SAFE_INTEGER,
+    about: "objects that the code of one endpoint may write and keep in the object store; more is refused (507)",
+  }),
+  "invokable-endpoint": listFlag({
+    about:
+      "an endpoint that the code of every model may invoke, or * for all; a model's own is named by " +
+      "GALATEA_INVOKABLE_ENDPOINTS of its Environment",
+  }),
+  "topics-to-this-machine": switchFlag(
+    "lets SNS subscriptions name endpoints on this machine's own addresses (127.0.0.0/8, ::1)",
+  ),
+  "topics-to-private-networks": switchFlag(
+    "lets SNS subscriptions name endpoints on link-local and private addresses of other machines",
+  ),
+  python: sharedFlags.python,
+  ...workerFlags,
+};
+
+type UpFlagOptions = OptionsOf<typeof upFlags>;
+
+/** The options of `galatea up`. */
+export interface UpOptions extends UpFlagOptions {
+  /** Flags of `serve` that say what containers run Python models with, and how they keep models apart. */
+  readonly workerArguments: readonly string[];
+}
+
+export function upOptions(parsed: Parsed<UpFlagOptions>): UpOptions {
+  const { options } = parsed;
+  for (const name of ["open", "insecure"] as const) {
+    if (options.credentials !== null && options[name]) {
+      throw new UsageError(`--credentials and --${name} exclude each other`);
+    }
+  }
+  return {
+    ...options,
+    open: options.open || options.insecure,
+    workerArguments: [...pythonArguments(options), ...workerArguments(parsed)],
+  };
+}
+
+/** The interpreter as containers, which run elsewhere, can find it. */
+function pythonArguments({ python }: UpFlagOptions): readonly string[] {
+  if (python === null) return [];
+  if (!python.includes("/")) return [`--python=${python}`];
+  const path = resolve(python);
+  if (!existsSync(path)) throw new UsageError(`invalid value for --python: '${path}' does not exist`);
+  return [`--python=${path}`];
+}
+
+function parsedAccount(text: string): string {
+  if (/^\d{12}$/.test(text)) return text;
+  throw new UsageError(`invalid value for --account: '${text}' is not twelve digits`);
+}
+
+/** As browsers write it. */
+function parsedOrigin(text: string): string {
+  if (/^https?:\/\//.test(text) && URL.canParse(text) && new URL(text).origin === text) return text;
+  throw new UsageError(`invalid value for --allowed-origin: '${text}' is not like https://chat.example`);
+}
