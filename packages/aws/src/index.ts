@@ -19,7 +19,12 @@ export {
   type DashboardRecord,
   type DashboardStore,
 } from "./services/cloudwatch/index.ts";
-export { LogQueries, MetricFilters, type MetricFilterRecord, type MetricFilterStore } from "./services/logs/index.ts";
+export {
+  GroupFilters,
+  lazyLogQueries,
+  type MetricFilterRecord,
+  type MetricFilterStore,
+} from "./services/logs/index.ts";
 export { autoscalingService } from "./services/application-autoscaling/index.ts";
 export { ObjectWriters, s3Service, type S3Parts } from "./services/s3/index.ts";
 export {

@@ -12,13 +12,11 @@ export interface TopicPage {
  * and leave. A link works for who was sent it: it holds a token, or the name of a subscription that cannot be guessed. Null for other
  * addresses. Rejects with AwsError.
  */
-export type TopicPages = (url: string) => Promise<TopicPage> | null;
+export type TopicPages = (url: string) => Promise<TopicPage | null>;
 
 export function topicPages(topics: Topics, signer: MessageSigner): TopicPages {
-  return (url) => {
-    if (url === signer.certificatePath) {
-      return Promise.resolve({ type: "application/x-pem-file", text: signer.certificatePem });
-    }
+  return async (url) => {
+    if (url === signer.certificatePath) return { type: "application/x-pem-file", text: signer.certificatePem };
     if (!url.startsWith("/?")) return null;
     const query = new URLSearchParams(url.slice(2));
     const action = query.get("Action");

@@ -10,8 +10,10 @@ export type { GatewayOptions } from "./gateway-options.ts";
 export type { Permits } from "./permit.ts";
 export {
   anyResource,
+  lazyRows,
   openedCall,
   type CallContext,
+  type LazyOperationRows,
   type ModelledService,
   type OperationRow,
   type OperationRows,

@@ -96,7 +96,7 @@ async function run(gateway: GatewayState, asked: Asked, exchange: RawExchange, b
   const { response, context } = exchange;
   const { service, protocol } = asked;
   const { model, validationCodes } = service;
-  const { operation, row } = found(asked);
+  const { operation, row } = await found(asked);
   if (protocol === "cbor") {
     throw new AwsError("UnsupportedProtocol", "The protocol rpc-v2-cbor is not built: use awsJson1_0 or query", {
       statusFallback: 415,
@@ -128,13 +128,17 @@ async function run(gateway: GatewayState, asked: Asked, exchange: RawExchange, b
   send(response, operation.status ?? 200, jsonType(model), JSON.stringify(document));
 }
 
-function found({ service, operation: name, protocol }: Asked): { operation: OperationModel; row: OperationRow<never> } {
+async function found({
+  service,
+  operation: name,
+  protocol,
+}: Asked): Promise<{ operation: OperationModel; row: OperationRow<never> }> {
   const { model, operations } = service;
   const row = Object.hasOwn(operations, name) ? operations[name] : undefined;
   if (row === undefined) throw unknownOperation(service, name, protocol);
   const operation = model.operations[name];
   assert(operation !== undefined, `${model.service} publishes no operation ${name}`);
-  return { operation, row };
+  return { operation, row: typeof row === "function" ? await row() : row };
 }
 
 function unknownOperation(service: ModelledService, operation: string, protocol: OperationProtocol): AwsError {

@@ -36,7 +36,7 @@ export interface ModelledService extends ServiceFacts {
   readonly kind: "modelled";
   readonly model: ServiceModel;
   readonly validationCodes: ValidationCodes;
-  readonly operations: Readonly<Record<string, OperationRow<never>>>;
+  readonly operations: Readonly<Record<string, OperationRow<never> | LazyRow<OperationRow<never>>>>;
   /** What is said to the model's other operations, beside that they are not built. */
   readonly refusals?: readonly RefusedOperations[];
 }
@@ -69,6 +69,26 @@ export type OperationRows<Operations extends OperationTypes<Operations>> = {
 type OperationTypes<Operations> = {
   readonly [Name in keyof Operations]: { readonly input: object; readonly output: object };
 };
+
+/** Imports the code of an operation, which the first call needs, and returns its row. */
+export type LazyRow<Row> = (() => Promise<Row>) & { readonly action: string };
+
+/** Rows of which some are loaded by their first call. */
+export type LazyOperationRows<Operations extends OperationTypes<Operations>> = {
+  readonly [Name in keyof Operations]: OperationRows<Operations>[Name] | LazyRow<OperationRows<Operations>[Name]>;
+};
+
+/** The named operations, whose rows `load` imports. The actions have the operations' names. */
+export function lazyRows<Rows extends Readonly<Record<Name, OperationRow<never>>>, Name extends string>(
+  scope: string,
+  names: readonly Name[],
+  load: () => Promise<Rows>,
+): { readonly [Each in Name]: LazyRow<Rows[Each]> } {
+  const rowOf = (name: Name) => Object.assign(async () => (await load())[name], { action: `${scope}:${name}` });
+  return Object.fromEntries(names.map((name) => [name, rowOf(name)])) as {
+    readonly [Each in Name]: LazyRow<Rows[Each]>;
+  };
+}
 
 /** For operations that IAM allows or denies for everything at once. */
 export const anyResource = (): string => "*";

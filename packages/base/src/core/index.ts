@@ -21,6 +21,7 @@ export {
   drained,
   Gate,
   KeyedLock,
+  LazyResource,
   LoopTurns,
   type TurnsOf,
   openDeadline,

@@ -1,6 +1,6 @@
 /** CloudWatch Logs over a `LogStore`; hosting's container logs are such a store. */
 export type { LogStore, LogStoreEvent, LogStorePage, LogStoreRead } from "./log-store.ts";
 export { logsService, type LogsParts } from "./service.ts";
-export { LogQueries } from "./log-queries.ts";
-export type { MetricFilterRecord } from "./metric-filter.ts";
-export { MetricFilters, type MetricFilterStore } from "./metric-filters.ts";
+export { lazyLogQueries } from "./lazy-log-queries.ts";
+export type { MetricFilterRecord, MetricFilterStore } from "./metric-filters/index.ts";
+export { GroupFilters } from "./group-filters.ts";

@@ -28,7 +28,7 @@ import { silentLogger, systemClock } from "@galatea/base";
 import { createDirectoryLogStreams } from "@galatea/hosting";
 import { MinuteSeries } from "@galatea/base/metrics";
 import { HandClock, serveServices } from "../service-fixtures.ts";
-import { LogQueries, logsService, MetricFilters, type MetricFilterRecord, type MetricFilterStore } from "./index.ts";
+import { GroupFilters, lazyLogQueries, logsService, type MetricFilterRecord, type MetricFilterStore } from "./index.ts";
 
 const group = "/aws/sagemaker/Endpoints/e";
 
@@ -53,9 +53,9 @@ async function served(stopping = new AbortController().signal) {
     streamsMax: 10,
     groupsMax: 10,
   });
-  const queries = new LogQueries({ store, clock: systemClock, logger: silentLogger, newId: randomUUID });
+  const queries = lazyLogQueries({ store, clock: systemClock, logger: silentLogger, newId: randomUUID });
   const series = new MinuteSeries({ clock, seriesMax: 100, bytesMax: 1e6 });
-  const metricFilters = await MetricFilters.open({ store: memoryFilters(), logs: store, series, logger: silentLogger });
+  const metricFilters = await GroupFilters.open({ store: memoryFilters(), logs: store, series, logger: silentLogger });
   const gateway = await serveServices([logsService({ logs: store, clock, stopping, queries, metricFilters })]);
   const client = new CloudWatchLogsClient({ ...gateway.client, disableHostPrefix: true });
   return {

@@ -1,37 +1,37 @@
-import { AwsError, type Clock } from "@galatea/base";
+import { AwsError, type Clock, type LazyResource } from "@galatea/base";
 import logs from "../../spec/gen/logs.json" with { type: "json" };
 import type { LogsInputs, LogsOperations } from "../../spec/gen/logs.ts";
 import { asServiceModel } from "../../spec/index.ts";
 import {
+  lazyRows,
   pageAfter,
   pageToken,
   placeOfToken,
   type CallContext,
   type Listing,
+  type LazyOperationRows,
   type ModelledService,
   type OperationRows,
   type RefusedMember,
 } from "../../wire/index.ts";
 import { filterEvents } from "./filter-events.ts";
-import { parseFilterPattern } from "./filter-pattern.ts";
 import { arnPrefix, groupOf, invalidToken, logPage, type NamedGroup } from "./log-names.ts";
-import type { LogQueries } from "./log-queries.ts";
-import { queryOperations } from "./query-operations.ts";
-import type { MetricFilters } from "./metric-filters.ts";
-import { metricFilterOperations } from "./metric-filter-operations.ts";
+import type { GroupFilters } from "./group-filters.ts";
 import { LiveTails } from "./live-tail.ts";
 import { checkedRetention } from "./retention.ts";
 import { putEvents } from "./put-events.ts";
 import { startLiveTail } from "./start-live-tail.ts";
 import type { LogStore, StoredGroup, StoredStream } from "./log-store.ts";
+import { messageMatcher } from "./message-matcher.ts";
+import type { LogQueries } from "./queries/index.ts";
 
 export interface LogsParts {
   readonly logs: LogStore;
   readonly clock: Clock;
   /** Aborts when the platform stops: sessions of live tails end then. */
   readonly stopping: AbortSignal;
-  readonly queries: LogQueries;
-  readonly metricFilters: MetricFilters;
+  readonly queries: LazyResource<LogQueries>;
+  readonly metricFilters: GroupFilters;
 }
 
 /** One page of GetLogEvents and FilterLogEvents, unless fewer are asked for. */
@@ -40,6 +40,14 @@ const eventsPerPage = 10_000;
 const streamsAtATime = 16;
 /** FilterLogEvents looks at the first so many streams, as the service does. */
 const searchedStreamsMax = 100;
+
+const filterOperations = [
+  "PutMetricFilter",
+  "DeleteMetricFilter",
+  "TestMetricFilter",
+  "DescribeMetricFilters",
+] as const;
+const queryOperations = ["StartQuery", "GetQueryResults", "StopQuery", "DescribeQueries"] as const;
 
 const standardClass = "STANDARD";
 
@@ -63,7 +71,7 @@ const stream = (input: NamedGroup & { readonly logStreamName: string }, context:
 /** CloudWatch Logs over the files that containers write to. */
 export function logsService({ logs: store, clock, stopping, queries, metricFilters }: LogsParts) {
   const tails = new LiveTails({ store, clock, stopping });
-  const operations: OperationRows<LogsOperations> = {
+  const operations: LazyOperationRows<LogsOperations> = {
     DescribeLogGroups: {
       action: "logs:DescribeLogGroups",
       resource: (_, context) => `${arnPrefix(context)}*`,
@@ -99,8 +107,14 @@ export function logsService({ logs: store, clock, stopping, queries, metricFilte
       },
     },
     ...changingOperations({ store, clock, metricFilters }),
-    ...metricFilterOperations({ logs: store, metricFilters, clock }),
-    ...queryOperations({ logs: store, queries }),
+    ...lazyRows("logs", filterOperations, async () => {
+      const { metricFilterOperations } = await import("./metric-filters/index.ts");
+      return metricFilterOperations({ logs: store, metricFilters: await metricFilters.get(), clock });
+    }),
+    ...lazyRows("logs", queryOperations, async () => {
+      const code = await import("./queries/index.ts");
+      return code.queryOperations({ logs: store, queries: await queries.get() });
+    }),
   };
   return {
     kind: "modelled",
@@ -119,7 +133,7 @@ type ChangingOperation =
 interface ChangingParts {
   readonly store: LogStore;
   readonly clock: Clock;
-  readonly metricFilters: MetricFilters;
+  readonly metricFilters: GroupFilters;
 }
 
 function changingOperations({
@@ -191,16 +205,12 @@ async function describeGroups(
     (name) => (pattern === undefined || name.includes(pattern)) && (named?.has(name) ?? true),
   );
   const { page, next } = pageAfter(wanted, (name) => name, logPage("DescribeLogGroups", input));
-  const groups = await Promise.all(page.map((name) => store.group(name)));
-  return {
-    logGroups: groups
-      .filter((group) => group !== null)
-      .map((group) => ({
-        ...printGroup(group, context),
-        metricFilterCount: metricFilters.countOf(group.name),
-      })),
-    nextToken: next,
-  };
+  const groups = (await Promise.all(page.map((name) => store.group(name)))).filter((group) => group !== null);
+  const printed = groups.map(async (group) => ({
+    ...printGroup(group, context),
+    metricFilterCount: await metricFilters.countOf(group.name),
+  }));
+  return { logGroups: await Promise.all(printed), nextToken: next };
 }
 
 function printGroup(group: StoredGroup, context: CallContext) {
@@ -322,7 +332,7 @@ async function filter(
     streams: streams.slice(0, searchedStreamsMax),
     startTimeMs: input.startTime ?? 0,
     endTimeMs: input.endTime === undefined ? null : input.endTime + 1,
-    matches: parseFilterPattern(input.filterPattern ?? ""),
+    matches: await messageMatcher(input.filterPattern),
     eventsMax: input.limit ?? eventsPerPage,
     after: input.nextToken === undefined ? null : placeOfToken(listing, input.nextToken, invalidToken),
     turn,

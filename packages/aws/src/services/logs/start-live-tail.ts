@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { AwsError } from "@galatea/base";
 import type { LogsInputs } from "../../spec/gen/logs.ts";
 import type { CallContext } from "../../wire/index.ts";
-import { parseFilterPattern } from "./filter-pattern.ts";
 import type { LiveTails, TailUpdate } from "./live-tail.ts";
 import type { LogStore } from "./log-store.ts";
+import { messageMatcher } from "./message-matcher.ts";
 
 type Input = LogsInputs["StartLiveTailRequest"];
 
@@ -28,7 +28,7 @@ export async function startLiveTail(
     groups: new Set(groups),
     wantsStream: (stream: string) =>
       (known?.has(stream) ?? true) && (prefixes?.some((prefix) => stream.startsWith(prefix)) ?? true),
-    matches: parseFilterPattern(input.logEventFilterPattern ?? ""),
+    matches: await messageMatcher(input.logEventFilterPattern),
   };
   const updates = tails.open(tailed, signal);
   const start = { ...input, requestId, sessionId: randomUUID() };

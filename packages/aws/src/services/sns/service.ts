@@ -1,26 +1,23 @@
 import sns from "../../spec/gen/sns.json" with { type: "json" };
 import type { Clock } from "@galatea/base";
 import { asServiceModel } from "../../spec/index.ts";
-import type { ModelledService } from "../../wire/index.ts";
+import { lazyRows, type LazyOperationRows, type ModelledService } from "../../wire/index.ts";
+import type { SnsOperations } from "../../spec/gen/sns.ts";
 import type { Topics } from "../../topics/index.ts";
-import { publishOperation } from "./publish.ts";
-import { subscriptionDescriptions, subscriptionOperations } from "./subscriptions.ts";
-import { topicOperations } from "./topic-operations.ts";
-import type { SnsRows } from "./rows.ts";
 
 export interface SnsParts {
-  readonly topics: Topics;
+  /** Opens them for the first caller. */
+  readonly topics: () => Promise<Topics>;
   readonly clock: Clock;
 }
 
-/** SNS as far as topics with HTTP subscriptions go. */
+/** SNS as far as topics with HTTP subscriptions go. The first operation loads the code of all. */
 export function snsService({ topics, clock }: SnsParts) {
-  const operations: SnsRows = {
-    ...topicOperations(topics, clock),
-    ...subscriptionOperations(topics),
-    ...subscriptionDescriptions(topics),
-    ...publishOperation(topics),
-  };
+  const names = Object.keys(sns.operations) as (keyof SnsOperations)[];
+  const operations: LazyOperationRows<SnsOperations> = lazyRows("sns", names, async () => {
+    const { snsOperations } = await import("./sns-operations.ts");
+    return snsOperations(await topics(), clock);
+  });
   return {
     kind: "modelled",
     model: asServiceModel(sns),

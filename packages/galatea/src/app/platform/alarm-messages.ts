@@ -1,6 +1,6 @@
 import { unreachable } from "@galatea/base";
 import type { AlarmAct, AlarmActions, AlarmEvent, MetricAlarm, Watched } from "@galatea/hosting/alarms";
-import { topicOfArn, type Topics } from "@galatea/aws/topics";
+import type { Topics } from "@galatea/aws/topics";
 
 /** How CloudWatch calls regions in what it tells people; others go by their codes. */
 const regionNames: Readonly<Record<string, string>> = {
@@ -18,14 +18,17 @@ const regionNames: Readonly<Record<string, string>> = {
 
 const subjectCharsMax = 100;
 
-/** The actions of alarms that name a topic: it is told once, when the state begins. */
-export function topicActions(topics: Topics): AlarmActions {
+const topicArn = /^arn:aws:sns:[a-z0-9-]*:\d{12}:[A-Za-z0-9_-]{1,256}(?:\.fifo)?$/;
+
+/** The actions of alarms that name a topic: a message is published once, when the state begins. */
+export function topicActions(topics: () => Promise<Topics>): AlarmActions {
   return (arn): AlarmAct | null => {
-    if (!arn.startsWith("arn:aws:sns:") || topicOfArn(arn) !== arn) return null;
+    if (!topicArn.test(arn)) return null;
     return {
       repeats: false,
       async run(event) {
-        await topics.publish({ topicArn: arn, subject: alarmSubject(event), text: alarmText(event), attributes: {} });
+        const message = { topicArn: arn, subject: alarmSubject(event), text: alarmText(event), attributes: {} };
+        await (await topics()).publish(message);
       },
     };
   };

@@ -4,7 +4,7 @@ import { readdir, readFile, stat, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
-import { MetricFilters, type MetricFilterRecord } from "@galatea/aws";
+import { GroupFilters, type MetricFilterRecord } from "@galatea/aws";
 import { silentLogger } from "@galatea/base";
 import { toldClock } from "@galatea/base/core/told-clock-fixture.ts";
 import { createDirectoryLogStreams, type LogStreams } from "@galatea/hosting";
@@ -32,9 +32,9 @@ after(() => rmSync(places, { recursive: true }));
 class World implements AsyncDisposable {
   readonly directory: string;
   readonly logs: LogStreams;
-  readonly filters: MetricFilters;
+  readonly filters: GroupFilters;
 
-  private constructor(directory: string, logs: LogStreams, filters: MetricFilters) {
+  private constructor(directory: string, logs: LogStreams, filters: GroupFilters) {
     this.directory = directory;
     this.logs = logs;
     this.filters = filters;
@@ -44,7 +44,7 @@ class World implements AsyncDisposable {
     const logs = createDirectoryLogStreams({ directory, clock, logger: silentLogger, ...limits });
     const store = recordedMetricFilters(new MemoryDocuments(memory), silentLogger);
     const series = { record: () => {} };
-    const filters = await MetricFilters.open({ store, logs, series, logger: silentLogger });
+    const filters = await GroupFilters.open({ store, logs, series, logger: silentLogger });
     return new World(directory, logs, filters);
   }
 
@@ -64,7 +64,7 @@ class World implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.filters[Symbol.dispose]();
+    await this.filters[Symbol.asyncDispose]();
     await this.logs[Symbol.asyncDispose]();
   }
 }
@@ -100,7 +100,7 @@ async function foundGroup({ logs, filters }: World, name: string): Promise<Found
     const { events } = await logs.read(name, stream, all);
     return [stream, events.map(({ message }) => message).join(" ")];
   };
-  const own = filters.list().filter(({ group }) => group === name);
+  const own = (await filters.get()).list().filter(({ group }) => group === name);
   return {
     days: await logs.retentionDays(name),
     filters: own.map((filter) => filter.name).join(" "),
@@ -139,8 +139,8 @@ async function createStream(world: World): Promise<void> {
 const withFilters = async (world: World): Promise<void> => {
   await createStream(world);
   await world.put("one");
-  await world.filters.put(filter("a"));
-  await world.filters.put(filter("b"));
+  await (await world.filters.get()).put(filter("a"));
+  await (await world.filters.get()).put(filter("b"));
 };
 
 /** With two files of two days ago, and one of now where `more` says what is in it. */
@@ -277,14 +277,14 @@ const rows: readonly MovesRow<World, Found>[] = [
   {
     what: "a filter is put",
     given: createGroup,
-    ask: ({ filters }) => filters.put(filter("a")),
+    ask: async ({ filters }) => (await filters.get()).put(filter("a")),
     end: have({ g: { filters: "a" } }),
     writesMin: 1,
   },
   {
     what: "a filter is deleted",
     given: withFilters,
-    ask: ({ filters }) => filters.delete("g", "a"),
+    ask: async ({ filters }) => (await filters.get()).delete("g", "a"),
     end: have({ g: { streams: { s: "one" }, filters: "b" } }),
     writesMin: 1,
   },

@@ -2,8 +2,8 @@ import { randomBytes, randomUUID } from "node:crypto";
 import {
   awsServices,
   ensureRole,
-  LogQueries,
-  MetricFilters,
+  GroupFilters,
+  lazyLogQueries,
   ObjectWriters,
   StsSessions,
   type ServiceRow,
@@ -33,7 +33,7 @@ export interface ServicesParts {
   readonly documents: Documents;
   readonly series: MinuteSeries;
   readonly scaled: ScaledHosting;
-  readonly topics: Topics;
+  readonly topics: () => Promise<Topics>;
   readonly accountId: string;
   /** Whose code has a key; null for keys of the owner. */
   readonly writerOf: (accessKeyId: string) => string | null;
@@ -75,9 +75,9 @@ export async function platformServices(
     series,
     logs,
     metricFilters: opening.use(
-      await MetricFilters.open({ store: recordedMetricFilters(documents, logger), logs, series, logger }),
+      await GroupFilters.open({ store: recordedMetricFilters(documents, logger), logs, series, logger }),
     ),
-    queries: opening.use(new LogQueries({ store: logs, clock, logger, newId: randomUUID })),
+    queries: opening.use(lazyLogQueries({ store: logs, clock, logger, newId: randomUUID })),
     iam,
     identities,
     topics,

@@ -1,69 +1,32 @@
-import { randomBytes, randomUUID } from "node:crypto";
-import type { Clock, Logger } from "@galatea/base";
-import type { LogStreams, ResultOutbox } from "@galatea/hosting";
-import type { MinuteSeries } from "@galatea/base/metrics";
-import type { Documents } from "@galatea/hosting/records";
-import { deliveryLimits, topicLimits, topicMetricUnits, Topics } from "@galatea/aws/topics";
-import { messageSender } from "@galatea/aws/topic-delivery";
-import { openMessageSigner } from "@galatea/aws/topic-delivery";
-import { topicPages, type TopicPages } from "@galatea/aws/topic-delivery";
+import { LazyResource } from "@galatea/base";
+import type { TopicPages } from "@galatea/aws/topic-delivery";
+import type { Topics } from "@galatea/aws/topics";
+import type { ResultOutbox } from "@galatea/hosting";
+import type { TopicsOpening } from "./loaded-topics.ts";
 
-export interface TopicsOpening {
-  readonly documents: Documents;
-  readonly series: MinuteSeries;
-  /** Where the key of messages lies. */
-  readonly directory: string;
-  /** Of the platform, as receivers of messages reach it. */
-  readonly url: string;
-  readonly toThisMachine: boolean;
-  readonly toPrivateNetworks: boolean;
-  readonly openLog: LogStreams["writer"];
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
+/** Documents of these kinds are topics, and messages that are on their way. */
+const recordedKinds = ["sns-topic", "sns-delivery"];
 
-/** Topics whose messages leave over HTTP, signed by a key of the platform's own. */
+/** The topics of the platform. Their code is loaded at once where topics are recorded, otherwise by the first request that needs it. */
 export async function openTopics(
   opening: AsyncDisposableStack,
-  { documents, series, directory, url, toThisMachine, toPrivateNetworks, openLog, clock, logger }: TopicsOpening,
-): Promise<{ readonly topics: Topics; readonly pages: TopicPages }> {
-  const signer = await openMessageSigner(directory, { clock, logger });
-  const query = (members: Readonly<Record<string, string>>) => `${url}/?${new URLSearchParams(members).toString()}`;
-  const topics = opening.use(
-    await Topics.open({
-      documents,
-      limits: { ...topicLimits, ...deliveryLimits },
-      send: messageSender({ toThisMachine, toPrivateNetworks }),
-      links: {
-        certificateUrl: `${url}${signer.certificatePath}`,
-        subscribeUrl: (TopicArn, Token) => query({ Action: "ConfirmSubscription", TopicArn, Token }),
-        unsubscribeUrl: (SubscriptionArn) => query({ Action: "Unsubscribe", SubscriptionArn }),
-      },
-      sign: signer.sign,
-      record: (arn, metricName, value) => {
-        const dimensions = [{ name: "TopicName", value: arn.slice(arn.lastIndexOf(":") + 1) }];
-        series
-          .recorder({ namespace: "AWS/SNS", metricName, dimensions, unit: topicMetricUnits[metricName] })
-          .record(value);
-      },
-      // A stream for each day.
-      log: ({ group, text }) => {
-        const stream = new Date(clock.epochMs()).toISOString().slice(0, 10);
-        openLog(group, stream)(Buffer.from(`${text}\n`));
-      },
-      random: Math.random,
-      newId: randomUUID,
-      newToken: () => randomBytes(96).toString("hex"),
-      clock,
-      logger,
-    }),
-  );
-  return { topics, pages: topicPages(topics, signer) };
+  options: TopicsOpening,
+): Promise<{ readonly topics: () => Promise<Topics>; readonly pages: TopicPages }> {
+  const lazy = opening.use(new LazyResource(async () => (await import("./loaded-topics.ts")).loadedTopics(options)));
+  const first = { order: null, isDescending: false, after: null, limit: 1 };
+  for (const kind of recordedKinds) {
+    const { documents } = await options.documents.list({ kind, ...first });
+    if (documents.length > 0) await lazy.get();
+  }
+  return {
+    topics: async () => (await lazy.get()).topics,
+    pages: async (url) => (await lazy.get()).pages(url),
+  };
 }
 
-/** Where asynchronous inference tells its results. */
-export function resultOutbox(topics: Topics): ResultOutbox {
+/** Where asynchronous inference posts its results. */
+export function resultOutbox(topics: () => Promise<Topics>): ResultOutbox {
   return {
-    post: (topicArn, text) => topics.prepare({ topicArn, subject: null, text, attributes: {} }),
+    post: async (topicArn, text) => (await topics()).prepare({ topicArn, subject: null, text, attributes: {} }),
   };
 }

@@ -48,16 +48,15 @@ export function publicPages(options: PublicPagesOptions): Gateway {
   const { gateway, metrics } = options;
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     response.once("close", () => metrics.answered(response.headersSent ? response.statusCode : 0));
-    const page = pageOf(options, request);
-    if (page === null) return gateway.handle(request, response);
-    request.resume();
-    void page
+    const found = pageOf(options, request);
+    if (found === null) return gateway.handle(request, response);
+    void found
       .catch((error: unknown): Page => {
         if (error instanceof AwsError) return { status: 404, type: plain, text: `${error.message}\n` };
         options.logger.error("a page was not answered", { error: String(error) });
         return { status: 500, type: plain, text: "The platform's log has the details.\n" };
       })
-      .then((answer) => send(request, response, answer));
+      .then((page) => (page === null ? gateway.handle(request, response) : send(request, response, page)));
   };
   return {
     handle,
@@ -67,8 +66,8 @@ export function publicPages(options: PublicPagesOptions): Gateway {
   };
 }
 
-/** Null for what is not one of these pages. */
-function pageOf(options: PublicPagesOptions, request: IncomingMessage): Promise<Page> | null {
+/** Null for what is not one of these pages; resolves with null for what no page turns out to be. */
+function pageOf(options: PublicPagesOptions, request: IncomingMessage): Promise<Page | null> | null {
   const { method, url = "/", headers } = request;
   // The first letter tells nearly every request apart: invocations are not looked at any closer.
   if (method !== "GET" && method !== "HEAD") return null;
@@ -92,8 +91,9 @@ function pageOf(options: PublicPagesOptions, request: IncomingMessage): Promise<
 }
 
 /** Null for the requests of SNS that are signed by nobody and are none of its links: the gateway says what is wrong with them. */
-function topicPage({ topics }: PublicPagesOptions, url: string): Promise<Page> | null {
-  return topics(url)?.then(({ type, text }) => page(200, text, type)) ?? null;
+async function topicPage({ topics }: PublicPagesOptions, url: string): Promise<Page | null> {
+  const found = await topics(url);
+  return found === null ? null : page(200, found.text, found.type);
 }
 
 async function ownersMetrics({ metrics, series }: PublicPagesOptions): Promise<Page> {
@@ -107,7 +107,8 @@ function healthText(unconfined: Readonly<Record<string, string>> | null): string
 const page = (status: number, text: string, type: string = plain): Promise<Page> =>
   Promise.resolve({ status, text, type });
 
-function send({ method }: IncomingMessage, response: ServerResponse, { status, type, text }: Page): void {
+function send(request: IncomingMessage, response: ServerResponse, { status, type, text }: Page): void {
+  request.resume();
   const body = Buffer.from(text);
   response.writeHead(status, {
     "Content-Type": type,
@@ -116,7 +117,7 @@ function send({ method }: IncomingMessage, response: ServerResponse, { status, t
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "sandbox; default-src 'none'",
   });
-  response.end(method === "HEAD" ? undefined : body);
+  response.end(request.method === "HEAD" ? undefined : body);
 }
 
 /** The last lines of all of a group's streams together, in the order of their times. */

@@ -13,7 +13,7 @@ import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { MinuteSeries } from "@galatea/base/metrics";
 import { DocumentMemory, MemoryDocuments } from "@galatea/hosting/records/contracts";
 import type { Topics } from "@galatea/aws/topics";
-import { openTopics } from "./platform-topics.ts";
+import { loadedTopics } from "./loaded-topics.ts";
 import type { TopicPages } from "@galatea/aws/topic-delivery";
 
 /** A clock on which twenty seconds, after which SNS tries again, are a fifth of a second. */
@@ -95,10 +95,9 @@ async function open(
 ): Promise<Bench & AsyncDisposable> {
   const own = directory ?? (await mkdtemp(join(tmpdir(), "gal-topics-")));
   if (directory === undefined) t.after(() => rm(own, { recursive: true, force: true }));
-  await using opening = new AsyncDisposableStack();
   const series = new MinuteSeries({ clock, seriesMax: 100, bytesMax: 1e6 });
   const logged: { group: string; stream: string; text: string }[] = [];
-  const opened = await openTopics(opening, {
+  const opened = await loadedTopics({
     documents: new MemoryDocuments(documents),
     series,
     directory: own,
@@ -109,8 +108,7 @@ async function open(
     clock,
     logger: silentLogger,
   });
-  const closing = opening.move();
-  return { ...opened, series, logged, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+  return { ...opened, series, logged };
 }
 
 type Terms = Partial<Pick<Parameters<Topics["subscribe"]>[0], "isRaw" | "filter" | "deliveryPolicy">>;

@@ -1,10 +1,10 @@
 import { AwsError } from "@galatea/base";
-import { parseQuery, QueryError, rowsMax } from "../../insights/index.ts";
-import type { LogsInputs, LogsOperations } from "../../spec/gen/logs.ts";
-import { anyResource, pageAfter, type CallContext, type OperationRows } from "../../wire/index.ts";
+import { parseQuery, QueryError, rowsMax } from "../../../insights/index.ts";
+import type { LogsInputs, LogsOperations } from "../../../spec/gen/logs.ts";
+import { anyResource, pageAfter, type CallContext, type OperationRows } from "../../../wire/index.ts";
 import type { LogQueries, LogQuery } from "./log-queries.ts";
-import { arnPrefix, groupOf, invalidToken } from "./log-names.ts";
-import type { LogStore } from "./log-store.ts";
+import { arnPrefix, groupOf, invalidToken } from "../log-names.ts";
+import type { LogStore } from "../log-store.ts";
 
 export interface QueryParts {
   readonly logs: LogStore;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { AwsError, silentLogger } from "@galatea/base";
-import type { StoreFollower } from "./log-store.ts";
+import { AwsError, KeyedLock, silentLogger } from "@galatea/base";
+import type { StoreFollower } from "../log-store.ts";
 import type { MetricFilterRecord } from "./metric-filter.ts";
 import { MetricFilters } from "./metric-filters.ts";
 
@@ -37,6 +37,7 @@ function world() {
   const open = () =>
     MetricFilters.open({
       store,
+      changing: new KeyedLock(),
       logs: {
         groupNames: async (prefix) => [...groups].filter((name) => name.startsWith(prefix)),
         retentionDays: async (group) => {

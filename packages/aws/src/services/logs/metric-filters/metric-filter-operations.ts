@@ -1,12 +1,18 @@
 import { AwsError, type Clock } from "@galatea/base";
-import type { LogsInputs, LogsOperations } from "../../spec/gen/logs.ts";
-import { anyResource, pageAfter, type CallContext, type OperationRows, type RefusedMember } from "../../wire/index.ts";
-import { readFilterPattern } from "./filter-pattern.ts";
-import { arnPrefix, logPage } from "./log-names.ts";
-import type { LogStore } from "./log-store.ts";
+import type { LogsInputs, LogsOperations } from "../../../spec/gen/logs.ts";
+import {
+  anyResource,
+  pageAfter,
+  type CallContext,
+  type OperationRows,
+  type RefusedMember,
+} from "../../../wire/index.ts";
+import { readFilterPattern } from "../filter-patterns/index.ts";
+import { arnPrefix, logPage } from "../log-names.ts";
+import type { LogStore } from "../log-store.ts";
 import { extractedValues, type MetricFilterRecord } from "./metric-filter.ts";
 import type { MetricFilters } from "./metric-filters.ts";
-import { MatchedLength } from "./matched-length.ts";
+import { MatchedLength } from "../matched-length.ts";
 
 export interface MetricFilterParts {
   readonly logs: LogStore;

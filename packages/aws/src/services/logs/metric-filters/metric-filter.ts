@@ -1,6 +1,5 @@
 import { AwsError } from "@galatea/base";
-import { readFilterPattern, type FilterPattern } from "./filter-pattern.ts";
-import { parseJsonSelector } from "./pattern-json.ts";
+import { parseJsonSelector, readFilterPattern, type FilterPattern } from "../filter-patterns/index.ts";
 
 /** As it is kept: a metric out of the log events of a group that match. */
 export interface MetricFilterRecord {

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { test } from "node:test";
 import { AwsError, silentLogger } from "@galatea/base";
 import { LogQueries, type AskedQuery } from "./log-queries.ts";
-import type { LogStoreRead } from "./log-store.ts";
+import type { LogStoreRead } from "../log-store.ts";
 
 /** A clock whose timers are gone off by hand. */
 class HandTimers {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { AwsError, openDeadline, Semaphore, TaskGroup, type Clock, type Logger } from "@galatea/base";
-import { QueryTooLarge, runQuery, type QueryEvent, type QueryResult } from "../../insights/index.ts";
-import type { LogStore, LogStorePage } from "./log-store.ts";
+import { QueryTooLarge, runQuery, type QueryEvent, type QueryResult } from "../../../insights/index.ts";
+import type { LogStore, LogStorePage } from "../log-store.ts";
 
 export interface LogQueriesOptions {
   readonly store: Pick<LogStore, "streamNames" | "read">;

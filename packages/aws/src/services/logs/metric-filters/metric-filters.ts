@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { AwsError, KeyedLock, type Logger } from "@galatea/base";
+import { AwsError, type KeyedLock, type Logger } from "@galatea/base";
 import type { MinuteSeries } from "@galatea/base/metrics";
-import type { LogStore, StoreFollower } from "./log-store.ts";
+import type { LogStore, StoreFollower } from "../log-store.ts";
 import { metricFilter, type MetricFilterRecord, type MetricSample } from "./metric-filter.ts";
 
 /** Where filters are kept. */
@@ -17,6 +17,8 @@ export interface MetricFiltersOptions {
   readonly logs: Pick<LogStore, "follow" | "groupNames" | "retentionDays">;
   readonly series: Pick<MinuteSeries, "record">;
   readonly logger: Logger;
+  /** By group: of changes to a group and to its filters one is made at a time. */
+  readonly changing: KeyedLock;
 }
 
 interface OpenFilter {
@@ -33,7 +35,6 @@ const minuteMs = 60_000;
 export class MetricFilters implements Disposable {
   readonly #options: MetricFiltersOptions;
   readonly #groups = new Map<string, Map<string, OpenFilter>>();
-  readonly #changing = new KeyedLock();
   readonly #following: Disposable;
   #count = 0;
 
@@ -75,7 +76,7 @@ export class MetricFilters implements Disposable {
   async put(record: MetricFilterRecord): Promise<void> {
     const { group, name } = record;
     const sampleOf = metricFilter(record);
-    await this.#changing.run(group, async () => {
+    await this.#options.changing.run(group, async () => {
       await this.#options.logs.retentionDays(group);
       const isNew = this.#groups.get(group)?.has(name) !== true;
       if (isNew && (this.countOf(group) >= ofGroupMax || this.#count >= filtersMax)) {
@@ -88,7 +89,7 @@ export class MetricFilters implements Disposable {
   }
 
   async delete(group: string, name: string): Promise<void> {
-    await this.#changing.run(group, async () => {
+    await this.#options.changing.run(group, async () => {
       const found = this.#groups.get(group)?.get(name);
       if (found === undefined) {
         throw new AwsError("ResourceNotFoundException", "The specified metric filter does not exist.");
@@ -102,7 +103,7 @@ export class MetricFilters implements Disposable {
    * its end, goes before.
    */
   async createGroup(group: string, create: () => Promise<void>): Promise<void> {
-    await this.#changing.run(group, async () => {
+    await this.#options.changing.run(group, async () => {
       if (this.countOf(group) > 0 && !(await this.#hasGroup(group))) await this.#dropAll(group);
       await create();
     });
@@ -110,7 +111,7 @@ export class MetricFilters implements Disposable {
 
   /** Deletes a log group, and then its filters: where the group is gone and they are not, they alone. */
   async deleteGroup(group: string, remove: () => Promise<void>): Promise<void> {
-    await this.#changing.run(group, async () => {
+    await this.#options.changing.run(group, async () => {
       if (this.countOf(group) === 0 || (await this.#hasGroup(group))) await remove();
       await this.#dropAll(group);
     });

@@ -1,0 +1,49 @@
+import { KeyedLock, LazyResource } from "@galatea/base";
+import type { MetricFilters, MetricFiltersOptions } from "./metric-filters/index.ts";
+
+type GroupFiltersOptions = Omit<MetricFiltersOptions, "changing">;
+
+/** The metric filters of log groups. Their code is loaded at once where filters are recorded, otherwise by the first filter. */
+export class GroupFilters implements AsyncDisposable {
+  /** Held by group, also before the code is loaded: no filter is put on a group that is being deleted. */
+  readonly #changing = new KeyedLock();
+  readonly #filters: LazyResource<MetricFilters>;
+
+  private constructor(options: GroupFiltersOptions) {
+    const changing = this.#changing;
+    this.#filters = new LazyResource(async () => {
+      const { MetricFilters } = await import("./metric-filters/index.ts");
+      return MetricFilters.open({ ...options, changing });
+    });
+  }
+
+  static async open(options: GroupFiltersOptions): Promise<GroupFilters> {
+    const filters = new GroupFilters(options);
+    if ((await options.store.all()).length > 0) await filters.get();
+    return filters;
+  }
+
+  get(): Promise<MetricFilters> {
+    return this.#filters.get();
+  }
+
+  async countOf(group: string): Promise<number> {
+    return (await this.#filters.opened)?.countOf(group) ?? 0;
+  }
+
+  /** As `MetricFilters.createGroup` does. */
+  async createGroup(group: string, create: () => Promise<void>): Promise<void> {
+    const filters = await this.#filters.opened;
+    return filters === null ? this.#changing.run(group, create) : filters.createGroup(group, create);
+  }
+
+  /** As `MetricFilters.deleteGroup` does. */
+  async deleteGroup(group: string, remove: () => Promise<void>): Promise<void> {
+    const filters = await this.#filters.opened;
+    return filters === null ? this.#changing.run(group, remove) : filters.deleteGroup(group, remove);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#filters[Symbol.asyncDispose]();
+  }
+}
