@@ -115,8 +115,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const parts = { documents, series, clock, logger: log };
   const { topics, pages: topicPages } = await openTopics(opening, {
     ...parts,
-    ...messageOptions(options),
-    url: platformUrl,
+    ...messageOptions(options, platformUrl),
     openLog: logs.writer.bind(logs),
   });
   const counters = new EndpointCounters({ exists: (name) => hosting.hasEndpoint(name), rowsMax: countedEndpointsMax });
@@ -170,7 +169,11 @@ async function openTunnels(
   return answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax, secret: () => keys.secret });
 }
 
-const messageOptions = ({ directories, topicsToThisMachine, topicsToPrivateNetworks }: PlatformOptions) => ({
+const messageOptions = (
+  { directories, topicsToThisMachine, topicsToPrivateNetworks }: PlatformOptions,
+  url: string,
+) => ({
+  url,
   directory: directories.clients,
   toThisMachine: topicsToThisMachine,
   toPrivateNetworks: topicsToPrivateNetworks,
