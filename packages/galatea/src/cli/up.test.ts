@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { request } from "node:http";
+import { constants, existsSync } from "node:fs";
+import { type FileHandle, mkdir, mkdtemp, open, rm, writeFile } from "node:fs/promises";
+import { type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -54,17 +54,26 @@ function up(data: string): Started {
   return { child, seen, ended };
 }
 
-const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+/** Resolves with a writer of a named pipe when a reader has opened it, which then waits for bytes. */
+async function writerOf(pipe: string): Promise<FileHandle> {
+  let writer: FileHandle | undefined;
+  await eventually(async () => {
+    // Without a reader this is an error.
+    writer = await open(pipe, constants.O_WRONLY | constants.O_NONBLOCK).catch(() => undefined);
+    return writer !== undefined;
+  });
+  return writer!;
+}
 
 test("a signal ends a platform that never gets open", async () => {
   for (const name of ["SIGTERM", "SIGINT"] as const) {
     const data = join(root, `stuck-${name}`);
     await mkdir(join(data, "clients"), { recursive: true });
-    // Opening waits for a writer, for ever, in a thread that not even an exit gets back.
-    assert.equal(spawnSync("mkfifo", [join(data, "clients/certificate.json")]).status, 0);
+    // Opening waits for bytes, for ever, in a thread that not even an exit gets back.
+    const pipe = join(data, "clients/certificate.json");
+    assert.equal(spawnSync("mkfifo", [pipe]).status, 0);
     const platform = up(data);
-    await eventually(() => existsSync(join(data, "records")));
-    await wait(200);
+    await using _writer = await writerOf(pipe);
     platform.child.kill(name);
     await platform.seen(new RegExp(`stopping: ${name}, before the platform was open`));
     assert.deepEqual(await platform.ended, { code: null, signal: name });
@@ -75,18 +84,26 @@ test("one stop, however many times it is passed on at once, waits for what is un
   const platform = up(join(root, "held"));
   const [, url = ""] = await platform.seen(/at (http:\S+)/);
   assert.equal((await fetch(`${url}/bucket`, { method: "PUT" })).status, 200);
-  const headers = { "content-length": 10, expect: "100-continue" };
-  const upload = request(`${url}/bucket/held`, { method: "PUT", headers });
-  const cut = new Promise((resolve) => upload.once("error", resolve));
-  // What says so has read that there is a request.
-  await once(upload, "continue");
-  upload.write("half");
+  const headers = { "content-length": 8, expect: "100-continue" };
+  const begin = async (key: string) => {
+    const upload = request(`${url}/bucket/${key}`, { method: "PUT", headers });
+    // What says so has read that there is a request.
+    await once(upload, "continue");
+    upload.write("half");
+    return upload;
+  };
+  const ends = await begin("ends");
+  const held = await begin("held");
+  const cut = new Promise((resolve) => held.once("error", resolve));
   for (let time = 0; time < 3; time++) platform.child.kill(time === 1 ? "SIGTERM" : "SIGINT");
   await platform.seen(/stopping: SIG\w+; requests under way have 30 s, a second signal ends them at once/);
-  await wait(1000);
-  assert.equal(platform.child.exitCode ?? platform.child.signalCode, null, "it did not wait");
-  platform.child.kill("SIGTERM");
-  await platform.seen(/stopping at once: SIGTERM/);
+  const [answer] = (await once(ends.end("more"), "response")) as [IncomingMessage];
+  assert.equal(answer.resume().statusCode, 200);
+  let isAtOnce = false;
+  const atOnce = platform.seen(/stopping at once: SIGTERM/).then(() => (isAtOnce = true));
+  // A signal that comes too soon after the first is the same stop.
+  await eventually(() => isAtOnce || !platform.child.kill("SIGTERM"));
+  await atOnce;
   assert.deepEqual(await platform.ended, { code: null, signal: "SIGTERM" });
   await cut;
 });

@@ -65,17 +65,20 @@ export class ExecutionWatch implements Disposable {
     const { executionId, sinceNs, limitMs, isCalling } = execution;
     const nowNs = clock.monotonicNs();
     const runMs = (nowNs - sinceNs) / 1e6;
-    if (limitMs !== null && runMs >= limitMs) {
-      if (!isCalling) return end(limitMs);
-      return this.#lookAt(nowNs + callingMs * 1e6);
-    }
     const reportMs = this.#reportMs(limitMs);
     if (runMs < reportMs) return this.#lookAt(sinceNs + reportMs * 1e6);
     if (this.#reportedId !== executionId) {
       this.#reportedId = executionId;
       report(runMs);
+      // A look that comes late leaves the worker as much time to print its stack as one in time.
+      const printNs = (1 - reportedShare) * (limitMs ?? 0) * 1e6;
+      if (limitMs !== null) this.#lookAt(Math.max(sinceNs + limitMs * 1e6, nowNs + printNs));
+      return;
     }
-    this.#lookAt(limitMs === null ? nowNs + reportMs * 1e6 : sinceNs + limitMs * 1e6);
+    if (limitMs === null) return;
+    if (runMs < limitMs) return this.#lookAt(sinceNs + limitMs * 1e6);
+    if (!isCalling) return end(limitMs);
+    this.#lookAt(nowNs + callingMs * 1e6);
   }
 
   [Symbol.dispose](): void {

@@ -1,10 +1,12 @@
 /** Code of a model, or of an interpreter, that takes its worker's socket and writes to it itself, in every state of its life. */
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { InferenceError, systemClock, type Clock } from "@galatea/base";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import {
   ask,
   echo,
@@ -169,7 +171,7 @@ for (const [what, ready, answer, told] of zygotes) {
 
 /** The system's clock with timers that fire a hundred times as early. */
 const hastyClock: Clock = { ...systemClock, timer: (delayMs, fire) => systemClock.timer(delayMs / 100, fire) };
-const hangs = "(time.sleep(600), b'')[1]";
+const hangs = "(open(sys.argv[0] + '-hangs', 'w').close(), time.sleep(600), b'')[2]";
 
 for (const [what, ready, answer, told] of [
   ["to start", hangs, "b''", /the Python environment .* cannot be used \(signal SIGKILL\)/],
@@ -191,7 +193,7 @@ for (const [what, ready, answer, told] of [
     try {
       const own = await openFixture({ python: await interpreter(directory, ready, answer) });
       const waiting = assert.rejects(own.load("any", model(echo), oneInOneOut()), { code: "UNAVAILABLE" });
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      await eventually(() => existsSync(join(directory, "python-hangs")));
       await own[Symbol.asyncDispose]();
       await waiting;
     } finally {

@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
-import { delay, systemClock, type Clock } from "@galatea/base";
+import { systemClock, type Clock } from "@galatea/base";
 import { KeptDirectories, leastRecentFirst, type MakeFiles } from "./kept-directories.ts";
 import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
 
@@ -39,12 +39,15 @@ async function use(kept: KeptDirectories, name: string, make: MakeFiles): Promis
 test("a directory is made once for all that hold it, at the same time and later", async () => {
   const kept = keep(1000);
   let made = 0;
+  const asked = Promise.withResolvers<void>();
   const make: MakeFiles = async (files) => {
     made++;
-    await delay(systemClock, 20, signal);
+    await asked.promise;
     return await ofBytes(10)(files);
   };
-  const held = await Promise.all([1, 2, 3].map(() => kept.hold("one", make, signal)));
+  const holding = [1, 2, 3].map(() => kept.hold("one", make, signal));
+  asked.resolve();
+  const held = await Promise.all(holding);
   assert.equal(made, 1);
   for (const each of held) {
     assert.equal(await readFile(join(each.directory, "content"), "utf8"), "content");

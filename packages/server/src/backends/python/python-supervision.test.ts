@@ -153,14 +153,14 @@ test("an execution that takes longer than its call prints its stack and ends its
   const unlimited = await execute(0, null);
   releaseResponse(unlimited.outcomes[0] as InferenceResponse);
   const startedMs = performance.now();
-  const { outcomes } = await execute(1, 500);
+  const { outcomes } = await execute(1, 1000);
   assert.match(
     (outcomes[0] as InferenceError).message,
-    /^Stub process 'limited_0' is not healthy\. \(signal SIGKILL, ended because of: an execution took more than 500 ms; last output:.*model\.py", line 6 in execute/s,
+    /^Stub process 'limited_0' is not healthy\. \(signal SIGKILL, ended because of: an execution took more than 1000 ms; last output:.*model\.py", line 6 in execute/s,
   );
-  assert.ok(performance.now() - startedMs >= 500);
+  assert.ok(performance.now() - startedMs >= 1000);
   assert.ok(
-    own.log.some((line) => /warning: executing for 0\.[45]\d* s; the Python stack of the worker follows/.test(line)),
+    own.log.some((line) => /warning: executing for \d+\.\d s; the Python stack of the worker follows/.test(line)),
   );
   assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [0])])).outputs[0]!), [0]);
   assert.equal(own.arena.usedBytes, 0);

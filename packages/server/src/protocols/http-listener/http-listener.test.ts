@@ -164,9 +164,11 @@ test("a body that stalls is answered 408; a model that takes longer than that is
   );
   assert.equal(stalled.status, 408);
   await eventually(() => serving.engine.arena.usedBytes === 0);
-  const { open } = gate(serving.engine);
+  const { open, entered } = gate(serving.engine);
   const answer = ask(serving.port, post("/v2/models/gate/infer", json));
-  await new Promise((resolve) => setTimeout(resolve, 250));
+  await entered;
+  // As long as a body may stall, and longer.
+  assert.equal((await ask(serving.port, post(url, json).subarray(0, -5))).status, 408);
   open();
   assert.equal((await answer).status, 200);
 });

@@ -15,7 +15,7 @@ import type { Listener } from "../listener.ts";
 import { callGrpc, frameMessage } from "../raw-grpc-client.ts";
 import { ModelInferRequestSchema } from "./gen/grpc_service_pb.js";
 import { openKserveGrpc, type KserveGrpcOptions } from "./index.ts";
-import { eventually } from "@galatea/base/core/eventually-fixture.ts";
+import { eventually, hangMs } from "@galatea/base/core/eventually-fixture.ts";
 import { threadCpuMs } from "@galatea/base/core/cpu-time-fixture.ts";
 
 const inferPath = "/inference.GRPCInferenceService/ModelInfer";
@@ -69,7 +69,7 @@ function message(modelName: string, modelVersion = ""): Uint8Array {
 }
 
 const infer = (body: Uint8Array) =>
-  callGrpc(listener.port, { path: inferPath, metadata: {}, body: frameMessage(body), timeoutMs: 30_000 });
+  callGrpc(listener.port, { path: inferPath, metadata: {}, body: frameMessage(body), timeoutMs: hangMs });
 
 function open(path: string, metadata: Record<string, string> = {}) {
   const session = connect(`http://127.0.0.1:${listener.port}`);
@@ -123,7 +123,7 @@ test("requests of a stream come to their models in order, also behind one that t
     );
   };
   const body = Buffer.concat([request("long", 500_000), request("short", 1), request("last", 1)]);
-  const reply = await callGrpc(listener.port, { path: streamPath, metadata: {}, body, timeoutMs: 30_000 });
+  const reply = await callGrpc(listener.port, { path: streamPath, metadata: {}, body, timeoutMs: hangMs });
   assert.deepEqual([reply.status, reply.messages.length, order], [0, 3, ["long", "short", "last"]]);
 });
 

@@ -18,7 +18,8 @@ import {
   ModelStreamInferResponseSchema,
 } from "./gen/grpc_service_pb.js";
 import { openKserveGrpc, type KserveGrpcOptions } from "./index.ts";
-import { eventually } from "@galatea/base/core/eventually-fixture.ts";
+import { eventually, hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { HeldTimersClock } from "@galatea/base/core/held-timers-fixture.ts";
 
 const silent: Logger = { verbose: () => {}, info: () => {}, warning: () => {}, error: () => {} };
 const inferPath = "/inference.GRPCInferenceService/ModelInfer";
@@ -95,7 +96,7 @@ const identity = (data: Uint8Array, modelName = "id_fp32", id = "") =>
 
 function call(body: Uint8Array, more: { path?: string; metadata?: Record<string, string>; port?: number } = {}) {
   const { path = inferPath, metadata = {}, port = listener.port } = more;
-  return callGrpc(port, { path, metadata, body, timeoutMs: 30_000 });
+  return callGrpc(port, { path, metadata, body, timeoutMs: hangMs });
 }
 
 const infer = (reply: GrpcReply) => fromBinary(ModelInferResponseSchema, reply.messages[0]!);
@@ -405,13 +406,16 @@ test("a status text arrives with the blanks at its ends, also where a client ref
 });
 
 test("a connection beyond its age is asked to end, after the calls that it has", async () => {
-  const keepalive = { ...defaultKeepalive, connectionAgeMaxMs: 50 };
-  const aging = await openKserveGrpc(options({ keepalive }));
+  const keepalive = { ...defaultKeepalive, connectionAgeMaxMs: 50_000 };
+  const clock = new HeldTimersClock(keepalive.connectionAgeMaxMs);
+  const aging = await openKserveGrpc(options({ keepalive, clock }));
   const session = connect(`http://127.0.0.1:${aging.port}`);
   const stream = open(session);
   stream.resume();
   stream.end(frameMessage(identity(floats(1), "held")));
-  await Promise.all([heldCalls(1), once(session, "goaway")]);
+  await heldCalls(1);
+  clock.fireHeld();
+  await once(session, "goaway");
   const trailers = once(stream, "trailers") as Promise<[Record<string, unknown>]>;
   held[0]!.answer();
   assert.equal(Number((await trailers)[0]["grpc-status"]), 0);
