@@ -38,7 +38,8 @@ interface Kind {
   readonly name: string;
   readonly variant: Partial<ProductionVariant>;
   readonly open: (plan: ConstructorParameters<typeof Fleet>[0], parts: FleetParts) => VariantFleet;
-  readonly reserves: boolean;
+  /** Whether its instances are processes, which take memory. */
+  readonly runs: boolean;
 }
 
 const kinds: readonly Kind[] = [
@@ -46,19 +47,19 @@ const kinds: readonly Kind[] = [
     name: "instances of its own",
     variant: {},
     open: (plan, parts) => new Fleet(plan, names, parts),
-    reserves: true,
+    runs: true,
   },
   {
     name: "an instance on demand",
     variant: { InstanceType: "serverless", ServerlessConfig: { MemorySizeInMB: 1024, MaxConcurrency: 2 } },
     open: (plan, parts) => new ServerlessFleet(plan, { names, concurrency }, parts),
-    reserves: false,
+    runs: true,
   },
   {
     name: "instances that components share",
     variant: {},
     open: (plan) => new SharedInstances(plan, names),
-    reserves: false,
+    runs: false,
   },
 ];
 
@@ -131,23 +132,22 @@ for (const kind of kinds) {
     await using opened = await openKind(kind);
     const { fleet, nodes, claims } = opened;
     assert.equal(fleet.variantName, "v");
-    assert.deepEqual([fleet.inServiceCount, fleet.reservedBytes, fleet.models], [0, 0, null]);
+    assert.deepEqual([fleet.inServiceCount, fleet.models], [0, null]);
     assert.equal(await fleet.growTo(1, never), 1);
     assert.equal(await fleet.growTo(1, never), 0);
     assert.equal(await fleet.growTo(0, never), 0);
     await fleet.inService(never);
     assert.equal(fleet.inServiceCount, 1);
-    assert.equal(fleet.reservedBytes > 0, kind.reserves);
-    assert.equal(fleet.leavingBytes, 0);
+    assert.equal((nodes.all[0]?.reserved.memoryBytes ?? 0) > 0, kind.runs);
     assert.equal(fleet.holdsSession("none"), false);
     await fleet.shrinkTo({ instanceCount: 1 }, never);
     assert.equal(fleet.inServiceCount, 1);
     await fleet.shrinkTo({ instanceCount: 0 }, never);
     await until("no instance is left", () => fleet.inServiceCount === 0);
-    assert.equal(fleet.reservedBytes, 0);
+    await until("nothing is reserved", () => nodes.all[0]?.reserved.memoryBytes === 0);
     assert.equal(await fleet.growTo(1, never), 1);
     await fleet.retire(never);
-    assert.deepEqual([fleet.inServiceCount, fleet.reservedBytes, fleet.canServe], [0, 0, false]);
+    assert.deepEqual([fleet.inServiceCount, fleet.canServe], [0, false]);
     assert.equal(claims.size, 0);
     assert.deepEqual(nodes.all[0]?.reserved, noResources);
   });

@@ -1,6 +1,7 @@
 import { AwsError } from "@galatea/base";
 import type { ProductionVariant } from "../definitions/index.ts";
-import { Fleet, LeavingFleets, placementKeyOf, type FleetParts } from "../endpoints/index.ts";
+import { Fleet, footprintBytes, placementKeyOf, type FleetParts } from "../endpoints/index.ts";
+import { InstanceAccount } from "../nodes/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
 import {
   componentFootprint,
@@ -16,7 +17,7 @@ export class ComponentCopies implements AsyncDisposable {
   readonly #configName: string;
   #record: ComponentRecord;
   readonly #fleets = new Map<number, Fleet>();
-  readonly #leaving: LeavingFleets;
+  readonly #account: InstanceAccount;
 
   constructor(
     record: ComponentRecord,
@@ -27,8 +28,8 @@ export class ComponentCopies implements AsyncDisposable {
     this.#parts = parts;
     this.#variant = of.variant;
     this.#configName = of.configName;
-    const fleets = () => this.#fleets.values();
-    this.#leaving = new LeavingFleets({ of: `inference component "${record.name}"`, fleets, parts });
+    const { nodes, clock } = parts.fleet;
+    this.#account = new InstanceAccount({ of: `inference component "${record.name}"`, nodes, clock });
     this.countBy(record);
   }
 
@@ -52,17 +53,17 @@ export class ComponentCopies implements AsyncDisposable {
   /** What of its copies runs is reserved by the record: what leaves beside that is counted with what is taken of the nodes. */
   countBy(record: ComponentRecord): void {
     const { at } = record.state;
-    this.#leaving.recorded(componentFootprint(record), at === "Creating" || at === "Updating");
+    this.#account.recorded(footprintBytes(componentFootprint(record)), at === "Creating" || at === "Updating");
   }
 
   /** Resolves when the nodes have room for what the record says: what leaves of the component itself is waited for. */
   room(signal: AbortSignal): Promise<void> {
-    return this.#leaving.room(signal);
+    return this.#account.room(signal);
   }
 
   /** Of copies that leave, when less may be taken of the nodes than now; null where none leave. */
   freed(): Promise<void> | null {
-    return this.#leaving.isLeaving ? this.#parts.fleet.nodes.freed() : null;
+    return this.#account.isLeaving ? this.#parts.fleet.nodes.freed() : null;
   }
 
   /** Resolves when all copies that are recorded are in service; rejects where one does not start. */
@@ -95,10 +96,9 @@ export class ComponentCopies implements AsyncDisposable {
     await Promise.all(
       [...this.#fleets].map(async ([number, fleet]) => {
         const copyCount = counts.get(number) ?? 0;
-        if (copyCount > 0 || wanted.has(number))
-          return await this.#leaving.shrink(fleet, { instanceCount: copyCount }, signal);
+        if (copyCount > 0 || wanted.has(number)) return await fleet.shrinkTo({ instanceCount: copyCount }, signal);
         this.#fleets.delete(number);
-        return await this.#leaving.retire(fleet, () => fleet.retire(signal));
+        return await fleet.retire(signal);
       }),
     );
   }
@@ -124,20 +124,20 @@ export class ComponentCopies implements AsyncDisposable {
   /** For one that is deleted or has failed, as its record says. */
   async retire(record: ComponentRecord, signal: AbortSignal): Promise<void> {
     this.countBy(record);
-    this.#leaving.ends();
+    this.#account.ends();
     await Promise.all([...this.#fleets.values()].map((fleet) => fleet.retire(signal)));
     this.#fleets.clear();
-    this.#leaving[Symbol.dispose]();
+    this.#account[Symbol.dispose]();
   }
 
   /** For the platform's end: everything stops, and records stay. */
   async leave(): Promise<void> {
-    this.#leaving[Symbol.dispose]();
+    this.#account[Symbol.dispose]();
     await Promise.all([...this.#fleets.values()].map((fleet) => fleet.leave()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#leaving[Symbol.dispose]();
+    this.#account[Symbol.dispose]();
     await Promise.all([...this.#fleets.values()].map((fleet) => fleet[Symbol.asyncDispose]()));
     this.#fleets.clear();
   }
@@ -169,7 +169,10 @@ export class ComponentCopies implements AsyncDisposable {
         claimBytes: claim.memoryBytes,
       },
     };
-    const fleet = new Fleet({ variant: this.#variantFor(spec), model: spec.model }, names, this.#parts);
+    const fleet = new Fleet({ variant: this.#variantFor(spec), model: spec.model }, names, {
+      ...this.#parts,
+      placer: this.#account,
+    });
     this.#fleets.set(number, fleet);
     return fleet;
   }

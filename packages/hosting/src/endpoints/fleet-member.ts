@@ -64,6 +64,11 @@ export class FleetMember implements AsyncDisposable {
     return this.#options.budget;
   }
 
+  /** Accounts it to its node as one that ends. */
+  leaves(): void {
+    this.#options.placed.leaves();
+  }
+
   /** Accounts to its node how much its containers take in addition to what they are reserved. */
   measured(beyondBytes: number): void {
     this.#options.placed.measured(beyondBytes);

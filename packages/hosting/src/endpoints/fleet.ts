@@ -1,6 +1,6 @@
 import { AwsError, Gate, TaskGroup, assert, delay, openDeadline, orAborted } from "@galatea/base";
 import { variantBudget, type InstanceBudget, type ModelRecord, type VariantPlan } from "../definitions/index.ts";
-import { budgetOf, type NodeShare } from "../nodes/index.ts";
+import { budgetOf, type InstancePlacer, type NodeShare } from "../nodes/index.ts";
 import type { Unconfined } from "../instances/index.ts";
 import {
   ContainerGone,
@@ -51,6 +51,8 @@ export interface FleetParts {
   readonly newId: () => string;
   /** Room on the nodes for what runs though no record says so; throws AwsError where there is none. To be disposed when it has ended. */
   readonly claim: (what: () => Footprint, instanceType: string) => Disposable;
+  /** Gives their instances nodes; accounted to no record unless given. */
+  readonly placer?: InstancePlacer;
   /** Called with the most that each container of an instance of a model was seen to take, in their order; zero for what was not looked at. */
   readonly memorySeen: (model: ModelRecord, mostBytes: readonly number[]) => void;
 }
@@ -152,17 +154,13 @@ export class Fleet implements VariantFleet {
     return this.#plan.variant.VariantName;
   }
 
-  get reservedBytes(): number {
-    return this.#members.length * this.#instanceBytes + this.leavingBytes;
-  }
-
-  get leavingBytes(): number {
-    return this.#leaving.size * this.#instanceBytes;
-  }
-
   get #instanceBytes(): number {
     const modelBytes = this.#names.component?.claimBytes ?? promisedMemoryBytes(this.#plan);
     return this.#containers.length * containerOwnBytes + modelBytes;
+  }
+
+  get #placer(): InstancePlacer {
+    return this.#parts.placer ?? this.#options.nodes;
   }
 
   #budgetOn({ node }: NodeShare): InstanceBudget {
@@ -211,7 +209,7 @@ export class Fleet implements VariantFleet {
     const missingCount = Math.max(0, instanceCount - presentCount);
     const added: FleetMember[] = [];
     const start = async (_: unknown, index: number) => {
-      const placed = this.#options.nodes.place({ needs: { memoryBytes: this.#instanceBytes } });
+      const placed = this.#placer.place({ needs: { memoryBytes: this.#instanceBytes } });
       const member = this.#openMember(presentCount + index, placed);
       added.push(member);
       await member.start(signal);
@@ -228,7 +226,7 @@ export class Fleet implements VariantFleet {
 
   resume(instanceCount: number): void {
     const added = Array.from({ length: instanceCount }, (_, seat) => {
-      return this.#openMember(seat, this.#options.nodes.restore({ needs: { memoryBytes: this.#instanceBytes } }));
+      return this.#openMember(seat, this.#placer.restore({ needs: { memoryBytes: this.#instanceBytes } }));
     });
     for (const member of added) member.resume();
     this.#add(added);
@@ -261,7 +259,10 @@ export class Fleet implements VariantFleet {
    */
   async shrinkTo({ instanceCount }: FleetSize, signal: AbortSignal): Promise<void> {
     const leaving = this.#members.splice(instanceCount);
-    for (const member of leaving) this.#leaving.add(member);
+    for (const member of leaving) {
+      member.leaves();
+      this.#leaving.add(member);
+    }
     this.#sessions.drop(new Set(leaving));
     if (leaving.length > 0 && this.#modelContainers.length > 0) {
       for (const member of leaving) this.#parting.add(member);
@@ -279,6 +280,7 @@ export class Fleet implements VariantFleet {
 
   /** Requests that wait for an instance get one. */
   async retire(signal: AbortSignal): Promise<void> {
+    for (const member of this.#members) member.leaves();
     while (this.#callCount > 0 && !signal.aborted) await orAborted(this.#quiet.opened(), signal).catch(() => {});
     await this.shrinkTo({ instanceCount: 0 }, signal);
     await this[Symbol.asyncDispose]();

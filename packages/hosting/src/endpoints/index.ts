@@ -40,6 +40,5 @@ export { footprintBeyond, plannedFootprint } from "./planned-footprint.ts";
 export { failureSentence } from "./failure-sentence.ts";
 export { Fleet, type FleetParts } from "./fleet.ts";
 export type { FleetOptions } from "./fleet-options.ts";
-export { LeavingFleets } from "./leaving-fleets.ts";
 export { containerModels } from "./container-models.ts";
 export { RunningEndpoint } from "./running-endpoint.ts";

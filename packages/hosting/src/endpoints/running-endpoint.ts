@@ -4,6 +4,7 @@ import { newSession, sessionNotFound, type InvocationReply, type InvocationReque
 import type { CallWatch, Mirrors } from "../mirrors/index.ts";
 import { EndpointMirrors } from "./endpoint-mirrors.ts";
 import {
+  footprintBytes,
   groupKey,
   isTransient,
   routesOf,
@@ -16,7 +17,7 @@ import { stepOf } from "./endpoint-state.ts";
 import { isShared } from "../definitions/index.ts";
 import { failureSentence } from "./failure-sentence.ts";
 import { Fleet, type FleetNames, type FleetParts } from "./fleet.ts";
-import { LeavingFleets } from "./leaving-fleets.ts";
+import { InstanceAccount } from "../nodes/index.ts";
 import { placementKeyOf, type PlacementKey } from "./model-rank.ts";
 import { plannedFootprint } from "./planned-footprint.ts";
 import { ServerlessFleet } from "./serverless-fleet.ts";
@@ -41,7 +42,7 @@ export class RunningEndpoint implements AsyncDisposable {
   readonly #parts: FleetParts;
   readonly #mirrors: EndpointMirrors;
   readonly #fleets = new Map<string, VariantFleet>();
-  readonly #leaving: LeavingFleets;
+  readonly #account: InstanceAccount;
   /** Which endpoint of its name it is. */
   readonly queued: { readonly name: string; readonly createdMs: number } & EndpointRecord["owner"];
   #asyncInference: AsyncInferenceConfig | null = null;
@@ -58,8 +59,8 @@ export class RunningEndpoint implements AsyncDisposable {
     this.#owner = owner;
     this.#parts = parts;
     this.#mirrors = new EndpointMirrors(name, parts.mirrors);
-    const fleets = () => this.#fleets.values();
-    this.#leaving = new LeavingFleets({ of: `endpoint "${name}"`, fleets, parts });
+    const { nodes, clock } = parts.fleet;
+    this.#account = new InstanceAccount({ of: `endpoint "${name}"`, nodes, clock });
   }
 
   get fleets(): Iterable<VariantFleet> {
@@ -123,12 +124,12 @@ export class RunningEndpoint implements AsyncDisposable {
   /** What of it runs is reserved by the record: what leaves beside that is counted with what is taken of the nodes. */
   countBy(record: EndpointRecord): void {
     const isMoving = record.state.at !== "Deleting" && isTransient(record.state);
-    this.#leaving.recorded(plannedFootprint(record), isMoving);
+    this.#account.recorded(footprintBytes(plannedFootprint(record)), isMoving);
   }
 
   /** Resolves when the nodes have room for what the record says: what leaves of the endpoint itself is waited for. */
   room(signal: AbortSignal): Promise<void> {
-    return this.#leaving.room(signal);
+    return this.#account.room(signal);
   }
 
   /** What the other fleets of its variant have in use of many models is loaded before requests go there. */
@@ -168,12 +169,9 @@ export class RunningEndpoint implements AsyncDisposable {
     await Promise.all(
       [...this.#fleets].map(async ([key, fleet]) => {
         const size = observed.get(key);
-        if (size !== undefined) return await this.#leaving.shrink(fleet, size, signal);
+        if (size !== undefined) return await fleet.shrinkTo(size, signal);
         this.#fleets.delete(key);
-        await this.#leaving.retire(fleet, async () => {
-          await this.#mirrors.leave(fleet);
-          await fleet.retire(signal);
-        });
+        await Promise.all([this.#mirrors.leave(fleet), fleet.retire(signal)]);
       }),
     );
   }
@@ -216,23 +214,23 @@ export class RunningEndpoint implements AsyncDisposable {
 
   /** For one that gets no more requests: those in flight may end until the signal aborts; then nothing is left. */
   async retire(signal: AbortSignal): Promise<void> {
-    this.#leaving.ends();
+    this.#account.ends();
     await this.#mirrors.leaveAll();
     await Promise.all([...this.#fleets.values()].map((fleet) => fleet.retire(signal)));
     this.#fleets.clear();
-    this.#leaving[Symbol.dispose]();
+    this.#account[Symbol.dispose]();
     this.#mirrors.flush();
   }
 
   /** For the platform's end: everything stops, and unpacked models stay for its next life. */
   async leave(): Promise<void> {
-    this.#leaving[Symbol.dispose]();
+    this.#account[Symbol.dispose]();
     await this.#mirrors.leaveAll();
     await Promise.all([...this.#fleets.values()].map((fleet) => fleet.leave()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#leaving[Symbol.dispose]();
+    this.#account[Symbol.dispose]();
     await this.#mirrors.leaveAll();
     await Promise.all([...this.#fleets.values()].map((fleet) => fleet[Symbol.asyncDispose]()));
     this.#fleets.clear();
@@ -255,7 +253,8 @@ export class RunningEndpoint implements AsyncDisposable {
     const { concurrency } = settled;
     if (isShared(plan.variant)) return new SharedInstances(plan, names);
     if (concurrency !== undefined) return new ServerlessFleet(plan, { names, concurrency }, this.#parts);
-    return new Fleet(plan, names, plan.isShadow === true ? withoutCallers(this.#parts) : this.#parts);
+    const parts = { ...this.#parts, placer: this.#account };
+    return new Fleet(plan, names, plan.isShadow === true ? withoutCallers(parts) : parts);
   }
 
   #route(record: EndpointRecord): void {

@@ -29,8 +29,6 @@ const wakeWaitMsMax = 55_000;
  */
 export class ServerlessFleet implements VariantFleet {
   /** The fleet claims its memory while the instance is there. */
-  readonly reservedBytes = 0;
-  readonly leavingBytes = 0;
   readonly models = null;
   readonly #fleet: Fleet;
   readonly #parts: FleetParts;

@@ -9,8 +9,6 @@ import type { FleetSize, VariantFleet } from "./variant-fleet.ts";
  * each copy of a component, in a container of its own. So they are in service at once, and there is nothing to bring back.
  */
 export class SharedInstances implements VariantFleet {
-  readonly reservedBytes = 0;
-  readonly leavingBytes = 0;
   readonly models = null;
   readonly #plan: VariantPlan;
   readonly #endpointName: string;

@@ -21,10 +21,6 @@ export interface VariantFleet extends AsyncDisposable {
   readonly canServe: boolean;
   /** Parts of their tenants' confinement that the instances lack on their nodes, with reasons. */
   readonly unconfined: Unconfined;
-  /** Bytes that a record reserves for the instances, draining ones included; 0 where the fleet claims memory itself, or holds none. */
-  readonly reservedBytes: number;
-  /** The part of `reservedBytes` that draining instances take. */
-  readonly leavingBytes: number;
   /** Null where each instance serves the models that it started with. */
   readonly models: DemandModels | null;
   /** Resolves with the number of new instances once all are in service; there may be more already. Rejects when one does not start. */

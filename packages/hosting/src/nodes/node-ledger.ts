@@ -7,6 +7,10 @@ export interface NodeShare extends Disposable {
   readonly node: NodeDescription;
   /** The node's, for the models of its containers. */
   readonly memory: NodeMemory;
+  /** Memory of the node that is its own. */
+  readonly reservedBytes: number;
+  /** From now on it ends when it has answered what it holds. */
+  leaves(): void;
   /** Sets how many bytes its containers were last seen to take in addition to what is reserved for them. */
   measured(beyondBytes: number): void;
 }
@@ -50,6 +54,8 @@ export class NodeLedger {
     return {
       node: this.description,
       memory: this.#memory,
+      reservedBytes: entry.needs.memoryBytes,
+      leaves: () => {},
       measured: (beyondBytes) => void (entry.beyondBytes = beyondBytes),
       [Symbol.dispose]: () => void this.#entries.delete(entry),
     };

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { AwsError } from "@galatea/base";
+import { MovedClock } from "@galatea/base/core/moved-clock-fixture.ts";
+import { InstanceAccount } from "./instance-account.ts";
 import { parseNodeId, type NodeDescription } from "./node.ts";
 import { Nodes } from "./nodes.ts";
 
@@ -93,4 +95,31 @@ test("models of one node make room for each other, and never for those of anothe
   assert.deepEqual([second.capacityBytes(), elsewhere.capacityBytes()], [45, 80]);
   recordedBytes = 40;
   assert.deepEqual([second.capacityBytes(), elsewhere.capacityBytes()], [35, 70]);
+});
+
+test("instances of an owner that its record reserves no more leave until they are gone; while it moves, beside all that it reserves", () => {
+  const clock = new MovedClock();
+  let recordedBytes = 30;
+  const nodes = opened([100], () => recordedBytes);
+  const account = new InstanceAccount({ of: "endpoint", nodes, clock });
+  account.recorded(30, false);
+  const shares = [1, 2, 3].map(() => account.place({ needs: { memoryBytes: 10 } }));
+  const leavingBytes = () => nodes.leaving.map(({ bytes }) => bytes);
+  assert.deepEqual(leavingBytes(), []);
+  recordedBytes = 10;
+  account.recorded(10, false);
+  assert.deepEqual([leavingBytes(), nodes.freeBytes, account.isLeaving], [[20], 70, false]);
+  account.recorded(10, true);
+  assert.deepEqual(leavingBytes(), []);
+  clock.move(5);
+  shares[2]?.leaves();
+  assert.deepEqual([leavingBytes(), nodes.leaving[0]?.sinceMs, nodes.freeBytes], [[10], clock.epochMs(), 80]);
+  shares[2]?.[Symbol.dispose]();
+  assert.equal(account.isLeaving, false);
+  recordedBytes = 0;
+  account.ends();
+  account[Symbol.dispose]();
+  assert.deepEqual(nodes.leaving, [{ of: "endpoint", bytes: 20, sinceMs: clock.epochMs(), isEnding: true }]);
+  for (const share of shares) share[Symbol.dispose]();
+  assert.deepEqual([nodes.leaving, nodes.freeBytes, nodes.all[0]?.reserved.memoryBytes], [[], 100, 0]);
 });

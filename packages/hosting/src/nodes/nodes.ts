@@ -1,6 +1,7 @@
 import { AwsError, Gate } from "@galatea/base";
 import type { InstanceBudget } from "../definitions/index.ts";
 import { budgetOf } from "./instance-budget.ts";
+import type { InstancePlacer } from "./instance-account.ts";
 import type { Node, NodeDescription } from "./node.ts";
 import { NodeLedger, type NodeShare } from "./node-ledger.ts";
 import { placeInstance, refusalText, type InstanceRequest } from "./place-instance.ts";
@@ -28,7 +29,7 @@ export interface NodesOptions {
 }
 
 /** The nodes that instances run on, and what is taken of their memory. Instances stay where they are placed. */
-export class Nodes {
+export class Nodes implements InstancePlacer {
   readonly #options: NodesOptions;
   readonly #ledgers: readonly [NodeLedger, ...NodeLedger[]];
   /** What no record reserves any more, and is there until it has answered what it holds. */
@@ -47,7 +48,6 @@ export class Nodes {
     return this.#ledgers.map(({ node }) => node);
   }
 
-  /** Throws AwsError with SageMaker's failure reason where no node has room. To be disposed when nothing is left of the instance. */
   place(request: InstanceRequest): NodeShare {
     const placed = placeInstance(this.all, request);
     if (typeof placed === "string") return this.#ledgerOf(placed).enter(request.needs);
@@ -57,7 +57,6 @@ export class Nodes {
     throw new AwsError("InsufficientInstanceCapacity", text);
   }
 
-  /** Places an instance that was in service before the platform ended: it comes back also where its node has less than before. */
   restore(request: InstanceRequest): NodeShare {
     const placed = placeInstance(this.all, request);
     const id = typeof placed === "string" ? placed : placed.closest;
@@ -109,7 +108,7 @@ export class Nodes {
     return Promise.race([this.#freed.opened(), this.#options.recordsChanged()]);
   }
 
-  /** To be called when something that was counted as leaving has gone. */
+  /** To be called when less is taken than before. */
   gone(): void {
     this.#freed.open();
   }
