@@ -2,6 +2,6 @@
 export { budgetOf, usableMemoryBytes } from "./instance-budget.ts";
 export { localNode, noResources, type NodeDescription, type NodeId, type NodeResources } from "./node.ts";
 export { missingText, type MemoryHolder, type MemoryShare, NodeMemory } from "./node-memory.ts";
-export { InstanceAccount, type InstancePlacer } from "./instance-account.ts";
-export type { NodeShare } from "./node-ledger.ts";
+export { InstanceAccount } from "./instance-account.ts";
+export type { InstancePlacer, NodeShare } from "./node-ledger.ts";
 export { Nodes, type Leaving } from "./nodes.ts";

@@ -1,15 +1,7 @@
 import { orAborted, type Clock } from "@galatea/base";
-import type { NodeShare } from "./node-ledger.ts";
+import type { InstancePlacer, NodeShare } from "./node-ledger.ts";
 import type { Nodes } from "./nodes.ts";
 import type { InstanceRequest } from "./place-instance.ts";
-
-/** Places instances on nodes. */
-export interface InstancePlacer {
-  /** For a new instance. Throws AwsError with SageMaker's failure reason where no node has room. */
-  place(request: InstanceRequest): NodeShare;
-  /** For an instance that was in service before the platform ended: it comes back also where its node has less than before. */
-  restore(request: InstanceRequest): NodeShare;
-}
 
 export interface InstanceAccountOptions {
   /** As a sentence names the owner. */

@@ -1,6 +1,6 @@
 import { NodeMemory } from "./node-memory.ts";
 import { noResources, type Node, type NodeDescription, type NodeResources } from "./node.ts";
-import { resourceNames } from "./place-instance.ts";
+import { resourceNames, type InstanceRequest } from "./place-instance.ts";
 
 /** What an instance takes of its node, from before it starts. Disposed when nothing of it is left. */
 export interface NodeShare extends Disposable {
@@ -13,6 +13,14 @@ export interface NodeShare extends Disposable {
   leaves(): void;
   /** Sets how many bytes its containers were last seen to take in addition to what is reserved for them. */
   measured(beyondBytes: number): void;
+}
+
+/** Places instances on nodes. */
+export interface InstancePlacer {
+  /** For a new instance. Throws AwsError with SageMaker's failure reason where no node has room. */
+  place(request: InstanceRequest): NodeShare;
+  /** For an instance that was in service before the platform ended: it comes back also where its node has less than before. */
+  restore(request: InstanceRequest): NodeShare;
 }
 
 interface Entry {

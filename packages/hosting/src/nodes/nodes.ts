@@ -1,9 +1,8 @@
 import { AwsError, Gate } from "@galatea/base";
 import type { InstanceBudget } from "../definitions/index.ts";
 import { budgetOf } from "./instance-budget.ts";
-import type { InstancePlacer } from "./instance-account.ts";
 import type { Node, NodeDescription } from "./node.ts";
-import { NodeLedger, type NodeShare } from "./node-ledger.ts";
+import { NodeLedger, type InstancePlacer, type NodeShare } from "./node-ledger.ts";
 import { placeInstance, refusalText, type InstanceRequest } from "./place-instance.ts";
 
 /** Instances that answer what they hold, and then end. */
