@@ -4,6 +4,7 @@ import { connect, isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { TLSSocket, createSecureContext } from "node:tls";
 import type { Certificate } from "@galatea/base/certificates";
+import { unsignedAccess } from "../unsigned-access/index.ts";
 import { proxyAccess } from "./proxy-access.ts";
 
 export interface HttpsHostsOptions {
@@ -21,7 +22,6 @@ interface Target {
   readonly port: number;
 }
 
-const loopback = /^(127\.|::1$|::ffff:127\.)/;
 /** How long another proxy may take to connect. */
 const upstreamMsMax = 60_000;
 
@@ -42,7 +42,8 @@ export function answerHttpsHosts(server: Server, options: HttpsHostsOptions): Di
     socket.on("error", () => socket.destroy());
     const target = parseTarget(request.url ?? "");
     if (target === null) return refuse(socket, "400 Bad Request");
-    if (!loopback.test(socket.remoteAddress ?? "")) return refuse(socket, "403 Forbidden");
+    const { stsTunnel } = unsignedAccess({ remoteAddress: socket.remoteAddress, isOpen: false, bringsKey: false });
+    if (!stsTunnel) return refuse(socket, "403 Forbidden");
     if (head.length > 0) socket.unshift(head);
     if (own.has(target.host)) {
       socket.write("HTTP/1.1 200 Connection Established\r\n\r\n");

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, rm, statfs } from "node:fs/promises";
-import type { IncomingMessage, Server } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
@@ -31,8 +31,18 @@ import { printSeries, type MinuteSeries } from "@galatea/base/metrics";
 import { localNode, usableMemoryBytes, type NodeDescription } from "@galatea/hosting/nodes";
 import { visibleGpuCount } from "@galatea/server/gpus";
 import { watchGpus } from "../gpus.ts";
+import { countedSeries, createPlatformMetrics, EndpointCounters } from "@galatea/hosting/exposition";
 import { InstanceKeys, type AccessFacts } from "@galatea/hosting/instance-keys";
-import { ProcessHost, type ContainerCommand, type ContainerStart } from "@galatea/hosting/process-host";
+import {
+  confinementGaps,
+  confinementKinds,
+  confinementMeans,
+  ProcessHost,
+  warnOfGaps,
+  type ContainerCommand,
+  type ContainerStart,
+} from "@galatea/hosting/process-host";
+import { createLogLinks, publicPages, type LogLinks } from "@galatea/aws/public-pages";
 import { instancePermissions, type InstancePermissions } from "@galatea/aws/instance-permissions";
 import type { CredentialLookup } from "@galatea/aws/signing";
 import { clientCertificate } from "../client-certificate.ts";
@@ -41,13 +51,8 @@ import type { RootKey } from "./credentials.ts";
 import type { DataDirectories } from "../directories.ts";
 import type { ServedContainerKind, UpOptions } from "../../options/index.ts";
 import { platformContainerEnvironment } from "../passed-environment.ts";
-import { createLogLinks, type LogLinks } from "./log-links.ts";
-import { countedSeries, EndpointCounters } from "./endpoint-counters.ts";
-import { createPlatformMetrics } from "./platform-metrics.ts";
 import { bringsKey } from "./basic-authentication.ts";
-import { publicPages } from "./public-pages.ts";
 import { topicActions } from "./alarm-messages.ts";
-import { confinementGaps, confinementMeans, warnOfGaps } from "./tenant-confinement.ts";
 import { openTopics, resultOutbox } from "./platform-topics.ts";
 import { createPlatformServer, holdRequests, listen, type PlatformServerLimits } from "./platform-server.ts";
 import { containerRequestBytes } from "../request-memory.ts";
@@ -93,17 +98,8 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const keys = new AcceptedKeys(options.keys, options.proxySecret);
   await using opening = new AsyncDisposableStack();
   const { documents, series, store } = await openStorage(opening, directories, { log, clock, snapshotDays });
-  const { server, close, cutting } = createPlatformServer(options.serverLimits);
-  const tunnels = await openTunnels(server, options, keys);
-  const host = await openHost(opening, store, { ...options, url: () => url });
-  // Whoever calls while the endpoints are being brought back waits for that.
-  const openTo = holdRequests(server);
-  const url = await listen(server, options);
-  const closeWithin = (graceMs: number) => {
-    tunnels[Symbol.dispose]();
-    return close(graceMs);
-  };
-  opening.defer(() => closeWithin(0));
+  const host = await openHost(opening, store, { ...options, platformUrl: () => platformUrl });
+  const { url, openTo, closeWithin, cutting } = await openPort(opening, options, keys);
   const platformUrl = callableUrl(url);
   const logs = openLogs(opening, directories, log);
   const links = createLogLinks({ url: platformUrl, secret: () => keys.secret, clock });
@@ -148,7 +144,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   });
   const door = openDoor(options, { ...aws, instances, keys });
   const pages = { ...ownersPages(options, { keys, series, counters }), ...hostingsPages(hosting, log) };
-  openTo(publicPages({ ...door, ...pages, links, logs, topics: topicPages, logger: log, open: options.keys === null }));
+  openTo(publicPages({ ...door, ...pages, links, logs, topics: topicPages, logger: log }));
   // First of all: the requests under way are answered while everything is still there.
   opening.defer(() => {
     hosting.watch.stop();
@@ -159,14 +155,21 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   return Object.assign(opening.move(), { url, replaceKeys });
 }
 
-/** The SageMaker SDK insists on the managed service's own STS hosts: it is sent here as to a proxy. */
-async function openTunnels(
-  server: Server,
-  { directories, log }: PlatformOptions,
-  keys: AcceptedKeys,
-): Promise<Disposable> {
-  const certificate = await clientCertificate(directories.clients, log);
-  return answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax, secret: () => keys.secret });
+/** The platform's port. Requests that arrive before `openTo` is called wait: the endpoints are being brought back. */
+async function openPort(opening: AsyncDisposableStack, options: PlatformOptions, keys: AcceptedKeys) {
+  const { server, close, cutting } = createPlatformServer(options.serverLimits);
+  // The SageMaker SDK insists on the managed service's own STS hosts: it is sent here as to a proxy.
+  const certificate = await clientCertificate(options.directories.clients, options.log);
+  const secret = () => keys.secret;
+  const tunnels = answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax, secret });
+  const openTo = holdRequests(server);
+  const url = await listen(server, options);
+  const closeWithin = (graceMs: number) => {
+    tunnels[Symbol.dispose]();
+    return close(graceMs);
+  };
+  opening.defer(() => closeWithin(0));
+  return { url, openTo, closeWithin, cutting };
 }
 
 const messageOptions = (
@@ -224,7 +227,8 @@ function ownersPages({ clock = systemClock }: PlatformOptions, { keys, series, c
   const limits = { seriesMax: toldSeriesMax, turn: nextTurn };
   return {
     series: async () => counters.print() + (await printSeries(series, { ...limits, nowMs: clock.epochMs() })),
-    isOwner: (request: IncomingMessage) => bringsKey(request, keys.all),
+    bringsKey: (request: IncomingMessage) => bringsKey(request, keys.all),
+    isOpen: !keys.verifies,
   };
 }
 
@@ -233,7 +237,10 @@ function hostingsPages(hosting: Hosting, log: Logger) {
   warnOfGaps(gaps, log);
   // A container knows more than the platform: what its operator's flags leave out, too.
   const unconfined = () => ({ ...gaps, ...hosting.figures().unconfined });
-  return { metrics: createPlatformMetrics(hosting, { startedMs: systemClock.epochMs(), unconfined }), unconfined };
+  return {
+    metrics: createPlatformMetrics(hosting, { startedMs: systemClock.epochMs(), confinementKinds, unconfined }),
+    unconfined,
+  };
 }
 
 /** The machine of this process, as the node that instances run on. */
@@ -255,7 +262,7 @@ const gpuIntervalMs = 5000;
 async function openHost(
   opening: AsyncDisposableStack,
   store: BucketStore,
-  options: PlatformOptions & { readonly url: () => string },
+  options: PlatformOptions & { readonly platformUrl: () => string },
 ): Promise<ProcessHost> {
   const { directories, log } = options;
   const unpacker = opening.use(
@@ -271,7 +278,7 @@ async function openHost(
   opening.defer(() => rm(sockets, { recursive: true, force: true }));
   return opening.use(
     new ProcessHost({
-      commandFor: (start) => containerCommand(start, { ...options, url: options.url() }),
+      commandFor: (start) => containerCommand(start, { ...options, platformUrl: options.platformUrl() }),
       socketsDirectory: sockets,
       instancesDirectory: directories.instances,
       store,
@@ -336,7 +343,7 @@ function credentialLookup(keys: AcceptedKeys, accountId: string, lent: Credentia
   };
 }
 
-/** Returns the URL with this machine's own address in place of one that stands for all of its addresses, which no client can call. */
+/** Returns the address that the platform gives to its instances and clients: its own, with the loopback address in place of one that stands for all. */
 export function callableUrl(url: string): string {
   return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
 }
@@ -362,10 +369,10 @@ const containerSemiSpaceMebibytes = 16;
 /** An instance is our own server in container mode, with the platform's Python environment. */
 function containerCommand(
   { spec, mlRoot, socketPath }: ContainerStart,
-  options: PlatformOptions & { readonly url: string },
+  options: PlatformOptions & { readonly platformUrl: string },
 ): ContainerCommand {
   // With keys of their own, which may do what models do; without keys the port would take anything from anybody.
-  const own = options.keys === null ? [] : [`--worker-connect=${new URL(options.url).port || 80}`];
+  const own = options.keys === null ? [] : [`--worker-connect=${new URL(options.platformUrl).port || 80}`];
 
   return {
     command: process.execPath,

@@ -14,12 +14,12 @@ import { CloudWatchClient, PutMetricDataCommand } from "@aws-sdk/client-cloudwat
 import { GetRoleCommand, IAMClient } from "@aws-sdk/client-iam";
 import { GetObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { GetCallerIdentityCommand, STSClient } from "@aws-sdk/client-sts";
-import { parseFlags, upFlags, upOptions } from "../../options/index.ts";
+import { parseFlags, upFlags, upOptions } from "../src/options/index.ts";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
-import { dataDirectories } from "../directories.ts";
-import { createLogLinks } from "./log-links.ts";
-import { platformServerLimits } from "./platform-server.ts";
-import { openPlatform, type Platform } from "./platform.ts";
+import { dataDirectories } from "../src/app/directories.ts";
+import { createLogLinks } from "@galatea/aws/public-pages";
+import { platformServerLimits } from "../src/app/platform/platform-server.ts";
+import { openPlatform, type Platform } from "../src/app/platform/platform.ts";
 
 const key = { accessKeyId: "OWNER", secretAccessKey: "owner-secret" };
 const secret = "link-secret";
@@ -174,18 +174,6 @@ test("the link of an error shows its endpoint's last lines, and nothing else to 
     assert.equal((await get(other)).status, 403, other);
   const absent = new URL(links.linkTo("/aws/sagemaker/Endpoints/absent"));
   assert.equal((await get(absent.pathname + absent.search)).status, 404);
-});
-
-test("a link ends after a day", () => {
-  let nowMs = Date.UTC(2026, 0, 1, 12, 30);
-  const clock = { ...systemClock, epochMs: () => nowMs };
-  const links = createLogLinks({ url: "http://h", secret: () => secret, clock });
-  const { pathname, search } = new URL(links.linkTo("/group with/#signs"));
-  assert.equal(links.groupOf(pathname + search), "/group with/#signs");
-  nowMs += 24 * 3600 * 1000;
-  assert.equal(links.groupOf(pathname + search), "/group with/#signs");
-  nowMs += 3600 * 1000;
-  assert.equal(links.groupOf(pathname + search), null);
 });
 
 test("account and region are the platform's settings, and its own role follows the account", async () => {

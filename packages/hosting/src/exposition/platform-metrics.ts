@@ -1,7 +1,5 @@
 import { MetricRegistry, type CounterRow } from "@galatea/base/metrics";
-import { mirrorLosses, type EndpointState, type Hosting } from "@galatea/hosting";
-
-import { confinementKinds } from "./tenant-confinement.ts";
+import { mirrorLosses, type EndpointState, type Hosting } from "../index.ts";
 
 export interface PlatformMetrics {
   /** Of every request that ended: the status it was answered with, 0 where its client went away before. */
@@ -26,11 +24,16 @@ const statusClasses = ["gone", "1xx", "2xx", "3xx", "4xx", "5xx"] as const;
 
 export interface PlatformFacts {
   readonly startedMs: number;
-  /** What tenants cannot be confined in, and why. */
+  /** All that tenants are confined in. */
+  readonly confinementKinds: readonly string[];
+  /** What of it they cannot be confined in, and why. */
   readonly unconfined: () => Readonly<Record<string, string>>;
 }
 
-export function createPlatformMetrics(hosting: Hosting, { startedMs, unconfined }: PlatformFacts): PlatformMetrics {
+export function createPlatformMetrics(
+  hosting: Hosting,
+  { startedMs, confinementKinds, unconfined }: PlatformFacts,
+): PlatformMetrics {
   const registry = new MetricRegistry({ rowsMax: 100 });
   registry
     .gauge("galatea_start_time_seconds", "When the platform started, since 1970.")

@@ -1,27 +1,28 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Gateway } from "@galatea/aws";
 import { AwsError, type Logger } from "@galatea/base";
 import type { LogEvent, LogStream, LogStreams } from "@galatea/hosting";
-import { credentialScope, pathOf } from "@galatea/aws/signing";
+import type { PlatformMetrics } from "@galatea/hosting/exposition";
+import { credentialScope, pathOf } from "../signing/index.ts";
+import type { TopicPages } from "../topic-delivery/index.ts";
+import { unsignedAccess } from "../unsigned-access/index.ts";
+import type { Gateway } from "../wire/index.ts";
 import type { LogLinks } from "./log-links.ts";
-import type { TopicPages } from "@galatea/aws/topic-delivery";
-import type { PlatformMetrics } from "./platform-metrics.ts";
 
 export interface PublicPagesOptions {
   readonly gateway: Gateway;
   /** The sentence with which a request is refused, as the gateway has it. */
   readonly refuses: (request: IncomingMessage) => string | null;
   readonly metrics: PlatformMetrics;
-  /** CloudWatch's series as Prometheus text, for the owner alone: they name endpoints. */
+  /** The metrics of endpoints and CloudWatch's series as Prometheus text. */
   readonly series: () => Promise<string>;
-  /** Whether a request brings an owner's key as name and password of HTTP's basic authentication. */
-  readonly isOwner: (request: IncomingMessage) => boolean;
+  /** Returns whether a request brings an owner's key as name and password of HTTP's basic authentication. */
+  readonly bringsKey: (request: IncomingMessage) => boolean;
   readonly links: LogLinks;
   readonly logs: LogStreams;
   readonly logger: Logger;
-  /** Whether who does not sign may have everything anyway. */
-  readonly open: boolean;
-  /** What this machine does not allow of what keeps models apart, and why; for programs of this machine. */
+  /** Whether the platform verifies no signatures. */
+  readonly isOpen: boolean;
+  /** What this machine does not allow of what keeps models apart, and why. */
   readonly unconfined: () => Readonly<Record<string, string>>;
   readonly topics: TopicPages;
 }
@@ -34,14 +35,12 @@ interface Page {
 
 const plain = "text/plain; charset=utf-8";
 const prometheus = "text/plain; version=0.0.4; charset=utf-8";
-const loopback = /^(?:127\.|::1$|::ffff:127\.)/;
 /** Streams of a group that its page looks at, the last to be written first, and lines that it shows. */
 const streamsMax = 10;
 const linesMax = 500;
 
 /**
- * The pages that nobody signs for: /ping and /health for probes, /metrics for Prometheus on this machine and,
- * with the series of endpoints, for the platform's owner, and the logs that errors
+ * Answers /ping and /health for probes, /metrics for Prometheus (`unsignedAccess` says to whom), and the addresses that errors and messages
  * link to. Everything else, and everything that is signed (a bucket may be called metrics), is the gateway's.
  */
 export function publicPages(options: PublicPagesOptions): Gateway {
@@ -81,13 +80,17 @@ function pageOf(options: PublicPagesOptions, request: IncomingMessage): Promise<
   if (isLogs) return logPage(options, url);
   if (isOfTopics) return topicPage(options, url);
   if (path === "/ping") return page(200, "");
-  if (path === "/metrics" && (options.open || options.isOwner(request))) return ownersMetrics(options);
-  const isTrusted = options.open || loopback.test(request.socket.remoteAddress ?? "");
-  if (path === "/health") return page(200, healthText(isTrusted ? options.unconfined() : null), "application/json");
-  if (!isTrusted) {
-    return page(403, "Metrics are told to programs of this machine.\n");
+  const access = unsignedAccess({
+    remoteAddress: request.socket.remoteAddress,
+    isOpen: options.isOpen,
+    bringsKey: options.bringsKey(request),
+  });
+  if (path === "/health") {
+    return page(200, healthText(access.confinementGaps ? options.unconfined() : null), "application/json");
   }
-  return page(200, options.metrics.text(), prometheus);
+  if (access.endpointMetrics) return allMetrics(options);
+  if (access.platformMetrics) return page(200, options.metrics.text(), prometheus);
+  return page(403, "Metrics are told to programs of this machine.\n");
 }
 
 /** Null for the requests of SNS that are signed by nobody and are none of its links: the gateway says what is wrong with them. */
@@ -96,7 +99,7 @@ async function topicPage({ topics }: PublicPagesOptions, url: string): Promise<P
   return found === null ? null : page(200, found.text, found.type);
 }
 
-async function ownersMetrics({ metrics, series }: PublicPagesOptions): Promise<Page> {
+async function allMetrics({ metrics, series }: PublicPagesOptions): Promise<Page> {
   return { status: 200, type: prometheus, text: metrics.text() + (await series()) };
 }
 
