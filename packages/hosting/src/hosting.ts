@@ -7,11 +7,11 @@ import { asyncLimits, type AsyncLimits, type ResultOutbox } from "./async-infere
 import { AsyncInferences } from "./operations/index.ts";
 import { Catalogue } from "./operations/index.ts";
 import { nameKey } from "./definitions/index.ts";
-import { EndpointReconciler, type LookAtAlarm } from "./reconcilers/index.ts";
+import { EndpointActions, Reconciler, TransformActions, type LookAtAlarm } from "./reconcilers/index.ts";
 import { EndpointWatch } from "./operations/index.ts";
 import type { Wait } from "./waits/index.ts";
 import { Endpoints } from "./operations/index.ts";
-import type { EndpointState, FleetOptions, FleetParts } from "./endpoints/index.ts";
+import type { EndpointEvent, EndpointRecord, EndpointState, FleetOptions, FleetParts } from "./endpoints/index.ts";
 import type { InstanceCredentials, Unconfined } from "./instances/index.ts";
 import { ModelMemories } from "./capacity/index.ts";
 import { Mirrors, type MirrorFigures, type MirroringLimits } from "./mirrors/index.ts";
@@ -25,7 +25,6 @@ import { Retirements } from "./capacity/index.ts";
 import { AccountQuotas, Reservations, type HostingLimits } from "./capacity/index.ts";
 import type { NodeDescription } from "./nodes/index.ts";
 import { JobMemory } from "./transforms/index.ts";
-import { TransformReconciler } from "./reconcilers/index.ts";
 import { Transforms } from "./operations/index.ts";
 import { HostingStore, type FoundPlace } from "./store/index.ts";
 import { newInstanceId } from "./operations/index.ts";
@@ -63,7 +62,8 @@ export class Hosting implements AsyncDisposable {
   readonly asyncInferences: AsyncInferences;
   readonly watch: EndpointWatch;
   readonly #store: HostingStore;
-  readonly #moves: EndpointReconciler;
+  readonly #reconciler: Reconciler<EndpointRecord, EndpointEvent>;
+  readonly #actions: EndpointActions;
   readonly #mirrors: Mirrors;
   readonly #memories: ModelMemories;
   readonly #credentials: InstanceCredentials;
@@ -88,31 +88,30 @@ export class Hosting implements AsyncDisposable {
     });
     const claim: FleetParts["claim"] = (what, instanceType) => reservations.claim(what, instanceType);
     const memorySeen: FleetParts["memorySeen"] = (model, mostBytes) => this.#memories.seen(model, mostBytes);
-    this.#moves = new EndpointReconciler({
+    const parts: FleetParts = { fleet, random, newId: newInstanceId, claim, memorySeen };
+    this.#actions = new EndpointActions({
       store,
-      fleet,
+      parts,
       mirrors: this.#mirrors,
-      random,
-      newInstanceId,
-      alarmState,
-      claim,
-      memorySeen,
       retirements: new Retirements(clock, limits),
+      alarmState,
     });
+    const reconciling = { store, clock, logger };
+    this.#reconciler = new Reconciler(this.#actions, reconciling);
     this.asyncInferences = new AsyncInferences({
       store,
       fleet,
       limits: options.asyncLimits ?? asyncLimits,
       seriesClock: options.seriesClock ?? clock,
-      running: (name) => this.#moves.running(name),
-      allRunning: () => this.#moves.allRunning(),
+      running: (name) => this.#actions.running(name),
+      allRunning: () => this.#actions.allRunning(),
       newId: randomUUID,
       outbox: options.outbox ?? null,
     });
     const records = { store, quotas, reservations, catalogue: this.catalogue };
     const { components, variants } = openComponents({
       ...records,
-      parts: { fleet, random, newId: newInstanceId, claim, memorySeen },
+      parts,
       retirements: new Retirements(clock, limits),
       alarmState,
       watch: this.watch,
@@ -121,17 +120,20 @@ export class Hosting implements AsyncDisposable {
     });
     this.components = components;
     const { host, requestMemory } = fleet;
-    const moves = this.#moves;
-    this.endpoints = new Endpoints({ ...records, moves, components, variants, host, clock, alarmState, logger });
-    const jobMemory = new JobMemory(requestMemory);
-    const jobMoves = new TransformReconciler({
-      store,
-      fleet,
-      newInstanceId,
-      memory: jobMemory,
-      turns: new LoopTurns(),
+    this.endpoints = new Endpoints({
+      ...records,
+      reconciler: this.#reconciler,
+      actions: this.#actions,
+      components,
+      variants,
+      host,
+      clock,
+      alarmState,
+      logger,
     });
-    this.transforms = new Transforms({ ...records, moves: jobMoves, fleet, watch: this.watch });
+    const jobs = { memory: new JobMemory(requestMemory), turns: new LoopTurns() };
+    const jobReconciler = new Reconciler(new TransformActions({ store, fleet, newInstanceId, ...jobs }), reconciling);
+    this.transforms = new Transforms({ ...records, reconciler: jobReconciler, fleet, watch: this.watch });
   }
 
   /** Resolves when the records are known; nothing runs before `resume`. */
@@ -169,7 +171,7 @@ export class Hosting implements AsyncDisposable {
     for (const at of this.#store.view.endpointStates()) endpoints.set(at, (endpoints.get(at) ?? 0) + 1);
     let instancesInServiceCount = 0;
     const unconfined: Record<string, string> = {};
-    for (const { fleets } of this.#moves.allRunning()) {
+    for (const { fleets } of this.#actions.allRunning()) {
       for (const fleet of fleets) {
         instancesInServiceCount += fleet.inServiceCount;
         Object.assign(unconfined, fleet.unconfined);
@@ -190,12 +192,12 @@ export class Hosting implements AsyncDisposable {
 
   /** Whether requests for an endpoint of that name are taken. */
   isRunning(name: string): boolean {
-    return this.#moves.running(name) !== undefined;
+    return this.#actions.running(name) !== undefined;
   }
 
   /** Throws AwsError with the runtime's codes and sentences. */
   async invoke(name: string, accountId: string, request: InvocationRequest): Promise<InvocationReply> {
-    const running = this.#moves.running(name);
+    const running = this.#actions.running(name);
     if (running === undefined) throw this.#notServing(name, accountId);
     if (running.asyncInference !== null) {
       const text = `Endpoint ${name} of account ${accountId} is an asynchronous endpoint: use InvokeEndpointAsync.`;
@@ -210,7 +212,7 @@ export class Hosting implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.asyncInferences[Symbol.asyncDispose]();
     await Promise.all([
-      this.#moves[Symbol.asyncDispose](),
+      this.#reconciler[Symbol.asyncDispose](),
       this.components[Symbol.asyncDispose](),
       this.transforms[Symbol.asyncDispose](),
     ]);

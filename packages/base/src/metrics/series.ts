@@ -51,14 +51,15 @@ export interface SeriesFilter {
   readonly metricName: string | null;
   /** Every one of these must be among the series' dimensions; a null value matches any. */
   readonly dimensions: readonly { readonly name: string; readonly value: string | null }[];
-  /** Only series with a sample since then. */
+  /** Only series recorded to since then. */
   readonly recordedSinceMs: number | null;
 }
 
-/** When a sample was taken, and the resolution of a series that begins with it. */
-export interface SampleOptions {
-  readonly timestampMs: number;
-  readonly resolutionMs: ResolutionMs;
+/** What a listing looks at. */
+export interface ListedSeries {
+  readonly key: SeriesKey;
+  readonly isEmpty: boolean;
+  readonly lastRecordedMs: number;
 }
 
 /** A series held for recording on a hot path: no look-up, no allocation per sample. */

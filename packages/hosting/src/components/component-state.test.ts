@@ -63,11 +63,10 @@ function run(
     const instances = instancesWith(record, instanceCount);
     for (const { taken } of instances) assert.ok(fits({ has, taken: noClaim }, taken), "an instance is over-committed");
     record = look(record, moveCount) ?? record;
-    const action = nextComponentAction(record, { instances, moreCount: Infinity, isMade: false }, nowMs);
+    const { state } = record;
+    if (!("goal" in state)) return record;
+    const action = nextComponentAction({ ...record, state }, { instances, moreCount: Infinity, isMade: false }, nowMs);
     switch (action.do) {
-      case "nothing":
-      case "tear-down":
-        return record;
       case "bake":
         nowMs = action.untilMs;
         break;
@@ -205,8 +204,11 @@ test("an event out of turn is a bug", () => {
 test("where no node has memory for a copy beside those there are, what leaves is waited for, or else an old one makes room, but not the last one", () => {
   const inService = run(created(10, 3), 3);
   const updating = moveComponent(inService, { kind: "update", spec: spec(2, 10), goal: goalOf(2, 3) });
-  const next = (record: ComponentRecord, moreCount: number, isMade: boolean) =>
-    nextComponentAction(record, { instances: instancesWith(record, 3), moreCount, isMade }, 0);
+  const next = (record: ComponentRecord, moreCount: number, isMade: boolean) => {
+    const { state } = record;
+    assert.ok("goal" in state);
+    return nextComponentAction({ ...record, state }, { instances: instancesWith(record, 3), moreCount, isMade }, 0);
+  };
   const newCount = (record: ComponentRecord, moreCount: number) => {
     const action = next(record, moreCount, false);
     return action.do === "place" ? action.copies.filter((copy) => copy.spec === 2).length : action.do;

@@ -90,7 +90,7 @@ function failed(record: ComponentRecord, reason: string, copies: readonly Compon
   }
 }
 
-/** What is to be done for a component next, when all its copies that are recorded are in service. */
+/** What is done next for a component on its way to a goal, when all its copies that are recorded are in service. */
 export type ComponentAction =
   /** Records the copies, more or fewer. */
   | { readonly do: "place"; readonly copies: readonly ComponentCopy[] }
@@ -99,9 +99,7 @@ export type ComponentAction =
   /** So many more copies have no place. */
   | { readonly do: "no-room"; readonly missingCount: number }
   /** No node has memory for any of so many more. */
-  | { readonly do: "no-memory"; readonly missingCount: number }
-  | { readonly do: "tear-down" }
-  | { readonly do: "nothing" };
+  | { readonly do: "no-memory"; readonly missingCount: number };
 
 /** Where copies may come. */
 export interface CopyRoom {
@@ -113,28 +111,22 @@ export interface CopyRoom {
   readonly isMade: boolean;
 }
 
+/** A record on its way to a goal. */
+type ApproachingComponent = Pick<ComponentRecord, "copies" | "specs"> & {
+  readonly state: Extract<ComponentRecord["state"], { readonly goal: ComponentGoal }>;
+};
+
 /** Of the record, and of the room that there is. */
-export function nextComponentAction(record: ComponentRecord, room: CopyRoom, nowMs: number): ComponentAction {
+export function nextComponentAction(record: ApproachingComponent, room: CopyRoom, nowMs: number): ComponentAction {
   const { state } = record;
-  switch (state.at) {
-    case "Creating":
-      return towards(record, state.goal, room);
-    case "Updating":
-      if (state.bakesUntilMs !== null && nowMs < state.bakesUntilMs) return { do: "bake", untilMs: state.bakesUntilMs };
-      return towards(record, state.goal, room);
-    case "Deleting":
-      return { do: "tear-down" };
-    case "InService":
-    case "Failed":
-      return { do: "nothing" };
-    default:
-      return unreachable(state);
-  }
+  const bakesUntilMs = state.at === "Updating" ? state.bakesUntilMs : null;
+  if (bakesUntilMs !== null && nowMs < bakesUntilMs) return { do: "bake", untilMs: bakesUntilMs };
+  return towards(record, state.goal, room);
 }
 
 /** Before an old copy ends there is a new one for it where there is room, and one that answers in any case. */
 function towards(
-  { copies, specs }: ComponentRecord,
+  { copies, specs }: ApproachingComponent,
   goal: ComponentGoal,
   { instances, moreCount, isMade }: CopyRoom,
 ): ComponentAction {

@@ -14,7 +14,7 @@ import {
   type EndpointRecord,
   type Generation,
 } from "./endpoint-record.ts";
-import { moveEndpoint, nextAction, stepOf, type EndpointEvent } from "./endpoint-state.ts";
+import { moveEndpoint, nextChangeAction, stepOf, type EndpointEvent } from "./endpoint-state.ts";
 import { plannedFootprint } from "./planned-footprint.ts";
 
 const owner = { region: "us-east-1", accountId: "000000000000" };
@@ -53,9 +53,10 @@ function updated(record: EndpointRecord, next: Generation, config: DeploymentCon
 
 /** The move that follows when all goes well; null at the end. */
 function goOn(record: EndpointRecord): EndpointRecord | null {
-  const action = nextAction(record, Infinity);
-  if (action.do === "nothing" || action.do === "tear-down") return null;
-  if (record.state.at === "Creating") return moveEndpoint(record, { kind: "ready" });
+  const { state } = record;
+  if (state.at === "Creating") return moveEndpoint(record, { kind: "ready" });
+  if (state.at !== "Updating" && state.at !== "RollingBack") return null;
+  const action = nextChangeAction(state.change, Infinity);
   return moveEndpoint(record, action.do === "bring-up" ? { kind: "reached", nowMs: 0 } : { kind: "advanced" });
 }
 

@@ -183,35 +183,16 @@ function empty(generation: Generation): Generation {
   return { ...generation, trafficShare: 0, variants };
 }
 
-/** What is to be done for an endpoint next. */
-export type EndpointAction =
+/** What is done next at the step of a change. */
+export type ChangeAction =
   /** Bring what is wanted into service. */
   | { readonly do: "bring-up" }
   | { readonly do: "bake"; readonly untilMs: number }
   /** See that what is there is in service, and go on. */
-  | { readonly do: "advance" }
-  | { readonly do: "tear-down" }
-  | { readonly do: "nothing" };
+  | { readonly do: "advance" };
 
-/** Of a record alone: so what one life of the platform was doing the next one goes on with. */
-export function nextAction({ state }: EndpointRecord, nowMs: number): EndpointAction {
-  switch (state.at) {
-    case "Creating":
-      return { do: "bring-up" };
-    case "Updating":
-    case "RollingBack": {
-      const { bakesUntilMs } = state.change;
-      if (bakesUntilMs === null) return { do: "bring-up" };
-      return nowMs < bakesUntilMs ? { do: "bake", untilMs: bakesUntilMs } : { do: "advance" };
-    }
-    case "Deleting":
-      return { do: "tear-down" };
-    case "InService":
-    case "UpdateRollbackFailed":
-    case "OutOfService":
-    case "Failed":
-      return { do: "nothing" };
-    default:
-      return unreachable(state);
-  }
+/** By what is recorded alone: so a platform that is started again goes on where the one before was. */
+export function nextChangeAction({ bakesUntilMs }: Change, nowMs: number): ChangeAction {
+  if (bakesUntilMs === null) return { do: "bring-up" };
+  return nowMs < bakesUntilMs ? { do: "bake", untilMs: bakesUntilMs } : { do: "advance" };
 }

@@ -20,15 +20,7 @@ export {
   type PlannedConfig,
   type VariantGroup,
 } from "./endpoint-record.ts";
-export {
-  mayStop,
-  mayUpdate,
-  moveEndpoint,
-  nextAction,
-  stepOf,
-  type EndpointAction,
-  type EndpointEvent,
-} from "./endpoint-state.ts";
+export { mayStop, mayUpdate, moveEndpoint, nextChangeAction, stepOf, type EndpointEvent } from "./endpoint-state.ts";
 export { stateChangeOf, type StateChange } from "./state-change.ts";
 export { resizingSteps, restoringSteps, stepsTo, updateSteps } from "./change-steps.ts";
 export { checkDeployment, serverlessDeploymentRefusal } from "./check-deployment.ts";

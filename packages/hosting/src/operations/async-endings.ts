@@ -103,7 +103,7 @@ export class AsyncEndings {
   async persist(
     signal: AbortSignal,
     { inferenceId: name }: AsyncInvocation,
-    write: () => Promise<void>,
+    write: () => Promise<unknown>,
   ): Promise<void> {
     const { fleet, limits: pauses } = this.#options;
     const { clock, logger } = fleet;

@@ -1,7 +1,7 @@
 import { AwsError } from "@galatea/base";
 import { DocumentConflict } from "../records/index.ts";
 import type { Catalogue } from "./catalog.ts";
-import { sharedInstances, type ComponentReconciler } from "../reconcilers/index.ts";
+import { sharedInstances, type ComponentActions, type Reconciler } from "../reconcilers/index.ts";
 import {
   claimSum,
   componentFootprint,
@@ -12,6 +12,7 @@ import {
   noClaim,
   type ComponentClaim,
   type ComponentDeployment,
+  type ComponentEvent,
   type ComponentGoal,
   type ComponentRecord,
   type ComponentSpec,
@@ -79,7 +80,8 @@ export interface ComponentsOptions {
   readonly quotas: AccountQuotas;
   readonly reservations: Reservations;
   readonly catalogue: Catalogue;
-  readonly moves: ComponentReconciler;
+  readonly reconciler: Reconciler<ComponentRecord, ComponentEvent>;
+  readonly actions: Pick<ComponentActions, "running" | "of">;
   readonly variants: SharedVariants;
   readonly fleet: FleetOptions;
   readonly alarmState: LookAtAlarm;
@@ -98,10 +100,10 @@ export class Components implements AsyncDisposable {
   }
 
   async resume(): Promise<void> {
-    const { store, moves } = this.#options;
+    const { store, reconciler } = this.#options;
     const query = { order: null, isDescending: false, limit: readAtOnce };
     for (let page = await store.kinds.components.page({ ...query, after: null }); ;) {
-      for (const { value } of page.records) moves.resume(value);
+      for (const { value } of page.records) reconciler.resume(value);
       if (page.next === null) return;
       page = await store.kinds.components.page({ ...query, after: page.next });
     }
@@ -118,7 +120,7 @@ export class Components implements AsyncDisposable {
     readonly owner: Owner;
     readonly tags: readonly Tag[];
   }): Promise<ComponentRecord> {
-    const { store, quotas, reservations, catalogue, moves, fleet } = this.#options;
+    const { store, quotas, reservations, catalogue, reconciler, fleet } = this.#options;
     const { name, owner, copyCount } = asked;
     const { components } = store.kinds;
     const key = nameKey(name);
@@ -157,14 +159,14 @@ export class Components implements AsyncDisposable {
         if (error instanceof DocumentConflict) throw alreadyExists("inference component", arn);
         throw error;
       }
-      moves.go(record);
+      reconciler.begin(record);
     });
     return record;
   }
 
   /** Another spec, another number of copies, or both. */
   async update(asked: ComponentUpdate): Promise<ComponentRecord> {
-    const { moves, reservations, fleet } = this.#options;
+    const { reconciler, reservations, fleet } = this.#options;
     const { name, owner, rolling } = asked;
     const record = await this.find(name, owner);
     checkMayUpdate(record);
@@ -189,7 +191,7 @@ export class Components implements AsyncDisposable {
       ...(rolling?.alarms === undefined ? {} : { alarms: rolling.alarms }),
     };
     using reserved = new WriteReservation();
-    const moved = await moves.record(nameKey(name), (now) => {
+    const moved = await reconciler.transition(nameKey(name), (now) => {
       checkMayUpdate(now);
       const deployment = rolling?.request;
       const event = { kind: "update", spec, goal, ...(deployment === undefined ? {} : { deployment }) } as const;
@@ -198,18 +200,15 @@ export class Components implements AsyncDisposable {
       return event;
     });
     if (moved === null) throw notFound("inference component", record.arn);
-    moves.go(moved);
     return moved;
   }
 
   /** Resolves when the deletion is recorded, not when it is done. */
   async delete(name: string, owner: Owner): Promise<void> {
     await this.find(name, owner);
-    const { moves } = this.#options;
-    const moved = await moves.record(nameKey(name), ({ state }) =>
+    await this.#options.reconciler.transition(nameKey(name), ({ state }) =>
       state.at === "Deleting" ? null : { kind: "delete" },
     );
-    if (moved !== null) moves.go(moved);
   }
 
   async find(name: string, owner: Owner): Promise<ComponentRecord> {
@@ -220,8 +219,7 @@ export class Components implements AsyncDisposable {
 
   /** Of an endpoint, in their order. */
   namesOn(endpointName: string): readonly string[] {
-    const { moves } = this.#options;
-    return moves
+    return this.#options.actions
       .of(endpointName)
       .map(({ name }) => name)
       .toSorted();
@@ -229,7 +227,7 @@ export class Components implements AsyncDisposable {
 
   /** Copies in service. */
   inServiceCount(name: string): number {
-    return this.#options.moves.running(name)?.inServiceCount ?? 0;
+    return this.#options.actions.running(name)?.inServiceCount ?? 0;
   }
 
   /** Of those that are wanted. */
@@ -254,8 +252,7 @@ export class Components implements AsyncDisposable {
 
   /** Throws AwsError with the runtime's codes and sentences. */
   async invoke(endpointName: string, name: string, request: InvocationRequest): Promise<InvocationReply> {
-    const { moves } = this.#options;
-    const running = moves.running(name);
+    const running = this.#options.actions.running(name);
     const isOwn = running !== undefined && nameKey(running.endpointName) === nameKey(endpointName);
     if (isOwn) return await running.invoke(request);
     throw new AwsError("ValidationError", `Inference Component ${name} of endpoint ${endpointName} not found.`);
@@ -263,7 +260,7 @@ export class Components implements AsyncDisposable {
 
   /** Refuses to delete or stop an endpoint that has components. */
   checkUnused({ name, arn }: EndpointRecord): void {
-    const names = this.#options.moves
+    const names = this.#options.actions
       .of(name)
       .map((each) => `"${each.name}"`)
       .toSorted();
@@ -274,7 +271,7 @@ export class Components implements AsyncDisposable {
 
   /** Refuses sizes with which copies would be on instances that are gone. To be asked while nobody places copies. */
   checkSizes({ name, generations }: EndpointRecord, sizes: readonly GroupSize[]): void {
-    const components = this.#options.moves.of(name);
+    const components = this.#options.actions.of(name);
     for (const [index, { plan }] of generations[0].variants.entries()) {
       const { VariantName: variantName } = plan.variant;
       const used = usedCount(components, variantName);
@@ -289,7 +286,7 @@ export class Components implements AsyncDisposable {
 
   /** As above, for an endpoint's next generation. */
   checkGeneration({ name }: EndpointRecord, { variants, configName }: Generation): void {
-    const components = this.#options.moves.of(name);
+    const components = this.#options.actions.of(name);
     for (const component of components) {
       const { variantName } = component;
       const group = variants.find(({ plan }) => plan.variant.VariantName === variantName);
@@ -312,7 +309,7 @@ export class Components implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#options.moves[Symbol.asyncDispose]();
+    await this.#options.reconciler[Symbol.asyncDispose]();
   }
 
   async #endpoint(name: string, owner: Owner): Promise<EndpointRecord> {

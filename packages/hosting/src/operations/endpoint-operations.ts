@@ -3,7 +3,7 @@ import { DocumentConflict } from "../records/index.ts";
 import type { Catalogue } from "./catalog.ts";
 import type { Components } from "./component-operations.ts";
 import { hostingArn, nameKey, type DeploymentConfig, type Owner } from "../definitions/index.ts";
-import type { EndpointReconciler, LookAtAlarm } from "../reconcilers/index.ts";
+import type { EndpointActions, LookAtAlarm, Reconciler } from "../reconcilers/index.ts";
 import {
   alarmsOf,
   productionCount,
@@ -44,7 +44,8 @@ export interface EndpointsOptions {
   readonly quotas: AccountQuotas;
   readonly reservations: Reservations;
   readonly catalogue: Catalogue;
-  readonly moves: EndpointReconciler;
+  readonly reconciler: Reconciler<EndpointRecord, EndpointEvent>;
+  readonly actions: Pick<EndpointActions, "running">;
   readonly components: Components;
   readonly variants: SharedVariants;
   readonly host: ModelHost;
@@ -68,7 +69,7 @@ function advised(error: unknown, moved: EndpointRecord): unknown {
   return new AwsError(error.code, `${error.message} ${advice}`);
 }
 
-/** Operations on endpoints: each is checked, reserves what it needs and writes the record, and `EndpointReconciler` carries it out. */
+/** Operations on endpoints: each is checked, reserves what it needs and writes the record, and the reconciler carries it out. */
 export class Endpoints {
   readonly #options: EndpointsOptions;
 
@@ -80,7 +81,7 @@ export class Endpoints {
   async resume(): Promise<void> {
     const records = await this.#all();
     await this.#options.host.resume(records.flatMap(wantedInstances));
-    for (const record of records) this.#options.moves.resume(record);
+    for (const record of records) this.#options.reconciler.resume(record);
     if (records.length > 0) this.#options.logger.info("endpoints are brought back", endpointCounts(records));
   }
 
@@ -115,7 +116,7 @@ export class Endpoints {
       if (error instanceof DocumentConflict) throw alreadyExists("endpoint", arn);
       throw error;
     }
-    this.#options.moves.go(record);
+    this.#options.reconciler.begin(record);
     return record;
   }
 
@@ -141,7 +142,6 @@ export class Endpoints {
       }),
     );
     if (moved === null) throw notFound("endpoint", record.arn);
-    this.#options.moves.go(moved);
     return moved;
   }
 
@@ -159,20 +159,18 @@ export class Endpoints {
       }),
     );
     if (moved === null) throw notFound("endpoint", record.arn);
-    this.#options.moves.go(moved);
     return moved;
   }
 
   /** Ends what runs for an endpoint in service; `start` has it come up again. */
   async stop(name: string, owner: Owner): Promise<EndpointRecord> {
     const record = await this.find(name, owner);
-    const moved = await this.#options.moves.record(nameKey(name), (now) => {
+    const moved = await this.#options.reconciler.transition(nameKey(name), (now) => {
       this.#options.components.checkUnused(now);
       if (!mayStop(now.state)) throw invalid(`Cannot stop endpoint "${now.arn}": it is ${now.state.at}.`);
       return { kind: "stop" };
     });
     if (moved === null) throw notFound("endpoint", record.arn);
-    this.#options.moves.go(moved);
     return moved;
   }
 
@@ -185,21 +183,19 @@ export class Endpoints {
       return { kind: "start" };
     });
     if (moved === null) throw notFound("endpoint", record.arn);
-    this.#options.moves.go(moved);
     return moved;
   }
 
   /** At any time: what is being brought up is given up. Resolves when the deletion is recorded, not when it is done. */
   async delete(name: string, owner: Owner): Promise<void> {
     await this.find(name, owner);
-    const moved = await this.#options.variants.placing(name, () =>
-      this.#options.moves.record(nameKey(name), (now) => {
+    await this.#options.variants.placing(name, () =>
+      this.#options.reconciler.transition(nameKey(name), (now) => {
         if (now.state.at === "Deleting") return null;
         this.#options.components.checkUnused(now);
         return { kind: "delete" };
       }),
     );
-    if (moved !== null) this.#options.moves.go(moved);
   }
 
   async find(name: string, owner: Owner): Promise<EndpointRecord> {
@@ -210,7 +206,10 @@ export class Endpoints {
 
   async describe(name: string, owner: Owner): Promise<EndpointDescription> {
     const record = await this.find(name, owner);
-    return { record, inServiceCounts: this.#options.moves.running(name)?.inServiceCounts ?? new Map<string, number>() };
+    return {
+      record,
+      inServiceCounts: this.#options.actions.running(name)?.inServiceCounts ?? new Map<string, number>(),
+    };
   }
 
   list(question: ListQuestion, turn: () => Promise<void>): Promise<ListAnswer<EndpointRecord>> {
@@ -222,9 +221,9 @@ export class Endpoints {
     key: string,
     decide: (record: EndpointRecord) => EndpointEvent,
   ): Promise<EndpointRecord | null> {
-    const { moves, reservations } = this.#options;
+    const { reconciler, reservations } = this.#options;
     using reserved = new WriteReservation();
-    return await moves.record(key, (now) => {
+    return await reconciler.transition(key, (now) => {
       const event = decide(now);
       const moved = moveEndpoint(now, event);
       const more = footprintBeyond(plannedFootprint(moved), plannedFootprint(now));

@@ -1,5 +1,5 @@
 import type { Catalogue } from "./catalog.ts";
-import { ComponentReconciler } from "../reconcilers/index.ts";
+import { ComponentActions, Reconciler } from "../reconcilers/index.ts";
 import { Components } from "./component-operations.ts";
 import type { Owner } from "../definitions/index.ts";
 import type { Wait } from "../waits/index.ts";
@@ -41,13 +41,8 @@ export function openComponents(of: {
       await of.settled(endpointName, wait);
     },
   });
-  const moves = new ComponentReconciler({
-    store,
-    parts,
-    variants,
-    alarmState,
-    retirements,
-    reservations: of.reservations,
-  });
-  return { variants, components: new Components({ ...of, moves, variants, fleet }) };
+  const { reservations } = of;
+  const actions = new ComponentActions({ store, parts, variants, alarmState, retirements, reservations });
+  const reconciler = new Reconciler(actions, { store, clock: fleet.clock, logger: fleet.logger });
+  return { variants, components: new Components({ ...of, reconciler, actions, variants, fleet }) };
 }

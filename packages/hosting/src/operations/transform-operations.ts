@@ -7,11 +7,12 @@ import type { AccountQuotas, Reservations } from "../capacity/index.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
 import { openWait, untilSettled, type Wait } from "../waits/index.ts";
 import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "../store/index.ts";
-import type { TransformReconciler } from "../reconcilers/index.ts";
+import type { Reconciler } from "../reconcilers/index.ts";
 import {
   isUnderWay,
   jobFootprint,
   transformPlan,
+  type TransformEvent,
   type TransformJobRecord,
   type TransformRequest,
 } from "../transforms/index.ts";
@@ -21,7 +22,7 @@ export interface TransformsOptions {
   readonly quotas: AccountQuotas;
   readonly reservations: Reservations;
   readonly catalogue: Catalogue;
-  readonly moves: TransformReconciler;
+  readonly reconciler: Reconciler<TransformJobRecord, TransformEvent>;
   readonly fleet: FleetOptions;
   /** Says who is to be kept waiting, and until when. */
   readonly watch: Pick<EndpointWatch, "stopping">;
@@ -39,13 +40,13 @@ export class Transforms implements AsyncDisposable {
 
   /** Goes on with the jobs of an earlier life, from the objects that they had not done. */
   async resume(): Promise<void> {
-    const { moves } = this.#options;
-    for await (const job of this.#all()) if (isUnderWay(job.state)) moves.takeUp(job);
+    const { reconciler } = this.#options;
+    for await (const job of this.#all()) if (isUnderWay(job.state)) reconciler.resume(job);
   }
 
   /** Resolves when the job is recorded as in progress; what fails from then on is its status. */
   async create(request: TransformRequest, owner: Owner, tags: readonly Tag[]): Promise<TransformJobRecord> {
-    const { store, quotas, reservations, catalogue, moves, fleet } = this.#options;
+    const { store, quotas, reservations, catalogue, reconciler, fleet } = this.#options;
     const { transformJobs, transformProgress } = store.kinds;
     const { TransformJobName: name, TransformResources: resources } = request;
     const key = nameKey(name);
@@ -92,7 +93,7 @@ export class Transforms implements AsyncDisposable {
       if (error instanceof DocumentConflict) throw jobExists(arn);
       throw error;
     }
-    moves.takeUp(job);
+    reconciler.begin(job);
     return job;
   }
 
@@ -104,19 +105,14 @@ export class Transforms implements AsyncDisposable {
 
   /** Resolves when the stop is recorded, not when it is done. */
   async stop(name: string): Promise<void> {
-    const { moves } = this.#options;
-    for (;;) {
-      const { state } = await this.find(name);
-      if (state.at === "Stopping") return;
-      if (!isUnderWay(state)) {
-        throw invalid(
-          `The request was rejected because the transform job is in status ${state.at}; only one that is InProgress can be stopped.`,
-        );
-      }
-      const moved = await moves.record(nameKey(name), "InProgress", { kind: "stop" });
-      // Otherwise another move was recorded in between, of which there are only so many.
-      if (moved !== null) return moves.giveUp(moved);
-    }
+    const moved = await this.#options.reconciler.transition(nameKey(name), ({ state }) => {
+      if (state.at === "Stopping") return null;
+      if (state.at === "InProgress") return { kind: "stop" };
+      throw invalid(
+        `The request was rejected because the transform job is in status ${state.at}; only one that is InProgress can be stopped.`,
+      );
+    });
+    if (moved === null) await this.find(name);
   }
 
   list(question: ListQuestion, turn: () => Promise<void>): Promise<ListAnswer<TransformJobRecord>> {
@@ -136,7 +132,7 @@ export class Transforms implements AsyncDisposable {
 
   /** Instances stop, records stay: `resume` of a later life goes on. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#options.moves[Symbol.asyncDispose]();
+    await this.#options.reconciler[Symbol.asyncDispose]();
   }
 
   /** Nobody deletes jobs: where there are as many as there may be, the oldest that has ended goes. */
@@ -148,7 +144,8 @@ export class Transforms implements AsyncDisposable {
       if (isUnderWay(job.state)) continue;
       const key = nameKey(job.name);
       const changes = [transformProgress.delete(key, "any"), tags.delete(job.arn, "any")];
-      return await store.write([transformJobs.delete(key, "any"), ...changes]);
+      await store.write([transformJobs.delete(key, "any"), ...changes]);
+      return;
     }
   }
 

@@ -1,5 +1,7 @@
-/** Reconcilers: each brings what runs to what is recorded, for endpoints, inference components and transform jobs, and resumes after a restart. */
-export { sharedInstances, ComponentReconciler } from "./component-reconciler.ts";
-export { type LookAtAlarm, EndpointReconciler } from "./endpoint-reconciler.ts";
-export { usedCount, SharedVariants } from "./shared-variants.ts";
-export { TransformReconciler } from "./transform-reconciler.ts";
+/** One reconciler: it brings what runs to what is recorded, for endpoints, inference components and transform jobs, and resumes after a restart. */
+export { ComponentActions } from "./component-actions.ts";
+export type { LookAtAlarm } from "./deployment-limits.ts";
+export { EndpointActions } from "./endpoint-actions.ts";
+export { Reconciler } from "./reconciler.ts";
+export { sharedInstances, SharedVariants, usedCount } from "./shared-variants.ts";
+export { TransformActions } from "./transform-actions.ts";

@@ -1,5 +1,12 @@
 import { AwsError, KeyedLock } from "@galatea/base";
-import { fits, noClaim, type ComponentClaim, type ComponentRecord } from "../components/index.ts";
+import {
+  claimSum,
+  fits,
+  noClaim,
+  type ComponentClaim,
+  type ComponentRecord,
+  type SharedInstance,
+} from "../components/index.ts";
 import { isShared, nameKey, variantBudget, type ProductionVariant } from "../definitions/index.ts";
 import type { EndpointRecord, FleetOptions, VariantGroup } from "../endpoints/index.ts";
 import type { HostingStore } from "../store/index.ts";
@@ -114,6 +121,26 @@ export class SharedVariants {
 export function usedCount(components: readonly ComponentRecord[], variantName: string): number {
   const own = components.filter((each) => each.variantName === variantName);
   return Math.max(0, ...own.flatMap(({ copies }) => copies.map(({ instance }) => instance + 1)));
+}
+
+/** What each instance of a variant has, what components have taken of it, and how many copies of this one are on it. */
+export function sharedInstances(
+  { has, instanceCount }: { readonly has: ComponentClaim; readonly instanceCount: number },
+  { name, variantName }: Pick<ComponentRecord, "name" | "variantName">,
+  components: readonly ComponentRecord[],
+): readonly SharedInstance[] {
+  const instances = Array.from({ length: instanceCount }, () => ({ has, taken: noClaim, ownCount: 0 }));
+  for (const component of components) {
+    if (component.variantName !== variantName) continue;
+    const claims = new Map(component.specs.map(({ number, claim }) => [number, claim]));
+    for (const { spec, instance } of component.copies) {
+      const shared = instances[instance];
+      if (shared === undefined) continue;
+      shared.taken = claimSum(shared.taken, claims.get(spec) ?? noClaim);
+      if (component.name === name) shared.ownCount += 1;
+    }
+  }
+  return instances;
 }
 
 function lesser(one: SharedVariant, other: SharedVariant): SharedVariant {

@@ -43,18 +43,19 @@ export class HostingStore implements AsyncDisposable {
     return new HostingStore(documents, { kinds, view, stateChanges });
   }
 
-  /** Resolves when it is on disk and in the view. Rejects with DocumentConflict where a record is not what a change expects. */
+  /** Resolves with its version when it is on disk and in the view. Rejects with DocumentConflict where a record is not what a change expects. */
   async write(
     changes: readonly DocumentChange[],
     { stateChange = null, recorded = () => {} }: WriteConsequences = {},
-  ): Promise<void> {
+  ): Promise<number> {
     const write = async (all: readonly DocumentChange[]) => {
       const version = await this.#documents.write(all);
       recorded();
       this.view.wrote(all, version);
+      return version;
     };
     if (stateChange === null) return await write(changes);
-    await this.stateChanges.writing(stateChange, (more) => write([...changes, ...more]));
+    return await this.stateChanges.writing(stateChange, (more) => write([...changes, ...more]));
   }
 
   /** Makes an attempt again, from what it reads on, when another write was faster. */

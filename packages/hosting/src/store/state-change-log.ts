@@ -36,12 +36,15 @@ export class StateChangeLog {
   }
 
   /** `write` makes the transaction of the changes that it is given. Rejects as it does; then nothing is told. */
-  async writing(change: StateChange, write: (more: readonly DocumentChange[]) => Promise<void>): Promise<void> {
+  async writing<Value>(
+    change: StateChange,
+    write: (more: readonly DocumentChange[]) => Promise<Value>,
+  ): Promise<Value> {
     this.#last += 1;
     const number = this.#last;
     this.#underWay.add(number);
     try {
-      await write([
+      return await write([
         { do: "put", kind, key: keyOf(number), body: JSON.stringify(change), expects: "any" },
         ...(number > changesMax
           ? [{ do: "delete", kind, key: keyOf(number - changesMax), expects: "any" } as const]

@@ -1,5 +1,12 @@
 import { AwsError, type Clock } from "@galatea/base";
-import type { Datapoint, MetricName, MetricStore, SeriesFilter } from "@galatea/base/metrics";
+import {
+  isListed,
+  type Datapoint,
+  type ListedSeries,
+  type MinuteSeries,
+  type SeriesFilter,
+  type SeriesKey,
+} from "@galatea/base/metrics";
 import cloudwatch from "../../spec/gen/cloudwatch.json" with { type: "json" };
 import type { CloudwatchInputs, CloudwatchOperations } from "../../spec/gen/cloudwatch.ts";
 import { asServiceModel } from "../../spec/index.ts";
@@ -21,7 +28,7 @@ import { putMetricData } from "./put-metric-data.ts";
 import { checkPeriod, checkRange, isSimpleStatistic, roundedStartMs, statisticOf } from "./statistics.ts";
 
 export interface CloudWatchParts extends AlarmParts {
-  readonly series: MetricStore;
+  readonly series: MinuteSeries;
   readonly dashboards: DashboardStore;
   readonly clock: Clock;
 }
@@ -41,7 +48,7 @@ export function cloudwatchService(parts: CloudWatchParts) {
     GetMetricStatistics: {
       action: "cloudwatch:GetMetricStatistics",
       resource: anyResource,
-      handle: (input) => getMetricStatistics(series, clock.epochMs(), input),
+      handle: async (input) => getMetricStatistics(series, clock.epochMs(), input),
     },
     GetMetricData: {
       action: "cloudwatch:GetMetricData",
@@ -72,11 +79,7 @@ export function cloudwatchService(parts: CloudWatchParts) {
   } as const satisfies ModelledService;
 }
 
-async function getMetricStatistics(
-  series: MetricStore,
-  nowMs: number,
-  input: CloudwatchInputs["GetMetricStatisticsInput"],
-) {
+function getMetricStatistics(series: MinuteSeries, nowMs: number, input: CloudwatchInputs["GetMetricStatisticsInput"]) {
   const statistics = input.Statistics ?? [];
   const extended = input.ExtendedStatistics ?? [];
   if (statistics.length === 0 && extended.length === 0) {
@@ -93,7 +96,7 @@ async function getMetricStatistics(
   checkRange(input.StartTime.getTime(), endMs);
   const startMs = roundedStartMs(input.StartTime.getTime(), period * 1000, nowMs);
   checkDatapointCount(startMs, endMs, period);
-  const points = await series.query(
+  const points = series.query(
     { namespace: input.Namespace, metricName: input.MetricName, dimensions: dimensionsOf(input.Dimensions) },
     { startMs, endMs, periodMs: period * 1000, unit: input.Unit ?? null },
   );
@@ -129,7 +132,7 @@ function checkDatapointCount(startMs: number, endMs: number, period: number): vo
 
 interface ListedMetric {
   readonly id: string;
-  readonly name: MetricName;
+  readonly key: SeriesKey;
 }
 
 async function listMetrics(
@@ -146,26 +149,29 @@ async function listMetrics(
   const listing = { operation: "ListMetrics", input };
   const { NextToken: token } = input;
   const after = token === undefined ? null : placeOfToken(listing, token, invalidNextTokenValue);
-  const entryOf = (name: MetricName): ListedMetric | null => {
-    const id = metricId(name);
-    return after === null || id > after ? { id, name } : null;
+  const entryOf = (ofUnits: readonly ListedSeries[]): ListedMetric | null => {
+    const found = ofUnits.find((each) => isListed(each, filter));
+    if (found === undefined) return null;
+    const id = metricId(found.key);
+    return after === null || id > after ? { id, key: found.key } : null;
   };
   const order = (a: ListedMetric, b: ListedMetric) => (a.id < b.id ? -1 : Number(a.id > b.id));
   // One more tells whether there is another page.
-  const first = await firstInOrder(series.list(filter), { entryOf, order, countMax: metricsPerPage + 1 }, turn);
+  const first = await firstInOrder(series.metrics(), { entryOf, order, countMax: metricsPerPage + 1 }, turn);
   const page = first.slice(0, metricsPerPage);
   const last = page.at(-1)?.id;
   return {
-    Metrics: page.map(({ name }) => printMetric(name)),
+    Metrics: page.map(({ key }) => printMetric(key)),
     NextToken: last !== undefined && first.length > page.length ? pageToken(listing, last) : undefined,
   };
 }
 
-function metricId({ namespace, metricName, dimensions }: MetricName): string {
+/** Units do not tell metrics apart here. */
+function metricId({ namespace, metricName, dimensions }: SeriesKey): string {
   return JSON.stringify([namespace, metricName, dimensions.map(({ name, value }) => [name, value])]);
 }
 
-function printMetric({ namespace, metricName, dimensions }: MetricName) {
+function printMetric({ namespace, metricName, dimensions }: SeriesKey) {
   return {
     Namespace: namespace,
     MetricName: metricName,

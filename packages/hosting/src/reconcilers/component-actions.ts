@@ -1,0 +1,300 @@
+import { AwsError, delay, orAborted, TaskGroup, unreachable } from "@galatea/base";
+import type { Reservations, Retirements } from "../capacity/index.ts";
+import {
+  ComponentCopies,
+  componentFootprint,
+  moreCopies,
+  moveComponent,
+  nextComponentAction,
+  noClaim,
+  type ComponentAction,
+  type ComponentClaim,
+  type ComponentEvent,
+  type ComponentRecord,
+} from "../components/index.ts";
+import { nameKey } from "../definitions/index.ts";
+import { failureSentence, footprintBeyond, type FleetParts } from "../endpoints/index.ts";
+import type { HostingStore, WriteConsequences } from "../store/index.ts";
+import { alarmLookMs, raisedAlarm, withinDeadline, type LookAtAlarm } from "./deployment-limits.ts";
+import type { InState, Reconciled, RecordStep, StepOutcome } from "./reconciler.ts";
+import { sharedInstances, type SharedVariants } from "./shared-variants.ts";
+
+export interface ComponentActionsOptions {
+  readonly store: HostingStore;
+  readonly parts: FleetParts;
+  readonly variants: SharedVariants;
+  readonly retirements: Retirements;
+  readonly alarmState: LookAtAlarm;
+  readonly reservations: Pick<Reservations, "reserveComponent">;
+}
+
+type ComponentStep = RecordStep<ComponentRecord, ComponentEvent>;
+type Approaching = InState<ComponentRecord, "Creating" | "Updating">;
+type ApproachStep = RecordStep<ComponentRecord, ComponentEvent, Approaching>;
+type ComponentOutcome = Promise<StepOutcome<ComponentRecord, ComponentEvent>>;
+
+/**
+ * What runs for inference components, and what is done in each of their states. Copies are placed while no other component places any on the
+ * same endpoint, and are recorded before they start, so that what is claimed of an instance is never more than it has.
+ */
+export class ComponentActions implements Reconciled<ComponentRecord, ComponentEvent> {
+  readonly what = "an inference component";
+  readonly records: HostingStore["kinds"]["components"];
+  readonly tasks: TaskGroup;
+  readonly transition = moveComponent;
+  readonly actions: Reconciled<ComponentRecord, ComponentEvent>["actions"] = {
+    Creating: (step) => this.#approach(step),
+    Updating: (step) => this.#approach(step),
+    InService: (step) => this.#release(step.record),
+    Failed: (step) => this.#end(step),
+    Deleting: (step) => this.#tearDown(step),
+  };
+  readonly #options: ComponentActionsOptions;
+  readonly #running = new Map<string, ComponentCopies>();
+  /** All there are, as they were last recorded: the limit of an account bounds them. */
+  readonly #recorded = new Map<string, ComponentRecord>();
+
+  constructor(options: ComponentActionsOptions) {
+    this.#options = options;
+    this.records = options.store.kinds.components;
+    this.tasks = new TaskGroup((error) => {
+      options.parts.fleet.logger.error("the end of an inference component's copies failed", { error: String(error) });
+    });
+  }
+
+  /** What runs for a component; undefined while no request is taken for it. */
+  running(name: string): ComponentCopies | undefined {
+    return this.#running.get(nameKey(name));
+  }
+
+  /** Those of an endpoint. */
+  of(endpointName: string): readonly ComponentRecord[] {
+    const key = nameKey(endpointName);
+    return [...this.#recorded.values()].filter((each) => nameKey(each.endpointName) === key);
+  }
+
+  added(record: ComponentRecord): void {
+    this.#recorded.set(nameKey(record.name), record);
+  }
+
+  async resume(record: ComponentRecord): Promise<void> {
+    const { at } = record.state;
+    if (at === "Failed" || at === "Deleting") return;
+    (await this.#copiesOf(record))?.resume(record);
+  }
+
+  consequences(_before: ComponentRecord, after: ComponentRecord | null): WriteConsequences {
+    return after === null ? {} : { recorded: () => this.added(after) };
+  }
+
+  /** Stops every copy. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.tasks[Symbol.asyncDispose]();
+    await Promise.all([...this.#running.values()].map((copies) => copies.leave()));
+    this.#running.clear();
+  }
+
+  /** Null where its endpoint or variant is gone. */
+  async #copiesOf(record: ComponentRecord): Promise<ComponentCopies | null> {
+    const key = nameKey(record.name);
+    const found = this.#running.get(key);
+    if (found !== undefined) return found;
+    const shared = await this.#options.variants.find(record);
+    if (shared === null) return null;
+    const copies = new ComponentCopies(record, shared, this.#options.parts);
+    this.#running.set(key, copies);
+    return copies;
+  }
+
+  /** Until copies come or go, or the goal is reached or missed. */
+  async #approach(step: ApproachStep): ComponentOutcome {
+    const { key, record } = step;
+    const copies = await this.#copiesOf(record);
+    if (copies === null) {
+      const reason = "Its endpoint or variant is gone.";
+      return { do: "transition", event: { kind: "failed", reason, copies: [] } };
+    }
+    let approach = await this.#attempt(step, copies);
+    while (approach.do === "again") approach = await this.#attempt(step, copies);
+    if (approach.do === "placed") return null;
+    const event: ComponentEvent =
+      approach.do === "settle"
+        ? { kind: "settled" }
+        : { kind: "failed", reason: approach.reason, copies: copies.inService(record) };
+    const recorded = (moved: ComponentRecord) => {
+      if (moved.state.at !== "Failed") this.#follow(key, copies, moved);
+    };
+    return { do: "transition", event, recorded };
+  }
+
+  async #attempt(step: ApproachStep, copies: ComponentCopies): Promise<Approach> {
+    const { record, signal } = step;
+    const { clock } = this.#options.parts.fleet;
+    const { alarms = [] } = record.state.goal;
+    const raised = raisedAlarm(alarms, this.#options.alarmState);
+    if (raised !== null) return missed(raised);
+    const late = await this.#within(step, (limited) => this.#bringUp({ ...step, signal: limited }, copies));
+    if (late !== null) return missed(late);
+    const placed = await this.#place(step, copies).catch(limitReached);
+    switch (placed.do) {
+      case "placed":
+      case "settle":
+      case "missed":
+        return placed;
+      case "bake": {
+        const bakesMs = placed.untilMs - clock.epochMs();
+        await delay(clock, alarms.length === 0 ? bakesMs : Math.min(bakesMs, alarmLookMs), signal);
+        return again;
+      }
+      case "no-memory": {
+        const { freed } = placed;
+        if (freed === null) return missed(noMemory(record, placed.missingCount));
+        const tooLate = await this.#within(step, async (limited) => {
+          using _hurry = this.#hurry(step, limited);
+          await orAborted(freed, limited);
+        });
+        return tooLate === null ? again : missed(tooLate);
+      }
+      case "no-room": {
+        const refusal = await this.#options.variants.grow(record, signal);
+        return refusal === null ? again : missed(`${noRoom(record, placed.missingCount)} ${refusal}`.trim());
+      }
+      default:
+        return unreachable(placed);
+    }
+  }
+
+  /** Null, or the failure of the work, whose time ends with that of the goal. */
+  async #within(
+    { record, signal }: ApproachStep,
+    work: (signal: AbortSignal) => Promise<void>,
+  ): Promise<string | null> {
+    const { deadlineMs } = record.state.goal;
+    const { clock } = this.#options.parts.fleet;
+    try {
+      await withinDeadline({ deadlineMs, clock, signal, what: "update" }, work);
+      return null;
+    } catch (error) {
+      signal.throwIfAborted();
+      return failureSentence(error, record.variantName);
+    }
+  }
+
+  /** Copies that drain are waited for where the nodes have no room for new ones beside them. */
+  async #bringUp(step: ApproachStep, copies: ComponentCopies): Promise<void> {
+    const { record, signal } = step;
+    copies.countBy(record);
+    {
+      using _hurry = this.#hurry(step, signal);
+      await copies.room(signal);
+    }
+    await copies.bringUp(record, signal);
+  }
+
+  /** Copies that drain have their time, unless a roll-back needs their room. */
+  #hurry({ key, record: { state } }: ApproachStep, signal: AbortSignal): Disposable | null {
+    return state.at === "Updating" && state.undoing !== null ? this.#options.retirements.hurry(key, signal) : null;
+  }
+
+  /** While no other component places copies on the endpoint. */
+  async #place(step: ApproachStep, copies: ComponentCopies): Promise<Placed> {
+    const { key, record } = step;
+    const { variants, parts, reservations } = this.#options;
+    return await variants.placing(record.endpointName, async () => {
+      const shared = await variants.find(record);
+      const instances = shared === null ? [] : sharedInstances(shared, record, this.of(record.endpointName));
+      const nowMs = parts.fleet.clock.epochMs();
+      const freed = copies.freed();
+      const moreCount = moreCopies(record, parts.fleet.nodes.freeBytes);
+      const action = nextComponentAction(record, { instances, moreCount, isMade: freed !== null }, nowMs);
+      if (action.do === "no-memory") return { ...action, freed };
+      if (action.do !== "place") return action;
+      const event = { kind: "placed", copies: action.copies, nowMs } as const;
+      const more = footprintBeyond(componentFootprint(moveComponent(record, event)), componentFootprint(record));
+      using _reserved = reservations.reserveComponent(key, more);
+      this.#follow(key, copies, await step.transition(event));
+      return { do: "placed" };
+    });
+  }
+
+  /** In the background: the next step need not wait for the requests that ending copies have. */
+  #follow(key: string, copies: ComponentCopies, record: ComponentRecord): void {
+    const { retirements } = this.#options;
+    this.tasks.run((closing) => retirements.leave(key, closing, (signal) => copies.follow(record, signal)));
+  }
+
+  /** In the background, too: instances that no copy is on are given up, and come back when a component needs them. */
+  async #release(record: ComponentRecord): ComponentOutcome {
+    const { variants } = this.#options;
+    this.tasks.run((closing) => variants.release(record, () => this.of(record.endpointName), closing));
+    return null;
+  }
+
+  async #end(step: ComponentStep): ComponentOutcome {
+    await this.#retire(step);
+    return await this.#release(step.record);
+  }
+
+  async #tearDown(step: ComponentStep): ComponentOutcome {
+    const { key, record, closing } = step;
+    await this.#retire(step);
+    // No copy of it is on an instance any more.
+    this.#recorded.delete(key);
+    // While its record is there: a platform that is killed now does it again at its next start.
+    await this.#options.variants.release(record, () => this.of(record.endpointName), closing);
+    return { do: "forget" };
+  }
+
+  async #retire({ key, record, closing }: Pick<ComponentStep, "key" | "record" | "closing">): Promise<void> {
+    const copies = this.#running.get(key);
+    this.#running.delete(key);
+    await this.#options.retirements.end(key, closing, async (signal) => await copies?.retire(record, signal));
+  }
+}
+
+/** What an attempt to come to a goal has come to. */
+type Approach =
+  | { readonly do: "again" }
+  /** Copies that come or go are recorded. */
+  | { readonly do: "placed" }
+  | { readonly do: "settle" }
+  | { readonly do: "missed"; readonly reason: string };
+
+type Placed =
+  | Exclude<Approach, { readonly do: "again" }>
+  | Extract<ComponentAction, { readonly do: "bake" | "no-room" }>
+  /** `freed`: resolves when draining copies make room; null where none drain. */
+  | { readonly do: "no-memory"; readonly missingCount: number; readonly freed: Promise<void> | null };
+
+const again: Approach = { do: "again" };
+const missed = (reason: string) => ({ do: "missed", reason }) as const;
+
+function limitReached(error: unknown): Placed {
+  if (error instanceof AwsError) return missed(error.message);
+  throw error;
+}
+
+const noResources =
+  "There are not enough hardware resources on the instances for this endpoint to create a copy of the inference component.";
+
+/** SageMaker's sentence, and what is missing. */
+function noRoom(record: Approaching, missingCount: number): string {
+  const { cpuCores, memoryBytes, acceleratorCount } = goalClaim(record);
+  return (
+    `${noResources} No instance has room for the next of ${missingCount} more copies, which takes ${cpuCores} CPU cores, ` +
+    `${Math.round(memoryBytes / 2 ** 20)} MiB of memory and ${acceleratorCount} accelerators. ` +
+    "Lower the resource requirements, delete other inference components, or give the endpoint more instances."
+  );
+}
+
+function noMemory(record: Approaching, missingCount: number): string {
+  return (
+    `${noResources} The node has no memory for the next of ${missingCount} more copies, which takes ` +
+    `${Math.round(goalClaim(record).memoryBytes / 2 ** 20)} MiB, beside what runs. Lower the resource requirements, or delete what is no ` +
+    "longer needed; where a component has several copies, old ones make room for new ones."
+  );
+}
+
+function goalClaim({ state, specs }: Approaching): ComponentClaim {
+  return specs.find(({ number }) => number === state.goal.spec)?.claim ?? noClaim;
+}

@@ -1,0 +1,213 @@
+import { delay, TaskGroup } from "@galatea/base";
+import type { Retirements } from "../capacity/index.ts";
+import { nameKey } from "../definitions/index.ts";
+import {
+  moveEndpoint,
+  nextChangeAction,
+  RunningEndpoint,
+  stateChangeOf,
+  type Change,
+  type EndpointEvent,
+  type EndpointRecord,
+  type FleetParts,
+} from "../endpoints/index.ts";
+import type { Mirrors } from "../mirrors/index.ts";
+import type { HostingStore, WriteConsequences } from "../store/index.ts";
+import { alarmLookMs, raisedAlarm, withinDeadline, type LookAtAlarm } from "./deployment-limits.ts";
+import type { InState, Reconciled, RecordStep, StepOutcome } from "./reconciler.ts";
+
+export interface EndpointActionsOptions {
+  readonly store: HostingStore;
+  readonly parts: FleetParts;
+  readonly mirrors: Mirrors;
+  readonly retirements: Retirements;
+  readonly alarmState: LookAtAlarm;
+}
+
+type EndpointStep<Found extends EndpointRecord = EndpointRecord> = RecordStep<EndpointRecord, EndpointEvent, Found>;
+type EndpointOutcome = Promise<StepOutcome<EndpointRecord, EndpointEvent>>;
+
+/** What runs for endpoints, and what is done in each of their states. */
+export class EndpointActions implements Reconciled<EndpointRecord, EndpointEvent> {
+  readonly what = "an endpoint";
+  readonly records: HostingStore["kinds"]["endpoints"];
+  readonly tasks: TaskGroup;
+  readonly transition = moveEndpoint;
+  readonly actions: Reconciled<EndpointRecord, EndpointEvent>["actions"] = {
+    Creating: (step) => this.#create(step),
+    InService: null,
+    Updating: (step) => this.#change(step),
+    RollingBack: (step) => this.#change(step),
+    UpdateRollbackFailed: null,
+    OutOfService: (step) => this.#stop(step),
+    Deleting: (step) => this.#tearDown(step),
+    Failed: (step) => this.#discard(step),
+  };
+  readonly #options: EndpointActionsOptions;
+  readonly #running = new Map<string, RunningEndpoint>();
+  /** Those that are not in service for the first time yet: no request goes to them. */
+  readonly #created = new Map<string, RunningEndpoint>();
+
+  constructor(options: EndpointActionsOptions) {
+    this.#options = options;
+    this.records = options.store.kinds.endpoints;
+    this.tasks = new TaskGroup((error) => {
+      options.parts.fleet.logger.error("the end of an endpoint's instances failed", { error: String(error) });
+    });
+  }
+
+  /** What runs for an endpoint; undefined while no request is taken for it. */
+  running(name: string): RunningEndpoint | undefined {
+    return this.#running.get(nameKey(name));
+  }
+
+  allRunning(): Iterable<RunningEndpoint> {
+    return this.#running.values();
+  }
+
+  async resume(record: EndpointRecord): Promise<void> {
+    const { at } = record.state;
+    if (at === "Creating" || at === "Deleting" || at === "Failed" || at === "OutOfService") return;
+    const { mirrors, parts } = this.#options;
+    const running = new RunningEndpoint(record, { ...parts, mirrors });
+    running.resume(record);
+    this.#running.set(nameKey(record.name), running);
+    parts.fleet.logger.verbose("an endpoint is brought back", { endpoint: record.name });
+  }
+
+  consequences(before: EndpointRecord, after: EndpointRecord | null): WriteConsequences {
+    const nowMs = after?.modifiedMs ?? this.#options.parts.fleet.clock.epochMs();
+    return { stateChange: stateChangeOf(before, after, nowMs) };
+  }
+
+  /** Stops every instance. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.tasks[Symbol.asyncDispose]();
+    const all = [...this.#running.values(), ...this.#created.values()];
+    await Promise.all(all.map((running) => running.leave()));
+    this.#running.clear();
+    this.#created.clear();
+  }
+
+  async #create(step: EndpointStep): EndpointOutcome {
+    const running = this.#runningFor(step);
+    return await this.#outcome(step, running, async () => {
+      await this.#bringUp(step, running, null);
+      return { kind: "ready" };
+    });
+  }
+
+  async #change(step: EndpointStep<InState<EndpointRecord, "Updating" | "RollingBack">>): EndpointOutcome {
+    const running = this.#runningFor(step);
+    const { change } = step.record.state;
+    const { clock } = this.#options.parts.fleet;
+    const { deadlineMs } = change;
+    return await this.#outcome(step, running, () =>
+      withinDeadline({ deadlineMs, clock, signal: step.signal, what: "deployment" }, async (signal) => {
+        const action = nextChangeAction(change, clock.epochMs());
+        if (action.do === "bring-up") {
+          await this.#bringUp({ ...step, signal }, running, change);
+          return { kind: "reached", nowMs: clock.epochMs() };
+        }
+        if (action.do === "bake") await this.#bake(change, action.untilMs, signal);
+        await running.inService(signal);
+        if (action.do === "bake") this.#lookAtAlarms(change);
+        return { kind: "advanced" };
+      }),
+    );
+  }
+
+  /** With what the work comes to, or its failure. */
+  async #outcome(
+    { key, signal }: EndpointStep,
+    running: RunningEndpoint,
+    work: () => Promise<EndpointEvent>,
+  ): EndpointOutcome {
+    const event = await work().catch((error: unknown): EndpointEvent => {
+      signal.throwIfAborted();
+      return { kind: "failed", reason: error instanceof Error ? error.message : String(error) };
+    });
+    const recorded = (moved: EndpointRecord) => {
+      if (moved.state.at === "Failed") return;
+      this.#created.delete(key);
+      this.#running.set(key, running);
+      this.#follow(key, running, moved);
+    };
+    return { do: "transition", event, recorded };
+  }
+
+  /** Instances that drain are waited for where the nodes have no room for new ones beside them. They have their time, unless a roll-back needs it. */
+  async #bringUp(step: EndpointStep, running: RunningEndpoint, change: Change | null): Promise<void> {
+    const { key, record, signal } = step;
+    this.#lookAtAlarms(change);
+    running.countBy(record);
+    {
+      using _hurry = record.state.at === "RollingBack" ? this.#options.retirements.hurry(key, signal) : null;
+      await running.room(signal);
+    }
+    await running.bringUp(record, signal);
+  }
+
+  async #bake(change: Change, untilMs: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options.parts.fleet;
+    for (;;) {
+      this.#lookAtAlarms(change);
+      const leftMs = untilMs - clock.epochMs();
+      if (leftMs <= 0) return;
+      await delay(clock, change.alarms.length === 0 ? leftMs : Math.min(leftMs, alarmLookMs), signal);
+    }
+  }
+
+  #lookAtAlarms(change: Change | null): void {
+    const reason = raisedAlarm(change?.alarms ?? [], this.#options.alarmState);
+    if (reason !== null) throw new Error(reason);
+  }
+
+  /** In the background: the next step need not wait for the requests that old instances have. */
+  #follow(key: string, running: RunningEndpoint, record: EndpointRecord): void {
+    const { retirements } = this.#options;
+    this.tasks.run((closing) => retirements.leave(key, closing, (signal) => running.follow(record, signal)));
+  }
+
+  /** In the background: the endpoint may start again meanwhile. */
+  async #stop({ key, record }: EndpointStep): EndpointOutcome {
+    const running = this.#running.get(key);
+    this.#running.delete(key);
+    if (running !== undefined) this.tasks.run((closing) => this.#retire({ key, record, closing }, running));
+    return null;
+  }
+
+  /** The name is free when everything that ran has ended. */
+  async #tearDown(step: EndpointStep): EndpointOutcome {
+    await this.#discard(step);
+    const running = this.#running.get(step.key);
+    this.#running.delete(step.key);
+    if (running !== undefined) await this.#retire(step, running);
+    return { do: "forget" };
+  }
+
+  async #retire(
+    { key, record, closing }: Pick<EndpointStep, "key" | "record" | "closing">,
+    running: RunningEndpoint,
+  ): Promise<void> {
+    running.countBy(record);
+    await this.#options.retirements.end(key, closing, (signal) => running.retire(signal));
+  }
+
+  /** Ends what never came into service. */
+  async #discard({ key }: Pick<EndpointStep, "key">): EndpointOutcome {
+    const created = this.#created.get(key);
+    this.#created.delete(key);
+    await created?.[Symbol.asyncDispose]();
+    return null;
+  }
+
+  #runningFor({ key, record }: EndpointStep): RunningEndpoint {
+    const found = this.#running.get(key) ?? this.#created.get(key);
+    if (found !== undefined) return found;
+    const { mirrors, parts } = this.#options;
+    const running = new RunningEndpoint(record, { ...parts, mirrors });
+    this.#created.set(key, running);
+    return running;
+  }
+}

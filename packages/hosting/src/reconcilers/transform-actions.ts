@@ -1,0 +1,96 @@
+import { TaskGroup, type LoopTurns } from "@galatea/base";
+import type { FleetOptions } from "../endpoints/index.ts";
+import type { HostingStore } from "../store/index.ts";
+import {
+  JobRun,
+  moveTransform,
+  noProgress,
+  type JobMemory,
+  type TransformEvent,
+  type TransformJobRecord,
+  type TransformProgress,
+} from "../transforms/index.ts";
+import { LatestWrite } from "./latest-write.ts";
+import type { Reconciled, RecordStep, StepOutcome } from "./reconciler.ts";
+
+export interface TransformActionsOptions {
+  readonly store: HostingStore;
+  readonly fleet: FleetOptions;
+  readonly newInstanceId: () => string;
+  /** Of all jobs. */
+  readonly memory: JobMemory;
+  readonly turns: LoopTurns;
+}
+
+type TransformStep = RecordStep<TransformJobRecord, TransformEvent>;
+type TransformOutcome = Promise<StepOutcome<TransformJobRecord, TransformEvent>>;
+
+/** What is done for transform jobs: a job in progress runs, from where its progress says. */
+export class TransformActions implements Reconciled<TransformJobRecord, TransformEvent> {
+  readonly what = "a transform job";
+  readonly records: HostingStore["kinds"]["transformJobs"];
+  readonly tasks: TaskGroup;
+  readonly actions: Reconciled<TransformJobRecord, TransformEvent>["actions"] = {
+    InProgress: (step) => this.#run(step),
+    Stopping: async () => ({ do: "transition", event: { kind: "stopped", atMs: this.#nowMs } }),
+    Completed: null,
+    Failed: null,
+    Stopped: null,
+  };
+  readonly #options: TransformActionsOptions;
+
+  constructor(options: TransformActionsOptions) {
+    this.#options = options;
+    this.records = options.store.kinds.transformJobs;
+    this.tasks = new TaskGroup((error) => {
+      options.fleet.logger.error("a transform job ended unexpectedly", { error: String(error) });
+    });
+  }
+
+  transition(job: TransformJobRecord, event: TransformEvent): TransformJobRecord {
+    return { ...job, state: moveTransform(job.state, event) };
+  }
+
+  /** Instances stop, and jobs go on when the platform starts again. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.tasks[Symbol.asyncDispose]();
+  }
+
+  /** When the signal aborts, nothing of the job runs any more. */
+  async #run(step: TransformStep): TransformOutcome {
+    const { key, record: job, signal } = step;
+    const { store, fleet, newInstanceId, memory, turns } = this.#options;
+    const { transformProgress } = store.kinds;
+    const before = await transformProgress.find(key);
+    const progress = before.at === "found" ? before.value : noProgress;
+    const latest = new LatestWrite<TransformProgress>(async (value) => {
+      await store.write([transformProgress.put(key, value, "any")]);
+    });
+    const run = new JobRun({
+      job,
+      progress,
+      fleet,
+      newInstanceId,
+      memory,
+      turns,
+      started: async () => {
+        await step.transition({ kind: "started", atMs: this.#nowMs });
+      },
+      progressed: (value) => latest.write(value),
+    });
+    const reason = await run.run(signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      fleet.logger.error("a transform job failed in the platform", { job: job.name, error: String(error) });
+      return `InternalServerError: ${error instanceof Error ? error.message : String(error)}`;
+    });
+    const atMs = this.#nowMs;
+    return {
+      do: "transition",
+      event: reason === null ? { kind: "completed", atMs } : { kind: "failed", atMs, reason },
+    };
+  }
+
+  get #nowMs(): number {
+    return this.#options.fleet.clock.epochMs();
+  }
+}
