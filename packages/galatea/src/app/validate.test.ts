@@ -16,6 +16,7 @@ async function validate(
   t: TestContext,
   files: Readonly<Record<string, string | Uint8Array>>,
   flags: readonly string[] = [],
+  env = process.env,
 ) {
   const root = await mkdtemp(join(tmpdir(), "validate-"));
   t.after(() => rm(root, { recursive: true }));
@@ -25,6 +26,7 @@ async function validate(
   }
   const { status, stdout, stderr } = spawnSync(process.execPath, [main, "validate", root, ...flags], {
     encoding: "utf8",
+    env,
   });
   return { status, stderr, root, lines: stdout.replaceAll(root, "").trimEnd().split("\n") };
 }
@@ -74,7 +76,10 @@ test("what only a backend can tell is told: programs, ONNX files, environments, 
   const trees = ["model_type", "is_classifier"]
     .map((key, at) => `parameters { key: "${key}" value { string_value: "${["xgboost_json", "false"][at]}" } }`)
     .join(" ");
-  const { status, lines, stderr } = await validate(t, {
+  const bytes = ["input", "output"]
+    .map((way) => `${way} { name: "${way === "input" ? "body" : "answer"}" data_type: TYPE_STRING dims: 1 }`)
+    .join(" ");
+  const { status, lines, stderr, root } = await validate(t, {
     "environment/config.pbtxt": `backend: "python" ${io} ${packed}`,
     "environment/1/model.py": program,
     "onnx/config.pbtxt": 'backend: "onnxruntime"',
@@ -83,20 +88,47 @@ test("what only a backend can tell is told: programs, ONNX files, environments, 
     "plan/1/model.plan": "",
     "trees/config.pbtxt": `backend: "fil" max_batch_size: 8 ${io.replace('"I"', '"input__0"').replace('"O"', '"output__0"')} ${trees}`,
     "trees/1/xgboost.json": "[]",
+    "booster/config.pbtxt": `backend: "xgboost" ${bytes}`,
+    "booster/1/": "",
+    "linear/config.pbtxt": `backend: "linear_learner" ${bytes}`,
+    "linear/1/model_algo-1": "no archive",
+    "absent/config.pbtxt": `backend: "python" ${io}`,
+    "absent/1/other.py": program,
     "syntax/config.pbtxt": `backend: "python" ${io}`,
     "syntax/1/model.py": "x = 1\ndef broken(\n",
   });
   assert.equal(status, 1, stderr);
   const expected = [
+    /^\/absent\/config.pbtxt:1:1: error: model.py does not exist in the model repository path: \/absent\/1\/model.py$/,
+    /^\/booster\/config.pbtxt:1:1: error: the archive has no file that a model could be$/,
     /^\/environment\/config.pbtxt:\d+:\d+: error: EXECUTION_ENV_PATH '.*env.tar.gz' does not exist: /,
+    /^\/linear\/config.pbtxt:1:1: error: the archive is no zip archive, or was cut short$/,
     /^\/onnx\/config.pbtxt:1:1: error: onnx runtime error 7: Load model from /,
     /^\/plan\/config.pbtxt:\d+:\d+: error: unable to find backend library for backend 'tensorrt'/,
     /^\/syntax\/config.pbtxt:1:1: error: \/syntax\/1\/model.py:2: SyntaxError: /,
     /^\/trees\/config.pbtxt:\d+:\d+: error: unable to read '.*xgboost.json' as xgboost_json: the document is no object$/,
-    /^5 models checked: 5 errors, 0 warnings$/,
+    /^8 models checked: 8 errors, 0 warnings$/,
   ];
   assert.equal(lines.length, expected.length, lines.join("\n"));
   expected.forEach((pattern, at) => assert.match(lines[at]!, pattern));
+  const serving = servingErrors(root).replaceAll(root, "");
+  for (const line of lines.slice(0, -1)) {
+    const [, message = ""] = /: error: (.*)$/.exec(line) ?? [];
+    // A load says where in the program it was, in a traceback.
+    if (message.includes("SyntaxError")) continue;
+    assert.ok(serving.includes(JSON.stringify(message).slice(1, -1)), `${message}\n${serving}`);
+  }
+});
+
+test("a framework that is not set up is a note: the model is not to blame", async (t) => {
+  const frameworks = await mkdtemp(join(tmpdir(), "frameworks-"));
+  t.after(() => rm(frameworks, { recursive: true }));
+  const files = { "a/config.pbtxt": `platform: "pytorch_libtorch" ${io}`, "a/1/model.pt": "" };
+  const env = { ...process.env, GALATEA_FRAMEWORKS: frameworks };
+  const { status, lines } = await validate(t, files, ["--data", frameworks], env);
+  assert.equal(status, 0);
+  assert.match(lines[0]!, /^note: unable to find backend library for backend 'pytorch': its packages are not set up/);
+  assert.deepEqual(lines.slice(1), ["1 models checked: 0 errors, 0 warnings"]);
 });
 
 test("a python-based backend is known where its directory is given", async (t) => {

@@ -1,21 +1,44 @@
 import { resolve } from "node:path";
+import { silentLogger, systemClock } from "@galatea/base";
+import { ModelChecks } from "@galatea/server/engine";
 import { refusedRepository, validateRepository } from "@galatea/server/repository";
 import type { BackendOptions } from "../options/index.ts";
 import { dataDirectories } from "./directories.ts";
-import { BackendChecks } from "./validate-backends.ts";
+import { openGpus } from "./gpus.ts";
+import { backendConfig, backendRows } from "./serving/backend-rows.ts";
+import { backendsWithoutGpus } from "./serving/onnx-gpus.ts";
 
 /**
  * `galatea validate`: every problem of a repository, one line each, in the form editors jump to, and how many models were looked at;
- * 1 when there is an error.
+ * 1 when there is an error. Models are checked with the backends of `serve`, which has the same flags for them.
  */
-export async function validate(directory: string, { backendDirectory }: BackendOptions): Promise<number> {
+export async function validate(directory: string, options: BackendOptions): Promise<number> {
   const refusal = await refusedRepository(directory);
   if (refusal !== null) {
     process.stderr.write(`${refusal}\n`);
     return 1;
   }
-  await using checks = new BackendChecks(dataDirectories(null, process.env), backendDirectory);
-  const { modelCount, problems } = await validateRepository(resolve(directory), (found) => checks.check(found));
+  const directories = dataDirectories(options.data, process.env);
+  const log = silentLogger;
+  await using gpus = await openGpus(process.env, 0, log);
+  const parts = {
+    options: { ...options, container: null },
+    plan: null,
+    log,
+    directories,
+    gpus,
+    onConfinement: () => {},
+  };
+  await using checks = new ModelChecks({
+    backends: backendRows.map((row) => row(parts)),
+    backendConfig: (backend) => backendConfig(options, backend),
+    gpuCount: gpus.count,
+    clock: systemClock,
+  });
+  const { modelCount, problems } = await validateRepository(resolve(directory), checks.check, {
+    gpuCount: gpus.count,
+    cpuBackends: backendsWithoutGpus(directories, log),
+  });
   for (const { file, line, column, severity, message } of problems)
     process.stdout.write(`${file}:${line}:${column}: ${severity}: ${message}\n`);
   for (const note of checks.notes) process.stdout.write(`note: ${note}\n`);

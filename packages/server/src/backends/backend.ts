@@ -51,6 +51,16 @@ export interface LoadedModel extends AsyncDisposable {
   readonly abandon?: (reason: string) => void;
 }
 
+/** The outcome of a check of a model without a load. */
+export interface ModelCheck {
+  /** Errors, a sentence each, in the words of a load. */
+  readonly problems: readonly string[];
+  /** The configuration as a load would complete it; null where only a load completes it. */
+  readonly completion: ModelConfig | null;
+  /** What could not be checked, and why. */
+  readonly notes: readonly string[];
+}
+
 /**
  * A way to run models. `complete` may fill in what the configuration leaves open (max_batch_size, inputs, outputs, scheduling,
  * decoupled) and nothing else. Both throw InferenceError with Triton's texts.
@@ -68,6 +78,8 @@ export interface Backend extends AsyncDisposable {
   /** Of the model's files, the bytes that another model has in memory already and shares; absent where models share no files. */
   heldBytes?(source: ModelSource, config: ModelConfig): Promise<number>;
   load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel>;
+  /** Checks a model as a load does, without running its code; absent where a load runs none of it. */
+  readonly check?: (source: ModelSource, config: ModelConfig) => Promise<ModelCheck>;
   /** Starts what the first model would wait for, where all it takes is there. */
   warmUp(): Promise<void>;
 }

@@ -1,6 +1,6 @@
-import { InferenceError, type Clock, type Logger } from "@galatea/base";
+import type { Clock, Logger } from "@galatea/base";
 import {
-  insteadOfBackend,
+  findBackend,
   type Backend,
   type DeviceBytes,
   type LoadContext,
@@ -9,12 +9,13 @@ import {
   type NamespaceMetrics,
   type OtherModels,
 } from "../backends/index.ts";
-import { checkConfig, refuseUnbuilt, type ModelConfig } from "../modelconfig/index.ts";
+import { refuseUnbuilt, type ModelConfig } from "../modelconfig/index.ts";
 import type { RequestRecord } from "../inference/index.ts";
 import type { Arena } from "../tensor/index.ts";
 import { readLabels } from "./labels.ts";
 import { contentOf, guessOf } from "./model-content.ts";
 import type { ChargeOwner, MemoryBudget } from "./memory-budget.ts";
+import { openModel } from "./open-model.ts";
 import { ModelDoor, type DoorParts } from "./model-door.ts";
 import { warmUp } from "./warm-up.ts";
 import type { ModelHealth } from "./serving-version.ts";
@@ -94,16 +95,7 @@ export class VersionBuilder {
     const { source, config: found } = order;
     // Before a backend acts on anything of it: completing a configuration opens the model, with libraries that it names.
     refuseUnbuilt(found);
-    const backend = await this.#backendOf(found.backend);
-    if (backend === undefined) {
-      const known = this.#parts.backends.map(({ name }) => name).join(", ");
-      const instead = await insteadOfBackend(found.backend, [source.versionDirectory, source.modelDirectory]);
-      throw new InferenceError(
-        "INVALID_ARG",
-        `unable to find backend library for backend '${found.backend}', try specifying runtime on the model configuration. ` +
-          `This server has: ${known}.${instead === null ? "" : ` ${instead}.`}`,
-      );
-    }
+    const backend = await findBackend(this.#parts.backends, found.backend, source);
     const heldBytes = (await backend.heldBytes?.(source, found)) ?? 0;
     const content = await contentOf(source, found, heldBytes);
     const charge: ChargeOwner = { namespace: order.namespace };
@@ -112,12 +104,10 @@ export class VersionBuilder {
     const guess = guessOf(found, content);
     this.#parts.budget.reserve(charge, what, { known, contentKey: content.key, guess });
     try {
-      const config = this.#parts.autoComplete ? await backend.complete(source, found, context) : found;
-      refuseUnbuilt(config);
-      checkConfig(config);
       const onMemory = () => void this.#correct(charge);
       const reserveMore = (bytes: DeviceBytes) => this.#reserveMore(charge, what, bytes);
-      const model = await backend.load(source, config, { ...context, onMemory, reserveMore });
+      const opening = { ...context, onMemory, reserveMore };
+      const { config, model } = await openModel(backend, { ...order, autoComplete: this.#parts.autoComplete }, opening);
       try {
         const warmUps = await warmUp(model, { ...order, ...this.#parts, config });
         this.#parts.budget.settle(charge, what, content.key, await model.memoryBytes());
@@ -132,14 +122,6 @@ export class VersionBuilder {
       this.#parts.budget.release(charge);
       throw error;
     }
-  }
-
-  async #backendOf(name: string): Promise<Backend | undefined> {
-    const { backends } = this.#parts;
-    const own = backends.find((backend) => backend.name === name);
-    if (own !== undefined) return own;
-    for (const backend of backends) if ((await backend.runs?.(name)) === true) return backend;
-    return undefined;
   }
 
   /** The model with its charge tied to its life. */

@@ -23,5 +23,5 @@ export type { EngineMetrics, VersionMetrics } from "./observers.ts";
 export { checkRequest } from "./check-request.ts";
 export { modelMetadata } from "./metadata.ts";
 export { modelFacts, type ModelFacts } from "./model-facts.ts";
-export { checkWarmUps } from "./warm-up.ts";
+export { ModelChecks, type ModelChecksOptions } from "./model-checks.ts";
 export type { FailureReason } from "./request-observer.ts";

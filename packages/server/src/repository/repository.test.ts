@@ -304,7 +304,7 @@ test("validation finds every problem of a repository with its place, and none in
     "e/1/": "",
   });
   const noCheck: BackendCheck = ({ config }) => Promise.resolve({ problems: [], completion: config });
-  assert.deepEqual(await validateRepository(good, noCheck), { modelCount: 2, problems: [] });
+  assert.deepEqual(await validateRepository(good, noCheck, { gpuCount: 0 }), { modelCount: 2, problems: [] });
   const root = await folder(t, {
     "typo/config.pbtxt": 'max_bach_size: 8\ninput { dims: "x" }',
     "typo/1/model.py": "",
@@ -313,14 +313,12 @@ test("validation finds every problem of a repository with its place, and none in
     "batch/01/": "",
     "none/config.pbtxt": `backend: "python" version_policy { specific { versions: 9 } } ${io}`,
     "none/1/model.py": "",
-    "file/config.pbtxt": `backend: "python" ${io}`,
-    "file/1/other.py": "",
     "e/config.pbtxt": ensemble("gone"),
     "e/1/": "",
     "shape/config.pbtxt": ensemble("batch").replace("dims: 4", "dims: 5"),
     "shape/1/": "",
   });
-  const { problems } = await validateRepository(root, noCheck);
+  const { problems } = await validateRepository(root, noCheck, { gpuCount: 0 });
   assert.deepEqual(
     problems.map(
       ({ file, line, column, severity, message }) =>
@@ -330,7 +328,6 @@ test("validation finds every problem of a repository with its place, and none in
       "batch:1:1 warning directory '01' is ignored: its name is not a version number (digits without leading zeros)",
       "batch:1:1 error dynamic batching preferred size must be <= max batch size for batch",
       "batch:4:1 error 'model_repository_agents' is not supported by this server yet; the model would not be loaded",
-      "file:1:11 error unable to find '/file/1/model.py' for model 'file'",
       "none:1:1 error at least one version must be available under the version policy of model 'none'",
       "typo:1:1 error unknown field 'max_bach_size' in ModelConfig; did you mean 'max_batch_size'?",
       `typo:2:15 error field 'input[0].dims[0]': expected an integer, found string "x"`,

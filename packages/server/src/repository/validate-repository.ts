@@ -5,11 +5,12 @@ import {
   configProblems,
   readConfigText,
   unbuiltFields,
+  type CompletionContext,
   type ModelConfig,
 } from "../modelconfig/index.ts";
 import { dependencyOrder, requiredVersionText } from "./dependency-order.ts";
-import { directoriesIn, entryNames, readConfigFile, versionsIn } from "./directories.ts";
-import { completeModel, composingModels, type FoundModel } from "./model-files.ts";
+import { directoriesIn, readConfigFile, versionsIn } from "./directories.ts";
+import { completeModel, composingModels, type FoundModel, type ReadOptions } from "./model-files.ts";
 import { ignoredVersion } from "./version-policy.ts";
 
 /** Something to mend in a repository. Line and column count from 1; they are where the file first names what is wrong. */
@@ -45,22 +46,38 @@ export interface RepositoryReport {
   readonly problems: readonly RepositoryProblem[];
 }
 
-/** Returns the errors and warnings of a repository that can be found without running a model's code. */
-export async function validateRepository(directory: string, backendCheck: BackendCheck): Promise<RepositoryReport> {
+/**
+ * Returns the errors and warnings of a repository that can be found without running a model's code. Configurations are completed for
+ * the machine that `machine` describes.
+ */
+export async function validateRepository(
+  directory: string,
+  backendCheck: BackendCheck,
+  machine: Pick<ReadOptions, "gpuCount" | "cpuBackends">,
+): Promise<RepositoryReport> {
   const problems: RepositoryProblem[] = [];
   const say = (message: string) => problems.push({ file: directory, line: 1, column: 1, severity: "error", message });
+  const cpuBackends = machine.gpuCount === 0 ? undefined : await machine.cpuBackends?.();
+  const gpus = { gpuCount: machine.gpuCount, ...(cpuBackends && { cpuBackends }) };
   const checked = new Map<string, Checked>();
   for (const name of await directoriesIn(directory)) {
-    checked.set(name, await validateModel(join(directory, name), { name, problems, backendCheck }));
+    checked.set(name, await validateModel(join(directory, name), { name, problems, backendCheck, gpus }));
   }
   if (checked.size === 0) say("this model repository holds no model directory");
   validateEnsembles(checked, problems);
   return { modelCount: checked.size, problems };
 }
 
+interface ModelChecking {
+  readonly name: string;
+  readonly problems: RepositoryProblem[];
+  readonly backendCheck: BackendCheck;
+  readonly gpus: Pick<CompletionContext, "gpuCount" | "cpuBackends">;
+}
+
 async function validateModel(
   modelDirectory: string,
-  { name, problems, backendCheck }: { name: string; problems: RepositoryProblem[]; backendCheck: BackendCheck },
+  { name, problems, backendCheck, gpus }: ModelChecking,
 ): Promise<Checked> {
   const file = join(modelDirectory, "config.pbtxt");
   const say = (severity: RepositoryProblem["severity"], message: string, text: string) =>
@@ -75,7 +92,7 @@ async function validateModel(
     const unread = { file, text, isOpen: false };
     if (read.message === null) return { ...unread, found: null };
     const place = { modelDirectory, directoryName: name, servedName: name };
-    const found = await completeModel(place, { message: read.message, present, misnamed, gpuCount: 0 });
+    const found = await completeModel(place, { message: read.message, present, misnamed, ...gpus });
     const isRefused = (config: ModelConfig) => {
       const refusals = configProblems(config);
       for (const message of refusals) say("error", message, text);
@@ -88,7 +105,7 @@ async function validateModel(
       say("error", `at least one version must be available under the version policy of model '${name}'`, text);
     // A backend acts on what it looks at: it opens models, with the files and libraries that they name.
     if (isRefused(found.config)) return { ...unread, found };
-    const missing = await missingFiles(found);
+    const missing = await missingLabels(found);
     for (const message of missing) say("error", message, text);
     if (missing.length > 0) return { ...unread, found };
     const { problems: wrong, completion } = await backendCheck(found);
@@ -103,17 +120,9 @@ async function validateModel(
   }
 }
 
-async function missingFiles(found: FoundModel): Promise<readonly string[]> {
+async function missingLabels(found: FoundModel): Promise<readonly string[]> {
   const missing: string[] = [];
-  const { config } = found;
-  if (config.backend === "python" || config.backend === "onnxruntime") {
-    for (const { directory } of found.versions) {
-      if (!(await entryNames(directory)).includes(config.defaultModelFilename)) {
-        missing.push(`unable to find '${join(directory, config.defaultModelFilename)}' for model '${config.name}'`);
-      }
-    }
-  }
-  const labels = new Set(config.outputs.map((output) => output.labelFilename).filter((label) => label !== ""));
+  const labels = new Set(found.config.outputs.map((output) => output.labelFilename).filter((label) => label !== ""));
   for (const label of labels) {
     const path = join(found.modelDirectory, label);
     if ((await readConfigFile(path)) === null) {

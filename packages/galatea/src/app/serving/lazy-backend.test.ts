@@ -18,7 +18,7 @@ function lazy(mayWarmUp?: () => Promise<boolean>) {
     told.push("opened");
     return Promise.resolve(real);
   };
-  return { backend: lazyBackend("echo", open, mayWarmUp), told };
+  return { backend: lazyBackend({ name: "echo", open, ...(mayWarmUp && { mayWarmUp }) }), told };
 }
 
 test("a backend is opened to be warmed up only where nothing has to be made for it", async () => {

@@ -1,13 +1,17 @@
 import { InferenceError } from "@galatea/base";
 import type { Backend } from "@galatea/server/backends";
 
-/** A backend whose code is imported when a model first needs it: a server without Python models never pays for Python. */
-export function lazyBackend(
-  name: string,
-  open: (signal: AbortSignal) => Promise<Backend>,
-  mayWarmUp: () => Promise<boolean> = () => Promise.resolve(false),
-  runs: (backend: string) => Promise<boolean> = () => Promise.resolve(false),
-): Backend {
+export interface LazyBackendOptions extends Pick<Backend, "name" | "runs" | "check"> {
+  readonly open: (signal: AbortSignal) => Promise<Backend>;
+  /** Whether a warm-up may open the backend: where it need not be; absent where none may. */
+  readonly mayWarmUp?: () => Promise<boolean>;
+}
+
+/**
+ * A backend whose code is imported when a model first needs it: a server without Python models never pays for Python. `runs` and `check`
+ * do not open it.
+ */
+export function lazyBackend({ open, mayWarmUp, ...known }: LazyBackendOptions): Backend {
   let opened: Promise<Backend> | null = null;
   const closing = new AbortController();
   const backend = () => {
@@ -15,14 +19,13 @@ export function lazyBackend(
     return (opened ??= open(closing.signal));
   };
   return {
-    name,
-    runs,
+    ...known,
     complete: async (source, config, context) => (await backend()).complete(source, config, context),
     estimateBytes: async (source, config) => (await backend()).estimateBytes(source, config),
     heldBytes: async (source, config) => (await (await backend()).heldBytes?.(source, config)) ?? 0,
     load: async (source, config, context) => (await backend()).load(source, config, context),
     warmUp: async () => {
-      if ((await mayWarmUp()) && !closing.signal.aborted) await (await backend()).warmUp();
+      if ((await mayWarmUp?.()) === true && !closing.signal.aborted) await (await backend()).warmUp();
     },
     async [Symbol.asyncDispose]() {
       closing.abort(new InferenceError("UNAVAILABLE", "Server exiting"));

@@ -3,13 +3,15 @@ import { totalmem } from "node:os";
 import { join } from "node:path";
 import { asDiskError, systemClock, type Logger } from "@galatea/base";
 import { workerDirectory } from "@galatea/server/python-programs";
-import type { Backend, DeviceBytes } from "@galatea/server/backends";
-import type { ConfinementRow, FindPythonRunner, TenantOptions } from "@galatea/server/backends/python";
+import type { Backend } from "@galatea/server/backends";
+import type { FindPythonRunner } from "@galatea/server/backends/python";
 import type { DataDirectories } from "../directories.ts";
+import type { BackendParts } from "./backend-parts.ts";
 import { modelOutput } from "./model-output.ts";
 import { withGpuOrder } from "../gpus.ts";
 import { modelEnvironment, installerEnvironment } from "../passed-environment.ts";
 import { memoryShare } from "../request-memory.ts";
+import { tenantOptions } from "./tenant-options.ts";
 import { withThreads } from "../thread-environment.ts";
 
 /** What models find without bringing an environment of their own. */
@@ -34,7 +36,8 @@ export async function findPython(parts: PythonParts, signal = new AbortControlle
  * for none.
  */
 async function packagesDirectory(parts: PythonBackendParts, signal: AbortSignal): Promise<string | null> {
-  const { packages, python, log, directories, environmentBytesMax: bytesMax } = parts;
+  const { options, log, directories } = parts;
+  const { pythonPackages: packages, python, pythonEnvironmentsBytes: bytesMax } = options;
   if (packages.length === 0) return null;
   const { KeptDirectories, makePythonEnvironment } = await import("@galatea/server/backends/python");
   const directory = join(directories.root, "python-packages");
@@ -95,54 +98,38 @@ export async function isPythonThere({ python, directories }: PythonParts): Promi
   return python !== null || (await madePython(directories)) !== null;
 }
 
-export interface PythonBackendParts extends PythonParts {
-  /** `--python-packages`. */
-  readonly packages: readonly string[];
-  /** `--python-threads`. */
-  readonly threads: number | null;
-  /** `--python-preimport`. */
-  readonly preImports: readonly string[];
-  /** `--backend-directory`. */
+export interface PythonBackendParts extends BackendParts {
+  /** `--backend-directory`, and frameworks. */
   readonly findRunner: FindPythonRunner;
-  /** How many GPUs models may be placed on. */
-  readonly gpuCount: number;
-  /** What processes hold of them. */
-  readonly gpuBytesOf: (pids: readonly number[]) => Promise<DeviceBytes>;
-  /** Null where models are kept from each other's processes and no more. */
-  readonly tenants: TenantOptions | null;
-  readonly onConfinement: (rows: readonly ConfinementRow[]) => void;
-  /** See KeptDirectories: of unpacked environments together, and of those that packages were asked for in. */
-  readonly environmentBytesMax: number;
-  /** How long an execution may take before its worker ends; null: as long as its request says. */
-  readonly callMsMax: number | null;
-  /** `--python-instances-on-demand`. */
-  readonly instancesOnDemandMax: number;
 }
 
 export async function openPythonBackend(parts: PythonBackendParts, signal: AbortSignal): Promise<Backend> {
+  const { options, plan, gpus, directories, log, findRunner, onConfinement } = parts;
   const { createPythonBackend, environmentDefaults, pythonBackendDefaults } =
     await import("@galatea/server/backends/python");
+  const tenants = tenantOptions(parts);
+  const python = { python: options.python, log, directories };
   return createPythonBackend({
     ...pythonBackendDefaults,
     ...environmentDefaults,
-    tenants: parts.tenants,
-    environmentBytesMax: parts.environmentBytesMax,
-    ignoresVariables: parts.tenants !== null,
-    hangKillMs: parts.callMsMax,
-    instancesOnDemandMax: parts.instancesOnDemandMax,
-    onConfinement: parts.onConfinement,
-    python: await findPython(parts, signal),
+    tenants,
+    environmentBytesMax: options.pythonEnvironmentsBytes,
+    ignoresVariables: tenants !== null,
+    hangKillMs: plan?.opened?.callMsMax ?? null,
+    instancesOnDemandMax: options.pythonInstancesOnDemand,
+    onConfinement,
+    python: await findPython(python, signal),
     packagesDirectory: await packagesDirectory(parts, signal),
-    gpuCount: parts.gpuCount,
-    gpuBytesOf: parts.gpuBytesOf,
-    pythonEnv: withThreads(withGpuOrder(modelEnvironment(), parts.gpuCount), parts.threads),
-    preImports: parts.preImports,
-    findRunner: parts.findRunner,
+    gpuCount: gpus.count,
+    gpuBytesOf: gpus.bytesOf,
+    pythonEnv: withThreads(withGpuOrder(modelEnvironment(), gpus.count), options.pythonThreads),
+    preImports: options.pythonPreimport,
+    findRunner,
     sharedFileBytesMax: memoryShare({ machineBytes: totalmem(), cgroupBytes: process.constrainedMemory() }),
-    environmentsDirectory: join(parts.directories.cache, "python-environments"),
+    environmentsDirectory: join(directories.cache, "python-environments"),
     workerDirectory,
     clock: systemClock,
-    logger: parts.log,
+    logger: log,
     print: modelOutput(process.stdout),
     random: Math.random,
   });

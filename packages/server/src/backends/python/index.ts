@@ -6,7 +6,8 @@
  * interpreter environment that the backend runs when a model brings none.
  */
 export { createPythonBackend, pythonBackendDefaults, type PythonBackendOptions } from "./python-backend.ts";
-export { environmentDefaults, environmentPath, type EnvironmentOptions } from "./environments.ts";
+export { checkPythonModel, type PythonCheck } from "./check-model.ts";
+export { environmentDefaults, type EnvironmentOptions } from "./environments.ts";
 export { KeptDirectories, type HeldDirectory } from "./kept-directories.ts";
 export {
   madePythonEnvironment,

@@ -1,0 +1,129 @@
+import { availableParallelism } from "node:os";
+import { resolve } from "node:path";
+import { systemClock } from "@galatea/base";
+import type { Backend } from "@galatea/server/backends";
+import type { FindPythonRunner } from "@galatea/server/backends/python";
+import { onnxRuntimeLibrary } from "@galatea/server/native";
+import { workerDirectory } from "@galatea/server/python-programs";
+import type { BackendOptions } from "../../options/index.ts";
+import { runnerEnvironment } from "../passed-environment.ts";
+import type { BackendParts } from "./backend-parts.ts";
+import { lazyBackend } from "./lazy-backend.ts";
+import { findOnnxGpuLibrary } from "./onnx-gpus.ts";
+import { isPythonThere, madePython, openPythonBackend } from "./python.ts";
+
+/** More threads than that are more than memory can feed. */
+const treeLanesMax = 32;
+/** As long as SageMaker waits for an answer. */
+const algorithmMsMax = 60_000;
+
+/** Every backend of `serve`, which `validate` checks models with. The first that runs a model has it. */
+export const backendRows: readonly ((parts: BackendParts) => Backend)[] = [
+  pythonRow,
+  onnxRuntimeRow,
+  () => algorithmRow("linear_learner"),
+  // A bundle's expressions may have no end; what linear models and trees do is bounded.
+  () => algorithmRow("sparkml", { threadPerModel: true }),
+  () => algorithmRow("xgboost"),
+  filRow,
+];
+
+function pythonRow(parts: BackendParts): Backend {
+  const { options, log, directories, gpus } = parts;
+  const { python, backendDirectory } = options;
+  // The operator's own come first, as they do in Triton.
+  const findRunner: FindPythonRunner = async (backend) => {
+    const { frameworkRunners, runnersIn } = await import("@galatea/server/backends/python");
+    const own = backendDirectory === null ? null : await runnersIn(resolve(backendDirectory))(backend);
+    const ours = frameworkRunners({
+      workers: workerDirectory,
+      environments: directories.frameworks,
+      gpuCount: gpus.count,
+    });
+    return own ?? (await ours(backend));
+  };
+  return lazyBackend({
+    name: "python",
+    open: (signal) => openPythonBackend({ ...parts, findRunner }, signal),
+    mayWarmUp: async () => options.pythonPackages.length > 0 || (await isPythonThere({ python, log, directories })),
+    runs: async (backend) => (await findRunner(backend)) !== null,
+    check: async (source, config) => {
+      const { checkPythonModel } = await import("@galatea/server/backends/python");
+      const parser = python ?? (await madePython(directories)) ?? "python3";
+      return await checkPythonModel({ source, config, python: parser, gpuCount: gpus.count });
+    },
+  });
+}
+
+function onnxRuntimeRow({ options, plan, log, directories, gpus }: BackendParts): Backend {
+  return lazyBackend({
+    name: "onnxruntime",
+    open: async () => {
+      const { createOnnxRuntimeBackend, onnxRuntimeBackendDefaults, quietLibrary } =
+        await import("@galatea/server/backends/onnxruntime");
+      const { gpus: none } = onnxRuntimeBackendDefaults;
+      // The library reads this process's environment where it runs in it.
+      if (options.onnxInProcess) Object.assign(process.env, quietLibrary);
+      return createOnnxRuntimeBackend({
+        ...onnxRuntimeBackendDefaults,
+        libraryPath: onnxRuntimeLibrary(),
+        processEnv: options.onnxInProcess ? null : runnerEnvironment(),
+        slotCount: Math.max(2, availableParallelism()),
+        runDeadlineMs: deadlineMs(options.onnxRunDeadlineSecs),
+        intraOpThreadCount: 0,
+        ownThreadCountMax: Math.max(64, 8 * availableParallelism()),
+        gpus: {
+          ...none,
+          count: gpus.count,
+          findLibrary: () => findOnnxGpuLibrary({ directories, env: runnerEnvironment() }),
+          bytesOf: gpus.bytesOf,
+          keepsEngines: plan === null,
+        },
+        log,
+        clock: systemClock,
+      });
+    },
+    mayWarmUp: () => Promise.resolve(true),
+  });
+}
+
+function algorithmRow(algorithm: "linear_learner" | "sparkml" | "xgboost", { threadPerModel = false } = {}): Backend {
+  return lazyBackend({
+    name: algorithm,
+    open: async () => {
+      const { createAlgorithmBackend } = await import("@galatea/runtimes/algorithms-backend");
+      return createAlgorithmBackend({
+        algorithm,
+        threadPerModel,
+        orderMsMax: algorithmMsMax,
+        processorCount: availableParallelism(),
+        clock: systemClock,
+      });
+    },
+  });
+}
+
+function filRow({ options, log }: BackendParts): Backend {
+  return lazyBackend({
+    name: "fil",
+    open: async () => {
+      const { createFilBackend } = await import("@galatea/runtimes/trees");
+      return createFilBackend({
+        laneCount: Math.min(treeLanesMax, availableParallelism()),
+        runDeadlineMs: deadlineMs(options.treeRunDeadlineSecs),
+        clock: systemClock,
+        log,
+      });
+    },
+  });
+}
+
+const deadlineMs = (seconds: number) => (seconds === 0 ? null : seconds * 1000);
+
+/** Settings of this backend over the global ones. */
+export function backendConfig(options: BackendOptions, backend: string): ReadonlyMap<string, string> {
+  const settings = new Map<string, string>();
+  for (const each of options.backendConfig) if (each.backend === "") settings.set(each.key, each.value);
+  for (const each of options.backendConfig) if (each.backend === backend) settings.set(each.key, each.value);
+  return settings;
+}

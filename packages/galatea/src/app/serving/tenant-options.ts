@@ -1,0 +1,50 @@
+import { join, relative, resolve } from "node:path";
+import type { FixedPath, TenantOptions } from "@galatea/server/backends/python";
+import type { OpenedContainer } from "@galatea/runtimes/container-runtimes";
+import { gpuDevices } from "@galatea/server/gpus";
+import type { BackendParts } from "./backend-parts.ts";
+import { processDirectory } from "./process-directory.ts";
+import { scriptPackagesDirectory } from "./script-packages.ts";
+
+/** What tenants share beside the models of the memory budget: interpreters with their libraries, tensors, scratch files. */
+const sharedBytes = 2 * 2 ** 30;
+
+/** Null where Python models are kept from each other's processes and no more. */
+export function tenantOptions({ options, plan, directories }: BackendParts): TenantOptions | null {
+  const isContainer = options.container?.fromEnvironment === true;
+  if ((options.workerConfinement ?? (isContainer ? "tenants" : "processes")) === "processes") return null;
+  const opened = plan?.opened ?? null;
+  return {
+    users: options.workerUsers,
+    writePaths: options.workerWrite,
+    tcpPorts: options.workerConnect,
+    memoryBytesMax: options.workerMemoryBytes,
+    processesMax: options.workerProcesses,
+    scratchBytesMax: options.workerScratchBytes,
+    // What the operator put there runs the models of all tenants.
+    readPaths: [
+      ...options.workerRead,
+      ...(opened === null ? [] : [...opened.readPaths, scriptPackagesDirectory(directories)]),
+      ...(options.backendDirectory === null ? [] : [resolve(options.backendDirectory)]),
+    ],
+    gpuDevices,
+    opensPort: opened?.opensPort === true,
+    fixedPaths: options.container === null ? [] : fixedPaths(resolve(options.container.mlRoot), opened),
+    allMemoryBytesMax: options.memoryBudgetBytes === null ? null : options.memoryBudgetBytes + sharedBytes,
+    directory: processDirectory(join(directories.cache, "workers")),
+    dataDirectory: directories.root,
+    slicesDirectory: join(directories.cache, "worker-users"),
+  };
+}
+
+/** Where a container's models find what they are made of, as code that was written for SageMaker's containers names it. */
+function fixedPaths(mlRoot: string, opened: OpenedContainer | null): readonly FixedPath[] {
+  const place = "/opt/ml";
+  // Triton's archives are repositories; all others are the model itself.
+  const model: FixedPath = { path: join(place, "model"), leadsTo: opened === null ? "around-model" : "model" };
+  const shared = (opened?.readPaths ?? []).map((directory) => ({
+    path: join(place, relative(mlRoot, directory)),
+    leadsTo: { directory },
+  }));
+  return [model, ...shared];
+}

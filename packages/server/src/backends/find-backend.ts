@@ -1,0 +1,24 @@
+import { InferenceError } from "@galatea/base";
+import type { Backend, ModelSource } from "./backend.ts";
+import { insteadOfBackend } from "./unserved-backends.ts";
+
+/**
+ * Returns the backend that runs the models of a name: the one of that name, else the first that runs them, too. Throws INVALID_ARG with
+ * Triton's text and what to do instead where there is none, and UNAVAILABLE where its packages are not set up on this machine.
+ */
+export async function findBackend(
+  backends: readonly Backend[],
+  name: string,
+  { versionDirectory, modelDirectory }: Pick<ModelSource, "versionDirectory" | "modelDirectory">,
+): Promise<Backend> {
+  const own = backends.find((backend) => backend.name === name);
+  if (own !== undefined) return own;
+  for (const backend of backends) if ((await backend.runs?.(name)) === true) return backend;
+  const known = backends.map((backend) => backend.name).join(", ");
+  const instead = await insteadOfBackend(name, [versionDirectory, modelDirectory]);
+  throw new InferenceError(
+    "INVALID_ARG",
+    `unable to find backend library for backend '${name}', try specifying runtime on the model configuration. ` +
+      `This server has: ${known}.${instead === null ? "" : ` ${instead}.`}`,
+  );
+}

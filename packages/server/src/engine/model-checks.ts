@@ -1,0 +1,137 @@
+import { InferenceError, silentLogger, type Clock } from "@galatea/base";
+import {
+  findBackend,
+  noNamespaceMetrics,
+  noOtherModels,
+  type Backend,
+  type ModelCheck,
+  type ModelSource,
+} from "../backends/index.ts";
+import { placedInstances, type ModelConfig, type PlacedInstance } from "../modelconfig/index.ts";
+import type { BackendCheck, CheckedByBackend, FoundModel } from "../repository/index.ts";
+import { createArena, type Arena } from "../tensor/index.ts";
+import { openModel } from "./open-model.ts";
+import { checkWarmUps } from "./warm-up.ts";
+
+/** Memory for warm-up samples; only what a sample fills is taken. */
+const arenaBytes = 2 ** 32;
+
+export interface ModelChecksOptions {
+  /** The server's; disposing the checks disposes them. */
+  readonly backends: readonly Backend[];
+  readonly backendConfig: (backend: string) => ReadonlyMap<string, string>;
+  /** How many GPUs models may be placed on. */
+  readonly gpuCount: number;
+  readonly clock: Clock;
+}
+
+/** Checks models as a server that has these backends loads them, without running their code. */
+export class ModelChecks implements AsyncDisposable {
+  /** What could not be checked, and why. */
+  readonly notes = new Set<string>();
+  readonly #options: ModelChecksOptions;
+  readonly #arena: Arena = createArena({ capacityBytes: arenaBytes });
+
+  constructor(options: ModelChecksOptions) {
+    this.#options = options;
+  }
+
+  readonly check: BackendCheck = async (found): Promise<CheckedByBackend> => {
+    const sources = sourcesOf(found);
+    const { problems, completion } = await this.#checked(found.config, sources);
+    const newest = sources.at(-1);
+    const wrong = newest === undefined ? [] : await this.#warmUpProblems(newest, found.config, completion);
+    return { problems: [...problems, ...wrong], completion };
+  };
+
+  async #checked(config: ModelConfig, sources: readonly ModelSource[]): Promise<CheckedByBackend> {
+    if (config.platform === "ensemble") return { problems: [], completion: config };
+    const problems = new Set<string>();
+    let completion: ModelConfig | null = null;
+    for (const source of sources) {
+      const check = await this.#checkedVersion(source, config);
+      for (const problem of check.problems) problems.add(problem);
+      for (const note of check.notes) this.notes.add(note);
+      completion = check.completion;
+    }
+    return { problems: [...problems], completion };
+  }
+
+  async #checkedVersion(source: ModelSource, config: ModelConfig): Promise<ModelCheck> {
+    let backend: Backend;
+    try {
+      backend = await findBackend(this.#options.backends, config.backend, source);
+    } catch (error) {
+      if (!(error instanceof InferenceError)) throw error;
+      const { message } = error;
+      // The machine lacks something; the model does not.
+      const [problems, notes] = error.code === "UNAVAILABLE" ? [[], [message]] : [[message], []];
+      const isDescribed = config.inputs.length > 0 && config.outputs.length > 0;
+      return { problems, notes, completion: isDescribed ? config : null };
+    }
+    if (backend.check !== undefined) return await backend.check(source, config);
+    try {
+      const { config: completion, model } = await openModel(
+        backend,
+        { source, config, autoComplete: true },
+        this.#context(config),
+      );
+      await model[Symbol.asyncDispose]();
+      return { problems: [], notes: [], completion };
+    } catch (error) {
+      if (!(error instanceof InferenceError)) throw error;
+      return { problems: [error.message], notes: [], completion: null };
+    }
+  }
+
+  #context({ backend }: ModelConfig) {
+    return {
+      arena: this.#arena,
+      backendConfig: this.#options.backendConfig(backend),
+      onHealth: () => {},
+      others: noOtherModels,
+      metrics: noNamespaceMetrics,
+      signal: new AbortController().signal,
+    };
+  }
+
+  async #warmUpProblems(source: ModelSource, found: ModelConfig, completion: ModelConfig | null) {
+    return await checkWarmUps(
+      {
+        namespace: "",
+        arena: this.#arena,
+        source,
+        config: completion ?? found,
+        clock: this.#options.clock,
+        log: silentLogger,
+        fillRandom: () => {},
+        signal: new AbortController().signal,
+      },
+      completion === null ? null : this.#placed(completion),
+    );
+  }
+
+  /** None where the groups cannot be placed, which the backend has reported. */
+  #placed(config: ModelConfig): readonly PlacedInstance[] {
+    try {
+      return placedInstances(config, this.#options.gpuCount);
+    } catch (error) {
+      if (!(error instanceof InferenceError)) throw error;
+      return [];
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const backend of this.#options.backends) await backend[Symbol.asyncDispose]();
+    this.#arena[Symbol.dispose]();
+  }
+}
+
+function sourcesOf({ servedName, modelDirectory, versions }: FoundModel): readonly ModelSource[] {
+  return versions.map(({ version, directory }) => ({
+    servedName,
+    modelDirectory,
+    version,
+    versionDirectory: directory,
+  }));
+}
