@@ -21,10 +21,10 @@ test("requests in flight are a metric in points of ten seconds, of endpoints tha
     return series.query({ namespace: "AWS/SageMaker", metricName: "ConcurrentRequestsPerModel", dimensions }, query);
   };
   // A look may come before the first request, or between two.
-  await until("somebody has looked while requests were in flight", () =>
-    points("asked").some(({ maximum }) => maximum >= 1),
+  await until("somebody has looked while requests were in flight", async () =>
+    (await points("asked")).some(({ maximum }) => maximum >= 1),
   );
   await end();
-  for (const point of points("asked")) assert.ok(point.maximum <= 4, JSON.stringify(point));
-  assert.deepEqual(points("quiet"), []);
+  for (const point of await points("asked")) assert.ok(point.maximum <= 4, JSON.stringify(point));
+  assert.deepEqual(await points("quiet"), []);
 });

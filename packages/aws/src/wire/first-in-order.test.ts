@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LoopTurns } from "@galatea/base";
-import { firstInOrder, rowsPerTurn } from "./first-in-order.ts";
+import { firstInOrder } from "./first-in-order.ts";
 
 const signal = new AbortController().signal;
 
@@ -18,22 +18,25 @@ test("the first rows in order are found a bounded number of rows a turn, however
   };
   look();
   const count = 10_000;
-  function* rows(): Generator<number> {
-    for (let at = 0; at < count; at += 1) {
-      touched += 1;
-      yield (at * 7919) % count;
+  const rowsPerBatch = 1000;
+  async function* batches(): AsyncGenerator<readonly number[]> {
+    for (let from = 0; from < count; from += rowsPerBatch) {
+      touched += rowsPerBatch;
+      yield Array.from({ length: rowsPerBatch }, (_, at) => ((from + at) * 7919) % count);
     }
   }
   const list = (after: number) =>
-    firstInOrder(rows(), { entryOf: (row) => (row > after ? row : null), order: (a, b) => a - b, countMax: 101 }, () =>
-      turns.next(signal),
+    firstInOrder(
+      batches(),
+      { entryOf: (row) => (row > after ? row : null), order: (a, b) => a - b, countMax: 101 },
+      () => turns.next(signal),
     );
   const pages = await Promise.all([list(-1), list(99), list(9_949), list(count)]);
   isOver = true;
   const numbered = (from: number, length: number) => Array.from({ length }, (_, at) => from + at);
   assert.deepEqual(pages, [numbered(0, 101), numbered(100, 101), numbered(9_950, 50), []]);
   assert.equal(touched, 4 * count);
-  assert.ok(mostInARound <= rowsPerTurn, `${mostInARound} rows between two turns of others`);
+  assert.ok(mostInARound <= rowsPerBatch, `${mostInARound} rows between two turns of others`);
 });
 
 test("what cannot come first any more is let go: entries are compared a few times each, however many rows there are", async () => {
@@ -43,8 +46,10 @@ test("what cannot come first any more is let go: entries are compared a few time
     compared += 1;
     return a - b;
   };
-  const rows = Array.from({ length: count }, (_, at) => (at * 7919) % count);
-  const first = await firstInOrder(rows, { entryOf: (row) => row, order, countMax: 10 }, async () => {});
+  async function* batches() {
+    yield Array.from({ length: count }, (_, at) => (at * 7919) % count);
+  }
+  const first = await firstInOrder(batches(), { entryOf: (row) => row, order, countMax: 10 }, async () => {});
   assert.deepEqual(first, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
   assert.ok(compared < 2 * count, `${compared} comparisons`);
 });

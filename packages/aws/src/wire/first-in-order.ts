@@ -1,6 +1,3 @@
-/** Compared in a fraction of a millisecond. */
-export const rowsPerTurn = 1000;
-
 export interface Selection<Row, Entry> {
   /** What is listed of a row, null for one that was not asked for. */
   readonly entryOf: (row: Row) => Entry | null;
@@ -9,29 +6,26 @@ export interface Selection<Row, Entry> {
   readonly countMax: number;
 }
 
-/**
- * Of all rows that were asked for those that come first, in order. Rows are looked at a thousand at a time, each thousand in a turn of
- * its own, and a few pages of entries are held. Rows may come and go meanwhile: one that is there from beginning to end is seen.
- */
+/** Returns the entries that come first, in order. Each batch of rows is looked at in a turn of its own, and a few pages of entries are held. */
 export async function firstInOrder<Row, Entry>(
-  rows: Iterable<Row>,
+  batches: AsyncIterable<readonly Row[]>,
   { entryOf, order, countMax }: Selection<Row, Entry>,
   turn: () => Promise<void>,
 ): Promise<Entry[]> {
   const heldMax = Math.max(4 * countMax, 64);
   let held: Entry[] = [];
   let last: Entry | null = null;
-  let lookedAt = 0;
   await turn();
-  for (const row of rows) {
-    const entry = entryOf(row);
-    if (entry !== null && (last === null || order(entry, last) < 0)) held.push(entry);
-    if (held.length >= heldMax) {
-      held = held.sort(order).slice(0, countMax);
-      last = held.at(-1) ?? null;
+  for await (const rows of batches) {
+    for (const row of rows) {
+      const entry = entryOf(row);
+      if (entry !== null && (last === null || order(entry, last) < 0)) held.push(entry);
+      if (held.length >= heldMax) {
+        held = held.sort(order).slice(0, countMax);
+        last = held.at(-1) ?? null;
+      }
     }
-    lookedAt += 1;
-    if (lookedAt % rowsPerTurn === 0) await turn();
+    await turn();
   }
   return held.sort(order).slice(0, countMax);
 }

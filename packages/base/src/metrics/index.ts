@@ -5,10 +5,10 @@
 export type {
   Datapoint,
   Dimension,
-  ListedSeries,
   MetricName,
   PointsQuery,
   ResolutionMs,
+  SampleOptions,
   SeriesChanges,
   SeriesFilter,
   SeriesKey,
@@ -37,7 +37,8 @@ export {
   type NamespaceFamilies,
   type TakeCells,
 } from "./model-families.ts";
-export { isListed, MinuteSeries, type MinuteSeriesOptions, type SampleOptions } from "./minute-series.ts";
+export type { MetricStore } from "./metric-store.ts";
+export { MinuteSeries, type MinuteSeriesOptions } from "./minute-series.ts";
 export {
   MetricRegistry,
   type CounterRow,

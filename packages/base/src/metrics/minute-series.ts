@@ -1,10 +1,11 @@
 import type { Clock } from "../core/index.ts";
+import type { MetricStore } from "./metric-store.ts";
 import type {
   Datapoint,
-  ListedSeries,
   MetricName,
   PointsQuery,
   ResolutionMs,
+  SampleOptions,
   SeriesChanges,
   SeriesFilter,
   SeriesKey,
@@ -36,11 +37,6 @@ export interface MinuteSeriesOptions {
   readonly isAnybodys?: (namespace: string) => boolean;
 }
 
-export interface SampleOptions {
-  readonly timestampMs: number;
-  readonly resolutionMs: ResolutionMs;
-}
-
 /** A round over all series, in which tiers are aged and bounds enforced, begins at most this often. */
 const agingIntervalMs = 60_000;
 /** Aged with each sample that is recorded while a round is under way. */
@@ -50,11 +46,13 @@ const agedPerTurn = 1000;
 /** Series among which those recorded to longest ago are looked for, and how many of these go. */
 const comparedMax = 5000;
 const evictedMax = 50;
+/** Metrics looked at for one batch of a listing: a fraction of a millisecond. */
+const listedPerBatch = 500;
 /** Points restored between two looks at the bounds. */
 const restoredMax = 100_000;
 
-/** Statistics by minute, bounded in memory. One exact set of dimensions and one unit make a series. */
-export class MinuteSeries {
+/** Metrics in memory. What changed can be taken to be persisted, and put back by the next process. */
+export class MinuteSeries implements MetricStore {
   readonly #options: MinuteSeriesOptions;
   readonly #tiers: readonly SeriesTier[];
   /** Series of one metric and dimension set: one for each unit. */
@@ -82,7 +80,7 @@ export class MinuteSeries {
     this.#tiers = options.tiers ?? defaultTiers;
   }
 
-  /** For hot paths: holds the series and its current point. There is no series until something is recorded: many metrics never are. */
+  /** Holds the series and its current point. There is no series until something is recorded: many metrics never are. */
   recorder(key: SeriesKey, resolutionMs: ResolutionMs = 60_000): SeriesRecorder {
     const clock = this.#options.clock;
     let series: Series | null = null;
@@ -101,7 +99,6 @@ export class MinuteSeries {
     };
   }
 
-  /** `count` samples of the same value. A time that no tier keeps any more is ignored, as CloudWatch does. */
   record(key: SeriesKey, sample: { readonly value: number; readonly count: number }, options: SampleOptions): void {
     const series = this.#seriesFor(key, options.resolutionMs);
     this.#pointFor(series, options.timestampMs)?.add(sample.value, sample.count);
@@ -112,16 +109,19 @@ export class MinuteSeries {
     this.#pointFor(series, options.timestampMs)?.addSet(set);
   }
 
-  /**
-   * Every metric, with its series by unit, in no order; `isListed` tells whether a series is asked for. To be looked at in pieces where
-   * others wait: metrics may come and go meanwhile.
-   */
-  metrics(): Iterable<readonly ListedSeries[]> {
-    return this.#metrics.values();
+  async *list(filter: SeriesFilter): AsyncGenerator<readonly MetricName[]> {
+    let [lookedAt, batch]: [number, MetricName[]] = [0, []];
+    for (const ofUnits of this.#metrics.values()) {
+      const found = ofUnits.find((series) => isListed(series, filter));
+      if (found !== undefined) batch.push(found.key);
+      if (++lookedAt % listedPerBatch !== 0) continue;
+      yield batch;
+      batch = [];
+    }
+    yield batch;
   }
 
-  /** Ascending in time; several units give several datapoints of one time. Points wider than the period are left out. */
-  query(name: MetricName, query: PointsQuery): readonly Datapoint[] {
+  async query(name: MetricName, query: PointsQuery): Promise<readonly Datapoint[]> {
     const datapoints: Datapoint[] = [];
     for (const series of this.#metrics.get(metricId(name)) ?? []) {
       if (query.unit === null || query.unit === series.key.unit) datapoints.push(...datapointsOf(series, query));
@@ -129,10 +129,6 @@ export class MinuteSeries {
     return datapoints.sort((a, b) => a.startMs - b.startMs);
   }
 
-  /**
-   * Keeps the finest points of a metric from the next whole minute on, for callers that read shorter periods than the metric's own. Ends at
-   * that time unless it is called again. A metric that has no sample yet stays as it is.
-   */
   refine(name: MetricName, untilMs: number): void {
     const nowMs = this.#options.clock.epochMs();
     for (const series of this.#metrics.get(metricId(name)) ?? []) series.refine(nowMs, untilMs);
@@ -366,8 +362,8 @@ function storedPoint(seriesNumber: number, point: SeriesPoint): StoredPoint {
   return { seriesNumber, periodMs, startMs, sampleCount, sum, minimum, maximum, histogram };
 }
 
-/** Whether a series has points and is one of those that the filter asks for. */
-export function isListed(series: ListedSeries, filter: SeriesFilter): boolean {
+/** Whether a series has points and the filter matches it. */
+function isListed(series: Series, filter: SeriesFilter): boolean {
   const { key } = series;
   if (series.isEmpty) return false;
   if (filter.namespace !== null && filter.namespace !== key.namespace) return false;

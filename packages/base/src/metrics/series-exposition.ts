@@ -1,5 +1,5 @@
 import { printHead, printLabels, printLine } from "./exposition.ts";
-import type { MinuteSeries } from "./minute-series.ts";
+import type { MetricStore } from "./metric-store.ts";
 import type { Datapoint, MetricName } from "./series.ts";
 
 export interface ExpositionLimits {
@@ -11,7 +11,6 @@ export interface ExpositionLimits {
 }
 
 const minuteMs = 60_000;
-const seriesPerTurn = 200;
 const namespacesFirst = ["AWS/", "/aws/", "Galatea/"];
 
 interface ToldFamily {
@@ -43,22 +42,23 @@ const statistics: readonly (readonly [string, string, (point: Datapoint) => numb
  * it once: a variant's without EndpointConfigName, a component's with its endpoint, and a container's in a family of containers
  * (`aws_sagemaker_container_invocations_sum`).
  */
-export async function printSeries(series: MinuteSeries, { seriesMax, nowMs, turn }: ExpositionLimits): Promise<string> {
+export async function printSeries(metrics: MetricStore, { seriesMax, nowMs, turn }: ExpositionLimits): Promise<string> {
   const endMs = Math.floor(nowMs / minuteMs) * minuteMs;
   const query = { startMs: endMs - minuteMs, endMs, periodMs: minuteMs, unit: null };
   const families = new Map<string, ToldFamily>();
-  let [told, leftOut, seen] = [0, 0, 0];
+  let [told, leftOut] = [0, 0];
+  const recent = { namespace: null, metricName: null, dimensions: [], recordedSinceMs: query.startMs };
   for (const isOwn of [true, false]) {
-    for (const [first] of series.metrics()) {
-      seen += 1;
-      if (seen % seriesPerTurn === 0) await turn();
-      if (first === undefined || first.isEmpty || isPlatforms(first.key) !== isOwn) continue;
-      if (isOwn && dimensionOf(first.key, "EndpointConfigName") !== null) continue;
-      if (first.lastRecordedMs < query.startMs) continue;
-      const [point] = series.query(first.key, query);
-      if (point === undefined) continue;
-      if (told >= seriesMax) leftOut += 1;
-      else if (tell(families, { key: first.key, isOwn, point })) told += 1;
+    for await (const batch of metrics.list(recent)) {
+      await turn();
+      for (const name of batch) {
+        if (isPlatforms(name) !== isOwn) continue;
+        if (isOwn && dimensionOf(name, "EndpointConfigName") !== null) continue;
+        const [point] = await metrics.query(name, query);
+        if (point === undefined) continue;
+        if (told >= seriesMax) leftOut += 1;
+        else if (tell(families, { key: name, isOwn, point })) told += 1;
+      }
     }
   }
   const lines: string[] = [];

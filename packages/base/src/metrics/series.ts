@@ -51,15 +51,14 @@ export interface SeriesFilter {
   readonly metricName: string | null;
   /** Every one of these must be among the series' dimensions; a null value matches any. */
   readonly dimensions: readonly { readonly name: string; readonly value: string | null }[];
-  /** Only series recorded to since then. */
+  /** Only series with a sample since then. */
   readonly recordedSinceMs: number | null;
 }
 
-/** What a listing looks at. */
-export interface ListedSeries {
-  readonly key: SeriesKey;
-  readonly isEmpty: boolean;
-  readonly lastRecordedMs: number;
+/** When a sample was taken, and the resolution of a series that begins with it. */
+export interface SampleOptions {
+  readonly timestampMs: number;
+  readonly resolutionMs: ResolutionMs;
 }
 
 /** A series held for recording on a hot path: no look-up, no allocation per sample. */

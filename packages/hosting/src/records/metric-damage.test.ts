@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 import { DatabaseSync } from "node:sqlite";
 import * as fc from "fast-check";
 import { createLogger, systemClock } from "@galatea/base";
-import type { MinuteSeries } from "@galatea/base/metrics";
+import type { MetricStore } from "@galatea/base/metrics";
 import { copyDatabase } from "./snapshot-files.ts";
 import { openMetrics } from "./sqlite-metrics.ts";
 
@@ -26,7 +26,7 @@ const sound = join(root, "sound");
 async function live(
   directory: string,
   nowMs: number,
-  work: (series: MinuteSeries) => void,
+  work: (metrics: MetricStore) => void | Promise<void>,
 ): Promise<readonly string[]> {
   const told: string[] = [];
   const logger = createLogger((_, message, fields) => told.push(`${message} ${JSON.stringify(fields)}`));
@@ -40,7 +40,7 @@ async function live(
     clock,
     logger,
   });
-  work(metrics.series);
+  await work(metrics);
   return told;
 }
 
@@ -51,26 +51,26 @@ const keyOf = (index: number) => ({
   unit: "None",
 });
 
-function record(series: MinuteSeries, timestampMs: number): void {
+function record(metrics: MetricStore, timestampMs: number): void {
   for (let index = 0; index < seriesCount; index += 1) {
-    series.record(keyOf(index), { value: index, count: 1 }, { timestampMs, resolutionMs: minute });
+    metrics.record(keyOf(index), { value: index, count: 1 }, { timestampMs, resolutionMs: minute });
   }
 }
 
-function sampleCount(series: MinuteSeries): number {
+async function sampleCount(metrics: MetricStore): Promise<number> {
   const query = { startMs: start, endMs: start + day, periodMs: day, unit: null };
-  const counts = Array.from({ length: seriesCount }, (_, index) =>
-    series.query(keyOf(index), query).reduce((sum, point) => sum + point.sampleCount, 0),
-  );
-  return counts.reduce((sum, count) => sum + count, 0);
+  let count = 0;
+  for (let index = 0; index < seriesCount; index += 1)
+    for (const point of await metrics.query(keyOf(index), query)) count += point.sampleCount;
+  return count;
 }
 
 before(async () => {
   mkdirSync(join(sound, "snapshots"), { recursive: true });
   for (let at = 0; at < minuteCount; at += minutesPerLife) {
     const nowMs = start + (at + minutesPerLife) * minute;
-    const told = await live(sound, nowMs, (series) => {
-      for (let since = 0; since < minutesPerLife; since += 1) record(series, start + (at + since) * minute);
+    const told = await live(sound, nowMs, (metrics) => {
+      for (let since = 0; since < minutesPerLife; since += 1) record(metrics, start + (at + since) * minute);
     });
     assert.deepEqual(told, []);
   }
@@ -89,14 +89,14 @@ function damaged(change: (directory: string) => void): string {
 async function goesOn(directory: string): Promise<{ readonly told: readonly string[]; readonly left: number }> {
   const nowMs = start + minuteCount * minute;
   let [left, since] = [-1, -1];
-  const told = await live(directory, nowMs, (series) => {
-    left = sampleCount(series);
-    record(series, nowMs);
+  const told = await live(directory, nowMs, async (metrics) => {
+    left = await sampleCount(metrics);
+    record(metrics, nowMs);
   });
   // So much later that minutes are merged, and what was written of them is deleted.
   const laterMs = start + 20 * day;
-  const again = await live(directory, laterMs, (series) => {
-    since = sampleCount(series);
+  const again = await live(directory, laterMs, async (metrics) => {
+    since = await sampleCount(metrics);
   });
   assert.equal(since, left + seriesCount, "what was left, and what was put since");
   const isAboutUnread = (line: string) => /cannot be read and is left out/.test(line);

@@ -7,6 +7,7 @@ import { after, test } from "node:test";
 import * as fc from "fast-check";
 import { createLogger, silentLogger, type Clock } from "@galatea/base";
 import { MinuteSeries, type SeriesKey, type StoredPoint } from "@galatea/base/metrics";
+import { UpkeepClock } from "./contracts/index.ts";
 import { decodeBlock, encodeBlock } from "./metric-blocks.ts";
 import { metricMigrations } from "./metric-tables.ts";
 import { openRecords, recordsDefaults, type Records } from "./records.ts";
@@ -19,34 +20,6 @@ const minute = 60_000;
 const hour = 60 * minute;
 const day = 24 * hour;
 const start = Date.UTC(2026, 10, 21, 12);
-
-/** One timer at a time, as the upkeep has it. */
-class MovedClock implements Clock {
-  ms = start;
-  #armed = Promise.withResolvers<() => void>();
-
-  epochMs(): number {
-    return this.ms;
-  }
-
-  monotonicNs(): number {
-    return this.ms * 1e6;
-  }
-
-  timer(_delayMs: number, fire: () => void): Disposable {
-    this.#armed.resolve(fire);
-    return { [Symbol.dispose]() {} };
-  }
-
-  /** Until the upkeep has done what it does then. */
-  async passTo(ms: number): Promise<void> {
-    const fire = await this.#armed.promise;
-    this.#armed = Promise.withResolvers();
-    this.ms = ms;
-    fire();
-    await this.#armed.promise;
-  }
-}
 
 const openDatabase = (name: string) =>
   openRecords({
@@ -70,8 +43,7 @@ async function open(
 
 /** What a platform would find that started now; it writes nothing. */
 async function found(records: Records, epochMs = start): Promise<MinuteSeries> {
-  const clock = new MovedClock();
-  clock.ms = epochMs;
+  const clock = new UpkeepClock(epochMs);
   const { series, kept } = await open(
     withWrite(records, () => Promise.resolve([])),
     clock,
@@ -96,42 +68,21 @@ const named = (metricName: string): SeriesKey => ({
   unit: "Microseconds",
 });
 const latency = named("ModelLatency");
-const sums = (series: MinuteSeries, key = latency, periodMs = minute) =>
-  series
-    .query(key, { startMs: start - 100 * day, endMs: start + 100 * day, periodMs, unit: null })
-    .map(({ startMs, sum }) => [startMs, sum]);
+const sums = async (series: MinuteSeries, key = latency, periodMs = minute) => {
+  const points = await series.query(key, {
+    startMs: start - 100 * day,
+    endMs: start + 100 * day,
+    periodMs,
+    unit: null,
+  });
+  return points.map(({ startMs, sum }) => [startMs, sum]);
+};
 const count = async (records: Records, table: string) =>
   Number((await records.rows(`SELECT COUNT(*) AS count FROM ${table}`))[0]?.["count"]);
 
-test("a minute is written when it is over, the open one at a stop; both are there again, and the open one goes on", async () => {
-  await using records = await openDatabase("restart");
-  const clock = new MovedClock();
-  const first = await open(records, clock);
-  const recorder = first.series.recorder(latency);
-  for (let value = 1; value <= 100; value++) recorder.record(value);
-  await clock.passTo(start + minute + 250);
-  assert.equal(await count(records, "metric_block"), 1);
-  recorder.record(7);
-  assert.deepEqual(sums(await found(records)), [[start, 5050]], "kill -9 loses what is not over");
-  await first.kept[Symbol.asyncDispose]();
-  const second = await open(records, clock);
-  second.series.recorder(latency).record(8);
-  assert.deepEqual(sums(second.series), [
-    [start, 5050],
-    [start + minute, 15],
-  ]);
-  const [point] = second.series.query(latency, { startMs: start, endMs: start + minute, periodMs: minute, unit: null });
-  assert.ok(Math.abs((point?.percentile(0.9) ?? 0) - 90) < 1.5);
-  await second.kept[Symbol.asyncDispose]();
-  const third = await open(records, clock);
-  assert.deepEqual(sums(third.series), sums(second.series));
-  await third.kept[Symbol.asyncDispose]();
-  assert.equal(await count(records, "metric_series"), 1);
-});
-
 test("each minute adds what changed and rewrites nothing; thousands of series are a few rows", async () => {
   await using records = await openDatabase("sizes");
-  const clock = new MovedClock();
+  const clock = new UpkeepClock(start);
   const { series, kept } = await open(records, clock);
   const recorders = Array.from({ length: 95 }, (_, index) => series.recorder(named(`m${index}`)));
   series.recorder(named("never recorded"));
@@ -150,7 +101,7 @@ test("each minute adds what changed and rewrites nothing; thousands of series ar
 
 test("what is over is deleted when what it was merged into is written; nothing is lost or counted twice on the way", async () => {
   await using records = await openDatabase("aging");
-  const clock = new MovedClock();
+  const clock = new UpkeepClock(start);
   const { series, kept } = await open(records, clock);
   const recorder = series.recorder(latency);
   for (let index = 1; index <= 5; index++) {
@@ -160,12 +111,12 @@ test("what is over is deleted when what it was merged into is written; nothing i
   const periods = async () => (await records.rows("SELECT period_ms FROM metric_block")).map((row) => row["period_ms"]);
   assert.deepEqual(await periods(), [minute, minute, minute, minute, minute]);
   clock.ms = start + 15 * day + 4 * minute;
-  assert.deepEqual(sums(await found(records, clock.ms), latency, hour), [[start, 15]], "stopped in the meantime");
+  assert.deepEqual(await sums(await found(records, clock.ms), latency, hour), [[start, 15]], "stopped in the meantime");
   await clock.passTo(start + 15 * day + 4 * minute);
   assert.equal((await periods()).length, 5);
-  await clock.passTo(start + 15 * day + 5 * minute);
+  await clock.passTo(start + 15 * day + 5 * minute + 250);
   assert.deepEqual(await periods(), [5 * minute]);
-  assert.deepEqual(sums(await found(records, clock.ms), latency, 5 * minute), [[start, 15]]);
+  assert.deepEqual(await sums(await found(records, clock.ms), latency, 5 * minute), [[start, 15]]);
   await clock.passTo(start + 600 * day);
   assert.deepEqual(await periods(), []);
   await kept[Symbol.asyncDispose]();
@@ -173,7 +124,7 @@ test("what is over is deleted when what it was merged into is written; nothing i
 
 test("a write that fails is logged, and made good with the next", async () => {
   await using records = await openDatabase("failing");
-  const clock = new MovedClock();
+  const clock = new UpkeepClock(start);
   let isFull = true;
   const failing = withWrite(records, (statements) =>
     isFull ? Promise.reject(new Error("database or disk is full")) : records.write(statements),
@@ -193,7 +144,7 @@ test("a write that fails is logged, and made good with the next", async () => {
   isFull = false;
   series.recorder(latency).record(2);
   await clock.passTo(start + 2 * minute + 250);
-  assert.deepEqual(sums(await found(records, clock.ms)), [
+  assert.deepEqual(await sums(await found(records, clock.ms)), [
     [start, 1],
     [start + minute, 2],
   ]);
@@ -202,14 +153,14 @@ test("a write that fails is logged, and made good with the next", async () => {
 
 test("bytes on disk are bounded: the oldest hours go; an evicted series' row goes with it", async () => {
   await using records = await openDatabase("bounds");
-  const clock = new MovedClock();
+  const clock = new UpkeepClock(start);
   const { series, kept } = await open(records, clock, { seriesMax: 2, storedBytesMax: 450 });
   const recorder = series.recorder(latency);
   for (let index = 0; index < 12; index++) {
     recorder.record(index);
     await clock.passTo(start + (index + 1) * hour + 250);
   }
-  const again = sums(await found(records, clock.ms));
+  const again = await sums(await found(records, clock.ms));
   assert.ok(again.length <= 10 && again.length >= 8, `${again.length} points`);
   assert.deepEqual(again.at(-1), [start + 11 * hour, 11]);
   for (let index = 0; index < 5; index++) {
@@ -219,8 +170,10 @@ test("bytes on disk are bounded: the oldest hours go; an evicted series' row goe
   await kept[Symbol.asyncDispose]();
   assert.equal(await count(records, "metric_series"), 2);
   const restored = await open(records, clock, { seriesMax: 2 });
+  const everything = { namespace: null, metricName: null, dimensions: [], recordedSinceMs: null };
+  const [listed] = await Array.fromAsync(restored.series.list(everything));
   assert.deepEqual(
-    [...restored.series.metrics()].flat().map(({ key }) => key.metricName),
+    listed?.map(({ metricName }) => metricName),
     ["m3", "m4"],
   );
   restored.series.recorder(named("m5")).record(1);
@@ -242,7 +195,7 @@ test("what was written is there after kill -9 of the process", async () => {
       return { [Symbol.dispose]() {} };
     } };
     const path = ${JSON.stringify(join(root, "killed.sqlite"))};
-    const { series } = await openMetrics({ path, seriesMax: 10, bytesMax: 1e8, clock, logger });
+    const series = await openMetrics({ path, seriesMax: 10, bytesMax: 1e8, clock, logger });
     const recorder = series.recorder(${JSON.stringify(latency)});
     recorder.record(0.5);
     setInterval(() => {}, 1000);`;
@@ -253,7 +206,7 @@ test("what was written is there after kill -9 of the process", async () => {
     child.kill("SIGKILL");
   }
   await using records = await openDatabase("killed");
-  assert.deepEqual(sums(await found(records)), [
+  assert.deepEqual(await sums(await found(records)), [
     [start, 0.5],
     [start + minute, 1],
     [start + 2 * minute, 2],

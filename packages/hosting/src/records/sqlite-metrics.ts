@@ -2,8 +2,18 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { delay, sealLine, TaskGroup, unsealLine, type Clock, type Logger } from "@galatea/base";
 import {
   MinuteSeries,
+  type Datapoint,
+  type MetricName,
+  type MetricStore,
   type MinuteSeriesOptions,
+  type PointsQuery,
+  type ResolutionMs,
+  type SampleOptions,
   type SeriesChanges,
+  type SeriesFilter,
+  type SeriesKey,
+  type SeriesRecorder,
+  type StatisticSet,
   type StoredPoint,
   type StoredSeries,
 } from "@galatea/base/metrics";
@@ -55,7 +65,7 @@ export async function openMetrics({
   limits = storedMetricLimits,
   logger,
   ...options
-}: MetricsOptions): Promise<SqliteMetrics> {
+}: MetricsOptions): Promise<MetricStore & AsyncDisposable> {
   await using opening = new AsyncDisposableStack();
   const records = opening.use(
     await openRecords({ ...recordsDefaults, path, migrations: metricMigrations, snapshots, logger }),
@@ -70,7 +80,7 @@ export async function openMetrics({
  * Metrics in SQLite and in memory: opening reads what was written, each minute is written when it is over, and disposing writes the
  * rest and closes the records. What a failed write held is written the next time.
  */
-export class SqliteMetrics implements AsyncDisposable {
+export class SqliteMetrics implements MetricStore, AsyncDisposable {
   readonly #options: SqliteMetricsOptions;
   readonly #upkeep: TaskGroup;
   /** Never less than what is there; counted anew when it is too much. */
@@ -102,8 +112,28 @@ export class SqliteMetrics implements AsyncDisposable {
     });
   }
 
-  get series(): MinuteSeries {
-    return this.#options.series;
+  recorder(key: SeriesKey, resolutionMs?: ResolutionMs): SeriesRecorder {
+    return this.#options.series.recorder(key, resolutionMs);
+  }
+
+  record(key: SeriesKey, sample: { readonly value: number; readonly count: number }, options: SampleOptions): void {
+    this.#options.series.record(key, sample, options);
+  }
+
+  recordSet(key: SeriesKey, set: StatisticSet, options: SampleOptions): void {
+    this.#options.series.recordSet(key, set, options);
+  }
+
+  query(name: MetricName, query: PointsQuery): Promise<readonly Datapoint[]> {
+    return this.#options.series.query(name, query);
+  }
+
+  list(filter: SeriesFilter): AsyncIterable<readonly MetricName[]> {
+    return this.#options.series.list(filter);
+  }
+
+  refine(name: MetricName, untilMs: number): void {
+    this.#options.series.refine(name, untilMs);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

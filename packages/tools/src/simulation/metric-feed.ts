@@ -1,6 +1,6 @@
 import type { Watched } from "@galatea/hosting/alarms";
 import { unreachable } from "@galatea/base";
-import type { MinuteSeries } from "@galatea/base/metrics";
+import type { MetricStore } from "@galatea/base/metrics";
 import { LoadError, type Load } from "./load.ts";
 import { recordedMetrics, type Recorded } from "./recorded-metrics.ts";
 import { metricRecorder, watchedMetrics } from "./watched-metrics.ts";
@@ -26,7 +26,7 @@ export interface MetricFeed {
 
 export interface FeedOptions {
   readonly watched: Watched;
-  readonly series: MinuteSeries;
+  readonly series: MetricStore;
   readonly tickMs: number;
 }
 

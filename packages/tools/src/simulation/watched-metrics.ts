@@ -1,5 +1,5 @@
 import type { Watched } from "@galatea/hosting/alarms";
-import type { MetricName, MinuteSeries } from "@galatea/base/metrics";
+import type { MetricName, MetricStore } from "@galatea/base/metrics";
 import { LoadError } from "./load.ts";
 
 /** A metric that a policy, or its alarm, looks at. */
@@ -66,7 +66,7 @@ export function titleOf(watched: Watched): string {
 }
 
 /** Records what a metric is for this long, such that its own statistic over its own period is that value. */
-export function metricRecorder(series: MinuteSeries, watched: WatchedMetric, forMs: number) {
+export function metricRecorder(series: MetricStore, watched: WatchedMetric, forMs: number) {
   const { metric, unit, periodMs, statistic } = watched;
   const key = { ...metric, unit: unit ?? "None" };
   const resolutionMs = periodMs < minuteMs ? 10_000 : minuteMs;

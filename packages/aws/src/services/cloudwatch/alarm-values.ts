@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ReadValues, Watched } from "@galatea/hosting/alarms";
 import type { Clock } from "@galatea/base";
-import type { MinuteSeries } from "@galatea/base/metrics";
+import type { MetricStore } from "@galatea/base/metrics";
 import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
 import { dataQueries, type DataQuery, type MetricStat } from "./data-queries.ts";
 import { dimensionsOf } from "./dimensions.ts";
@@ -19,7 +19,7 @@ const ownNamespace = /^(AWS\/SageMaker|\/aws\/sagemaker\/.*|Galatea\/.*)$/;
  * Computes the values that alarms evaluate, as GetMetricData does, yielding to the event loop. Rejects with AwsError for an expression that cannot be computed.
  * The platform records its own metric in periods of less than a minute while an alarm with such a period evaluates it.
  */
-export function alarmValues({ series, clock }: { readonly series: MinuteSeries; readonly clock: Clock }): ReadValues {
+export function alarmValues({ series, clock }: { readonly series: MetricStore; readonly clock: Clock }): ReadValues {
   return async (watched, range) => {
     const queries = queriesOf(watched);
     const returned = queries.find((query) => query.isReturned);
@@ -34,7 +34,7 @@ export function alarmValues({ series, clock }: { readonly series: MinuteSeries; 
   };
 }
 
-function refineShort(series: MinuteSeries, { Metric, Period }: MetricStat, nowMs: number): void {
+function refineShort(series: MetricStore, { Metric, Period }: MetricStat, nowMs: number): void {
   const { Namespace: namespace = "", MetricName: metricName = "", Dimensions } = Metric;
   if (Period >= minuteSeconds || !ownNamespace.test(namespace)) return;
   series.refine({ namespace, metricName, dimensions: dimensionsOf(Dimensions) }, nowMs + refinedMs);

@@ -1,5 +1,5 @@
 import type { Clock } from "@galatea/base";
-import type { MinuteSeries } from "@galatea/base/metrics";
+import type { MetricStore } from "@galatea/base/metrics";
 import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
 import { pageToken, placeOfToken } from "../../wire/index.ts";
 import { dataQueries, type DataQuery } from "./data-queries.ts";
@@ -21,7 +21,7 @@ interface DataResult {
 }
 
 export interface GetMetricDataOptions {
-  readonly series: MinuteSeries;
+  readonly series: MetricStore;
   readonly clock: Clock;
   /** Waits for the call's next turn of the event loop. */
   readonly turn: () => Promise<void>;

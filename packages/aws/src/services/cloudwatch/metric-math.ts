@@ -4,8 +4,8 @@ import { AwsError, unreachable } from "@galatea/base";
 export type TimeSeries = ReadonlyMap<number, number>;
 export type MathValue = number | TimeSeries | readonly TimeSeries[];
 
-/** A computation in steps: it stops wherever it yields, so that others have their turn, and returns its result. */
-export type Steps<Result> = Generator<void, Result>;
+/** A computation in steps: it stops wherever it yields, so that others have their turn, and returns its result. A promise that it yields is resumed with its value. */
+export type Steps<Result> = Generator<void | Promise<unknown>, Result>;
 
 export interface MathScope {
   /** The result of another query, by its id; undefined when there is none. */

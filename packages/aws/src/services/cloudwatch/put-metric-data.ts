@@ -1,5 +1,5 @@
 import { AwsError, unreachable, type Clock } from "@galatea/base";
-import type { MinuteSeries, SampleOptions, SeriesKey, StatisticSet } from "@galatea/base/metrics";
+import type { MetricStore, SampleOptions, SeriesKey, StatisticSet } from "@galatea/base/metrics";
 import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
 import { dimensionsOf } from "./dimensions.ts";
 
@@ -15,7 +15,7 @@ const valueMax = 2 ** 360;
 const dataPerTurn = 100;
 
 export interface PutMetricDataOptions {
-  readonly series: MinuteSeries;
+  readonly series: MetricStore;
   readonly clock: Clock;
   /** Waits for the call's next turn of the event loop. */
   readonly turn: () => Promise<void>;
@@ -117,7 +117,7 @@ function checkNumbers(numbers: readonly number[], name: string): void {
   }
 }
 
-function record(series: MinuteSeries, { key, options, seen }: CheckedDatum): void {
+function record(series: MetricStore, { key, options, seen }: CheckedDatum): void {
   switch (seen.kind) {
     case "values":
       for (const [index, value] of seen.values.entries()) {

@@ -1,4 +1,4 @@
-import type { MetricName, MinuteSeries } from "@galatea/base/metrics";
+import type { MetricName, MetricStore } from "@galatea/base/metrics";
 import type { DataQuery, ExpressionQuery, MetricStat } from "./data-queries.ts";
 import { dimensionsOf } from "./dimensions.ts";
 import {
@@ -20,8 +20,8 @@ const valuesMax = 5_000_000;
 
 /** Series that one search may give, as in CloudWatch. */
 const foundMax = 500;
-/** Metrics looked at in a turn. */
-const metricsPerTurn = 500;
+/** Metrics of all namespaces. */
+const everything = { namespace: null, metricName: null, dimensions: [], recordedSinceMs: null };
 
 interface SearchAsked {
   readonly text: string;
@@ -35,16 +35,22 @@ const labelOf = ({ metricName, dimensions }: MetricName): string =>
 
 /** Runs the steps to their end, each in a turn of its own. */
 export async function stepsInTurns<Result>(steps: Steps<Result>, turn: () => Promise<void>): Promise<Result> {
-  for (;;) {
+  for (let given: unknown; ;) {
     await turn();
-    const { done, value } = steps.next();
+    const { done, value } = steps.next(given);
     if (done === true) return value;
+    given = await value;
   }
+}
+
+/** A step that resumes with the value of a promise. */
+function* resolved<Value>(promise: Promise<Value>): Steps<Value> {
+  return (yield promise) as Value;
 }
 
 /** Computes each query once; an expression that reads itself is an error. */
 export class QueryEvaluation {
-  readonly #series: MinuteSeries;
+  readonly #series: MetricStore;
   readonly #nowMs: number;
   readonly #range: { readonly startMs: number; readonly endMs: number };
   readonly #queries: ReadonlyMap<string, DataQuery>;
@@ -54,7 +60,7 @@ export class QueryEvaluation {
   readonly #budget = new MathBudget(valuesMax);
 
   constructor(
-    series: MinuteSeries,
+    series: MetricStore,
     nowMs: number,
     range: { readonly startMs: number; readonly endMs: number },
     queries: readonly DataQuery[],
@@ -82,7 +88,7 @@ export class QueryEvaluation {
     const periodMs = stat.Period * 1000;
     checkPeriod(stat.Period);
     const statistic = statisticOf(stat.Stat, "MetricStat.Stat");
-    const points = this.#series.query(
+    const query = this.#series.query(
       {
         namespace: stat.Metric.Namespace ?? "",
         metricName: stat.Metric.MetricName ?? "",
@@ -95,8 +101,8 @@ export class QueryEvaluation {
         unit: stat.Unit ?? null,
       },
     );
+    const points = yield* resolved(query);
     const values = new Map<number, number>();
-    yield;
     for (const point of points) {
       if (this.#budget.spend()) yield;
       const value = statistic(point);
@@ -136,12 +142,11 @@ export class QueryEvaluation {
     checkPeriod(periodSeconds);
     statisticOf(stat, "SEARCH");
     const names: { readonly id: string; readonly metric: MetricName }[] = [];
-    let count = 0;
-    for (const [first] of this.#series.metrics()) {
-      count += 1;
-      if (count % metricsPerTurn === 0) yield;
-      if (first === undefined || first.isEmpty || !matches(first.key)) continue;
-      names.push({ id: labelOf(first.key), metric: first.key });
+    const batches = this.#series.list(everything)[Symbol.asyncIterator]();
+    for (;;) {
+      const { done, value: batch } = yield* resolved(batches.next());
+      if (done === true) break;
+      for (const metric of batch.filter(matches)) names.push({ id: labelOf(metric), metric });
       if (names.length > foundMax) throw mathError(`SEARCH finds more than ${foundMax} metrics: ask for fewer`);
     }
     const found: TimeSeries[] = [];

@@ -1,12 +1,5 @@
 import { AwsError, type Clock } from "@galatea/base";
-import {
-  isListed,
-  type Datapoint,
-  type ListedSeries,
-  type MinuteSeries,
-  type SeriesFilter,
-  type SeriesKey,
-} from "@galatea/base/metrics";
+import type { Datapoint, MetricName, MetricStore, SeriesFilter } from "@galatea/base/metrics";
 import cloudwatch from "../../spec/gen/cloudwatch.json" with { type: "json" };
 import type { CloudwatchInputs, CloudwatchOperations } from "../../spec/gen/cloudwatch.ts";
 import { asServiceModel } from "../../spec/index.ts";
@@ -28,7 +21,7 @@ import { putMetricData } from "./put-metric-data.ts";
 import { checkPeriod, checkRange, isSimpleStatistic, roundedStartMs, statisticOf } from "./statistics.ts";
 
 export interface CloudWatchParts extends AlarmParts {
-  readonly series: MinuteSeries;
+  readonly series: MetricStore;
   readonly dashboards: DashboardStore;
   readonly clock: Clock;
 }
@@ -48,7 +41,7 @@ export function cloudwatchService(parts: CloudWatchParts) {
     GetMetricStatistics: {
       action: "cloudwatch:GetMetricStatistics",
       resource: anyResource,
-      handle: async (input) => getMetricStatistics(series, clock.epochMs(), input),
+      handle: (input) => getMetricStatistics(series, clock.epochMs(), input),
     },
     GetMetricData: {
       action: "cloudwatch:GetMetricData",
@@ -79,7 +72,11 @@ export function cloudwatchService(parts: CloudWatchParts) {
   } as const satisfies ModelledService;
 }
 
-function getMetricStatistics(series: MinuteSeries, nowMs: number, input: CloudwatchInputs["GetMetricStatisticsInput"]) {
+async function getMetricStatistics(
+  series: MetricStore,
+  nowMs: number,
+  input: CloudwatchInputs["GetMetricStatisticsInput"],
+) {
   const statistics = input.Statistics ?? [];
   const extended = input.ExtendedStatistics ?? [];
   if (statistics.length === 0 && extended.length === 0) {
@@ -96,7 +93,7 @@ function getMetricStatistics(series: MinuteSeries, nowMs: number, input: Cloudwa
   checkRange(input.StartTime.getTime(), endMs);
   const startMs = roundedStartMs(input.StartTime.getTime(), period * 1000, nowMs);
   checkDatapointCount(startMs, endMs, period);
-  const points = series.query(
+  const points = await series.query(
     { namespace: input.Namespace, metricName: input.MetricName, dimensions: dimensionsOf(input.Dimensions) },
     { startMs, endMs, periodMs: period * 1000, unit: input.Unit ?? null },
   );
@@ -132,7 +129,7 @@ function checkDatapointCount(startMs: number, endMs: number, period: number): vo
 
 interface ListedMetric {
   readonly id: string;
-  readonly key: SeriesKey;
+  readonly name: MetricName;
 }
 
 async function listMetrics(
@@ -149,29 +146,26 @@ async function listMetrics(
   const listing = { operation: "ListMetrics", input };
   const { NextToken: token } = input;
   const after = token === undefined ? null : placeOfToken(listing, token, invalidNextTokenValue);
-  const entryOf = (ofUnits: readonly ListedSeries[]): ListedMetric | null => {
-    const found = ofUnits.find((each) => isListed(each, filter));
-    if (found === undefined) return null;
-    const id = metricId(found.key);
-    return after === null || id > after ? { id, key: found.key } : null;
+  const entryOf = (name: MetricName): ListedMetric | null => {
+    const id = metricId(name);
+    return after === null || id > after ? { id, name } : null;
   };
   const order = (a: ListedMetric, b: ListedMetric) => (a.id < b.id ? -1 : Number(a.id > b.id));
   // One more tells whether there is another page.
-  const first = await firstInOrder(series.metrics(), { entryOf, order, countMax: metricsPerPage + 1 }, turn);
+  const first = await firstInOrder(series.list(filter), { entryOf, order, countMax: metricsPerPage + 1 }, turn);
   const page = first.slice(0, metricsPerPage);
   const last = page.at(-1)?.id;
   return {
-    Metrics: page.map(({ key }) => printMetric(key)),
+    Metrics: page.map(({ name }) => printMetric(name)),
     NextToken: last !== undefined && first.length > page.length ? pageToken(listing, last) : undefined,
   };
 }
 
-/** Units do not tell metrics apart here. */
-function metricId({ namespace, metricName, dimensions }: SeriesKey): string {
+function metricId({ namespace, metricName, dimensions }: MetricName): string {
   return JSON.stringify([namespace, metricName, dimensions.map(({ name, value }) => [name, value])]);
 }
 
-function printMetric({ namespace, metricName, dimensions }: SeriesKey) {
+function printMetric({ namespace, metricName, dimensions }: MetricName) {
   return {
     Namespace: namespace,
     MetricName: metricName,

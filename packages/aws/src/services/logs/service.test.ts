@@ -329,14 +329,17 @@ test("metric filters make metrics of what is written, by value and dimensions, u
   await at.store[Symbol.asyncDispose]();
   const logEvents = messages.slice(4).map((message) => ({ message, timestamp: at.clock.nowMs }));
   await at.client.send(new PutLogEventsCommand({ logGroupName: group, logStreamName: "s", logEvents }));
-  const found = (metricName: string, dimensions: readonly { readonly name: string; readonly value: string }[] = []) => {
+  const found = async (
+    metricName: string,
+    dimensions: readonly { readonly name: string; readonly value: string }[] = [],
+  ) => {
     const range = { startMs: at.clock.nowMs - 60_000, endMs: at.clock.nowMs + 60_000, periodMs: 60_000, unit: null };
-    const [point] = at.series.query({ namespace: "Mine", metricName, dimensions }, range);
+    const [point] = await at.series.query({ namespace: "Mine", metricName, dimensions }, range);
     return [point?.sampleCount, point?.sum, point?.unit];
   };
-  assert.deepEqual(found("errors"), [7, 2, "None"]);
-  assert.deepEqual(found("latency", [{ name: "Path", value: "/a" }]), [2, 12, "Milliseconds"]);
-  assert.deepEqual(found("bytes"), [2, 100, "None"]);
+  assert.deepEqual(await found("errors"), [7, 2, "None"]);
+  assert.deepEqual(await found("latency", [{ name: "Path", value: "/a" }]), [2, 12, "Milliseconds"]);
+  assert.deepEqual(await found("bytes"), [2, 100, "None"]);
   const listed = await at.client.send(new DescribeMetricFiltersCommand({ logGroupName: group }));
   assert.deepEqual(
     listed.metricFilters?.map(({ filterName, metricTransformations }) => [
@@ -351,7 +354,7 @@ test("metric filters make metrics of what is written, by value and dimensions, u
   );
   await at.client.send(new DeleteMetricFilterCommand({ logGroupName: group, filterName: "bytes" }));
   await at.client.send(new PutLogEventsCommand({ logGroupName: group, logStreamName: "s", logEvents }));
-  assert.deepEqual([found("bytes")[0], found("errors")[0]], [2, 10]);
+  assert.deepEqual([(await found("bytes"))[0], (await found("errors"))[0]], [2, 10]);
   const groups = async () => (await at.client.send(new DescribeLogGroupsCommand({}))).logGroups;
   assert.equal((await groups())?.[0]?.metricFilterCount, 2);
   await at.client.send(new DeleteLogGroupCommand({ logGroupName: group }));

@@ -256,9 +256,12 @@ test("the life of a multi-model endpoint, through the real client", async () => 
     { name: "VariantName", value: "AllTraffic" },
   ];
   const query = { startMs: 0, endMs: Date.now() + 1e6, periodMs: Date.now() + 1e6, unit: null };
-  const hits = platform.series.query({ namespace: "AWS/SageMaker", metricName: "ModelCacheHit", dimensions }, query);
+  const hits = await platform.series.query(
+    { namespace: "AWS/SageMaker", metricName: "ModelCacheHit", dimensions },
+    query,
+  );
   assert(hits[0] !== undefined && hits[0].sampleCount >= 4 && hits[0].sum === 0);
-  const wait = platform.series.query(
+  const wait = await platform.series.query(
     { namespace: "AWS/SageMaker", metricName: "ModelLoadingWaitTime", dimensions },
     query,
   );

@@ -1,14 +1,14 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { Clock, Logger } from "@galatea/base";
 import type { LogStreams } from "@galatea/hosting";
-import type { MinuteSeries } from "@galatea/base/metrics";
+import type { MetricStore } from "@galatea/base/metrics";
 import type { Documents } from "@galatea/hosting/records";
 import { deliveryLimits, topicLimits, topicMetricUnits, Topics } from "@galatea/aws/topics";
 import { messageSender, openMessageSigner, topicPages, type TopicPages } from "@galatea/aws/topic-delivery";
 
 export interface TopicsOpening {
   readonly documents: Documents;
-  readonly series: MinuteSeries;
+  readonly series: MetricStore;
   /** Where the key of messages lies. */
   readonly directory: string;
   /** Of the platform, as receivers of messages reach it. */

@@ -3,7 +3,7 @@ import { alarmLimits, Alarms, type AlarmActions } from "@galatea/hosting/alarms"
 import { alarmValues } from "@galatea/aws";
 import type { Clock, Logger } from "@galatea/base";
 import type { Hosting, Owner } from "@galatea/hosting";
-import type { MinuteSeries } from "@galatea/base/metrics";
+import type { MetricStore } from "@galatea/base/metrics";
 import type { Documents } from "@galatea/hosting/records";
 import { Scaling, scalingLimits, type ScalableResources, type TargetKey } from "@galatea/hosting/scaling";
 import { componentOf, scalableComponents } from "./scalable-components.ts";
@@ -11,7 +11,7 @@ import { scalableVariants } from "./scalable-variants.ts";
 
 export interface AlarmOpening {
   readonly documents: Documents;
-  readonly series: MinuteSeries;
+  readonly series: MetricStore;
   /** What alarms may do beside scaling; nothing unless given. */
   readonly otherActions?: AlarmActions;
   readonly clock: Clock;

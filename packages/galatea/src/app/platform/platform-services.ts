@@ -11,7 +11,7 @@ import {
 import type { Clock, Logger } from "@galatea/base";
 import type { BucketStore } from "@galatea/hosting/objects";
 import type { Hosting, LogStreams } from "@galatea/hosting";
-import type { MinuteSeries } from "@galatea/base/metrics";
+import type { MetricStore } from "@galatea/base/metrics";
 import type { Documents } from "@galatea/hosting/records";
 import type { Topics } from "@galatea/aws/topics";
 import { recordedDashboards } from "./dashboards.ts";
@@ -31,7 +31,7 @@ export interface ServicesParts {
   readonly store: BucketStore;
   readonly logs: LogStreams;
   readonly documents: Documents;
-  readonly series: MinuteSeries;
+  readonly series: MetricStore;
   readonly scaled: ScaledHosting;
   readonly topics: () => Promise<Topics>;
   readonly accountId: string;

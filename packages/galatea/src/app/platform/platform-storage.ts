@@ -1,7 +1,7 @@
 import { makeDirectory, type Clock, type Logger } from "@galatea/base";
 import { isPlatformsNamespace } from "@galatea/hosting";
 import { openDirectoryStore, type BucketStore } from "@galatea/hosting/objects";
-import type { MinuteSeries } from "@galatea/base/metrics";
+import type { MetricStore } from "@galatea/base/metrics";
 import { lockDirectory } from "@galatea/base/processes";
 import { openDocuments, openMetrics, takeOverMetrics, type Documents } from "@galatea/hosting/records";
 import { databasePaths, platformDirectories, type DataDirectories } from "../directories.ts";
@@ -21,7 +21,7 @@ export interface StorageOptions {
 /** What the platform keeps on disk. */
 export interface PlatformStorage {
   readonly documents: Documents;
-  readonly series: MinuteSeries;
+  readonly series: MetricStore;
   readonly store: BucketStore;
 }
 
@@ -66,7 +66,7 @@ async function openFiles(
   ]);
   // All that is open is closed with the rest where one of them is not. Metrics are closed after everything that records.
   for (const each of [documents, metrics, store]) if (each.status === "fulfilled") opening.use(each.value);
-  return { documents: opened(documents), series: opened(metrics).series, store: opened(store) };
+  return { documents: opened(documents), series: opened(metrics), store: opened(store) };
 }
 
 function opened<Resource>(outcome: PromiseSettledResult<Resource>): Resource {

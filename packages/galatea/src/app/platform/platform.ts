@@ -27,7 +27,7 @@ import {
   type HostingOptions,
   type LogStreams,
 } from "@galatea/hosting";
-import { printSeries, type MinuteSeries } from "@galatea/base/metrics";
+import { printSeries, type MetricStore } from "@galatea/base/metrics";
 import { localNode, usableMemoryBytes, type NodeDescription } from "@galatea/hosting/nodes";
 import { visibleGpuCount } from "@galatea/server/gpus";
 import { watchGpus } from "../gpus.ts";
@@ -104,10 +104,8 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const logs = openLogs(opening, directories, log);
   const links = createLogLinks({ url: platformUrl, secret: () => keys.secret, clock });
   const instanceKeys = await InstanceKeys.open({ documents, platformUrl, randomBytes, logger: log });
-  const instances = instancePermissions(
-    instanceKeys,
-    accessFacts(options, () => hosting),
-  );
+  const facts = accessFacts(options, () => hosting);
+  const instances = instancePermissions(instanceKeys, facts);
   const parts = { documents, series, clock, logger: log };
   const { topics, pages: topicPages } = await openTopics(opening, {
     ...parts,
@@ -195,7 +193,7 @@ function accessFacts({ invokableEndpoint: invokableEndpoints }: PlatformOptions,
 function fleetOptions(
   options: PlatformOptions,
   parts: Pick<FleetOptions, "host" | "store" | "credentials"> & {
-    readonly series: MinuteSeries;
+    readonly series: MetricStore;
     readonly counters: EndpointCounters;
     readonly logs: LogStreams;
     readonly links: LogLinks;
@@ -219,7 +217,7 @@ function fleetOptions(
 
 interface PageSources {
   readonly keys: AcceptedKeys;
-  readonly series: MinuteSeries;
+  readonly series: MetricStore;
   readonly counters: EndpointCounters;
 }
 

@@ -251,11 +251,12 @@ test("programs of this machine are sent nothing unless the operator says so, by 
 });
 
 /** What CloudWatch has been told of the topic, by metric. */
-function counted({ series }: Bench, metricName: string): number {
+async function counted({ series }: Bench, metricName: string): Promise<number> {
   const dimensions = [{ name: "TopicName", value: "told" }];
   const endMs = Math.ceil((systemClock.epochMs() + 1) / 60_000) * 60_000;
   const query = { startMs: endMs - 600_000, endMs, periodMs: 60_000, unit: null };
-  return series.query({ namespace: "AWS/SNS", metricName, dimensions }, query).reduce((all, { sum }) => all + sum, 0);
+  const points = await series.query({ namespace: "AWS/SNS", metricName, dimensions }, query);
+  return points.reduce((all, { sum }) => all + sum, 0);
 }
 
 test("a filter keeps messages from its subscription alone, and they are counted", async (t) => {
@@ -269,10 +270,10 @@ test("a filter keeps messages from its subscription alone, and they are counted"
   }
   await eventually(() => all.received.length === 4 && some.received.length === 2);
   assert.equal(some.received[1]?.body, '{"kind":"wanted"}');
-  assert.equal(counted(bench, "NumberOfMessagesPublished"), 3);
-  assert.equal(counted(bench, "NumberOfNotificationsFilteredOut"), 2);
-  assert.equal(counted(bench, "NumberOfNotificationsFilteredOut-MessageBody"), 1);
-  assert.equal(counted(bench, "NumberOfNotificationsFilteredOut-InvalidMessageBody"), 1);
+  assert.equal(await counted(bench, "NumberOfMessagesPublished"), 3);
+  assert.equal(await counted(bench, "NumberOfNotificationsFilteredOut"), 2);
+  assert.equal(await counted(bench, "NumberOfNotificationsFilteredOut-MessageBody"), 1);
+  assert.equal(await counted(bench, "NumberOfNotificationsFilteredOut-InvalidMessageBody"), 1);
 });
 
 test("a delivery policy says how often a message is tried, how many come a second, and with which content type", async (t) => {
@@ -352,13 +353,13 @@ test("deliveries are logged as a topic's roles ask for it, in SNS's form, and no
   await eventually(() => hook.received.length === 2);
   const role = "arn:aws:iam::000000000000:role/SNSFeedback";
   const feedback = { successRole: role, successSampleRate: 100, failureRole: role };
-  await eventually(() => counted(bench, "NumberOfNotificationsDelivered") === 2);
+  await eventually(async () => (await counted(bench, "NumberOfNotificationsDelivered")) === 2);
   await bench.topics.change(arn, (before) => ({ ...before, feedback }));
   await publish("refused");
   await eventually(() => bench.logged.length === 1);
   await bench.topics.change(arn, (before) => ({ ...before, feedback: { ...feedback, successSampleRate: 0 } }));
   await publish("not sampled");
-  await eventually(() => counted(bench, "NumberOfNotificationsDelivered") === 3);
+  await eventually(async () => (await counted(bench, "NumberOfNotificationsDelivered")) === 3);
   await bench.topics.change(arn, (before) => ({ ...before, feedback }));
   const messageId = await publish("taken");
   await eventually(() => bench.logged.length === 2);

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { AwsError, type KeyedLock, type Logger } from "@galatea/base";
-import type { MinuteSeries } from "@galatea/base/metrics";
+import type { MetricStore } from "@galatea/base/metrics";
 import type { LogStore, StoreFollower } from "../log-store.ts";
 import { metricFilter, type MetricFilterRecord, type MetricSample } from "./metric-filter.ts";
 
@@ -15,7 +15,7 @@ export interface MetricFilterStore {
 export interface MetricFiltersOptions {
   readonly store: MetricFilterStore;
   readonly logs: Pick<LogStore, "follow" | "groupNames" | "retentionDays">;
-  readonly series: Pick<MinuteSeries, "record">;
+  readonly series: Pick<MetricStore, "record">;
   readonly logger: Logger;
   /** By group: of changes to a group and to its filters one is made at a time. */
   readonly changing: KeyedLock;

@@ -1,0 +1,38 @@
+import type {
+  Datapoint,
+  MetricName,
+  PointsQuery,
+  ResolutionMs,
+  SampleOptions,
+  SeriesFilter,
+  SeriesKey,
+  SeriesRecorder,
+  StatisticSet,
+} from "./series.ts";
+
+/**
+ * Metrics: clients put samples and read statistics of periods. One exact set of dimensions and one unit make a series. Reads see each
+ * sample at once. A durable store writes samples later, in batches; a process that dies loses what was not written. The store merges
+ * points into wider ones as they grow old, forgets them in the end, and bounds the number of series and their memory.
+ * Implementations pass `metric-store.contract.ts`.
+ */
+export interface MetricStore {
+  /** For hot paths: the caller keeps the recorder. A metric exists from its first sample on. Series of minutes unless `resolutionMs` says otherwise. */
+  recorder(key: SeriesKey, resolutionMs?: ResolutionMs): SeriesRecorder;
+  /** Puts `count` samples of one value. Ignores a time that no tier keeps any more, as CloudWatch does. */
+  record(key: SeriesKey, sample: { readonly value: number; readonly count: number }, options: SampleOptions): void;
+  /** Puts samples of which only these statistics are known; percentiles of their period are null from then on. */
+  recordSet(key: SeriesKey, set: StatisticSet, options: SampleOptions): void;
+  /** Ascending in time; several units give several datapoints of one time. Points wider than the period are left out. */
+  query(name: MetricName, query: PointsQuery): Promise<readonly Datapoint[]>;
+  /**
+   * Lists each metric of which a series matches the filter, in no order. The work for a batch is bounded: a batch may be empty. Metrics may
+   * come and go meanwhile; one that is there from beginning to end is listed once.
+   */
+  list(filter: SeriesFilter): AsyncIterable<readonly MetricName[]>;
+  /**
+   * Keeps the finest points of a metric from the next whole minute on, for callers that read shorter periods than the metric's own. Ends at
+   * that time unless it is called again. A metric that has no sample yet stays as it is.
+   */
+  refine(name: MetricName, untilMs: number): void;
+}

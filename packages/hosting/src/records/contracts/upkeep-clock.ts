@@ -1,0 +1,42 @@
+import type { Clock } from "@galatea/base";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
+
+interface ArmedTimer {
+  readonly dueMs: number;
+  readonly fire: () => void;
+}
+
+/** Time that a test moves, for loops that wait for a time, do what is due and wait again. */
+export class UpkeepClock implements Clock {
+  ms: number;
+  readonly #armed = new Set<ArmedTimer>();
+
+  constructor(ms: number) {
+    this.ms = ms;
+  }
+
+  epochMs(): number {
+    return this.ms;
+  }
+
+  monotonicNs(): number {
+    return this.ms * 1e6;
+  }
+
+  timer(delayMs: number, fire: () => void): Disposable {
+    const timer = { dueMs: this.ms + delayMs, fire };
+    this.#armed.add(timer);
+    return { [Symbol.dispose]: () => void this.#armed.delete(timer) };
+  }
+
+  /** Resolves when each loop that was woken waits again: it has done what was due. */
+  async passTo(ms: number): Promise<void> {
+    this.ms = ms;
+    const loopCount = this.#armed.size;
+    for (const timer of [...this.#armed].filter(({ dueMs }) => dueMs <= ms)) {
+      this.#armed.delete(timer);
+      timer.fire();
+    }
+    await eventually(() => this.#armed.size >= loopCount);
+  }
+}
