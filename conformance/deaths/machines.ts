@@ -78,7 +78,7 @@ export const recordedMachines: readonly RecordedMachine[] = [
       "put filter",
       "delete filter",
     ],
-    tests: ["packages/galatea/src/app/platform/log-deaths.test.ts"],
+    tests: ["packages/aws/src/services/logs/log-deaths.test.ts"],
   },
 ];
 

@@ -13,27 +13,11 @@ export {
 } from "./wire/index.ts";
 export { isOpenAiUrl } from "./services/sagemaker-runtime/index.ts";
 export { awsServices, type AwsServicesParts } from "./services/index.ts";
-export {
-  alarmValues,
-  cloudwatchService,
-  type DashboardRecord,
-  type DashboardStore,
-} from "./services/cloudwatch/index.ts";
-export {
-  GroupFilters,
-  lazyLogQueries,
-  type MetricFilterRecord,
-  type MetricFilterStore,
-} from "./services/logs/index.ts";
+export { alarmValues, cloudwatchService, recordedDashboards, topicActions } from "./services/cloudwatch/index.ts";
+export { GroupFilters, lazyLogQueries, recordedMetricFilters } from "./services/logs/index.ts";
 export { autoscalingService } from "./services/application-autoscaling/index.ts";
 export { ObjectWriters, s3Service, type S3Parts } from "./services/s3/index.ts";
-export {
-  ensureRole,
-  type IamOptions,
-  type IdentityStore,
-  type PolicyRecord,
-  type RoleRecord,
-} from "./services/iam/index.ts";
+export { ensureRole, recordedIdentities, type IamOptions } from "./services/iam/index.ts";
 export { StsSessions, type StsSessionsOptions } from "./services/sts/index.ts";
 export {
   answerHttpsHosts,

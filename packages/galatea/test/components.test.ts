@@ -11,7 +11,7 @@ import {
   updateComponent,
 } from "../../hosting/test/components-fixture.ts";
 import { owner } from "../../hosting/test/hosting-fixture.ts";
-import { scalableHosting } from "../src/app/platform/platform-scaling.ts";
+import { scalableHosting } from "@galatea/hosting/scaling-targets";
 import { TrafficBench, until } from "../../hosting/test/traffic-fixture.ts";
 
 const signal = new AbortController().signal;

@@ -18,7 +18,7 @@ import { parseFlags, upFlags, upOptions } from "../src/options/index.ts";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import { dataDirectories } from "../src/app/directories.ts";
 import { createLogLinks } from "@galatea/aws/public-pages";
-import { platformServerLimits } from "../src/app/platform/platform-server.ts";
+import { platformServerLimits } from "@galatea/aws/http-server";
 import { openPlatform, type Platform } from "../src/app/platform/platform.ts";
 
 const key = { accessKeyId: "OWNER", secretAccessKey: "owner-secret" };

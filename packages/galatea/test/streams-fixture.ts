@@ -15,12 +15,7 @@ import { openDirectoryStore } from "@galatea/hosting/objects";
 import type { Hosting, InvocationLimits } from "@galatea/hosting";
 import { DocumentMemory } from "@galatea/hosting/records/contracts";
 import { imaged, openHosting, owner, type HostingFixture } from "../../hosting/test/hosting-fixture.ts";
-import {
-  createPlatformServer,
-  listen,
-  platformServerLimits,
-  type PlatformServer,
-} from "../src/app/platform/platform-server.ts";
+import { createPlatformServer, listen, platformServerLimits, type PlatformServer } from "@galatea/aws/http-server";
 
 /**
  * A container that answers in parts as its request says: `status` at once; `parts`, each in its chunk; then it `holds` until its process

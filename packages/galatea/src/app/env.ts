@@ -13,7 +13,7 @@ import { createLogger, type Logger } from "@galatea/base";
 import { clientCertificate } from "./client-certificate.ts";
 import { calledPlatform } from "./called-platform.ts";
 import type { EnvOptions } from "../options/index.ts";
-import { KeysRefusal } from "./platform/credentials.ts";
+import { KeysRefusal } from "@galatea/aws/owner-keys";
 import { PlatformChoice } from "./running-platforms.ts";
 
 /**

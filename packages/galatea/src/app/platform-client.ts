@@ -1,7 +1,7 @@
 import { createLogger, systemClock } from "@galatea/base";
 import { signedHeaders } from "@galatea/aws/signing";
 import { calledPlatform, type CalledPlatform } from "./called-platform.ts";
-import { KeysRefusal } from "./platform/credentials.ts";
+import { KeysRefusal } from "@galatea/aws/owner-keys";
 import type { PlatformPlace } from "../options/index.ts";
 import { PlatformChoice } from "./running-platforms.ts";
 

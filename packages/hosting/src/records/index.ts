@@ -20,6 +20,7 @@ export {
 } from "./documents.ts";
 export { allDocuments, allJson, readJson, type JsonDocument } from "./json-documents.ts";
 export { DocumentMemory, MemoryDocuments, type MemoryDocumentsOptions } from "./memory-documents.ts";
+export { RecordedValues } from "./recorded-values.ts";
 export { takeOverMetrics } from "./metric-takeover.ts";
 export type { Restored } from "./replace-database.ts";
 export { copyDatabase } from "./snapshot-files.ts";

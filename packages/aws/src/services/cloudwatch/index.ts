@@ -1,4 +1,5 @@
 /** CloudWatch's metrics over the platform's own minute series, alarms, and dashboards. */
 export { alarmValues } from "./alarm-values.ts";
-export type { DashboardRecord, DashboardStore } from "./dashboards.ts";
+export { topicActions } from "./alarm-messages.ts";
+export { recordedDashboards } from "./recorded-dashboards.ts";
 export { cloudwatchService, type CloudWatchParts } from "./service.ts";

@@ -2,4 +2,5 @@
 export { ensureRole } from "./ensure-role.ts";
 export { newId, type IamOptions } from "./iam-words.ts";
 export { createMemoryIdentityStore, type IdentityStore, type PolicyRecord, type RoleRecord } from "./identity-store.ts";
+export { recordedIdentities } from "./recorded-identities.ts";
 export { iamService, type IamParts } from "./service.ts";

@@ -3,4 +3,5 @@ export type { LogStore, LogStoreEvent, LogStorePage, LogStoreRead } from "./log-
 export { logsService, type LogsParts } from "./service.ts";
 export { lazyLogQueries } from "./lazy-log-queries.ts";
 export type { MetricFilterRecord, MetricFilterStore } from "./metric-filters/index.ts";
+export { recordedMetricFilters } from "./recorded-metric-filters.ts";
 export { GroupFilters } from "./group-filters.ts";

@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 import { parseFlags, upFlags, upOptions } from "../../options/index.ts";
 import { ByteBudget, silentLogger } from "@galatea/base";
 import { dataDirectories } from "../directories.ts";
-import { platformServerLimits } from "./platform-server.ts";
+import { platformServerLimits } from "@galatea/aws/http-server";
 import { openPlatform, type Platform } from "./platform.ts";
 
 /** Everything here is asked without a signature: what pages can do must not hang on credentials alone. */

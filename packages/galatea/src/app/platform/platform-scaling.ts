@@ -5,9 +5,8 @@ import type { Clock, Logger } from "@galatea/base";
 import type { Hosting, Owner } from "@galatea/hosting";
 import type { MetricStore } from "@galatea/base/metrics";
 import type { Documents } from "@galatea/hosting/records";
-import { Scaling, scalingLimits, type ScalableResources, type TargetKey } from "@galatea/hosting/scaling";
-import { componentOf, scalableComponents } from "./scalable-components.ts";
-import { scalableVariants } from "./scalable-variants.ts";
+import { Scaling, scalingLimits, type ScalableResources } from "@galatea/hosting/scaling";
+import { scalableHosting } from "@galatea/hosting/scaling-targets";
 
 export interface AlarmOpening {
   readonly documents: Documents;
@@ -42,15 +41,5 @@ export async function openAlarms(opening: AsyncDisposableStack, parts: AlarmOpen
       alarms.goOn();
       return { alarms, alarmActions, scaling, scalable };
     },
-  };
-}
-
-/** Variants and inference components, each by its own names. */
-export function scalableHosting(hosting: Hosting, owner: Owner): ScalableResources {
-  const [variants, components] = [scalableVariants(hosting, owner), scalableComponents(hosting, owner)];
-  const of = ({ resourceId }: TargetKey) => (componentOf(resourceId) === null ? variants : components);
-  return {
-    capacity: (target) => of(target).capacity(target),
-    scale: (target, to, signal) => of(target).scale(target, to, signal),
   };
 }

@@ -5,6 +5,9 @@ import {
   GroupFilters,
   lazyLogQueries,
   ObjectWriters,
+  recordedDashboards,
+  recordedIdentities,
+  recordedMetricFilters,
   StsSessions,
   type ServiceRow,
 } from "@galatea/aws";
@@ -14,9 +17,6 @@ import type { Hosting, LogStreams } from "@galatea/hosting";
 import type { MetricStore } from "@galatea/base/metrics";
 import type { Documents } from "@galatea/hosting/records";
 import type { Topics } from "@galatea/aws/topics";
-import { recordedDashboards } from "./dashboards.ts";
-import { recordedMetricFilters } from "./metric-filters.ts";
-import { recordedIdentities } from "./identities.ts";
 import type { InstancePermissions } from "@galatea/aws/instance-permissions";
 import type { ScaledHosting } from "./platform-scaling.ts";
 

@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 import { parseFlags, upFlags, upOptions } from "../../options/index.ts";
 import { ByteBudget, silentLogger } from "@galatea/base";
 import { dataDirectories } from "../directories.ts";
-import { platformServerLimits, type PlatformServerLimits } from "./platform-server.ts";
+import { platformServerLimits, type PlatformServerLimits } from "@galatea/aws/http-server";
 import { openPlatform, type Platform } from "./platform.ts";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 

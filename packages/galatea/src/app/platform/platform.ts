@@ -12,6 +12,7 @@ import {
   isOpenAiUrl,
   refusedRequest,
   stsHosts,
+  topicActions,
   type DoorRules,
 } from "@galatea/aws";
 import { systemClock, TaskGroup, type ByteBudget, type Clock, type Logger } from "@galatea/base";
@@ -46,15 +47,12 @@ import { createLogLinks, publicPages, type LogLinks } from "@galatea/aws/public-
 import { instancePermissions, type InstancePermissions } from "@galatea/aws/instance-permissions";
 import type { CredentialLookup } from "@galatea/aws/signing";
 import { clientCertificate } from "../client-certificate.ts";
-import { AcceptedKeys } from "./accepted-keys.ts";
-import type { RootKey } from "./credentials.ts";
+import { AcceptedKeys, bringsKey, type RootKey } from "@galatea/aws/owner-keys";
 import type { DataDirectories } from "../directories.ts";
 import type { ServedContainerKind, UpOptions } from "../../options/index.ts";
 import { platformContainerEnvironment } from "../passed-environment.ts";
-import { bringsKey } from "./basic-authentication.ts";
-import { topicActions } from "./alarm-messages.ts";
 import { openTopics, resultOutbox } from "./platform-topics.ts";
-import { createPlatformServer, holdRequests, listen, type PlatformServerLimits } from "./platform-server.ts";
+import { createPlatformServer, holdRequests, listen, type PlatformServerLimits } from "@galatea/aws/http-server";
 import { containerRequestBytes } from "../request-memory.ts";
 import { openAlarms } from "./platform-scaling.ts";
 import { openStorage } from "./platform-storage.ts";

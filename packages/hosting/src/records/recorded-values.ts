@@ -1,5 +1,6 @@
 import type { Logger } from "@galatea/base";
-import { allJson, readJson, type Documents } from "@galatea/hosting/records";
+import type { Documents } from "./documents.ts";
+import { allJson, readJson } from "./json-documents.ts";
 
 /** Values of one kind as documents. One that cannot be read stays where it is, is told, and is not served. */
 export class RecordedValues<Value> {

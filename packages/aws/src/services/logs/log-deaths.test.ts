@@ -4,7 +4,6 @@ import { readdir, readFile, stat, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
-import { GroupFilters, type MetricFilterRecord } from "@galatea/aws";
 import { silentLogger } from "@galatea/base";
 import { toldClock } from "@galatea/base/core/told-clock-fixture.ts";
 import { createDirectoryLogStreams, type LogStreams } from "@galatea/hosting";
@@ -15,7 +14,7 @@ import {
   type DocumentMemory,
   type MovesRow,
 } from "@galatea/hosting/records/contracts";
-import { recordedMetricFilters } from "./metric-filters.ts";
+import { GroupFilters, recordedMetricFilters, type MetricFilterRecord } from "./index.ts";
 
 const nowMs = Date.UTC(2026, 10, 23);
 const dayMs = 86_400_000;

@@ -1,7 +1,6 @@
-import type { IdentityStore, PolicyRecord, RoleRecord } from "@galatea/aws";
 import type { Logger } from "@galatea/base";
-import type { Documents } from "@galatea/hosting/records";
-import { RecordedValues } from "./recorded-values.ts";
+import { RecordedValues, type Documents } from "@galatea/hosting/records";
+import type { IdentityStore, PolicyRecord, RoleRecord } from "./identity-store.ts";
 
 /** IAM's roles and policies as documents: they outlive the platform. Role names differ by more than case. */
 export function recordedIdentities(documents: Documents, logger: Logger): IdentityStore {

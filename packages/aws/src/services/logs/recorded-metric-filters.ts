@@ -1,7 +1,6 @@
-import type { MetricFilterRecord, MetricFilterStore } from "@galatea/aws";
 import type { Logger } from "@galatea/base";
-import type { Documents } from "@galatea/hosting/records";
-import { RecordedValues } from "./recorded-values.ts";
+import { RecordedValues, type Documents } from "@galatea/hosting/records";
+import type { MetricFilterRecord, MetricFilterStore } from "./metric-filters/index.ts";
 
 /** Metric filters of log groups as documents: they outlive the platform. */
 export function recordedMetricFilters(documents: Documents, logger: Logger): MetricFilterStore {

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import type { RootKey } from "./credentials.ts";
+import type { RootKey } from "./owner-keys.ts";
 
 /** Whether a request names one of the keys by HTTP's basic authentication, as scrapers do: the key's id and its secret. */
 export function bringsKey({ headers }: Pick<IncomingMessage, "headers">, keys: readonly RootKey[]): boolean {

@@ -1,4 +1,4 @@
-import type { RootKey } from "./credentials.ts";
+import type { RootKey } from "./owner-keys.ts";
 
 /** The owner's keys that the platform accepts now. They can be replaced while requests are served. */
 export class AcceptedKeys {

@@ -1,6 +1,6 @@
 import { AwsError } from "@galatea/base";
-import type { Hosting, Owner } from "@galatea/hosting";
-import type { ScalableResources } from "@galatea/hosting/scaling";
+import type { Hosting, Owner } from "../index.ts";
+import type { ScalableResources } from "../scaling/index.ts";
 
 /** Longer than any copy takes to come up. */
 const settledMsMax = 3_600_000;

@@ -1,6 +1,6 @@
 import { unreachable } from "@galatea/base";
 import type { AlarmAct, AlarmActions, AlarmEvent, MetricAlarm, Watched } from "@galatea/hosting/alarms";
-import type { Topics } from "@galatea/aws/topics";
+import type { Topics } from "../../topics/index.ts";
 
 /** How CloudWatch calls regions in what it tells people; others go by their codes. */
 const regionNames: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import type { Gateway } from "@galatea/aws";
 import { AwsError } from "@galatea/base";
+import type { Gateway } from "../wire/index.ts";
 
 /** Every bound of the platform's port in one place. */
 export interface PlatformServerLimits {

@@ -1,7 +1,6 @@
-import type { DashboardRecord, DashboardStore } from "@galatea/aws";
 import type { Logger } from "@galatea/base";
-import type { Documents } from "@galatea/hosting/records";
-import { RecordedValues } from "./recorded-values.ts";
+import { RecordedValues, type Documents } from "@galatea/hosting/records";
+import type { DashboardRecord, DashboardStore } from "./dashboards.ts";
 
 /** CloudWatch's dashboards as documents: they outlive the platform. */
 export function recordedDashboards(documents: Documents, logger: Logger): DashboardStore {

@@ -1,6 +1,6 @@
 import { AwsError } from "@galatea/base";
-import { failureReason, groupKey, type EndpointDescription, type Hosting, type Owner } from "@galatea/hosting";
-import type { ScalableResources } from "@galatea/hosting/scaling";
+import { failureReason, groupKey, type EndpointDescription, type Hosting, type Owner } from "../index.ts";
+import type { ScalableResources } from "../scaling/index.ts";
 
 /** Longer than any endpoint takes to come up; who waits is told when the platform stops. */
 const settledMsMax = 3_600_000;

@@ -3,7 +3,7 @@ import { request as ask, type IncomingMessage, type ServerResponse } from "node:
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import type { Gateway } from "@galatea/aws";
-import { createPlatformServer, holdRequests, listen, platformServerLimits } from "./platform-server.ts";
+import { createPlatformServer, holdRequests, listen, platformServerLimits } from "./http-server.ts";
 
 interface Held extends AsyncDisposable {
   readonly port: number;

@@ -1,0 +1,9 @@
+/** The HTTP server of the platform's port: its bounds, requests that wait for the start, and its end. */
+export {
+  createPlatformServer,
+  holdRequests,
+  listen,
+  platformServerLimits,
+  type PlatformServer,
+  type PlatformServerLimits,
+} from "./http-server.ts";

@@ -1,0 +1,14 @@
+import type { Hosting, Owner } from "../index.ts";
+import type { ScalableResources, TargetKey } from "../scaling/index.ts";
+import { componentOf, scalableComponents } from "./scalable-components.ts";
+import { scalableVariants } from "./scalable-variants.ts";
+
+/** Variants and inference components, each by its own names. */
+export function scalableHosting(hosting: Hosting, owner: Owner): ScalableResources {
+  const [variants, components] = [scalableVariants(hosting, owner), scalableComponents(hosting, owner)];
+  const of = ({ resourceId }: TargetKey) => (componentOf(resourceId) === null ? variants : components);
+  return {
+    capacity: (target) => of(target).capacity(target),
+    scale: (target, to, signal) => of(target).scale(target, to, signal),
+  };
+}
