@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { AwsError, LoopTurns, type Clock } from "@galatea/base";
+import { assert, AwsError, LoopTurns, type Clock } from "@galatea/base";
 import type { Components } from "./operations/index.ts";
 import { openComponents } from "./operations/index.ts";
 import type { Documents } from "./records/index.ts";
 import { asyncLimits, type AsyncLimits, type ResultOutbox } from "./async-inference/index.ts";
 import { AsyncInferences } from "./operations/index.ts";
+import { LocalInstanceAgent } from "./instance-agent/index.ts";
 import { Catalogue } from "./operations/index.ts";
 import { nameKey } from "./definitions/index.ts";
 import { EndpointActions, Reconciler, TransformActions, type LookAtAlarm } from "./reconcilers/index.ts";
@@ -23,7 +24,7 @@ import {
 } from "./invocations/index.ts";
 import { Retirements } from "./capacity/index.ts";
 import { AccountQuotas, Reservations, type HostingLimits } from "./capacity/index.ts";
-import type { NodeDescription } from "./nodes/index.ts";
+import type { NodeDescription, NodeId, Nodes } from "./nodes/index.ts";
 import { JobMemory } from "./transforms/index.ts";
 import { Transforms } from "./operations/index.ts";
 import { HostingStore, type FoundPlace } from "./store/index.ts";
@@ -31,7 +32,7 @@ import { newInstanceId } from "./operations/index.ts";
 
 export interface HostingOptions {
   readonly documents: Documents;
-  readonly fleet: Omit<FleetOptions, "nodes">;
+  readonly fleet: Omit<FleetOptions, "nodes" | "agentOf">;
   /** Where the host runs instances: one node at least. */
   readonly nodes: readonly NodeDescription[];
   readonly limits: HostingLimits;
@@ -67,12 +68,15 @@ export class Hosting implements AsyncDisposable {
   readonly #mirrors: Mirrors;
   readonly #memories: ModelMemories;
   readonly #credentials: InstanceCredentials;
+  readonly #agents: ReadonlyMap<NodeId, LocalInstanceAgent>;
 
   private constructor(options: HostingOptions, store: HostingStore) {
     const { limits, random, alarmState } = options;
     const quotas = new AccountQuotas(store, limits);
     const reservations = new Reservations({ store, quotas, nodes: options.nodes, limits });
-    const fleet: FleetOptions = { ...options.fleet, nodes: reservations.nodes };
+    const { nodes } = reservations;
+    this.#agents = openAgents(options, nodes);
+    const fleet: FleetOptions = { ...options.fleet, nodes, agentOf: (id) => agentOn(this.#agents, id) };
     this.#store = store;
     this.#credentials = fleet.credentials;
     this.watch = new EndpointWatch(store, fleet.clock);
@@ -216,6 +220,7 @@ export class Hosting implements AsyncDisposable {
       this.components[Symbol.asyncDispose](),
       this.transforms[Symbol.asyncDispose](),
     ]);
+    await Promise.all([...this.#agents.values()].map((agent) => agent[Symbol.asyncDispose]()));
     await this.#memories[Symbol.asyncDispose]();
     await this.#mirrors[Symbol.asyncDispose]();
     await this.#store[Symbol.asyncDispose]();
@@ -225,4 +230,17 @@ export class Hosting implements AsyncDisposable {
     const isStopped = this.#store.view.endpointState(nameKey(name)) === "OutOfService";
     return isStopped ? endpointStopped(name, accountId) : endpointNotFound(name, accountId);
   }
+}
+
+/** An agent for each node: all of them run their instances in this process. */
+function openAgents({ fleet, nodes: described }: HostingOptions, nodes: Nodes): Map<NodeId, LocalInstanceAgent> {
+  return new Map(
+    described.map((node) => [node.id, new LocalInstanceAgent({ ...fleet, node, memory: nodes.memoryOf(node.id) })]),
+  );
+}
+
+function agentOn(agents: ReadonlyMap<NodeId, LocalInstanceAgent>, id: NodeId): LocalInstanceAgent {
+  const agent = agents.get(id);
+  assert(agent !== undefined, `node ${id} has an agent`);
+  return agent;
 }

@@ -10,6 +10,7 @@ import { Nodes, noResources } from "../src/nodes/index.ts";
 import type { ProductionVariant } from "../src/definitions/index.ts";
 import type { FleetNames, FleetParts } from "../src/endpoints/fleet.ts";
 import { Fleet } from "../src/endpoints/fleet.ts";
+import { LocalInstanceAgent } from "../src/instance-agent/index.ts";
 import { placementKeyOf } from "../src/endpoints/model-rank.ts";
 import { ServerlessFleet } from "../src/endpoints/serverless-fleet.ts";
 import { SharedInstances } from "../src/endpoints/shared-instances.ts";
@@ -92,9 +93,11 @@ async function openKind({ variant, open }: Kind) {
     pendingBytes: () => 0,
     recordsChanged: () => new Promise<void>(() => {}),
   };
-  const nodes = new Nodes({ nodes: [nodeWith()], ...unrecorded });
+  const node = nodeWith();
+  const nodes = new Nodes({ nodes: [node], ...unrecorded });
+  const agent = opening.use(new LocalInstanceAgent({ ...fleet, node, memory: nodes.memoryOf(node.id) }));
   const parts: FleetParts = {
-    fleet: { ...fleet, nodes },
+    fleet: { ...fleet, nodes, agentOf: () => agent },
     random: () => 0,
     newId: () => `i${(idCount += 1)}`,
     claim: held,

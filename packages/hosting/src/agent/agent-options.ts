@@ -25,13 +25,3 @@ export interface AgentLease extends Disposable {
   readonly cacheHit: boolean;
   readonly waitedUs: number;
 }
-
-export interface HeldModel {
-  readonly id: string;
-  readonly target: string;
-  /** Without what it shares with others. */
-  readonly memoryBytes: number;
-  readonly pinCount: number;
-  /** By the monotonic clock: when a request last came or went. */
-  readonly usedNs: number;
-}

@@ -107,22 +107,6 @@ export function chooseVictims(
   return null;
 }
 
-/** Whether so many bytes fit when only those go that have not been used since; `candidates` are least recently used first. */
-export function hasRoom(
-  set: ChargedSet,
-  candidates: Iterable<{ readonly charge: Charge; readonly usedNs: number }>,
-  want: { readonly bytes: number; readonly capacityBytes: number; readonly unusedSinceNs: number },
-): boolean {
-  let usedBytes = set.usedBytes;
-  for (const { charge, usedNs } of candidates) {
-    if (usedBytes + want.bytes <= want.capacityBytes) return true;
-    if (usedNs > want.unusedSinceNs) return false;
-    // What it shares with others may stay: a guess on the safe side.
-    usedBytes -= charge.ownBytes;
-  }
-  return usedBytes + want.bytes <= want.capacityBytes;
-}
-
 /** What a model costs alone, with all it shares. */
 export function chargedBytes({ ownBytes, contents }: Charge): number {
   return contents.reduce((sum, { byteLength }) => sum + byteLength, ownBytes);

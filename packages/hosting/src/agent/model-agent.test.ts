@@ -8,6 +8,7 @@ import { MemoryDisk, MemoryTrees } from "./memory-trees-fixture.ts";
 import { agentLimits, type AgentLimits } from "./agent-limits.ts";
 import { NodeMemory } from "../nodes/index.ts";
 import { ModelAgent } from "./model-agent.ts";
+import { ModelsView } from "./models-view.ts";
 import {
   ContainerLostError,
   ModelLoadError,
@@ -43,7 +44,7 @@ class World {
   memoryBytes = 0;
   containerBytesMax = Infinity;
   hold: Promise<void> = Promise.resolve();
-  loadedCount = 0;
+  readonly view: ModelsView;
   readonly outdated: string[] = [];
   /** So many unloads fail from now on: the container goes on holding the model. */
   unloadFailures = 0;
@@ -60,6 +61,8 @@ class World {
       find: (target) => this.objects.get(target),
       unpacked: (target) => this.events.push(`unpack ${target}`),
     });
+    const view = new ModelsView({ keepsModels: limits.keepsModels ?? true });
+    this.view = view;
     this.agent = new ModelAgent({
       limits: { ...agentLimits, diskBytesMax: 1000 * mebi, memoryBytesMax: 1000 * mebi, ...limits },
       source: {
@@ -91,9 +94,8 @@ class World {
         loaded: () => {},
         unloaded: () => {},
         outdated: (target) => this.outdated.push(target),
-        loadedCountChanged: (loadedCount) => {
-          this.loadedCount = loadedCount;
-        },
+        changed: (model) => view.changed(model),
+        used: (id, pinCount, usedNs) => view.used(id, pinCount, usedNs),
       },
       clock: systemClock,
       logger: silentLogger,
@@ -139,7 +141,7 @@ class World {
   }
 
   targets(): string[] {
-    return this.agent.loadedModels().map(({ target }) => target);
+    return this.view.loadedModels().map(({ target }) => target);
   }
 }
 
@@ -181,7 +183,11 @@ test("any mixture of requests is answered, within the budgets, never unloading a
           assert(world.agent.diskUsedBytes <= (budget + 14) * mebi, "never above the disk budget");
         }
         await Promise.all(running);
-        assert.equal(world.loadedCount, world.agent.loadedModels().length);
+        assert.deepEqual(
+          world.view.loadedModels().map(({ id }) => id),
+          world.agent.states().map(({ id }) => id),
+        );
+        assert.equal(world.view.loadedCount, world.view.loadedModels().length);
         await world.agent[Symbol.asyncDispose]();
       },
     ),
@@ -381,7 +387,7 @@ test("a load that meets the end of the container is made again by its successor,
   );
   assert.equal(world.objects.get("always")?.deaths, 7);
   // The deaths took the other model too.
-  assert.equal(world.agent.loadedCount, 0);
+  assert.equal(world.view.loadedCount, 0);
   assert.equal(world.agent.memoryUsedBytes, 0);
 });
 
@@ -422,31 +428,11 @@ test("an agent that keeps no models gives up what an earlier one left, and each 
   {
     using _second = await after.agent.acquire("b", never);
   }
-  assert.equal(after.agent.copyOf("b"), "loaded");
+  assert.equal(after.view.copyOf("b"), "loaded");
   first[Symbol.dispose]();
   while (after.trees.disk.kept.size > 0) await turn();
-  assert.deepEqual([after.agent.copyOf("b"), after.agent.memoryUsedBytes, after.agent.diskUsedBytes], ["absent", 0, 0]);
+  assert.deepEqual([after.view.copyOf("b"), after.agent.memoryUsedBytes, after.agent.diskUsedBytes], ["absent", 0, 0]);
   await after.agent[Symbol.asyncDispose]();
-});
-
-test("what a model is beside others: there, on its way, or among those that are asked for most; and whether another one has room without one that was used", async () => {
-  const world = new World({ memoryBytesMax: 100 * mebi });
-  for (const name of ["a", "b"]) world.objects.set(name, { etag: "1", bytes: 40 * mebi });
-  const { agent } = world;
-  const asked = agent.acquire("a", never);
-  assert.deepEqual([agent.copyOf("a"), agent.copyOf("b")], ["coming", "absent"]);
-  using _a = await asked;
-  const usedNs = systemClock.monotonicNs();
-  assert.deepEqual([agent.copyOf("a"), agent.memoryBytesOf("a"), agent.memoryBytesOf("b")], ["loaded", 40 * mebi, 0]);
-  assert.deepEqual([agent.isBusyWith("a"), agent.isBusyWith("b")], [true, false]);
-  const [one, two] = [await agent.acquire("b", never), await agent.acquire("b", never)];
-  assert.deepEqual([agent.isBusyWith("a"), agent.isBusyWith("b")], [false, true]);
-  assert.deepEqual([agent.hasRoomFor(20 * mebi, usedNs), agent.hasRoomFor(21 * mebi, Infinity)], [true, false]);
-  for (const lease of [one, two]) lease[Symbol.dispose]();
-  // It alone is idle, and has been used since.
-  assert.deepEqual([agent.hasRoomFor(60 * mebi, usedNs), agent.hasRoomFor(60 * mebi, Infinity)], [false, true]);
-  assert.equal(agent.hasRoomFor(61 * mebi, Infinity), false);
-  await agent[Symbol.asyncDispose]();
 });
 
 test("agents of one node hold no more than it has together: others give up what is beyond their promise, and what cannot fit is told", async () => {
@@ -457,7 +443,7 @@ test("agents of one node hold no more than it has together: others give up what 
     for (const name of ["a", "b", "c", "d"]) world.objects.set(name, { etag: "1", bytes: 20 * mebi });
     world.objects.set("huge", { etag: "1", bytes: 80 * mebi });
   }
-  const held = () => [plain.agent.loadedCount, promised.agent.loadedCount];
+  const held = () => [plain.view.loadedCount, promised.view.loadedCount];
   for (const name of ["a", "b", "c", "d"]) {
     using _lease = await plain.agent.acquire(name, never);
   }

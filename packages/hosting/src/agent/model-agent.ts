@@ -1,11 +1,10 @@
 import type { UnpackedArchive } from "../objects/index.ts";
 import { Gate, openDeadline, orAborted, Semaphore, TaskGroup } from "@galatea/base";
-import type { AgentLease, AgentOptions, HeldModel } from "./agent-options.ts";
-import { ChargedSet, chargedBytes, CostBook, chooseVictims, clipCharge, hasRoom, type Charge } from "./charges.ts";
+import type { AgentLease, AgentOptions } from "./agent-options.ts";
+import { ChargedSet, chargedBytes, CostBook, chooseVictims, clipCharge, type Charge } from "./charges.ts";
 import { DiskCache } from "./disk-cache.ts";
-import { createModelVersion, type ModelCopy, type ModelMemory, type ModelVersion as Version } from "./model-version.ts";
+import { createModelVersion, type ModelMemory, type ModelVersion as Version } from "./model-version.ts";
 import { missingText, type MemoryShare } from "../nodes/index.ts";
-import { ModelDemand, type WaitingRequest } from "./model-demand.ts";
 import {
   ContainerLostError,
   ModelLoadError,
@@ -15,6 +14,7 @@ import {
   type ModelContainer,
 } from "./model-container.ts";
 import { ModelUnloads } from "./model-unloads.ts";
+import type { ModelsMemory, ModelState } from "./models-view.ts";
 
 const learnedEntriesMax = 20_000;
 /** Loads of one model that may meet the end of the container. */
@@ -40,10 +40,8 @@ export class ModelAgent implements AsyncDisposable {
   readonly #unloads: ModelUnloads;
   readonly #admission = new Semaphore(1);
   readonly #changed = new Gate();
-  readonly #demand = new ModelDemand();
   readonly #share: MemoryShare;
   #waiterCount = 0;
-  #loadedCount = 0;
 
   constructor(options: AgentOptions) {
     this.#options = options;
@@ -77,41 +75,16 @@ export class ModelAgent implements AsyncDisposable {
     return this.#disk.usedBytes;
   }
 
-  get loadedCount(): number {
-    return this.#loadedCount;
+  /** What its models hold, and may hold now. */
+  get memory(): ModelsMemory {
+    return { usedBytes: this.#memory.usedBytes, capacityBytes: this.#capacityBytes };
   }
 
-  /** Least recently used first. */
-  loadedModels(): HeldModel[] {
+  /** Models that are loaded or on their way, least recently used first. */
+  states(): readonly ModelState[] {
     return [...this.#versions.values()]
-      .filter(({ memory }) => memory === "loaded")
-      .map(({ id, target, pinCount, usedNs }) => {
-        return { id, target, pinCount, usedNs, memoryBytes: this.#memory.get(id)?.ownBytes ?? 0 };
-      });
-  }
-
-  /** What there is for a request for it. */
-  copyOf(target: string): ModelCopy {
-    const version = this.#current.get(target);
-    if (version?.memory === "loaded") return "loaded";
-    return this.#demand.of(target) > 0 || (version !== undefined && version.load !== null) ? "coming" : "absent";
-  }
-
-  /** Whether there are as many requests for it here as for the others on average, or more. */
-  isBusyWith(target: string): boolean {
-    return this.#demand.isMostlyFor(target);
-  }
-
-  /** What a loaded model holds in memory, with what it shares; zero for others. */
-  memoryBytesOf(target: string): number {
-    const charge = this.#memory.get(this.#current.get(target)?.id ?? "");
-    return charge === undefined ? 0 : chargedBytes(charge);
-  }
-
-  /** Whether a model of so many bytes could come without one going that was used since. */
-  hasRoomFor(bytes: number, unusedSinceNs: number): boolean {
-    const want = { bytes, unusedSinceNs, capacityBytes: this.#capacityBytes };
-    return hasRoom(this.#memory, this.#idleCharges(), want);
+      .filter(({ memory, load }) => memory === "loaded" || load !== null)
+      .map((version) => this.#stateOf(version));
   }
 
   /** Unloads a model that no request holds; its files stay on the disk. */
@@ -144,24 +117,22 @@ export class ModelAgent implements AsyncDisposable {
   /** Throws ModelMissingError, ModelLoadError, ModelNotReadyError, or the signal's reason. */
   async acquire(target: string, signal: AbortSignal): Promise<AgentLease> {
     const askedNs = this.#options.clock.monotonicNs();
-    const asking = this.#demand.begin(target);
     for (;;) {
       try {
-        return await this.#acquireVersion(target, { askedNs, asking, signal });
+        return await this.#acquireVersion(target, askedNs, signal);
       } catch (error) {
         // Replaced meanwhile: who waited for the old bytes is given the new ones, within the same limit.
-        if (error instanceof ModelReplacedError) continue;
-        asking[Symbol.dispose]();
-        throw error;
+        if (!(error instanceof ModelReplacedError)) throw error;
       }
     }
   }
 
-  async #acquireVersion(target: string, { askedNs, asking, signal }: WaitingRequest): Promise<AgentLease> {
+  async #acquireVersion(target: string, askedNs: number, signal: AbortSignal): Promise<AgentLease> {
     const { clock, limits } = this.#options;
     const version = await this.#versionNow(target, signal);
     this.#touch(version);
     version.pinCount += 1;
+    this.#options.observer.used(version.id, version.pinCount, version.usedNs);
     let leased = false;
     try {
       const cacheHit = version.memory === "loaded";
@@ -183,7 +154,6 @@ export class ModelAgent implements AsyncDisposable {
         [Symbol.dispose]: () => {
           if (released) return;
           released = true;
-          asking[Symbol.dispose]();
           this.#unpin(version);
         },
       };
@@ -254,6 +224,7 @@ export class ModelAgent implements AsyncDisposable {
     version.retired = false;
     this.#versions.set(version.id, version);
     this.#current.set(target, version);
+    this.#tell(version);
     return version;
   }
 
@@ -269,7 +240,10 @@ export class ModelAgent implements AsyncDisposable {
     using deadline = openDeadline({ clock, afterMs, signal, late: () => new ModelNotReadyError(version.phase) });
     // More than one round only when the container died between the end of the load and this request's turn.
     while (version.memory !== "loaded") {
-      version.load ??= this.#startLoad(version);
+      if (version.load === null) {
+        version.load = this.#startLoad(version);
+        this.#tell(version);
+      }
       await orAborted(version.load, deadline.signal);
     }
   }
@@ -293,6 +267,7 @@ export class ModelAgent implements AsyncDisposable {
           logger.warning("a model did not load", { target: version.target, error: String(error) });
         reject(signal.aborted ? new ModelLoadError(503, "the instance is stopped", { cause: error }) : error);
       } finally {
+        this.#tell(version);
         this.#changed.open();
         this.#forgetIfUnused(version);
       }
@@ -391,6 +366,7 @@ export class ModelAgent implements AsyncDisposable {
           const ownBytes = Math.max(0, reply.memoryBytes - shared);
           this.#costs.learn(tree.fingerprint, ownBytes);
           this.#memory.set({ ...charge, ownBytes });
+          this.#tell(version);
           this.#tasks.run(() => this.#fitMemory());
         }
         return;
@@ -435,22 +411,39 @@ export class ModelAgent implements AsyncDisposable {
   }
 
   #setMemory(version: Version, memory: ModelMemory): void {
-    const before = version.memory;
     version.memory = memory;
     if (memory === "absent") {
       this.#memory.remove(version.id);
       this.#share.freed();
     }
-    if ((before === "loaded") !== (memory === "loaded")) {
-      this.#loadedCount += memory === "loaded" ? 1 : -1;
-      this.#options.observer.loadedCountChanged(this.#loadedCount);
-    }
+    this.#tell(version);
     this.#changed.open();
+  }
+
+  #stateOf(version: Version): ModelState {
+    const { id, target, memory, load, pinCount, usedNs } = version;
+    const charge = this.#memory.get(id);
+    return {
+      id,
+      target,
+      isLoaded: memory === "loaded",
+      isLoading: load !== null,
+      isCurrent: this.#current.get(target) === version,
+      ownBytes: charge?.ownBytes ?? 0,
+      wholeBytes: charge === undefined ? 0 : chargedBytes(charge),
+      pinCount,
+      usedNs,
+    };
+  }
+
+  #tell(version: Version): void {
+    this.#options.observer.changed(this.#stateOf(version));
   }
 
   #unpin(version: Version): void {
     version.pinCount -= 1;
     version.usedNs = this.#options.clock.monotonicNs();
+    this.#options.observer.used(version.id, version.pinCount, version.usedNs);
     if (version.pinCount > 0) return;
     this.#changed.open();
     this.#share.freed();
@@ -462,7 +455,10 @@ export class ModelAgent implements AsyncDisposable {
   /** Replaced or deleted: leaves memory and disk as soon as nobody uses it. */
   #retire(version: Version): void {
     version.retired = true;
-    if (this.#current.get(version.target) === version) this.#current.delete(version.target);
+    if (this.#current.get(version.target) === version) {
+      this.#current.delete(version.target);
+      this.#tell(version);
+    }
     if (version.pinCount > 0 || version.load !== null) return;
     this.#tasks.run(async () => {
       await this.#unloadVersion(version);

@@ -1,3 +1,5 @@
+import type { ModelState } from "./models-view.ts";
+
 /** What the agent asks of a container that can hold several models: reference "Multi-model contract". */
 export interface ModelContainer {
   load(model: { readonly id: string; readonly target: string }, signal: AbortSignal): Promise<LoadReply>;
@@ -65,7 +67,9 @@ export interface AgentObserver {
   downloaded(target: string, durationUs: number): void;
   loaded(target: string, durationUs: number): void;
   unloaded(target: string, durationUs: number): void;
-  loadedCountChanged(loadedCount: number): void;
+  changed(model: ModelState): void;
+  /** A request for a model has come or gone. */
+  used(id: string, pinCount: number, usedNs: number): void;
   /** The object is another one than before, or gone: who else has the model has an old one. */
   outdated(target: string): void;
 }

@@ -1,11 +1,3 @@
-/** A request that waits for a model. */
-export interface WaitingRequest {
-  readonly askedNs: number;
-  /** Until it is over. */
-  readonly asking: Disposable;
-  readonly signal: AbortSignal;
-}
-
 /** Which models the requests of one instance are for, from when they come to when they have been answered. */
 export class ModelDemand {
   readonly #counts = new Map<string, number>();

@@ -4,9 +4,6 @@ import type { ModelArchive } from "./model-trees.ts";
 
 export type ModelMemory = "absent" | "loading" | "loaded" | "unloading";
 
-/** What an instance has of a model for its next request: in memory, on its way there, or not. */
-export type ModelCopy = "loaded" | "coming" | "absent";
-
 /** One archive version of one target model on one instance. Only the agent and its disk cache change it. */
 export interface ModelVersion extends ModelArchive {
   tree: UnpackedArchive | null;

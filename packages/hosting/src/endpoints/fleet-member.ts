@@ -1,38 +1,48 @@
-import { assert } from "@galatea/base";
-import type { ModelAgent } from "../agent/index.ts";
+import { assert, delay, TaskGroup, unreachable } from "@galatea/base";
+import type { AgentInstance, ContainerView, InstanceEvent } from "../instance-agent/index.ts";
 import type { InstanceBudget } from "../definitions/index.ts";
-import type { ContainerSpec, HostedInstance, InstanceUsage, Unconfined } from "../instances/index.ts";
+import type { InstanceUsage, Unconfined } from "../instances/index.ts";
 import { InstanceInvocations, type InvokedContainer } from "../invocations/index.ts";
-import { MemberContainer, openingOf } from "./member-container.ts";
+import { instanceSpec, openingOf, type ContainerOpening } from "./agent-spec.ts";
 import type { MemberOptions } from "./member-options.ts";
+import type { ModelHolder } from "./model-places.ts";
 
-/** One instance of a variant: its containers, and its invocations. */
+/** Between attempts to record the keys of an instance that comes back. */
+const recordRetryMs = 1000;
+
+/** One instance of a variant, which its node's agent runs: what it is put with, its metrics and log lines, and its invocations. */
 export class FleetMember implements AsyncDisposable {
   readonly #options: MemberOptions;
-  readonly #hosted: HostedInstance;
-  readonly #containers: readonly MemberContainer[];
-  /** What goes to this instance, for whoever chose it. */
+  readonly #openings: readonly ContainerOpening[];
+  readonly #instance: AgentInstance;
+  readonly #tasks: TaskGroup;
+  #loadedCount = 0;
+  /** For routing: the containers that requests go to. */
+  readonly invoked: readonly InvokedContainer[];
   readonly invocations: InstanceInvocations;
 
-  constructor(given: Omit<MemberOptions, "loadedCountChanged">) {
-    const loadedCountChanged = () => given.metrics.recordInstance("LoadedModelCount", this.loadedCount);
-    const options = { ...given, loadedCountChanged };
+  constructor(options: MemberOptions) {
     this.#options = options;
-    const { fleet, plan, id, placed, budget } = options;
-    const openings = options.containers.map((planned) => openingOf(planned, options));
-    this.#hosted = fleet.host.open({
-      instanceId: id,
-      node: placed.node.id,
-      budget,
-      containers: atLeastOne(openings.map(({ spec }) => spec)),
+    const { fleet, plan, placed } = options;
+    this.#tasks = new TaskGroup((error) => {
+      fleet.logger.error("an instance could not be put", { instance: options.id, error: String(error) });
     });
-    this.#containers = openings.map((opening, index) => {
-      const place = this.#hosted.places[index];
-      assert(place !== undefined, "an instance has a place for each of its containers");
-      return new MemberContainer(opening, place, options);
+    const openings = options.containers.map((planned) => openingOf(planned, options));
+    this.#openings = openings;
+    this.#instance = fleet
+      .agentOf(placed.node.id)
+      .instance(instanceSpec(options, openings), (event) => this.#noted(event));
+    this.invoked = openings.map(({ planned, logStreamArn }, index): InvokedContainer => {
+      const container = this.#instance.containers[index];
+      assert(container !== undefined, "an instance has a container for each of its spec");
+      return {
+        container,
+        place: { ...options.place, containerName: planned.name, logStreamArn },
+        modelDataUrl: planned.definition.ModelDataUrl ?? "",
+      };
     });
     this.invocations = new InstanceInvocations({
-      containers: this.#containers.map((each): InvokedContainer => each.invoked),
+      containers: this.invoked,
       executionMode: plan.model.executionMode,
       variantName: plan.variant.VariantName,
       metrics: options.metrics,
@@ -41,19 +51,16 @@ export class FleetMember implements AsyncDisposable {
     });
   }
 
-  /** For who asks them in another way than invocations. */
-  get invoked(): readonly InvokedContainer[] {
-    return this.#containers.map((each) => each.invoked);
-  }
-
   get seat(): number {
     return this.#options.seat;
   }
 
-  /** Of the models of a container, or of the only one that has many where none is named; null where it has one alone. */
-  agentOf(containerName: string | null): ModelAgent | null {
-    if (containerName === null) return this.#containers.find(({ agent }) => agent !== null)?.agent ?? null;
-    return this.#containers.find(({ name }) => name === containerName)?.agent ?? null;
+  holderOf(containerName: string | null): ModelHolder | null {
+    const named = ({ container: { name, view } }: InvokedContainer) =>
+      containerName === null ? view.models !== null : name === containerName;
+    const container = this.invoked.find(named)?.container;
+    const models = container?.view.models ?? null;
+    return container === undefined || models === null ? null : { container, models };
   }
 
   get id(): string {
@@ -80,81 +87,129 @@ export class FleetMember implements AsyncDisposable {
 
   /** With all its containers. */
   get isInService(): boolean {
-    return this.#containers.every((each) => each.isInService);
+    return this.#instance.view.isInService;
   }
 
   /** Whether it can take a request for a container, or for all of them where none is named. */
   serves(containerName: string | null): boolean {
-    return this.#named(containerName).every((each) => each.isInService);
+    return this.#named(containerName).every((view) => view.isInService);
   }
 
   /** Whether nothing says that one of its containers is about to end. */
   get isTrusted(): boolean {
-    return this.#containers.every(({ container }) => container.client?.isSuspect === false);
+    return this.#instance.view.containers.every((view) => view.isHealthy);
   }
 
   get unconfined(): Unconfined {
-    return Object.assign({}, ...this.#containers.map(({ container }) => container.client?.unconfined)) as Unconfined;
+    return Object.assign({}, ...this.#instance.view.containers.map(({ unconfined }) => unconfined)) as Unconfined;
   }
 
   get loadedCount(): number {
-    return this.#containers.reduce((sum, { agent }) => sum + (agent?.loadedCount ?? 0), 0);
+    return this.#instance.view.loadedCount;
   }
 
   /** Brings the models' data and the containers into service, all at once. On failure nothing of it is left. */
   async start(signal: AbortSignal): Promise<void> {
-    // The first that fails is what is told; the others are not waited for.
-    const failed = new AbortController();
-    const either = AbortSignal.any([signal, failed.signal]);
-    const starts = this.#containers.map(({ container }) => container.start(either));
-    for (const start of starts) start.catch((error: unknown) => failed.abort(error));
-    await Promise.allSettled(starts);
-    if (!failed.signal.aborted) return;
-    await this[Symbol.asyncDispose]();
-    throw failed.signal.reason;
+    try {
+      // A key of code that runs is on disk: the platform's next run has to know it.
+      await this.#recordKeys();
+      signal.throwIfAborted();
+      await this.#instance.put("delete");
+      await this.#instance.view.started(signal);
+    } catch (error) {
+      await this[Symbol.asyncDispose]();
+      throw error;
+    }
   }
 
   /** For what was in service before the platform ended: tried until it is again. */
   resume(): void {
-    for (const { container } of this.#containers) container.resume();
+    this.#tasks.run(async (closing) => {
+      const { clock, logger } = this.#options.fleet;
+      for (let isRecorded = false; !isRecorded;) {
+        try {
+          await this.#recordKeys();
+          isRecorded = true;
+        } catch (error) {
+          logger.warning("an instance's keys could not be recorded", { instance: this.id, error: String(error) });
+          await delay(clock, recordRetryMs, closing);
+        }
+      }
+      closing.throwIfAborted();
+      await this.#instance.put("retry");
+    });
   }
 
   /** Resolves once the containers that a request is for are in service; rejects while their starts keep failing. */
   async ready(containerName: string | null, signal: AbortSignal): Promise<void> {
-    await Promise.all(this.#named(containerName).map(({ container }) => container.ready(signal)));
+    await Promise.all(this.#named(containerName).map((view) => view.ready(signal)));
   }
 
   /** Of each container that runs, by its name; null for one that does not. */
   async usages(): Promise<readonly (readonly [name: string, usage: InstanceUsage | null])[]> {
-    return await Promise.all(
-      this.#containers.map(async ({ name, container }) => [name, await container.usage()] as const),
-    );
+    return await this.#instance.usages();
   }
 
   /** For the platform's end: everything stops, and unpacked models stay for its next life. */
   async leave(): Promise<void> {
-    await this.#stop();
-    await this.#hosted.leave();
-    this.#options.placed[Symbol.dispose]();
-  }
-
-  async #stop(): Promise<void> {
-    await Promise.all(this.#containers.map((each) => each[Symbol.asyncDispose]()));
+    await this.#tasks[Symbol.asyncDispose]();
+    await this.#instance.leave();
+    await this.#gone();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#stop();
-    await this.#hosted[Symbol.asyncDispose]();
+    await this.#tasks[Symbol.asyncDispose]();
+    await this.#instance.delete();
+    await this.#gone();
+  }
+
+  async #gone(): Promise<void> {
+    await Promise.all(this.#openings.map(({ credentials }) => credentials[Symbol.asyncDispose]()));
     this.#options.placed[Symbol.dispose]();
   }
 
-  #named(containerName: string | null): readonly MemberContainer[] {
-    return containerName === null ? this.#containers : this.#containers.filter(({ name }) => name === containerName);
+  async #recordKeys(): Promise<void> {
+    await Promise.all(this.#openings.map(({ credentials }) => credentials.record()));
+  }
+
+  #named(containerName: string | null): readonly ContainerView[] {
+    const { containers } = this.#instance.view;
+    return containerName === null ? containers : containers.filter(({ name }) => name === containerName);
+  }
+
+  #noted(event: InstanceEvent): void {
+    const { metrics, modelOutdated } = this.#options;
+    switch (event.kind) {
+      case "line":
+        this.#openings[event.position]?.write(event.text);
+        break;
+      case "model":
+        if (this.#loadedCount === this.loadedCount) break;
+        this.#loadedCount = this.loadedCount;
+        metrics.recordInstance("LoadedModelCount", this.#loadedCount);
+        break;
+      case "model-timed": {
+        const metric = timingMetrics[event.what];
+        metrics.recordMultiModel(metric, event.durationUs);
+        if (metric === "ModelLoadingTime") metrics.recordModel(event.target, metric, event.durationUs);
+        break;
+      }
+      case "outdated":
+        modelOutdated(this.#openings[event.position]?.planned.name ?? "", event.target);
+        break;
+      case "health":
+      case "model-used":
+      case "memory":
+      case "ended":
+        break;
+      default:
+        unreachable(event);
+    }
   }
 }
 
-function atLeastOne(specs: readonly ContainerSpec[]): readonly [ContainerSpec, ...ContainerSpec[]] {
-  const [first, ...more] = specs;
-  assert(first !== undefined, "a model has one container at least");
-  return [first, ...more];
-}
+const timingMetrics = {
+  downloaded: "ModelDownloadingTime",
+  loaded: "ModelLoadingTime",
+  unloaded: "ModelUnloadingTime",
+} as const;

@@ -1,5 +1,6 @@
 import type { ByteBudget, Clock, Logger } from "@galatea/base";
-import type { Nodes } from "../nodes/index.ts";
+import type { NodeId, Nodes } from "../nodes/index.ts";
+import type { InstanceAgent } from "../instance-agent/index.ts";
 import type { ObjectStore } from "../objects/index.ts";
 import type { InstanceCredentials, InstanceLimits, ModelHost } from "../instances/index.ts";
 import type { InvocationLimits } from "../invocations/index.ts";
@@ -20,6 +21,8 @@ export interface FleetOptions {
   readonly requestMemory: ByteBudget;
   /** Where the host runs instances. */
   readonly nodes: Nodes;
+  /** Runs the instances of a node. */
+  readonly agentOf: (node: NodeId) => InstanceAgent;
   readonly instanceLimits: InstanceLimits;
   readonly invocationLimits: InvocationLimits;
   readonly clock: Clock;

@@ -122,7 +122,7 @@ export class Fleet implements VariantFleet {
     };
     const shared = { plan, fleet: options, metrics: this.#metrics, place, ownerName: endpointName };
     const modelOutdated = (name: string, target: string) => {
-      for (const member of [...this.#members, ...this.#leaving]) member.agentOf(name)?.recheck(target);
+      for (const member of [...this.#members, ...this.#leaving]) member.holderOf(name)?.container.recheck(target);
     };
     this.#openMember = (seat, placed) => {
       const id = parts.newId();
@@ -347,7 +347,7 @@ export class Fleet implements VariantFleet {
   #candidatesFor({ targetModel, targetContainer }: InvocationRequest): readonly FleetMember[] {
     if (targetModel !== null && this.#parting.size > 0) {
       const has = (member: FleetMember) =>
-        member.serves(targetContainer) && member.agentOf(targetContainer)?.copyOf(targetModel) === "loaded";
+        member.serves(targetContainer) && member.holderOf(targetContainer)?.models.copyOf(targetModel) === "loaded";
       const parting = this.#members.some(has) ? [] : [...this.#parting].filter(has);
       if (parting.length > 0) return parting;
     }

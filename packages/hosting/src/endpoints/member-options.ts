@@ -22,8 +22,6 @@ export interface MemberOptions {
   readonly fleet: FleetOptions;
   readonly metrics: VariantMetrics;
   readonly place: Omit<InvocationPlace, "containerName" | "logStreamArn">;
-  /** A multi-model container has loaded or unloaded a model. */
-  readonly loadedCountChanged: () => void;
   /** A multi-model container has seen another object for a model than before, or none. */
   readonly modelOutdated: (containerName: string, target: string) => void;
 }

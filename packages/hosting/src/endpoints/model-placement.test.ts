@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import type { ModelCopy } from "../agent/index.ts";
+import type { ModelCopy } from "../instance-agent/index.ts";
 import {
   copiesMax,
   firstInRank,

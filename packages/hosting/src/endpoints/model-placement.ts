@@ -1,4 +1,4 @@
-import type { ModelCopy } from "../agent/index.ts";
+import type { ModelCopy } from "../instance-agent/index.ts";
 import { ModelRank, type PlacementKey } from "./model-rank.ts";
 
 /** An instance that a request for a model can go to. */

@@ -12,11 +12,11 @@ test("of copies those go that no request holds and nobody has used since, and on
     fc.property(instances, (models) => {
       const held = models.map((each, seat) => ({
         seat,
-        agent: seat,
+        holder: seat,
         models: each.map((model) => ({ ...model, id: `${seat} ${model.target}` })),
       }));
       const gone = new Set(
-        coldCopies(held, { sinceNs: 10, key: placementKeyOf("e") }).map(({ agent, id }) => `${agent} ${id}`),
+        coldCopies(held, { sinceNs: 10, key: placementKeyOf("e") }).map(({ holder, id }) => `${holder} ${id}`),
       );
       const left = (target: string) =>
         held.flatMap(({ seat, models: all }) =>

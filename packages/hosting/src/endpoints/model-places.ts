@@ -1,14 +1,20 @@
 import { assert, delay, openDeadline, type Clock, type Logger, type TaskGroup } from "@galatea/base";
-import type { HeldModel, ModelAgent } from "../agent/index.ts";
+import type { AgentContainer, ModelsView, ModelState } from "../instance-agent/index.ts";
 import { firstInRank, placeModel, placementLimits, type PlacementCandidate } from "./model-placement.ts";
 import type { PlacementKey } from "./model-rank.ts";
 import { warmingsOf } from "./model-warming.ts";
 
+/** A container with many models. */
+export interface ModelHolder {
+  readonly container: Pick<AgentContainer, "acquire" | "release" | "recheck">;
+  readonly models: ModelsView;
+}
+
 /** An instance with many models; in Direct mode each of its containers may have models of its own. */
 export interface ModelSeat extends PlacementCandidate {
   readonly id: string;
-  /** Of the container that is named, or of the only one with many models where none is. */
-  agentOf(containerName: string | null): ModelAgent | null;
+  /** The container that is named, or the only one with many models where none is; null where it has one model. */
+  holderOf(containerName: string | null): ModelHolder | null;
 }
 
 export interface ModelPlacesOptions {
@@ -52,13 +58,13 @@ export class ModelPlaces {
     const model = {
       target,
       key: this.#options.key,
-      copyOn: (place: Place) => place.agentOf(name)?.copyOf(target) ?? "absent",
-      isBusyWith: (place: Place) => place.agentOf(name)?.isBusyWith(target) ?? true,
-      hasRoomOn: (place: Place) => this.#mayCome(target, { to: place.agentOf(name), place, places, name }),
+      copyOn: (place: Place) => place.holderOf(name)?.models.copyOf(target) ?? "absent",
+      isBusyWith: (place: Place) => place.holderOf(name)?.models.isBusyWith(target) ?? true,
+      hasRoomOn: (place: Place) => this.#mayCome(target, { to: place.holderOf(name), place, places, name }),
     };
     const { serve, bring } = placeModel(places, model, placementLimits);
-    const agent = bring?.agentOf(name) ?? null;
-    if (bring !== null && agent !== null) this.#bring(bring, agent, target);
+    const holder = bring?.holderOf(name) ?? null;
+    if (bring !== null && holder !== null) this.#bring(bring, holder, target);
     return serve;
   }
 
@@ -76,16 +82,14 @@ export class ModelPlaces {
     const sinceNs = clock.monotonicNs() - coldMs * 1e6;
     const warmings = containers.flatMap((name) => {
       const sources = from.flatMap((place) => {
-        const agent = place.agentOf(name);
-        if (agent === null) return [];
-        const weighed = (model: HeldModel) => ({ ...model, wholeBytes: agent.memoryBytesOf(model.target) });
-        return [{ models: agent.loadedModels().map(weighed) }];
+        const holder = place.holderOf(name);
+        return holder === null ? [] : [{ models: holder.models.loadedModels() }];
       });
       const places = to.flatMap((place) => {
-        const agent = place.agentOf(name);
-        if (agent === null || !agent.keepsModels) return [];
+        const holder = place.holderOf(name);
+        if (holder === null || !holder.models.keepsModels) return [];
         const { id, seat } = place;
-        return [{ id, seat, agent, has: (target: string) => agent.copyOf(target) !== "absent" }];
+        return [{ id, seat, holder, has: (target: string) => holder.models.copyOf(target) !== "absent" }];
       });
       return warmingsOf(sources, places, { sinceNs, key });
     });
@@ -93,7 +97,7 @@ export class ModelPlaces {
     const work = async () => {
       for (const { target, to: place, bytes } of left) {
         if (limit.signal.aborted) return;
-        if (place.agent.hasRoomFor(bytes, sinceNs)) await this.#acquire(place, target, limit.signal);
+        if (place.holder.models.hasRoomFor(bytes, sinceNs)) await this.#acquire(place, target, limit.signal);
       }
     };
     await Promise.all(Array.from({ length: bringsMax * to.length }, work));
@@ -107,10 +111,10 @@ export class ModelPlaces {
       const sinceNs = clock.monotonicNs() - coldMs * 1e6;
       for (const name of containers) {
         const held = places.flatMap((place) => {
-          const agent = place.agentOf(name);
-          return agent === null ? [] : [{ seat: place.seat, agent, models: agent.loadedModels() }];
+          const holder = place.holderOf(name);
+          return holder === null ? [] : [{ seat: place.seat, holder, models: holder.models.loadedModels() }];
         });
-        for (const { agent, id } of coldCopies(held, { sinceNs, key })) agent.release(id);
+        for (const { holder, id } of coldCopies(held, { sinceNs, key })) holder.container.release(id);
       }
     }
   }
@@ -119,29 +123,29 @@ export class ModelPlaces {
     target: string,
     on: {
       readonly place: ModelSeat;
-      readonly to: ModelAgent | null;
+      readonly to: ModelHolder | null;
       readonly places: readonly ModelSeat[];
       readonly name: string | null;
     },
   ): boolean {
     const { clock, coldMs } = this.#options;
     const { place, to, places, name } = on;
-    if (to === null || !to.keepsModels || (this.#bringCounts.get(place.id) ?? 0) >= bringsMax) return false;
+    if (to === null || !to.models.keepsModels || (this.#bringCounts.get(place.id) ?? 0) >= bringsMax) return false;
     const nowNs = clock.monotonicNs();
     if ((this.#failedUntilNs.get(keyOf(place, target)) ?? 0) > nowNs) return false;
     let bytes = 0;
-    for (const each of places) bytes = Math.max(bytes, each.agentOf(name)?.memoryBytesOf(target) ?? 0);
-    return to.hasRoomFor(bytes, nowNs - coldMs * 1e6);
+    for (const each of places) bytes = Math.max(bytes, each.holderOf(name)?.models.memoryBytesOf(target) ?? 0);
+    return to.models.hasRoomFor(bytes, nowNs - coldMs * 1e6);
   }
 
   /** Whether a copy for which no request waits has come. */
   async #acquire(
-    to: { readonly id: string; readonly agent: ModelAgent },
+    to: { readonly id: string; readonly holder: ModelHolder },
     target: string,
     signal: AbortSignal,
   ): Promise<boolean> {
     try {
-      (await to.agent.acquire(target, signal))[Symbol.dispose]();
+      (await to.holder.container.acquire(target, signal))[Symbol.dispose]();
       return true;
     } catch (error) {
       if (signal.aborted) return false;
@@ -154,12 +158,12 @@ export class ModelPlaces {
     }
   }
 
-  #bring(place: ModelSeat, agent: ModelAgent, target: string): void {
+  #bring(place: ModelSeat, holder: ModelHolder, target: string): void {
     const { tasks, clock, coldMs } = this.#options;
     this.#bringCounts.set(place.id, (this.#bringCounts.get(place.id) ?? 0) + 1);
     tasks.run(async (closing) => {
       try {
-        const hasCome = await this.#acquire({ id: place.id, agent }, target, closing);
+        const hasCome = await this.#acquire({ id: place.id, holder }, target, closing);
         if (hasCome || closing.aborted) return;
         this.#failedUntilNs.delete(keyOf(place, target));
         this.#failedUntilNs.set(keyOf(place, target), clock.monotonicNs() + coldMs * 1e6);
@@ -176,20 +180,20 @@ export class ModelPlaces {
 
 const keyOf = ({ id }: ModelSeat, target: string) => `${id} ${target}`;
 
-export interface HeldModels<Agent> {
+export interface HeldModels<Holder> {
   readonly seat: number;
-  readonly agent: Agent;
-  readonly models: readonly Pick<HeldModel, "id" | "target" | "pinCount" | "usedNs">[];
+  readonly holder: Holder;
+  readonly models: readonly Pick<ModelState, "id" | "target" | "pinCount" | "usedNs">[];
 }
 
 /** The copies that go: of a model that several instances have, all but the first in rank that no request holds or has used since. */
-export function coldCopies<Agent>(
-  held: readonly HeldModels<Agent>[],
+export function coldCopies<Holder>(
+  held: readonly HeldModels<Holder>[],
   { sinceNs, key }: { readonly sinceNs: number; readonly key: PlacementKey },
-): readonly { readonly agent: Agent; readonly id: string }[] {
+): readonly { readonly holder: Holder; readonly id: string }[] {
   const byTarget = new Map<
     string,
-    { readonly from: HeldModels<Agent>; readonly model: HeldModels<Agent>["models"][number] }[]
+    { readonly from: HeldModels<Holder>; readonly model: HeldModels<Holder>["models"][number] }[]
   >();
   for (const from of held) {
     for (const model of from.models) {
@@ -204,7 +208,7 @@ export function coldCopies<Agent>(
     if (more.length === 0) return [];
     const stays = firstInRank([first, ...more], { key, target });
     return copies.flatMap(({ from, model: { id, pinCount, usedNs } }) =>
-      from === stays || pinCount > 0 || usedNs > sinceNs ? [] : [{ agent: from.agent, id }],
+      from === stays || pinCount > 0 || usedNs > sinceNs ? [] : [{ holder: from.holder, id }],
     );
   });
 }

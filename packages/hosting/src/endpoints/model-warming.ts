@@ -1,13 +1,10 @@
-import type { HeldModel } from "../agent/index.ts";
+import type { ModelState } from "../instance-agent/index.ts";
 import { firstInRank } from "./model-placement.ts";
 import type { PlacementKey } from "./model-rank.ts";
 
 /** An instance whose requests are about to go elsewhere. */
 export interface WarmSource {
-  readonly models: readonly (Pick<HeldModel, "target" | "pinCount" | "usedNs"> & {
-    /** With what it shares with others. */
-    readonly wholeBytes: number;
-  })[];
+  readonly models: readonly Pick<ModelState, "target" | "pinCount" | "usedNs" | "wholeBytes">[];
 }
 
 /** An instance that they are about to go to. */

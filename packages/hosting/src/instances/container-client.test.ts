@@ -23,7 +23,10 @@ for (const host of ["127.0.0.1", "::1"]) {
     });
     const { port } = await listening(server, host);
     {
-      await using client = new ContainerClient({ kind: "tcp", host, port }, containerLimits, systemClock);
+      await using client = new ContainerClient({ kind: "tcp", host, port }, containerLimits, {
+        clock: systemClock,
+        onChanged: () => {},
+      });
       assert.equal(await client.ping(never), true);
       const reply = await client.invoke({
         path: "/invocations",
@@ -53,7 +56,10 @@ test("a ping that is not answered is over when the clock says so", async () => {
   const server = createServer(() => asked.resolve());
   const { port } = await listening(server, "127.0.0.1");
   {
-    await using client = new ContainerClient({ kind: "tcp", host: "127.0.0.1", port }, containerLimits, clock);
+    await using client = new ContainerClient({ kind: "tcp", host: "127.0.0.1", port }, containerLimits, {
+      clock,
+      onChanged: () => {},
+    });
     const pinged = client.ping(never);
     await asked.promise;
     for (const fire of timers) fire();

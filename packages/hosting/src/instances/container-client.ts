@@ -1,3 +1,4 @@
+import type { Readable } from "node:stream";
 import { Pool, type Dispatcher } from "undici";
 import { openDeadline, unreachable, type Clock } from "@galatea/base";
 import { ContainerLostError, type LoadReply, type ModelContainer } from "../agent/index.ts";
@@ -88,15 +89,23 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
   readonly #pings: Pool;
   readonly #limits: ContainerClientLimits;
   readonly #clock: Clock;
+  readonly #onChanged: () => void;
   readonly #isSocket: boolean;
   /** A connection broke and nothing has been answered since: the container may be dying. */
   #isSuspect = false;
   #answerCount = 0;
+  #toldUnconfined = "";
   #unconfined: Unconfined | null = null;
 
-  constructor(address: InstanceAddress, limits: ContainerClientLimits, clock: Clock) {
+  constructor(
+    address: InstanceAddress,
+    limits: ContainerClientLimits,
+    /** `onChanged`: `isSuspect` or `unconfined` is another one. */
+    { clock, onChanged }: { readonly clock: Clock; readonly onChanged: () => void },
+  ) {
     this.#limits = limits;
     this.#clock = clock;
+    this.#onChanged = onChanged;
     this.#isSocket = address.kind === "socket";
     const { origin, ...place } = connectionOf(address);
     const connect = { ...place, timeout: limits.connectMsMax };
@@ -147,9 +156,13 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
       const reply = await this.#pings.request({ method: "GET", path: "/ping", signal: limit.signal });
       await reply.body.dump();
       const told = reply.headers[unconfinedHeader];
-      if (typeof told === "string") this.#unconfined = readUnconfined(told);
+      if (typeof told === "string" && told !== this.#toldUnconfined) {
+        this.#toldUnconfined = told;
+        this.#unconfined = readUnconfined(told);
+        this.#onChanged();
+      }
       this.#answerCount += 1;
-      this.#isSuspect = false;
+      this.#suspect(false);
       return reply.statusCode === 200;
     } catch (error) {
       if (signal.aborted) throw signal.reason;
@@ -174,13 +187,13 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     try {
       reply = await pool.request({ method: "POST", path, headers, body: body ?? null, signal });
     } catch (error) {
-      if (!signal.aborted) this.#isSuspect = true;
+      if (!signal.aborted) this.#suspect(true);
       throw error;
     }
     this.#answerCount += 1;
     // Also heard where nobody reads: a body that is dropped whole has an error to tell, which would end the process.
     reply.body.on("error", (error: NodeJS.ErrnoException) => {
-      if (!signal.aborted && error.code !== droppedCode) this.#isSuspect = true;
+      if (!signal.aborted && error.code !== droppedCode) this.#suspect(true);
     });
     return { status: reply.statusCode, headers: reply.headers, body: reply.body };
   }
@@ -194,7 +207,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
       this.#answerCount += 1;
       return reply;
     } catch (error) {
-      if (!options.signal.aborted && !(error instanceof NotAdmitted)) this.#isSuspect = true;
+      if (!options.signal.aborted && !(error instanceof NotAdmitted)) this.#suspect(true);
       throw error;
     }
   }
@@ -215,7 +228,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
       message = await errorText(reply.body);
     } catch (error) {
       if (signal.aborted) throw error;
-      this.#isSuspect = true;
+      this.#suspect(true);
       throw new ContainerLostError(error);
     }
     // 409: it holds the model already (a load whose answer was lost).
@@ -239,6 +252,12 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     if (reply.statusCode !== 200 && reply.statusCode !== 404) {
       throw new Error(`the container answered ${reply.statusCode} to an unload: ${message}`);
     }
+  }
+
+  #suspect(isSuspect: boolean): void {
+    if (this.#isSuspect === isSuspect) return;
+    this.#isSuspect = isSuspect;
+    this.#onChanged();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -266,7 +285,7 @@ function headerText(text: string): string {
 }
 
 /** The beginning of an error's body; the rest is thrown away. */
-export async function errorText(body: ContainerReply["body"]): Promise<string> {
+export async function errorText(body: Readable): Promise<string> {
   const parts: Buffer[] = [];
   let byteLength = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {

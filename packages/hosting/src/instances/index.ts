@@ -17,7 +17,7 @@ export {
   type IssuedCredentials,
   type ModelDataReach,
 } from "./instance-credentials.ts";
-export type { WholeReply } from "./whole-reply.ts";
+export type { WholeReply, WholeReplyOptions } from "./whole-reply.ts";
 export { InstanceContainer, InstanceFailure, instanceLimits, type InstanceLimits } from "./instance-container.ts";
 export {
   ModelDataError,

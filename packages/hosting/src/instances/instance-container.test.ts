@@ -88,6 +88,7 @@ async function started() {
     logger: silentLogger,
     prepare: async () => {},
     onLost: () => (lostCount += 1),
+    onChanged: () => {},
   });
   await instance.start(AbortSignal.timeout(hangMs));
   const [pid = 0] = host.pids;
@@ -149,6 +150,7 @@ async function failureOf(text: string, startMsMax: number, isOutOfMemory = false
     logger: silentLogger,
     prepare: async () => {},
     onLost: () => {},
+    onChanged: () => {},
   });
   const error = await container.start(new AbortController().signal).catch((thrown: unknown) => thrown);
   return error instanceof Error ? error.message : "it started";

@@ -80,6 +80,8 @@ export interface InstanceContainerOptions {
   readonly prepare: (signal: AbortSignal) => Promise<void>;
   /** The container is gone; another will come. */
   readonly onLost: () => void;
+  /** The state, or what the connections say of the container, is another one. */
+  readonly onChanged: () => void;
 }
 
 /**
@@ -94,6 +96,7 @@ export class InstanceContainer implements AsyncDisposable {
   #failureCount = 0;
   #failedStartCount = 0;
   #lastFailure = "it has not been started yet";
+  #lastLines: readonly string[] = [];
   #isPrepared = false;
 
   constructor(options: InstanceContainerOptions) {
@@ -117,6 +120,16 @@ export class InstanceContainer implements AsyncDisposable {
 
   get lastFailure(): string {
     return this.#lastFailure;
+  }
+
+  /** What the container printed before it failed to start; empty after other failures. */
+  get lastLines(): readonly string[] {
+    return this.#lastLines;
+  }
+
+  /** Whether its starts keep failing: requests are no longer kept waiting. */
+  get isFailing(): boolean {
+    return this.#failedStartCount >= failedStartsMax;
   }
 
   /** Null unless in service. */
@@ -143,7 +156,7 @@ export class InstanceContainer implements AsyncDisposable {
     for (;;) {
       if (this.#state.at === "in-service") return this.#state.client;
       if (this.#state.at === "stopped") throw this.#failure("the instance is stopped");
-      if (this.#failedStartCount >= failedStartsMax) throw this.#failure(this.#lastFailure);
+      if (this.isFailing) throw this.#failure(this.#lastFailure);
       await orAborted(this.#changed.opened(), signal);
     }
   }
@@ -192,6 +205,7 @@ export class InstanceContainer implements AsyncDisposable {
       } catch (error) {
         if (closing.aborted) break;
         this.#failedStartCount += 1;
+        this.#lastLines = error instanceof InstanceFailure ? error.lastLines : [];
         logger.warning("a container did not start", { ...this.#who, error: String(error) });
         this.#move({ at: "waiting", failure: error instanceof Error ? error.message : String(error) });
       }
@@ -208,12 +222,12 @@ export class InstanceContainer implements AsyncDisposable {
   }
 
   async #startOnce(signal: AbortSignal): Promise<Started> {
-    const { hosted, limits, clock } = this.#options;
+    const { hosted, limits, clock, onChanged } = this.#options;
     this.#move({ at: "starting" });
     if (!this.#isPrepared) await this.#options.prepare(signal);
     this.#isPrepared = true;
     const container = await hosted.start(signal);
-    const client = new ContainerClient(container.address, limits.container, clock);
+    const client = new ContainerClient(container.address, limits.container, { clock, onChanged });
     const started: Started = { container, client };
     try {
       let end: ContainerEnd | null = null;
@@ -294,6 +308,7 @@ export class InstanceContainer implements AsyncDisposable {
   #move(state: ContainerState): void {
     this.#state = state;
     if (state.at === "waiting") this.#lastFailure = state.failure;
+    this.#options.onChanged();
     this.#changed.open();
   }
 }

@@ -2,19 +2,18 @@ import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import { ByteBudget, ByteLease, systemClock } from "@galatea/base";
-import type { ContainerClient, ContainerReply, InstanceContainer } from "../instances/index.ts";
+import type { AgentContainer } from "../instance-agent/index.ts";
 import { beginHop, ContainerChain } from "./container-chain.ts";
 import type { InvocationRequest } from "./invocation.ts";
 
-type Invoke = ContainerClient["invoke"];
+type Invoke = AgentContainer["invoke"];
 
 /** A container that answers so, or is not in service. */
 function hopTo(containerName: string, invoke: Invoke | null) {
-  const client = invoke === null ? null : { isSuspect: false, invoke };
   const container = {
-    client,
-    trustedClient: () => Promise.reject(new Error(`${containerName} is not in service`)),
-  } as unknown as InstanceContainer;
+    view: { models: null },
+    invoke: invoke ?? (() => Promise.reject(new Error(`${containerName} is not in service`))),
+  } as unknown as AgentContainer;
   const place = {
     containerName,
     logGroup: "/aws/sagemaker/Endpoints/e",
@@ -23,14 +22,14 @@ function hopTo(containerName: string, invoke: Invoke | null) {
     logStreamArn: "",
     logsLink: () => "",
   };
-  return beginHop({ container, agent: null, place, modelDataUrl: "", clock: systemClock, restartWaitMsMax: 1000 });
+  return beginHop({ container, place, modelDataUrl: "" });
 }
 
 /** Answers with a body of no known length. */
 const streaming =
   (body: Readable): Invoke =>
   () =>
-    Promise.resolve({ status: 200, headers: {}, body: body as unknown as ContainerReply["body"] });
+    Promise.resolve({ status: 200, headers: {}, body });
 
 const request: InvocationRequest = {
   headers: {},

@@ -1,18 +1,29 @@
 import type { Readable } from "node:stream";
 import { readWhole, takeForCall, type Clock } from "@galatea/base";
-import type { AgentLease } from "../agent/index.ts";
-import { errorText, type ContainerReply } from "../instances/index.ts";
-import { exchange, type ExchangeTarget } from "./container-exchange.ts";
+import { errorText, type AgentContainer, type AgentReply, type AcquiredModel } from "../instance-agent/index.ts";
 import { canBeSent, hopHeaders, type CarriedHeaders } from "./hop-headers.ts";
 import { HopStream } from "./hop-stream.ts";
 import { heldBytesMax, type InvocationRequest } from "./invocation.ts";
-import { containerError, tooLong } from "./invocation-errors.ts";
+import { containerError, tooLong, type InvocationPlace } from "./invocation-errors.ts";
+
+/** A container of an instance, and what errors say of it. */
+export interface InvokedContainer {
+  readonly container: AgentContainer;
+  readonly place: InvocationPlace;
+  /** Where the models of a multi-model container come from; empty for others. */
+  readonly modelDataUrl: string;
+}
+
+/** Returns the header that tells a container how long its caller waits, in milliseconds: after that it may end the call's execution. */
+export function callLimitHeader(limitMs: number): Readonly<Record<string, string>> {
+  return { "x-galatea-call-limit-ms": String(limitMs) };
+}
 
 /** One container on the way of a request. */
 export interface Hop {
-  readonly target: ExchangeTarget;
-  /** Of its model where it has many; a second one where it was loaded again. */
-  readonly leases: AgentLease[];
+  readonly target: InvokedContainer;
+  /** Its model, where it has many and the model is loaded. */
+  lease: AcquiredModel | null;
   /** Zero until it has answered, or has failed to. */
   status: number;
   /** Zero until the request has left for it. */
@@ -21,8 +32,8 @@ export interface Hop {
   endedNs: number;
 }
 
-export function beginHop(target: ExchangeTarget): Hop {
-  return { target, leases: [], status: 0, sentNs: 0, endedNs: 0 };
+export function beginHop(target: InvokedContainer): Hop {
+  return { target, lease: null, status: 0, sentNs: 0, endedNs: 0 };
 }
 
 export interface ChainOptions {
@@ -59,14 +70,14 @@ export class ContainerChain implements Disposable {
   }
 
   /** The last container's answer, which is a success. Rejects with what an earlier one broke with, or its error. */
-  async send(request: InvocationRequest, first: Buffer | Readable, signal: AbortSignal): Promise<ContainerReply> {
+  async send(request: InvocationRequest, first: Buffer | Readable, signal: AbortSignal): Promise<AgentReply> {
     const { hops, clock } = this.#options;
     const last = hops.at(-1);
     let carried: CarriedBody = { body: first, headers: null, stream: null, heldBytes: 0 };
     for (const hop of hops) {
       this.#at = hop;
       const isLast = hop === last;
-      const isMultiModel = hop.target.agent !== null;
+      const isMultiModel = hop.target.container.view.models !== null;
       // One container alone is sent what came.
       const headers =
         hops.length === 1
@@ -89,7 +100,7 @@ export class ContainerChain implements Disposable {
       readonly carried: CarriedBody;
       readonly signal: AbortSignal;
     },
-  ): Promise<ContainerReply> {
+  ): Promise<AgentReply> {
     const { headers, carried } = sent;
     const { body, stream } = carried;
     // A body that breaks off is no failure of the container that it was for.
@@ -98,8 +109,9 @@ export class ContainerChain implements Disposable {
     const mayGoElsewhere = this.#options.mayGoElsewhere && hop === this.#options.hops[0];
     // Nobody waits for an answer with bounds of its own: it may be silent for as long as they say.
     const isStreamed = request.isStreamed || request.bounds !== undefined;
-    const exchanged = { headers, body, signal, mayGoElsewhere, isStreamed };
-    const reply = await exchange(hop.target, { request, leases: hop.leases }, exchanged);
+    const { containerPath } = request;
+    const invoked = hop.lease ?? hop.target.container;
+    const reply = await invoked.invoke({ containerPath, headers, body, signal, mayGoElsewhere, isStreamed });
     hop.status = reply.status;
     if (reply.status >= 200 && reply.status <= 299) return reply;
     const text = await errorText(reply.body);
@@ -108,7 +120,7 @@ export class ContainerChain implements Disposable {
   }
 
   /** Short answers are held, so that they can be asked again of a container that is started again; others stream. */
-  async #carry(hop: Hop, reply: ContainerReply, request: InvocationRequest): Promise<CarriedBody> {
+  async #carry(hop: Hop, reply: AgentReply, request: InvocationRequest): Promise<CarriedBody> {
     const { answerBytesMax: bytesMax, clock } = this.#options;
     const contentType = replyHeader(reply, "content-type");
     const length = replyLength(reply);
@@ -138,7 +150,7 @@ export class ContainerChain implements Disposable {
   }
 }
 
-async function held(reply: ContainerReply, request: InvocationRequest, length: number): Promise<Buffer> {
+async function held(reply: AgentReply, request: InvocationRequest, length: number): Promise<Buffer> {
   try {
     takeForCall(request.memory, length);
     return await readWhole(reply.body, length, () => new Error("more came than was announced"));
@@ -148,13 +160,13 @@ async function held(reply: ContainerReply, request: InvocationRequest, length: n
   }
 }
 
-export function replyHeader(reply: ContainerReply, name: string): string | null {
+export function replyHeader(reply: AgentReply, name: string): string | null {
   const value = reply.headers[name];
   return typeof value === "string" ? value : null;
 }
 
 /** Null where the answer does not say it. */
-export function replyLength(reply: ContainerReply): number | null {
+export function replyLength(reply: AgentReply): number | null {
   const stated = replyHeader(reply, "content-length");
   return stated === null ? null : Number(stated);
 }

@@ -1,19 +1,18 @@
 import type { Readable } from "node:stream";
 import { AwsError, Gate, openDeadline, orAborted, readWhole, takeForCall, type Clock } from "@galatea/base";
-import type { ModelAgent } from "../agent/index.ts";
 import type { ModelRecord } from "../definitions/index.ts";
-import { InstanceFailure, type ContainerReply } from "../instances/index.ts";
+import { ContainerGone, InstanceFailure, NotBegun, type AgentReply } from "../instance-agent/index.ts";
 import type { VariantMetrics } from "../series/index.ts";
-import { ContainerChain, beginHop, replyHeader, replyLength, type Hop } from "./container-chain.ts";
-import { callLimitHeader, type ExchangeTarget, type InvokedContainer } from "./container-exchange.ts";
 import {
-  ContainerGone,
-  heldBytesMax,
-  NotBegun,
-  type InvocationLimits,
-  type InvocationReply,
-  type InvocationRequest,
-} from "./invocation.ts";
+  ContainerChain,
+  beginHop,
+  callLimitHeader,
+  replyHeader,
+  replyLength,
+  type Hop,
+  type InvokedContainer,
+} from "./container-chain.ts";
+import { heldBytesMax, type InvocationLimits, type InvocationReply, type InvocationRequest } from "./invocation.ts";
 import { containerError, modelErrorOf, streamError, timeoutText, tooLong } from "./invocation-errors.ts";
 import { newSession, readOpenedSession, type OpenedSession } from "./session-headers.ts";
 import { beginOutcome, recordModelTime, recordOutcome, type InvocationOutcome } from "./invocation-outcome.ts";
@@ -49,17 +48,12 @@ export interface InvokeOptions {
  */
 export class InstanceInvocations {
   readonly #options: InstanceInvocationsOptions;
-  readonly #targets: readonly ExchangeTarget[];
   readonly #idle = new Gate();
   #inFlightCount = 0;
   #streamCount = 0;
 
   constructor(options: InstanceInvocationsOptions) {
     this.#options = options;
-    const { clock, limits } = options;
-    this.#targets = options.containers.map((container) => {
-      return { ...container, clock, restartWaitMsMax: limits.restartWaitMsMax };
-    });
   }
 
   get inFlightCount(): number {
@@ -97,14 +91,13 @@ export class InstanceInvocations {
       this.#inFlightCount -= 1;
       if (request.isStreamed) this.#streamCount -= 1;
       if (this.#inFlightCount === 0) this.#idle.open();
-      for (const { leases } of hops) for (const lease of leases) lease[Symbol.dispose]();
+      for (const { lease } of hops) lease?.[Symbol.dispose]();
       if (!isElsewhere) this.#record(request, outcome);
     };
     try {
       // Before anything is computed: a model that is not there costs no container's time.
       for (const hop of hops) {
-        const { agent } = hop.target;
-        if (agent !== null) await this.#lease(hop, agent, { request, outcome, mayGoElsewhere });
+        if (hop.target.container.view.models !== null) await this.#lease(hop, { request, outcome, mayGoElsewhere });
       }
       const reply = await this.#send(request, hops, { outcome, finish, mayGoElsewhere });
       if (Buffer.isBuffer(reply.body)) finish();
@@ -120,15 +113,16 @@ export class InstanceInvocations {
   /** The error for a request that waited too long for an instance. */
   unavailable(request: InvocationRequest): AwsError {
     const needed = this.#targetsOf(request);
-    const absent = needed.find(({ container }) => container.client === null) ?? needed[0];
+    const absent = needed.find(({ container }) => !container.view.isInService) ?? needed[0];
     if (absent === undefined) return new AwsError("ServiceUnavailable", "There is no such container");
-    const text = `The container is not in service: ${absent.container.lastFailure}`;
+    const text = `The container is not in service: ${absent.container.view.health.failure}`;
     return this.#refused(request, containerError(503, text, absent.place, { cause: new ContainerGone(text) }));
   }
 
-  #targetsOf({ targetContainer }: InvocationRequest): readonly ExchangeTarget[] {
-    if (this.#options.executionMode === "Serial") return this.#targets;
-    return this.#targets.filter(({ place }) => place.containerName === targetContainer);
+  #targetsOf({ targetContainer }: InvocationRequest): readonly InvokedContainer[] {
+    const { containers, executionMode } = this.#options;
+    if (executionMode === "Serial") return containers;
+    return containers.filter(({ place }) => place.containerName === targetContainer);
   }
 
   #refused(request: InvocationRequest, error: AwsError): AwsError {
@@ -145,14 +139,13 @@ export class InstanceInvocations {
 
   async #lease(
     hop: Hop,
-    agent: ModelAgent,
     on: { readonly request: InvocationRequest; readonly outcome: InvocationOutcome; readonly mayGoElsewhere: boolean },
   ): Promise<void> {
     const { request, outcome, mayGoElsewhere } = on;
-    const { place, modelDataUrl } = hop.target;
+    const { container, place, modelDataUrl } = hop.target;
     try {
-      const lease = await agent.acquire(request.targetModel ?? "", request.signal);
-      hop.leases.push(lease);
+      const lease = await container.acquire(request.targetModel ?? "", request.signal);
+      hop.lease = lease;
       outcome.cacheHit = lease.cacheHit;
       outcome.waitedUs = lease.waitedUs;
     } catch (error) {
@@ -239,11 +232,12 @@ export class InstanceInvocations {
     if (isLate) return containerError(0, timeoutText(place.containerName), place);
     const text = error instanceof Error ? error.message : String(error);
     const message = `The container did not answer: ${text}`;
-    return containerError(503, message, place, { cause: new ContainerGone(text, { cause: error }) });
+    const cause = error instanceof ContainerGone ? error : new ContainerGone(text, { cause: error });
+    return containerError(503, message, place, { cause });
   }
 }
 
-function openedBy(reply: ContainerReply, { target }: Hop): OpenedSession | null {
+function openedBy(reply: AgentReply, { target }: Hop): OpenedSession | null {
   const said = replyHeader(reply, newSessionHeader);
   if (said === null) return null;
   const opened = readOpenedSession(said);
@@ -254,7 +248,7 @@ function openedBy(reply: ContainerReply, { target }: Hop): OpenedSession | null 
 
 /** Whole, up to a bound; a longer answer of known length streams, and one for which nobody waits: there may be no memory for it now. */
 async function receive(
-  reply: ContainerReply,
+  reply: AgentReply,
   bytesMax: number,
   { memory, bounds }: InvocationRequest,
 ): Promise<Buffer | Readable> {

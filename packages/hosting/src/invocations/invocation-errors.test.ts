@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AwsError } from "@galatea/base";
-import { ModelNotReadyError } from "../agent/index.ts";
+import { ModelNotReadyError } from "../instance-agent/index.ts";
 import { modelErrorOf } from "./invocation-errors.ts";
 
 test("a model that is not ready yet is told to be being loaded, with what the load waits for", () => {

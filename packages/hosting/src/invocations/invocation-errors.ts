@@ -1,7 +1,6 @@
 import { AwsError } from "@galatea/base";
-import { ModelLoadError, ModelMissingError, ModelNotReadyError } from "../agent/index.ts";
 import { parseS3Uri } from "../definitions/index.ts";
-import { InstanceFailure } from "../instances/index.ts";
+import { InstanceFailure, ModelLoadError, ModelMissingError, ModelNotReadyError } from "../instance-agent/index.ts";
 
 /** Which container a sentence is about, and where its logs are. */
 export interface InvocationPlace {

@@ -68,22 +68,6 @@ export interface InvocationRequest {
   readonly signal: AbortSignal;
 }
 
-/** The container that a request was for is gone, and had not had the whole of it: another instance may be asked. */
-export class NotBegun extends Error {
-  constructor(options?: ErrorOptions) {
-    super("the container ended before it had the request", options);
-    this.name = "NotBegun";
-  }
-}
-
-/** The cause of the error for a request whose container ended, or did not come back: the same request may succeed another time. */
-export class ContainerGone extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "ContainerGone";
-  }
-}
-
 export interface InvocationReply {
   readonly contentType: string | null;
   readonly customAttributes: string | null;

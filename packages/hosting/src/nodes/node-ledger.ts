@@ -5,8 +5,6 @@ import { resourceNames, type InstanceRequest } from "./place-instance.ts";
 /** What an instance takes of its node, from before it starts. Disposed when nothing of it is left. */
 export interface NodeShare extends Disposable {
   readonly node: NodeDescription;
-  /** The node's, for the models of its containers. */
-  readonly memory: NodeMemory;
   /** Memory of the node that is its own. */
   readonly reservedBytes: number;
   /** From now on it ends when it has answered what it holds. */
@@ -31,13 +29,14 @@ interface Entry {
 /** Everything that is taken of one node. */
 export class NodeLedger {
   readonly description: NodeDescription;
-  readonly #memory: NodeMemory;
+  /** For the models of its containers. */
+  readonly memory: NodeMemory;
   readonly #entries = new Set<Entry>();
 
   /** `unplacedBytes`: memory that is reserved for instances without a node yet, which may come here. */
   constructor(description: NodeDescription, unplacedBytes: () => number) {
     this.description = description;
-    this.#memory = new NodeMemory({
+    this.memory = new NodeMemory({
       bytesMax: description.capacity.memoryBytes,
       reservedBytes: () => this.reserved.memoryBytes + this.beyondBytes + unplacedBytes(),
     });
@@ -61,7 +60,6 @@ export class NodeLedger {
     this.#entries.add(entry);
     return {
       node: this.description,
-      memory: this.#memory,
       reservedBytes: entry.needs.memoryBytes,
       leaves: () => {},
       measured: (beyondBytes) => void (entry.beyondBytes = beyondBytes),

@@ -84,9 +84,9 @@ test("models of one node make room for each other, and never for those of anothe
   const holder = (name: string, memoryUsedBytes: number) => {
     return { memoryUsedBytes, makeRoom: () => Promise.resolve(unloaded.push(name) > 0) };
   };
-  using first = one.memory.join(holder("first", 40), 0);
-  using second = one.memory.join(holder("second", 0), 0);
-  using elsewhere = other.memory.join(holder("elsewhere", 70), 0);
+  using first = nodes.memoryOf(one.node.id).join(holder("first", 40), 0);
+  using second = nodes.memoryOf(one.node.id).join(holder("second", 0), 0);
+  using elsewhere = nodes.memoryOf(other.node.id).join(holder("elsewhere", 70), 0);
   assert.deepEqual([first.capacityBytes(), second.capacityBytes(), elsewhere.capacityBytes()], [90, 50, 80]);
   assert.equal(await second.makeRoom(), true);
   assert.equal(await elsewhere.makeRoom(), false);

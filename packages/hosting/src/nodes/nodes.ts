@@ -1,7 +1,8 @@
 import { AwsError, Gate } from "@galatea/base";
 import type { InstanceBudget } from "../definitions/index.ts";
 import { budgetOf } from "./instance-budget.ts";
-import type { Node, NodeDescription } from "./node.ts";
+import type { Node, NodeDescription, NodeId } from "./node.ts";
+import type { NodeMemory } from "./node-memory.ts";
 import { NodeLedger, type InstancePlacer, type NodeShare } from "./node-ledger.ts";
 import { placeInstance, refusalText, type InstanceRequest } from "./place-instance.ts";
 
@@ -66,6 +67,11 @@ export class Nodes implements InstancePlacer {
   budgetOf(type: string): InstanceBudget {
     const largest = (one: Node, other: Node) => (one.capacity.memoryBytes < other.capacity.memoryBytes ? other : one);
     return budgetOf(type, this.all.reduce(largest));
+  }
+
+  /** For the models on a node. */
+  memoryOf(id: NodeId): NodeMemory {
+    return this.#ledgerOf(id).memory;
   }
 
   get memoryBytes(): number {

@@ -18,13 +18,13 @@ import {
   type FleetOptions,
 } from "../endpoints/index.ts";
 import { budgetOf } from "../nodes/index.ts";
-import { NotAdmitted } from "../instances/index.ts";
+import { errorTextBytesMax, NotAdmitted } from "../instance-agent/index.ts";
 import {
   beginHop,
   beginOutcome,
   callLimitHeader,
   ContainerChain,
-  exchangeWhole,
+  containerError,
   heldBytesMax,
   recordOutcome,
   type InvocationRequest,
@@ -129,8 +129,8 @@ export class TransformInstance implements AsyncDisposable {
   }
 
   async executionParameters(signal: AbortSignal): Promise<ExecutionParameters> {
-    const client = await this.#member.invoked[0]?.container.ready(signal);
-    return readExecutionParameters((await client?.executionParameters(signal)) ?? null);
+    const said = await this.#member.invoked[0]?.container.executionParameters(signal);
+    return readExecutionParameters(said ?? null);
   }
 
   /** How many requests the containers are given at once; to be said before the first. */
@@ -209,20 +209,22 @@ export class TransformInstance implements AsyncDisposable {
     { body, admit }: { readonly body: Buffer; readonly admit: (byteLength: number) => void },
     signal: AbortSignal,
   ): Promise<Buffer> {
-    const { clock, invocationLimits } = this.#options.fleet;
+    const { clock } = this.#options.fleet;
     const place = await this.#places.acquire(signal);
     const receivedNs = clock.monotonicNs();
-    const hop = beginHop({ ...container, clock, restartWaitMsMax: invocationLimits.restartWaitMsMax });
+    const hop = beginHop(container);
     const outcome = beginOutcome({ targetModel: null }, [hop]);
     hop.sentNs = receivedNs;
     using deadline = this.#deadline(signal);
     try {
       const { signal: limit } = deadline;
-      const reply = await exchangeWhole(hop.target, { headers: this.#wholeHeaders, body, admit, signal: limit });
+      const sent = { headers: this.#wholeHeaders, body, admit, signal: limit };
+      const reply = await container.container.invokeWhole(sent);
       place[Symbol.dispose]();
       hop.status = reply.status;
       outcome.status = reply.status;
-      return reply.body;
+      if (reply.status >= 200 && reply.status <= 299) return reply.body;
+      throw containerError(reply.status, reply.body.subarray(0, errorTextBytesMax).toString("utf8"), container.place);
     } catch (error) {
       hop.status = originalStatus(error);
       outcome.status = hop.status === 0 ? 503 : hop.status;
@@ -244,10 +246,9 @@ export class TransformInstance implements AsyncDisposable {
 
   /** One request through the containers; its place is held until the last of the answer has been taken. */
   async *#exchange(sent: Sent, signal: AbortSignal): AsyncGenerator<Buffer> {
-    const { clock, invocationLimits } = this.#options.fleet;
+    const { clock } = this.#options.fleet;
     using _place = await this.#places.acquire(signal);
-    const { restartWaitMsMax } = invocationLimits;
-    const hops = this.#member.invoked.map((container) => beginHop({ ...container, clock, restartWaitMsMax }));
+    const hops = this.#member.invoked.map(beginHop);
     // What the hops hold was taken from the memory of all jobs for it.
     using memory = new ByteLease(new ByteBudget(Infinity));
     using deadline = this.#deadline(signal);

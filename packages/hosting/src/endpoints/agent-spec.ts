@@ -1,0 +1,84 @@
+import { assert } from "@galatea/base";
+import { resolveImage, type BuiltInRuntime, type ContainerDefinition } from "../definitions/index.ts";
+import {
+  agentLimits,
+  type AgentContainerSpec,
+  type AgentInstanceSpec,
+  type ModelCacheSpec,
+} from "../instance-agent/index.ts";
+import { containerEnvironment, reachOf, type IssuedCredentials } from "../instances/index.ts";
+import { containerModels } from "./container-models.ts";
+import type { MemberOptions } from "./member-options.ts";
+import type { PlannedContainer } from "./planned-containers.ts";
+
+/** A container that is about to be put: what its agent is told, the credentials of its code, and where its lines go. */
+export interface ContainerOpening {
+  readonly planned: PlannedContainer;
+  readonly spec: AgentContainerSpec;
+  readonly credentials: IssuedCredentials;
+  readonly logStreamArn: string;
+  readonly write: (line: string) => void;
+}
+
+export function openingOf(planned: PlannedContainer, member: MemberOptions): ContainerOpening {
+  const { fleet, plan, id, seat, ownerName, logStream } = member;
+  const { logGroup: group, region, accountId } = member.place;
+  const { variant } = plan;
+  const stream = `${logStream}${planned.isOnly ? "" : `/${planned.name}`}`;
+  const write = fleet.openLog(group, stream);
+  const owner = { endpointName: ownerName, accountId, region, logGroup: group };
+  const reach = reachOf(planned.definition);
+  const credentials = fleet.credentials.issue({ instanceId: id, containerName: planned.name, ...owner, ...reach });
+  return {
+    planned,
+    credentials,
+    logStreamArn: `arn:aws:logs:${region}:${accountId}:log-group:${group}:log-stream:${stream}`,
+    write: (line) => write(Buffer.from(`${line}\n`)),
+    spec: {
+      name: planned.name,
+      title: `${ownerName}/${stream}`,
+      runtime: runtimeOf(planned.definition),
+      models: containerModels(planned.definition, { variant, endpointName: ownerName, seat }),
+      cache: cacheOf(planned, member),
+      environment: containerEnvironment(planned.definition, credentials, region),
+      modelMemoryBytes: planned.modelMemoryBytes,
+      concurrencyMax: variant.ServerlessConfig?.MaxConcurrency ?? null,
+    },
+  };
+}
+
+export function instanceSpec(
+  { fleet, plan, id, budget }: MemberOptions,
+  openings: readonly ContainerOpening[],
+): AgentInstanceSpec {
+  const { instanceLimits: limits, invocationLimits } = fleet;
+  const startSeconds = plan.variant.ContainerStartupHealthCheckTimeoutInSeconds;
+  const [first, ...more] = openings.map(({ spec }) => spec);
+  assert(first !== undefined, "a model has one container at least");
+  return {
+    id,
+    budget,
+    containers: [first, ...more],
+    limits: startSeconds === undefined ? limits : { ...limits, startMsMax: startSeconds * 1000 },
+    restartWaitMsMax: invocationLimits.restartWaitMsMax,
+  };
+}
+
+function cacheOf(planned: PlannedContainer, { budget }: MemberOptions): ModelCacheSpec | null {
+  const { definition, modelDiskBytes, modelMemoryBytes, promisedBytes } = planned;
+  if (definition.Mode !== "MultiModel") return null;
+  const keepsModels = definition.MultiModelConfig?.ModelCacheSetting !== "Disabled";
+  // Where every request loads its model, as many load at once as the processors can work on.
+  const loadsMax = keepsModels ? agentLimits.loadsMax : Math.max(agentLimits.loadsMax, 2 * budget.vcpuCount);
+  return {
+    modelDataUrl: definition.ModelDataUrl ?? "",
+    limits: { ...agentLimits, keepsModels, loadsMax, diskBytesMax: modelDiskBytes, memoryBytesMax: modelMemoryBytes },
+    promisedBytes,
+  };
+}
+
+function runtimeOf({ Image: image = "" }: ContainerDefinition): BuiltInRuntime {
+  const runtime = resolveImage(image);
+  assert(runtime !== null, `CreateModel took the image ${image}`);
+  return runtime;
+}

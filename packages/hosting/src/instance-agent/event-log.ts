@@ -1,0 +1,98 @@
+import { Gate, orAborted } from "@galatea/base";
+import type { AgentEvent, InstanceEvent, LostEvents } from "./agent-events.ts";
+import type { EventReading } from "./instance-agent.ts";
+
+/** Bounds of what is kept for all readers together. */
+export interface EventLogLimits {
+  readonly eventsMax: number;
+  /** Of log lines and targets, which are as long as a container makes them. */
+  readonly charsMax: number;
+}
+
+export const eventLogLimits: EventLogLimits = { eventsMax: 16_384, charsMax: 4 * 2 ** 20 };
+
+/**
+ * The newest events of an agent, once for any number of readers: a slow reader holds nothing up and costs no memory, and loses events.
+ * Nothing is kept before the first reader.
+ */
+export class EventLog {
+  readonly #limits: EventLogLimits;
+  readonly #appended = new Gate();
+  /** The event of number `seq` is at `seq % eventsMax`. */
+  readonly #ring: (AgentEvent | undefined)[] = [];
+  #seq: number;
+  #oldestSeq: number;
+  #chars = 0;
+  #isRead = false;
+
+  /** `startMs`: when the agent's process began. Its events have larger numbers than those of the processes before it. */
+  constructor(limits: EventLogLimits, startMs: number) {
+    this.#limits = limits;
+    this.#seq = startMs * 1000;
+    this.#oldestSeq = this.#seq + 1;
+  }
+
+  /** The number of the newest event. */
+  get seq(): number {
+    return this.#seq;
+  }
+
+  append(instanceId: string, event: InstanceEvent): void {
+    const seq = (this.#seq += 1);
+    if (!this.#isRead) {
+      this.#oldestSeq = seq + 1;
+      return;
+    }
+    const { eventsMax, charsMax } = this.#limits;
+    if (seq - this.#oldestSeq >= eventsMax) this.#forgetOldest();
+    this.#ring[seq % eventsMax] = { ...event, seq, instanceId };
+    this.#chars += charsOf(event);
+    while (this.#chars > charsMax && this.#oldestSeq < seq) this.#forgetOldest();
+    this.#appended.open();
+  }
+
+  async *read({ after = this.#seq, signal }: EventReading): AsyncGenerator<AgentEvent | LostEvents, void> {
+    this.#isRead = true;
+    // A larger number than there is was another agent's.
+    let seq = after > this.#seq ? 0 : after;
+    for (;;) {
+      signal.throwIfAborted();
+      if (seq + 1 < this.#oldestSeq) {
+        seq = this.#seq;
+        yield { kind: "lost", seq };
+        continue;
+      }
+      const event = seq < this.#seq ? this.#ring[(seq + 1) % this.#limits.eventsMax] : undefined;
+      if (event === undefined) {
+        await orAborted(this.#appended.opened(), signal);
+        continue;
+      }
+      seq += 1;
+      yield event;
+    }
+  }
+
+  #forgetOldest(): void {
+    const index = this.#oldestSeq % this.#limits.eventsMax;
+    const oldest = this.#ring[index];
+    if (oldest !== undefined) this.#chars -= charsOf(oldest);
+    this.#ring[index] = undefined;
+    this.#oldestSeq += 1;
+  }
+}
+
+function charsOf(event: InstanceEvent): number {
+  switch (event.kind) {
+    case "line":
+      return event.text.length;
+    case "model":
+      return event.model.target.length;
+    case "model-timed":
+    case "outdated":
+      return event.target.length;
+    case "health":
+      return event.health.lastLines.reduce((sum, line) => sum + line.length, event.health.failure.length);
+    default:
+      return 0;
+  }
+}

@@ -1,0 +1,142 @@
+import { assert, Gate, orAborted, unreachable } from "@galatea/base";
+import { ModelsView } from "../agent/index.ts";
+import { InstanceFailure, type Unconfined } from "../instances/index.ts";
+import type { ContainerHealth, InstanceEvent, ListedInstance } from "./agent-events.ts";
+import type { AgentContainerSpec, AgentInstanceSpec } from "./agent-spec.ts";
+
+const notStarted: ContainerHealth = {
+  at: "starting",
+  failure: "it has not been started yet",
+  lastLines: [],
+  isFailing: false,
+  isSuspect: false,
+  unconfined: null,
+};
+
+/** A container as the newest event says it is. */
+export class ContainerView {
+  readonly name: string;
+  /** Null where its models are there before it starts. */
+  readonly models: ModelsView | null;
+  readonly #changed = new Gate();
+  #health = notStarted;
+
+  constructor({ name, cache }: AgentContainerSpec) {
+    this.name = name;
+    this.models = cache === null ? null : new ModelsView(cache.limits);
+  }
+
+  get health(): ContainerHealth {
+    return this.#health;
+  }
+
+  get isInService(): boolean {
+    return this.#health.at === "in-service";
+  }
+
+  /** Whether nothing says that it is about to end. */
+  get isHealthy(): boolean {
+    return this.isInService && !this.#health.isSuspect;
+  }
+
+  get unconfined(): Unconfined | null {
+    return this.isInService ? this.#health.unconfined : null;
+  }
+
+  /** Resolves once it is in service; rejects with InstanceFailure while its starts keep failing. */
+  async ready(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const { at, failure, isFailing, lastLines } = this.#health;
+      if (at === "in-service") return;
+      const of = { containerName: this.name, lastLines };
+      if (at === "stopped") throw new InstanceFailure("the instance is stopped", of);
+      if (isFailing) throw new InstanceFailure(failure, of);
+      await orAborted(this.#changed.opened(), signal);
+    }
+  }
+
+  become(health: ContainerHealth): void {
+    this.#health = health;
+    this.#changed.open();
+  }
+}
+
+/** An instance as its events say it is; the same for every implementation of the agent. */
+export class InstanceView {
+  readonly id: string;
+  readonly containers: readonly ContainerView[];
+  readonly #changed = new Gate();
+  #end: { readonly error: Error | null } | null = null;
+
+  constructor({ id, containers }: AgentInstanceSpec) {
+    this.id = id;
+    this.containers = containers.map((spec) => new ContainerView(spec));
+  }
+
+  get isInService(): boolean {
+    return this.containers.every((container) => container.isInService);
+  }
+
+  get loadedCount(): number {
+    return this.containers.reduce((sum, { models }) => sum + (models?.loadedCount ?? 0), 0);
+  }
+
+  /** Resolves when all containers are in service; rejects with what ended the instance. */
+  async started(signal: AbortSignal): Promise<void> {
+    while (!this.isInService) {
+      if (this.#end !== null) throw this.#end.error ?? new Error("the instance was deleted");
+      await orAborted(this.#changed.opened(), signal);
+    }
+  }
+
+  apply(event: InstanceEvent): void {
+    if (event.kind === "ended") return this.#ended(event.error);
+    const container = this.containers[event.position];
+    assert(container !== undefined, `instance ${this.id} has a container ${event.position}`);
+    const { models } = container;
+    switch (event.kind) {
+      case "health":
+        container.become(event.health);
+        this.#changed.open();
+        break;
+      case "model":
+        models?.changed(event.model);
+        break;
+      case "model-used":
+        models?.used(event.id, event.pinCount, event.usedNs);
+        break;
+      case "memory":
+        models?.resized(event.memory);
+        break;
+      case "model-timed":
+      case "outdated":
+      case "line":
+        break;
+      default:
+        unreachable(event);
+    }
+  }
+
+  /** Takes the whole state, in place of events that this view has not seen. */
+  restore({ containers }: ListedInstance): void {
+    this.#end = null;
+    for (const [position, { health, models, memory }] of containers.entries()) {
+      const container = this.containers[position];
+      if (container === undefined) continue;
+      container.models?.clear();
+      for (const model of models) container.models?.changed(model);
+      if (memory !== null) container.models?.resized(memory);
+      container.become(health);
+    }
+    this.#changed.open();
+  }
+
+  #ended(error: Error | null): void {
+    this.#end = { error };
+    for (const container of this.containers) {
+      container.models?.clear();
+      container.become({ ...container.health, at: "stopped" });
+    }
+    this.#changed.open();
+  }
+}

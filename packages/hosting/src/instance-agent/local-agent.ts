@@ -1,0 +1,258 @@
+import { TaskGroup } from "@galatea/base";
+import type { InstanceUsage, ModelHost, WholeReply } from "../instances/index.ts";
+import { InstanceFailure } from "../instances/index.ts";
+import { UnknownInstance } from "./agent-errors.ts";
+import type { AgentEvent, InstanceEvent, LostEvents } from "./agent-events.ts";
+import type { AgentInstanceSpec, OnStartFailure } from "./agent-spec.ts";
+import { exchange, exchangeWhole, RunningLease } from "./container-exchange.ts";
+import { EventLog, eventLogLimits, type EventLogLimits } from "./event-log.ts";
+import type {
+  AgentContainer,
+  AgentInstance,
+  AgentReply,
+  AgentRequest,
+  AgentState,
+  EventReading,
+  InstanceAgent,
+  AcquiredModel,
+  GatheredRequest,
+} from "./instance-agent.ts";
+import { InstanceView, type ContainerView } from "./instance-view.ts";
+import type { RunningContainer, RunningDependencies } from "./running-container.ts";
+import { RunningInstance } from "./running-instance.ts";
+
+export interface LocalAgentOptions extends RunningDependencies {
+  readonly host: ModelHost;
+  readonly events?: EventLogLimits;
+}
+
+/** An instance that runs, is starting or is ending. */
+interface Entry {
+  readonly running: RunningInstance;
+  readonly clients: Set<LocalInstance>;
+  /** Resolves when nothing of it is left; null before its end begins. */
+  ending: Promise<void> | null;
+}
+
+/** The agent of the node that this process runs on. Instances that run at disposal go on until the host's own end. */
+export class LocalInstanceAgent implements InstanceAgent {
+  readonly #options: LocalAgentOptions;
+  readonly #entries = new Map<string, Entry>();
+  readonly #log: EventLog;
+  readonly #tasks: TaskGroup;
+  /** The memory that was told last. */
+  readonly #toldMemory = new Map<RunningContainer, { readonly usedBytes: number; readonly capacityBytes: number }>();
+  #isMemoryDue = false;
+
+  constructor(options: LocalAgentOptions) {
+    this.#options = options;
+    this.#log = new EventLog(options.events ?? eventLogLimits, options.clock.epochMs());
+    this.#tasks = new TaskGroup((error) => {
+      options.logger.error("an instance's start or end failed", { error: String(error) });
+    });
+  }
+
+  instance(spec: AgentInstanceSpec, onEvent: (event: InstanceEvent) => void): LocalInstance {
+    return new LocalInstance(this, spec, onEvent);
+  }
+
+  /** For its clients. */
+  async put(client: LocalInstance, onStartFailure: OnStartFailure): Promise<boolean> {
+    const { spec } = client;
+    for (;;) {
+      const entry = this.#entries.get(spec.id);
+      if (entry === undefined) {
+        this.#open(client, onStartFailure);
+        return false;
+      }
+      if (entry.ending === null) {
+        client.attach(entry.running);
+        entry.clients.add(client);
+        return true;
+      }
+      await entry.ending;
+    }
+  }
+
+  /** Resolves with whether it was there, when nothing of it is left. */
+  async end(id: string, how: "delete" | "leave"): Promise<boolean> {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return false;
+    await this.#end(entry, how, null);
+    return true;
+  }
+
+  state(): Promise<AgentState> {
+    const { node } = this.#options;
+    const instances = [...this.#entries.values()].map(({ running }) => running.listed);
+    return Promise.resolve({ seq: this.#log.seq, node, instances });
+  }
+
+  events(options: EventReading): AsyncGenerator<AgentEvent | LostEvents, void> {
+    return this.#log.read(options);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#tasks[Symbol.asyncDispose]();
+  }
+
+  #open(client: LocalInstance, onStartFailure: OnStartFailure): void {
+    const { spec } = client;
+    const clients = new Set([client]);
+    const emit = (event: InstanceEvent) => {
+      this.#log.append(spec.id, event);
+      for (const each of clients) each.apply(event);
+      if (event.kind === "model") this.#memoryChanged();
+    };
+    const entry: Entry = { running: new RunningInstance({ ...this.#options, spec, emit }), clients, ending: null };
+    this.#entries.set(spec.id, entry);
+    client.attach(entry.running);
+    this.#memoryChanged();
+    this.#tasks.run(async () => {
+      const failure = await entry.running.start(onStartFailure);
+      if (failure !== null && entry.ending === null) await this.#end(entry, "delete", failure);
+    });
+  }
+
+  #end(entry: Entry, how: "delete" | "leave", error: Error | null): Promise<void> {
+    const { running, clients } = entry;
+    entry.ending ??= running.end(how).finally(() => {
+      this.#entries.delete(running.spec.id);
+      for (const container of running.containers) this.#toldMemory.delete(container);
+      const event = { kind: "ended", error } as const;
+      this.#log.append(running.spec.id, event);
+      for (const client of clients) client.apply(event);
+      this.#memoryChanged();
+    });
+    return entry.ending;
+  }
+
+  /** What one container's models take, others may not: all are looked at, once for any number of changes at a time. */
+  #memoryChanged(): void {
+    if (this.#isMemoryDue) return;
+    this.#isMemoryDue = true;
+    queueMicrotask(() => {
+      this.#isMemoryDue = false;
+      for (const { running, clients, ending } of this.#entries.values()) {
+        if (ending !== null) continue;
+        for (const position of running.containers.keys()) this.#tellMemory(running, position, clients);
+      }
+    });
+  }
+
+  #tellMemory({ spec, containers }: RunningInstance, position: number, clients: ReadonlySet<LocalInstance>): void {
+    const container = containers[position];
+    const memory = container?.models?.memory;
+    if (container === undefined || memory === undefined) return;
+    const told = this.#toldMemory.get(container);
+    if (told?.usedBytes === memory.usedBytes && told.capacityBytes === memory.capacityBytes) return;
+    this.#toldMemory.set(container, memory);
+    const event = { kind: "memory", position, memory } as const;
+    this.#log.append(spec.id, event);
+    for (const client of clients) client.apply(event);
+  }
+}
+
+/** A client of an instance in the agent's own process. */
+class LocalInstance implements AgentInstance {
+  readonly spec: AgentInstanceSpec;
+  readonly view: InstanceView;
+  readonly containers: readonly LocalContainer[];
+  readonly #agent: LocalInstanceAgent;
+  readonly #onEvent: (event: InstanceEvent) => void;
+  #running: RunningInstance | null = null;
+
+  constructor(agent: LocalInstanceAgent, spec: AgentInstanceSpec, onEvent: (event: InstanceEvent) => void) {
+    this.#agent = agent;
+    this.spec = spec;
+    this.#onEvent = onEvent;
+    this.view = new InstanceView(spec);
+    this.containers = this.view.containers.map((view) => new LocalContainer(view));
+  }
+
+  get id(): string {
+    return this.spec.id;
+  }
+
+  async put(onStartFailure: OnStartFailure): Promise<boolean> {
+    return await this.#agent.put(this, onStartFailure);
+  }
+
+  async usages(): Promise<readonly (readonly [name: string, usage: InstanceUsage | null])[]> {
+    return (await this.#running?.usages()) ?? this.containers.map(({ name }) => [name, null] as const);
+  }
+
+  async delete(): Promise<boolean> {
+    return await this.#agent.end(this.id, "delete");
+  }
+
+  async leave(): Promise<boolean> {
+    return await this.#agent.end(this.id, "leave");
+  }
+
+  /** For the agent. */
+  attach(running: RunningInstance): void {
+    this.#running = running;
+    for (const [index, container] of this.containers.entries()) container.running = running.containers[index] ?? null;
+    this.view.restore(running.listed);
+  }
+
+  /** For the agent. */
+  apply(event: InstanceEvent): void {
+    this.view.apply(event);
+    this.#onEvent(event);
+  }
+}
+
+class LocalContainer implements AgentContainer {
+  readonly view: ContainerView;
+  /** Null before the instance is put. */
+  running: RunningContainer | null = null;
+
+  constructor(view: ContainerView) {
+    this.view = view;
+  }
+
+  get name(): string {
+    return this.view.name;
+  }
+
+  async invoke(request: AgentRequest): Promise<AgentReply> {
+    return await exchange(this.#runs, request);
+  }
+
+  async invokeWhole(request: GatheredRequest): Promise<WholeReply> {
+    return await exchangeWhole(this.#runs, request);
+  }
+
+  async executionParameters(signal: AbortSignal): Promise<string | null> {
+    return await (await this.#runs.container.ready(signal)).executionParameters(signal);
+  }
+
+  async acquire(target: string, signal: AbortSignal): Promise<AcquiredModel> {
+    const running = this.#runs;
+    const { models } = running;
+    if (models === null || this.view.models === null) throw new UnknownInstance(`container ${this.name} with models`);
+    const asking = this.view.models.demand.begin(target);
+    try {
+      const lease = await models.acquire(target, signal);
+      return new RunningLease(running, { models, target, lease, asking });
+    } catch (error) {
+      asking[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  release(id: string): void {
+    this.running?.models?.release(id);
+  }
+
+  recheck(target: string): void {
+    this.running?.models?.recheck(target);
+  }
+
+  get #runs(): RunningContainer {
+    if (this.running !== null) return this.running;
+    throw new InstanceFailure("it has not been started yet", { containerName: this.name, lastLines: [] });
+  }
+}

@@ -1,0 +1,114 @@
+import type { Clock, Logger } from "@galatea/base";
+import { createArchiveSource, ModelAgent, type ModelTrees } from "../agent/index.ts";
+import type { NodeDescription, NodeMemory } from "../nodes/index.ts";
+import type { ObjectStore } from "../objects/index.ts";
+import { InstanceContainer, type ContainerPlace, type InstanceUsage } from "../instances/index.ts";
+import type { ContainerChange, ContainerHealth, ListedContainer } from "./agent-events.ts";
+import type { AgentContainerSpec, AgentInstanceSpec, ModelCacheSpec } from "./agent-spec.ts";
+
+/** What the containers of an agent share. */
+export interface RunningDependencies {
+  /** Asked for the versions of models. */
+  readonly store: Pick<ObjectStore, "head">;
+  readonly node: NodeDescription;
+  /** The node's, for the models of its containers. */
+  readonly memory: NodeMemory;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export interface RunningContainerOptions extends RunningDependencies {
+  readonly instance: AgentInstanceSpec;
+  readonly spec: AgentContainerSpec;
+  readonly place: ContainerPlace;
+  readonly emit: (change: ContainerChange) => void;
+}
+
+/** One container of an instance on its node: kept in service, and its models where it has many. */
+export class RunningContainer implements AsyncDisposable {
+  readonly container: InstanceContainer;
+  readonly models: ModelAgent | null;
+  readonly clock: Clock;
+  readonly restartWaitMsMax: number;
+  readonly #options: RunningContainerOptions;
+
+  constructor(options: RunningContainerOptions) {
+    this.#options = options;
+    const { instance, spec, place, clock, logger } = options;
+    this.clock = clock;
+    this.restartWaitMsMax = instance.restartWaitMsMax;
+    this.container = new InstanceContainer({
+      id: instance.id,
+      name: spec.name,
+      hosted: place,
+      limits: instance.limits,
+      clock,
+      logger,
+      prepare: async (signal) => {
+        await place.prepare(signal);
+        await this.models?.adopt();
+      },
+      onLost: () => this.models?.containerLost(),
+      onChanged: () => this.#tellHealth(),
+    });
+    const { trees } = place;
+    this.models = trees === null || spec.cache === null ? null : this.#openModels(trees, spec.cache);
+  }
+
+  get name(): string {
+    return this.#options.spec.name;
+  }
+
+  get listed(): ListedContainer {
+    const { models } = this;
+    return { health: this.#health, models: models?.states() ?? [], memory: models?.memory ?? null };
+  }
+
+  async usage(): Promise<InstanceUsage | null> {
+    return await this.container.usage();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.models?.[Symbol.asyncDispose]();
+    await this.container[Symbol.asyncDispose]();
+  }
+
+  get #health(): ContainerHealth {
+    const { state, client, lastFailure: failure, lastLines, isFailing } = this.container;
+    return {
+      at: state.at,
+      failure,
+      lastLines,
+      isFailing,
+      isSuspect: client?.isSuspect ?? false,
+      unconfined: client?.unconfined ?? null,
+    };
+  }
+
+  #tellHealth(): void {
+    this.#options.emit({ kind: "health", health: this.#health });
+  }
+
+  #openModels(trees: ModelTrees, { limits, modelDataUrl, promisedBytes }: ModelCacheSpec): ModelAgent {
+    const { store, memory, clock, logger, emit } = this.#options;
+    const timed = (what: "downloaded" | "loaded" | "unloaded") => (target: string, durationUs: number) =>
+      emit({ kind: "model-timed", what, target, durationUs });
+    return new ModelAgent({
+      trees,
+      limits,
+      source: createArchiveSource(modelDataUrl, store),
+      container: (signal) => this.container.trustedClient(signal),
+      observer: {
+        downloaded: timed("downloaded"),
+        loaded: timed("loaded"),
+        unloaded: timed("unloaded"),
+        changed: (model) => emit({ kind: "model", model }),
+        used: (id, pinCount, usedNs) => emit({ kind: "model-used", id, pinCount, usedNs }),
+        outdated: (target) => emit({ kind: "outdated", target }),
+      },
+      joinMemory: (holder) => memory.join(holder, promisedBytes),
+      clock,
+      logger,
+    });
+  }
+}

@@ -1,0 +1,77 @@
+import { assert } from "@galatea/base";
+import type { HostedInstance, InstanceUsage, ModelHost } from "../instances/index.ts";
+import type { InstanceEvent, ListedInstance } from "./agent-events.ts";
+import type { AgentInstanceSpec, OnStartFailure } from "./agent-spec.ts";
+import { RunningContainer, type RunningDependencies } from "./running-container.ts";
+
+export interface RunningInstanceOptions extends RunningDependencies {
+  readonly host: ModelHost;
+  readonly spec: AgentInstanceSpec;
+  readonly emit: (event: InstanceEvent) => void;
+}
+
+/** An instance that an agent runs. */
+export class RunningInstance {
+  readonly spec: AgentInstanceSpec;
+  readonly containers: readonly RunningContainer[];
+  readonly #hosted: HostedInstance;
+  readonly #starting = new AbortController();
+
+  constructor(options: RunningInstanceOptions) {
+    const { host, node, spec, emit } = options;
+    this.spec = spec;
+    const [first, ...more] = spec.containers.map((container, position) => {
+      return { ...container, output: (text: string) => emit({ kind: "line", position, text }) };
+    });
+    assert(first !== undefined, "an instance has one container at least");
+    this.#hosted = host.open({
+      instanceId: spec.id,
+      node: node.id,
+      budget: spec.budget,
+      containers: [first, ...more],
+    });
+    this.containers = spec.containers.map((container, position) => {
+      const place = this.#hosted.places[position];
+      assert(place !== undefined, "an instance has a place for each of its containers");
+      return new RunningContainer({
+        ...options,
+        instance: spec,
+        spec: container,
+        place,
+        emit: (change) => emit({ ...change, position }),
+      });
+    });
+  }
+
+  get listed(): ListedInstance {
+    return { spec: this.spec, containers: this.containers.map((container) => container.listed) };
+  }
+
+  /** Resolves with null once all containers are in service, and at once where starts are retried; with the first failure otherwise. */
+  async start(onStartFailure: OnStartFailure): Promise<Error | null> {
+    if (onStartFailure === "retry") {
+      for (const { container } of this.containers) container.resume();
+      return null;
+    }
+    const { signal } = this.#starting;
+    const starts = this.containers.map(({ container }) => container.start(signal));
+    // The others are not waited for.
+    for (const start of starts) start.catch((error: unknown) => this.#starting.abort(error));
+    await Promise.allSettled(starts);
+    if (!signal.aborted) return null;
+    return signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason));
+  }
+
+  async usages(): Promise<readonly (readonly [name: string, usage: InstanceUsage | null])[]> {
+    return await Promise.all(
+      this.containers.map(async (container) => [container.name, await container.usage()] as const),
+    );
+  }
+
+  /** `leave`: unpacked models stay for the platform's next start. */
+  async end(how: "delete" | "leave"): Promise<void> {
+    this.#starting.abort(new Error("the instance is stopped"));
+    await Promise.all(this.containers.map((container) => container[Symbol.asyncDispose]()));
+    await (how === "leave" ? this.#hosted.leave() : this.#hosted[Symbol.asyncDispose]());
+  }
+}
