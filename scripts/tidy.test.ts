@@ -145,6 +145,18 @@ test("only the records have SQL: every other module takes documents, metrics and
   );
 });
 
+test("hosting knows no machine: what it needs of memory, processors, disks and addresses the command passes in", () => {
+  // Those that run on an instance's own machine.
+  const onNodes = /^hosting\/(agent|instances|process-host)$/;
+  const machine =
+    /\b(?:totalmem|freemem|cpus|loadavg|availableParallelism|availableMemory|constrainedMemory|networkInterfaces|statfs|statfsSync)\b|\/proc\/(?!self\/autogroup)|\/sys\/|\b127\.0\.0\.1\b|\blocalhost\b/g;
+  none(
+    sources
+      .filter((file) => /^hosting(\/|$)/.test(file.module) && !onNodes.test(file.module) && file.isPublished)
+      .flatMap((file) => [...file.text.matchAll(machine)].map((match) => at(file, lineAt(file.text, match.index)))),
+  );
+});
+
 test("modules that are given a clock do not look at another", () => {
   const clocked =
     /^(server\/(scheduling|engine|inference)|base\/metrics|hosting\/(?!(objects|records|process-host)$).*)$/;

@@ -1,7 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import {
   closeSync,
-  copyFileSync,
   fchmodSync,
   linkSync,
   mkdirSync,
@@ -99,13 +98,9 @@ export class SharedFileWriter {
     }
     const source = this.#candidates[0]?.fd ?? -1;
     this.#output = openSync(this.#path, "wx", 0o644);
-    const copy = Buffer.allocUnsafe(compareBytes);
-    for (let offset = 0; offset < this.#written;) {
-      const count = readFully(source, copy.subarray(0, Math.min(copy.length, this.#written - offset)), offset);
-      if (count === 0) throw new Error("a shared file shrank while it was compared");
-      this.#hash.update(copy.subarray(0, count));
-      writeAll(this.#output, copy.subarray(0, count));
-      offset += count;
+    for (const part of partsOf(source, this.#written)) {
+      this.#hash.update(part);
+      writeAll(this.#output, part);
     }
     for (const candidate of this.#candidates) closeSync(candidate.fd);
     this.#candidates = [];
@@ -120,7 +115,9 @@ export class SharedFileWriter {
       const code = (error as NodeJS.ErrnoException).code;
       // ENOENT: collected since it was opened. EMLINK: the file system's link limit (65,000 on ext4). Both still have the bytes.
       if (code !== "ENOENT" && code !== "EMLINK") throw error;
-      copyFileSync(`/proc/self/fd/${match.fd}`, this.#path);
+      this.#output = openSync(this.#path, "wx", 0o644);
+      for (const part of partsOf(match.fd, this.#byteLength)) writeAll(this.#output, part);
+      fchmodSync(this.#output, sharedMode);
     }
   }
 
@@ -206,6 +203,17 @@ function openCandidates(directory: string): { id: string; fd: number }[] {
     }
   }
   return open;
+}
+
+/** The first bytes of an open file, in a buffer that is used again for each part. */
+function* partsOf(fd: number, byteLength: number): Generator<Buffer> {
+  const buffer = Buffer.allocUnsafe(compareBytes);
+  for (let offset = 0; offset < byteLength;) {
+    const count = readFully(fd, buffer.subarray(0, Math.min(buffer.length, byteLength - offset)), offset);
+    if (count === 0) throw new Error("a shared file shrank while it was compared");
+    yield buffer.subarray(0, count);
+    offset += count;
+  }
 }
 
 function readFully(fd: number, into: Buffer, position: number): number {

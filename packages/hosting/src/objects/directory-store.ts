@@ -47,6 +47,8 @@ export interface DirectoryStoreOptions {
   readonly folder: string;
   readonly logger: Logger;
   readonly clock?: Clock;
+  /** Processors that the process may use. Half of them, at most four, hash long bodies: the others answer requests. One unless given. */
+  readonly processorCount?: number;
   readonly limits?: Partial<DirectoryStoreLimits>;
 }
 
@@ -61,6 +63,7 @@ export const directoryStoreLimits: DirectoryStoreLimits = {
 };
 
 const expiryIntervalMs = 3_600_000;
+const hashThreadsMax = 4;
 
 interface OpenBucket {
   readonly objects: DirectoryBucket;
@@ -92,7 +95,7 @@ class DirectoryStore implements BucketStore {
     this.#folder = options.folder;
     this.#logger = options.logger;
     this.#clock = options.clock ?? systemClock;
-    this.#pool = new HashPool(this.#clock);
+    this.#pool = new HashPool(this.#clock, Math.min(hashThreadsMax, Math.ceil((options.processorCount ?? 1) / 2)));
     this.#limits = { ...directoryStoreLimits, ...options.limits };
     this.#upkeep = new TaskGroup((error) =>
       options.logger.error("unfinished uploads could not be removed", { error: String(error) }),

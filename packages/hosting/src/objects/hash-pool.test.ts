@@ -38,29 +38,46 @@ function canBeNice(): boolean {
   }
 }
 
+/** The niceness of each thread of a process that is nicer than this one. */
+function nicerThreads(pid: number): readonly (string | undefined)[] {
+  const own = String(getPriority());
+  const niceness = readdirSync(`/proc/${pid}/task`).map((task) => {
+    const stat = readFileSync(`/proc/${pid}/task/${task}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[16];
+  });
+  return niceness.filter((each) => each !== own);
+}
+
+test("bodies that come at once are hashed in threads of their own, as many as the pool may have", async () => {
+  for (const threadsMax of [1, 2]) {
+    await using pool = new HashPool(systemClock, threadsMax);
+    const hashes = Array.from({ length: 4 }, () => pool.follow(path, ["md5"], 0));
+    const digests = await Promise.all(hashes.map((hash) => hash.end(body.byteLength)));
+    assert.deepEqual(
+      digests,
+      hashes.map(() => ({ md5 })),
+    );
+    const [pid = 0] = await hashingPids();
+    assert.equal(nicerThreads(pid).length, threadsMax);
+    for (const hash of hashes) hash[Symbol.dispose]();
+  }
+});
+
 test("a file is hashed while it is written, by a process that everybody else goes before", async () => {
-  await using pool = new HashPool(systemClock);
+  await using pool = new HashPool(systemClock, 1);
   using hash = pool.follow(path, ["md5"], 0);
   hash.written(2 ** 20);
   assert.deepEqual(await hash.end(body.byteLength), { md5 });
   const [pid = 0, ...others] = await hashingPids();
   assert.deepEqual(others, []);
-  const niceness = readdirSync(`/proc/${pid}/task`).map((task) => {
-    const stat = readFileSync(`/proc/${pid}/task/${task}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[16];
-  });
   // This process may be nice itself.
-  const own = getPriority();
-  assert.deepEqual(
-    niceness.filter((each) => each !== String(own)),
-    [String(Math.min(19, own + 5))],
-  );
+  assert.deepEqual(nicerThreads(pid), [String(Math.min(19, getPriority() + 5))]);
   if (!canBeNice()) return;
   assert.match(readFileSync(`/proc/${pid}/autogroup`, "utf8"), /nice 5\n$/);
 });
 
 test("a stretch of a file has its own digests, and one that is cut off is told as such", async () => {
-  await using pool = new HashPool(systemClock);
+  await using pool = new HashPool(systemClock, 1);
   using stretch = pool.follow(path, ["md5"], 16);
   const expected = createHash("md5").update(body.subarray(16, 48)).digest("base64");
   assert.deepEqual(await stretch.end(32), { md5: expected });
@@ -72,7 +89,7 @@ test("a stretch of a file has its own digests, and one that is cut off is told a
 });
 
 test("a process that is killed fails the bodies that it had, and the next body has another", async () => {
-  await using pool = new HashPool(systemClock);
+  await using pool = new HashPool(systemClock, 1);
   using first = pool.follow(path, ["md5"], 0);
   await first.end(body.byteLength);
   const [killed = 0] = await hashingPids();
@@ -98,7 +115,7 @@ test("a process that has nothing to hash for a minute ends, and one that has doe
       return { [Symbol.dispose]: () => void (timer.isOff = true) };
     },
   };
-  await using pool = new HashPool(clock);
+  await using pool = new HashPool(clock, 1);
   const hashed = async () => {
     using hash = pool.follow(path, ["md5"], 0);
     assert.deepEqual(await hash.end(body.byteLength), { md5 });

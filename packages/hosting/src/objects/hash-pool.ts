@@ -31,18 +31,22 @@ const replyBytesMax = 64 * 1024;
  */
 export class HashPool implements AsyncDisposable {
   readonly #clock: Clock;
+  readonly #threadsMax: number;
   #process: HashProcess | null = null;
   #bodyCount = 0;
   #idle: Disposable | null = null;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, threadsMax: number) {
     this.#clock = clock;
+    this.#threadsMax = threadsMax;
   }
 
   /** Of the file's bytes from `offset` on. */
   follow(path: string, names: readonly DigestName[], offset: number): FileHash {
     this.#idle?.[Symbol.dispose]();
-    if (this.#process === null || this.#process.hasEnded) this.#process = new HashProcess(this.#clock);
+    if (this.#process === null || this.#process.hasEnded) {
+      this.#process = new HashProcess(this.#clock, this.#threadsMax);
+    }
     const hash = this.#process.follow(path, names, offset);
     let isCounted = true;
     this.#bodyCount += 1;
@@ -85,10 +89,10 @@ class HashProcess implements AsyncDisposable {
   readonly #waiting = new Map<number, Waiter>();
   readonly #failed = new Map<number, string>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, threadsMax: number) {
     this.#started = spawnProcess({
       command: process.execPath,
-      args: [ownProgram()],
+      args: [ownProgram(), String(threadsMax)],
       env: {},
       cwd: null,
       extraFds: [],

@@ -1,6 +1,5 @@
-/** The process that hashes: reads orders from its standard input, one JSON text a line, and prints a reply for each body that it was told the end of. */
+/** The process that hashes, in at most as many threads as its argument says: reads orders from its standard input, one JSON text a line, and prints a reply for each body that it was told the end of. */
 import { existsSync, writeFileSync } from "node:fs";
-import { availableParallelism } from "node:os";
 import { createInterface } from "node:readline";
 import { Worker } from "node:worker_threads";
 import { printHashReply } from "./hash-lines.ts";
@@ -13,9 +12,8 @@ interface HashThread {
   readonly ids: Set<number>;
 }
 
-/** Threads that hash: one for each second processor up to this, started as bodies come at once: the others answer requests. One hashes 500 MB a second and more. */
-const threadsMax = 4;
-const threadCountMax = Math.min(threadsMax, Math.ceil(availableParallelism() / 2));
+/** Threads are started as bodies come at once. One hashes 500 MB a second and more. */
+const threadsMax = Number(process.argv[2]);
 const autogroup = "/proc/self/autogroup";
 
 const threads: HashThread[] = [];
@@ -49,7 +47,7 @@ function serve(order: HashOrder): void {
 /** An idle one, else a new one, else the one with the fewest bodies. */
 function chosen(): HashThread {
   const [least] = threads.toSorted((a, b) => a.ids.size - b.ids.size);
-  if (least !== undefined && (least.ids.size === 0 || threads.length >= threadCountMax)) return least;
+  if (least !== undefined && (least.ids.size === 0 || threads.length >= threadsMax)) return least;
   const url = new URL(import.meta.url.endsWith(".ts") ? "./hash-worker.ts" : "./hash-worker.js", import.meta.url);
   const thread: HashThread = { worker: new Worker(url, { execArgv: [] }), ids: new Set() };
   thread.worker.on("message", reply);

@@ -48,7 +48,7 @@ async function open(directory: string): Promise<Opened> {
     warnings.push(`${level}: ${message} ${JSON.stringify(fields)}`),
   );
   const clock = { ...systemClock, epochMs: () => nowMs };
-  const snapshots = { folder: join(directory, "snapshots"), daysKept: 0, everyMs: 1, clock };
+  const snapshots = { folder: join(directory, "snapshots"), daysKept: 0, everyMs: 1, freeBytes: () => Infinity, clock };
   const path = join(directory, "records.db");
   return { warnings, records: await openRecords({ path, migrations, ...recordsDefaults, snapshots, logger }) };
 }
@@ -63,7 +63,7 @@ const stopped = join(root, "stopped");
 before(async () => {
   const live = join(root, "live");
   mkdirSync(join(live, "snapshots"), { recursive: true });
-  const plan = { path: join(live, "records.db"), folder: join(live, "snapshots"), daysKept: 7 };
+  const plan = { path: join(live, "records.db"), folder: join(live, "snapshots"), daysKept: 7, freeBytes: Infinity };
   const { records } = await open(live);
   for (let index = 0; index < count; index += 1) {
     if (index === olderCount) makeSnapshot({ ...plan, nowMs: snapshotMs - 86_400_000 });

@@ -34,7 +34,13 @@ async function live(
   const path = join(directory, "metrics.db");
   await using metrics = await openMetrics({
     path,
-    snapshots: { folder: join(directory, "snapshots"), daysKept: 0, everyMs: day, clock: systemClock },
+    snapshots: {
+      folder: join(directory, "snapshots"),
+      daysKept: 0,
+      everyMs: day,
+      freeBytes: () => Infinity,
+      clock: systemClock,
+    },
     seriesMax: 100,
     bytesMax: 1e8,
     clock,

@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
@@ -14,6 +14,8 @@ export interface SnapshotPlan {
   readonly folder: string;
   readonly daysKept: number;
   readonly nowMs: number;
+  /** Free space of the folder's disk. */
+  readonly freeBytes: number;
 }
 
 const dayMs = 86_400_000;
@@ -54,9 +56,8 @@ function namesIn(folder: string): readonly string[] {
 }
 
 /** Makes a snapshot and removes those that are not kept. Throws where the copy would leave less free space than the database takes. */
-export function makeSnapshot({ path, folder, daysKept, nowMs }: SnapshotPlan): void {
-  const { bavail, bsize } = statfsSync(folder);
-  const [neededBytes, freeBytes] = [2 * statSync(path).size, bavail * bsize];
+export function makeSnapshot({ path, folder, daysKept, nowMs, freeBytes }: SnapshotPlan): void {
+  const neededBytes = 2 * statSync(path).size;
   if (freeBytes < neededBytes) {
     throw new Error(`'${folder}' has ${freeBytes} bytes free, and a snapshot needs ${neededBytes}`);
   }

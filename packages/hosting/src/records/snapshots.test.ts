@@ -29,15 +29,18 @@ class Place {
   readonly path = join(this.directory, "records.db");
   readonly folder = join(this.directory, "snapshots");
   readonly lines: string[] = [];
+  readonly plan = { path: this.path, folder: this.folder, freeBytes: Infinity };
   readonly examined = { path: this.path, migrations, busyTimeoutMs: 5000 };
 
   constructor() {
     mkdirSync(this.folder);
   }
 
-  open(daysKept = 2, everyMs = 1): Promise<Records> {
-    const logger = createLogger((level, message) => this.lines.push(`${level}: ${message}`));
-    const snapshots = { folder: this.folder, daysKept, everyMs, clock };
+  open(daysKept = 2, everyMs = 1, freeBytes = Infinity): Promise<Records> {
+    const logger = createLogger((level, message, fields) =>
+      this.lines.push(`${level}: ${message} ${String(fields?.["error"] ?? "")}`.trim()),
+    );
+    const snapshots = { folder: this.folder, daysKept, everyMs, freeBytes: () => freeBytes, clock };
     return openRecords({ ...recordsDefaults, path: this.path, migrations, snapshots, logger });
   }
 
@@ -68,7 +71,7 @@ test("a database that changes gets snapshots while it is written to, and only th
   const ofDay = (daysAgo: number) => clock.epochMs() - daysAgo * dayMs;
   await place.add(1);
   for (const daysAgo of [4, 3, 2, 1]) {
-    makeSnapshot({ path: place.path, folder: place.folder, daysKept: 9, nowMs: ofDay(daysAgo) });
+    makeSnapshot({ ...place.plan, daysKept: 9, nowMs: ofDay(daysAgo) });
   }
   let number = 1;
   {
@@ -103,13 +106,25 @@ test("a snapshot that cannot be made is logged, and writes go on", async () => {
   await insert(records, 2);
 });
 
+test("a snapshot that would leave less space than its database takes is not made", async () => {
+  const place = new Place();
+  await using records = await place.open(2, 1, 1000);
+  await insert(records, 1);
+  await eventually(() => place.lines.length > 0);
+  assert.match(
+    place.lines[0] ?? "",
+    /^warning: no snapshot of a database was made Error: '.*snapshots' has 1000 bytes free, and a snapshot needs \d+$/,
+  );
+  assert.deepEqual(readdirSync(place.folder), []);
+});
+
 test("an unfinished copy that kill -9 has left goes with the next snapshot", async () => {
   const place = new Place();
   await place.add(1);
   writeFileSync(join(place.folder, "records-20200101T000000Z.db.partial"), "half");
   writeFileSync(join(place.folder, "records-20200101T000000Z.db.partial-journal"), "half");
   writeFileSync(join(place.folder, "metrics-20200101T000000Z.db.partial"), "another database's");
-  makeSnapshot({ path: place.path, folder: place.folder, daysKept: 1, nowMs: Date.UTC(2026, 0, 2, 3, 4, 5, 678) });
+  makeSnapshot({ ...place.plan, daysKept: 1, nowMs: Date.UTC(2026, 0, 2, 3, 4, 5, 678) });
   assert.deepEqual(readdirSync(place.folder).toSorted(), [
     "metrics-20200101T000000Z.db.partial",
     "records-20260102T030405Z.db",
@@ -121,7 +136,7 @@ test("kill -9 while a snapshot is made loses no write and leaves nothing behind 
   const program = `
     import { openRecords, recordsDefaults } from ${JSON.stringify(new URL("./records.ts", import.meta.url).href)};
     import { silentLogger, systemClock } from ${JSON.stringify(new URL("../../../base/src/core/index.ts", import.meta.url).href)};
-    const snapshots = { folder: ${JSON.stringify(place.folder)}, daysKept: 1, everyMs: 1, clock: systemClock };
+    const snapshots = { folder: ${JSON.stringify(place.folder)}, daysKept: 1, everyMs: 1, freeBytes: () => Infinity, clock: systemClock };
     const shared = { ...recordsDefaults, logger: silentLogger, snapshots };
     const records = await openRecords({ ...shared, ...${JSON.stringify(place.examined)} });
     for (let number = 1; ; number += 1) {
@@ -142,7 +157,7 @@ test("kill -9 while a snapshot is made loses no write and leaves nothing behind 
   const numbers = await place.numbers();
   assert.ok(acknowledged >= 40 && numbers.length >= acknowledged, `${numbers.length} of ${acknowledged}`);
   assert.deepEqual(place.lines, []);
-  makeSnapshot({ path: place.path, folder: place.folder, daysKept: 1, nowMs: systemClock.epochMs() + 1000 });
+  makeSnapshot({ ...place.plan, daysKept: 1, nowMs: systemClock.epochMs() + 1000 });
   assert.equal(readdirSync(place.folder).length, 1);
 });
 

@@ -11,6 +11,8 @@ export interface SnapshotOptions {
   readonly daysKept: number;
   /** The least time between two snapshots of a database that changes. */
   readonly everyMs: number;
+  /** Free space of the folder's disk. */
+  readonly freeBytes: (folder: string) => number;
   readonly clock: Clock;
 }
 
@@ -52,10 +54,16 @@ export class Snapshots implements AsyncDisposable {
   }
 
   async #make(nowMs: number): Promise<void> {
-    const { folder, daysKept } = this.#options;
+    const { folder, daysKept, freeBytes } = this.#options;
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-    const workerData: SnapshotThreadData = { path: this.#path, folder, daysKept, nowMs };
     try {
+      const workerData: SnapshotThreadData = {
+        path: this.#path,
+        folder,
+        daysKept,
+        nowMs,
+        freeBytes: freeBytes(folder),
+      };
       await once(new Worker(new URL(`./snapshot-thread.${extension}`, import.meta.url), { workerData }), "exit");
     } catch (error) {
       this.#logger.warning("no snapshot of a database was made", { path: this.#path, error: String(error) });

@@ -1,3 +1,5 @@
+import { statfsSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { makeDirectory, type Clock, type Logger } from "@galatea/base";
 import { isPlatformsNamespace } from "@galatea/hosting";
 import { openDirectoryStore, type BucketStore } from "@galatea/hosting/objects";
@@ -50,7 +52,7 @@ async function openFiles(
   { log: logger, clock, snapshotDays }: StorageOptions,
 ): Promise<PlatformStorage> {
   const databases = databasePaths(directories);
-  const snapshots = { folder: directories.snapshots, daysKept: snapshotDays, everyMs: hourMs, clock };
+  const snapshots = { folder: directories.snapshots, daysKept: snapshotDays, everyMs: hourMs, freeBytes, clock };
   const [documents, metrics, store] = await Promise.allSettled([
     openDocuments({ path: databases.records, snapshots, logger }),
     openMetrics({
@@ -62,11 +64,16 @@ async function openFiles(
       clock,
       logger,
     }),
-    openDirectoryStore({ folder: directories.objects, logger }),
+    openDirectoryStore({ folder: directories.objects, processorCount: availableParallelism(), logger }),
   ]);
   // All that is open is closed with the rest where one of them is not. Metrics are closed after everything that records.
   for (const each of [documents, metrics, store]) if (each.status === "fulfilled") opening.use(each.value);
   return { documents: opened(documents), series: opened(metrics), store: opened(store) };
+}
+
+function freeBytes(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
 }
 
 function opened<Resource>(outcome: PromiseSettledResult<Resource>): Resource {
