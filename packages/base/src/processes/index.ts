@@ -3,7 +3,7 @@
  * went), their output cut into bounded lines with the last ones kept, ended politely and then by force, and reaped. Beside them,
  * processes that share a directory of the machine take turns by its lock.
  *
- * Whoever spawns a process owns it and stops it. `readProcessStart` and `endLeftover` are for records that outlive a restart.
+ * Whoever spawns a process owns it and stops it. A lasting process goes on when its starter has ended, and is adopted by the next. `readProcessStart` and `endLeftover` are for records that outlive a restart.
  */
 export { backoffMs, type BackoffOptions } from "./backoff.ts";
 export { adoptOrphans, endRemains, isAdoptable, isWatched, watchAdopted } from "./adopted-children.ts";
@@ -11,6 +11,13 @@ export { defaultOutputLimits, OutputLines, type OutputLimits } from "./output-li
 export { lockDirectory, shareDirectory } from "./directory-lock.ts";
 export { describeEnd, endOfWaitStatus, type ProcessEnd } from "./process-end.ts";
 export { endLeftover, parseProcessStat, readProcessStart, type ProcessIdentity } from "./process-identity.ts";
+export {
+  adoptLasting,
+  startLasting,
+  type LastingEnd,
+  type LastingOptions,
+  type LastingProcess,
+} from "./lasting-process.ts";
 export { childrenOf, readProcessFile } from "./process-files.ts";
 export { spawnProcess, type SpawnedProcess, type SpawnOptions } from "./spawn.ts";
 export { releaseMemoryWhenIdle } from "./idle-memory.ts";

@@ -52,6 +52,8 @@ function bind() {
     waitid: libc.func("int waitid(int kind, int id, _Out_ void *info, int options)"),
     prctl: libc.func("int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)"),
     kill: libc.func("int kill(int pid, int signal)"),
+    mkfifo: libc.func("int mkfifo(const char *path, unsigned int mode)"),
+    alarm: libc.func("unsigned int alarm(unsigned int seconds)"),
   };
 }
 
@@ -132,6 +134,19 @@ export function sendDescriptors(fd: number, bytes: Uint8Array, descriptors: read
   const errno = koffi.errno();
   if (errno === EAGAIN || errno === EINTR) return false;
   throw new SystemCallError("sendmsg", errno);
+}
+
+/** Makes a named pipe that this user alone may open. */
+export function makeNamedPipe(path: string): void {
+  checkCall("mkfifo", libc.mkfifo(path, 0o600) as number);
+}
+
+/**
+ * Has the kernel end this process by SIGALRM after so many seconds, whatever it does then; each call replaces the one before. For a process
+ * whose event loop may never come to a timer of its own. Nothing that it starts inherits it.
+ */
+export function endAfter(seconds: number): void {
+  libc.alarm(seconds);
 }
 
 /** Has the kernel send this process the signal when its parent ends, however that happens. No child inherits the wish. */

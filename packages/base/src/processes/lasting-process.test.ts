@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { after, test } from "node:test";
+import { eventually } from "../core/eventually-fixture.ts";
+import { systemClock } from "../core/index.ts";
+import { adoptLasting, startLasting } from "./lasting-process.ts";
+import { readProcessStart, type ProcessIdentity } from "./process-identity.ts";
+
+const root = mkdtempSync(join(tmpdir(), "gal-lasting-"));
+after(() => rmSync(root, { recursive: true, force: true }));
+
+const env = { PATH: "/usr/bin:/bin" };
+
+async function shell(script: string, lines: string[] = []) {
+  const outputDirectory = await mkdtemp(join(root, "o"));
+  const output = { outputDirectory, onLine: (line: string) => void lines.push(line), clock: systemClock };
+  return {
+    ...output,
+    process: await startLasting({ command: "/bin/sh", args: ["-c", script], env, cwd: root, ...output }),
+  };
+}
+
+/** Starts one by a program that is killed when it has. */
+async function shellOfKilled(
+  script: string,
+): Promise<{ readonly identity: ProcessIdentity; readonly outputDirectory: string }> {
+  const outputDirectory = await mkdtemp(join(root, "o"));
+  const program = `
+    import { startLasting } from ${JSON.stringify(fileURLToPath(new URL("lasting-process.ts", import.meta.url)))};
+    import { systemClock } from ${JSON.stringify(fileURLToPath(new URL("../core/index.ts", import.meta.url)))};
+    const { pid, startTicks } = await startLasting({
+      command: "/bin/sh", args: ["-c", ${JSON.stringify(script)}], env: ${JSON.stringify(env)}, cwd: "/",
+      outputDirectory: ${JSON.stringify(outputDirectory)}, onLine: () => {}, clock: systemClock,
+    });
+    console.log(JSON.stringify({ pid, startTicks }));`;
+  const starter = spawn(process.execPath, ["--input-type=module", "-e", program], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [line] = (await once(starter.stdout, "data")) as [Buffer];
+  starter.kill("SIGKILL");
+  await once(starter, "exit");
+  return { identity: JSON.parse(line.toString()) as ProcessIdentity, outputDirectory };
+}
+
+test("its lines, its last words and how it ended are known to the process that started it", async () => {
+  const lines: string[] = [];
+  const { process: child } = await shell("echo hello; echo worse >&2; exit 3", lines);
+  assert.deepEqual(await child.ended, { exitCode: 3, signal: null });
+  assert.deepEqual(lines.toSorted(), ["hello", "worse"]);
+  assert.deepEqual(child.outputTail(), ["hello", "worse"]);
+});
+
+test("a command that does not exist is an error of the call", async () => {
+  const outputDirectory = await mkdtemp(join(root, "o"));
+  const options = { args: [], env, cwd: root, outputDirectory, onLine: () => {}, clock: systemClock };
+  await assert.rejects(startLasting({ command: "/nonexistent/thing", ...options }), { code: "ENOENT" });
+});
+
+test("stopping takes force when asking was not enough, and the rest of its group goes, too", async () => {
+  const lines: string[] = [];
+  const { process: child } = await shell("trap '' TERM; sleep 1000 & echo $!; while true; do wait; done", lines);
+  await eventually(() => lines.length > 0);
+  await child.stop(20);
+  assert.deepEqual(await child.ended, { exitCode: null, signal: "SIGKILL" });
+  await eventually(() => readProcessStart(Number(lines[0])) === null);
+});
+
+test("it goes on when its starter was killed, and what it prints meanwhile is read by the next", async () => {
+  const go = join(root, "go");
+  const { identity, outputDirectory } = await shellOfKilled(
+    `until [ -e ${go} ]; do sleep 0.01; done; echo said; touch ${go}.said; exec sleep 1000`,
+  );
+  writeFileSync(go, "");
+  await eventually(() => existsSync(`${go}.said`));
+  const lines: string[] = [];
+  const adopted = adoptLasting(identity, {
+    outputDirectory,
+    onLine: (line) => void lines.push(line),
+    clock: systemClock,
+  });
+  assert.ok(adopted !== null);
+  await eventually(() => lines.length > 0);
+  assert.deepEqual(lines, ["said"]);
+  await adopted.stop(0);
+});
+
+test("one that prints more than its pipe holds waits for the next process, which reads all of it", async () => {
+  const { identity, outputDirectory } = await shellOfKilled(
+    "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done",
+  );
+  const lines: string[] = [];
+  const adopted = adoptLasting(identity, {
+    outputDirectory,
+    onLine: (line) => void lines.push(line),
+    clock: systemClock,
+  });
+  assert.ok(adopted !== null);
+  assert.deepEqual(await adopted.ended, { exitCode: null, signal: null });
+  assert.equal(lines.length, 20_000);
+  assert.deepEqual([lines[0], lines.at(-1)], ["line 0", "line 19999"]);
+});
+
+test("one that was adopted is stopped as any other, and one that has ended is not adopted", async () => {
+  const { identity, outputDirectory } = await shellOfKilled("trap 'exit 0' TERM; while true; do sleep 0.01; done");
+  const output = { outputDirectory, onLine: () => {}, clock: systemClock };
+  const adopted = adoptLasting(identity, output);
+  assert.ok(adopted !== null);
+  await adopted.stop(5000);
+  assert.equal(readProcessStart(identity.pid), null);
+  assert.equal(adoptLasting(identity, output), null);
+});
+
+test("one that is released goes on, and can be adopted again", async () => {
+  const { process: child, outputDirectory } = await shell("exec sleep 1000");
+  child.release();
+  assert.notEqual(readProcessStart(child.pid), null);
+  const adopted = adoptLasting(child, { outputDirectory, onLine: () => {}, clock: systemClock });
+  await adopted?.stop(0);
+  assert.equal(readProcessStart(child.pid), null);
+});
