@@ -66,8 +66,8 @@ export const suites: readonly Suite[] = [
   },
   {
     run: "test",
-    files: faults("platform-deaths"),
-    why: "A platform that dies has everything again that it acknowledged.",
+    files: faults("platform-deaths", "restarts"),
+    why: "A platform that dies has everything again that it acknowledged, and its instances with what they have in memory.",
   },
   {
     run: "test",

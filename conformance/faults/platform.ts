@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { readdir, rm } from "node:fs/promises";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import {
@@ -11,7 +13,7 @@ import {
   SageMakerClient,
 } from "@aws-sdk/client-sagemaker";
 import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-sagemaker-runtime";
-import { descendantsOf, processesMarked } from "./processes.ts";
+import { processesMarked } from "./processes.ts";
 import { assertNoProcesses, assertNoSharedMemory, compileCache, makeWorkplace, type Workplace } from "./serving.ts";
 import { until } from "./until.ts";
 
@@ -31,6 +33,8 @@ type Environment = Readonly<Record<string, string>>;
 
 interface PlatformOptions {
   readonly verified?: boolean;
+  /** Of each life of the platform; any free one of each unless given. */
+  readonly port?: number;
   readonly flags?: readonly string[];
   /** Beside what every platform of these tests has. */
   readonly env?: Environment;
@@ -46,7 +50,11 @@ export class Platform implements AsyncDisposable {
   sagemaker!: SageMakerClient;
   runtime!: SageMakerRuntimeClient;
 
-  private constructor(place: Workplace, { flags, env }: Required<PlatformOptions>, running: Running) {
+  private constructor(
+    place: Workplace,
+    { flags, env }: Required<Pick<PlatformOptions, "flags" | "env">>,
+    running: Running,
+  ) {
     this.place = place;
     this.#flags = flags;
     this.#env = env;
@@ -57,12 +65,12 @@ export class Platform implements AsyncDisposable {
   /** `prepare` runs before the start. Signatures are verified where that is said: most tests ask in ways that no SDK signs. */
   static async open(
     prepare: (place: Workplace) => Promise<void> = async () => {},
-    { verified = false, flags = [], env = {} }: PlatformOptions = {},
+    { verified = false, port = 0, flags = [], env = {} }: PlatformOptions = {},
   ): Promise<Platform> {
     const place = await makeWorkplace();
     await prepare(place);
-    const all = verified ? flags : [...flags, "--open"];
-    const platform = new Platform(place, { verified, flags: all, env }, await up(place, all, env));
+    const all = [`--port=${port}`, ...flags, ...(verified ? [] : ["--open"])];
+    const platform = new Platform(place, { flags: all, env }, await up(place, all, env));
     await platform.s3.send(new CreateBucketCommand({ Bucket: bucket }));
     return platform;
   }
@@ -102,16 +110,27 @@ export class Platform implements AsyncDisposable {
     this.#connect();
   }
 
+  /** `galatea restart`; resolves when the platform that replaces this one is up. */
+  async restart(): Promise<void> {
+    const { HOME } = process.env;
+    const child = spawn(process.execPath, [main, "restart", "--data", this.place.data], {
+      stdio: ["ignore", "ignore", "pipe"],
+      env: { PATH: process.env["PATH"], HOME, TMPDIR: this.place.temporary, NODE_COMPILE_CACHE: compileCache },
+    });
+    const [said, [code]] = await Promise.all([text(child.stderr), once(child, "exit")]);
+    assert.equal(code, 0, said);
+  }
+
   /** Another platform over the same data; rejects with what it said when it ends instead of coming up. */
   async startBeside(): Promise<void> {
     const { child } = await up(this.place, this.#flags, this.#env);
     child.kill("SIGKILL");
   }
 
-  /** The server processes of endpoint instances. */
+  /** The server processes of endpoint instances, those that outlived an earlier platform among them. */
   servers(): number[] {
-    return descendantsOf(this.pid)
-      .filter(({ command, state }) => state !== "Z" && command.includes("--sagemaker-socket="))
+    return processesMarked(this.place.mark)
+      .filter(({ command }) => command.includes("--sagemaker-socket="))
       .map(({ pid }) => pid);
   }
 
@@ -152,8 +171,7 @@ export class Platform implements AsyncDisposable {
 const logBytesMax = 1 << 20;
 
 async function up(place: Workplace, more: readonly string[], env: Environment): Promise<Running> {
-  const flags = ["--port", "0", "--data", place.data, "--worker-write", place.meeting];
-  const args = [main, "up", ...flags, ...more];
+  const args = [main, "up", "--data", place.data, "--worker-write", place.meeting, ...more];
   const child = spawn(process.execPath, args, {
     stdio: ["ignore", "pipe", "pipe"],
     env: {
@@ -169,11 +187,11 @@ async function up(place: Workplace, more: readonly string[], env: Environment): 
   // The test process may be ended by its runner; the platform must not outlive it.
   const kill = () => child.kill("SIGKILL");
   process.once("exit", kill);
-  let text = "";
+  let printed = "";
   const url = await new Promise<string>((resolve, reject) => {
     const note = (chunk: Buffer) => {
-      text = (text + chunk.toString()).slice(-logBytesMax);
-      const found = /Galatea is up at (http:\S+)/.exec(text)?.[1];
+      printed = (printed + chunk.toString()).slice(-logBytesMax);
+      const found = /Galatea is up at (http:\S+)/.exec(printed)?.[1];
       if (found !== undefined) resolve(found);
     };
     child.stdout.on("data", note);
@@ -181,10 +199,10 @@ async function up(place: Workplace, more: readonly string[], env: Environment): 
     child.once("error", reject);
     child.once("close", () => {
       process.removeListener("exit", kill);
-      reject(new Error(`galatea up ended before it was up:\n${text.slice(-6000)}`));
+      reject(new Error(`galatea up ended before it was up:\n${printed.slice(-6000)}`));
     });
   });
-  return { child, url, log: () => text };
+  return { child, url, log: () => printed };
 }
 
 export interface EndpointPlan {

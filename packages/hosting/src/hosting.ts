@@ -13,7 +13,7 @@ import { EndpointWatch } from "./operations/index.ts";
 import type { Wait } from "./waits/index.ts";
 import { Endpoints } from "./operations/index.ts";
 import type { EndpointEvent, EndpointRecord, EndpointState, FleetOptions, FleetParts } from "./endpoints/index.ts";
-import type { InstanceCredentials, Unconfined } from "./instances/index.ts";
+import type { InstanceCredentials, ModelHost, Unconfined } from "./instances/index.ts";
 import { ModelMemories } from "./capacity/index.ts";
 import { Mirrors, type MirrorFigures, type MirroringLimits } from "./mirrors/index.ts";
 import {
@@ -63,6 +63,7 @@ export class Hosting implements AsyncDisposable {
   readonly asyncInferences: AsyncInferences;
   readonly watch: EndpointWatch;
   readonly #store: HostingStore;
+  readonly #host: ModelHost;
   readonly #reconciler: Reconciler<EndpointRecord, EndpointEvent>;
   readonly #actions: EndpointActions;
   readonly #mirrors: Mirrors;
@@ -124,13 +125,13 @@ export class Hosting implements AsyncDisposable {
     });
     this.components = components;
     const { host, requestMemory } = fleet;
+    this.#host = host;
     this.endpoints = new Endpoints({
       ...records,
       reconciler: this.#reconciler,
       actions: this.#actions,
       components,
       variants,
-      host,
       clock,
       alarmState,
       logger,
@@ -147,8 +148,8 @@ export class Hosting implements AsyncDisposable {
 
   /** Takes up what an earlier life was doing: endpoints in service come back, moves begin again. */
   async resume(): Promise<void> {
-    // No instance outlives the platform.
-    await this.#credentials.keepOnly(new Set());
+    const wanted = [...(await this.endpoints.wanted()), ...(await this.components.wanted())];
+    await this.#credentials.keepOnly(await this.#host.resume(wanted));
     await this.endpoints.resume();
     await this.asyncInferences.resume();
     await this.components.resume();

@@ -30,6 +30,7 @@ const never = new AbortController().signal;
 const names: FleetNames = {
   ...owner,
   endpointName: "e",
+  fleetKey: "1 v",
   configName: "c",
   placementKey: placementKeyOf("e"),
 };

@@ -13,10 +13,11 @@ interface Held extends AsyncDisposable {
   /** Resolves when so many requests have reached the server. */
   arrived(count: number): Promise<void>;
   readonly close: (graceMs: number) => Promise<void>;
+  readonly handOver: () => Promise<void>;
 }
 
 async function held(): Promise<Held> {
-  const { server, close } = createPlatformServer(platformServerLimits);
+  const { server, close, handOver } = createPlatformServer(platformServerLimits);
   const openTo = holdRequests(server);
   const handled: string[] = [];
   const handle = (request: IncomingMessage, response: ServerResponse) => {
@@ -40,6 +41,7 @@ async function held(): Promise<Held> {
     handled,
     open: () => openTo({ handle, attach }),
     close,
+    handOver,
     async arrived(wanted) {
       while (state.arrivedCount < wanted) await new Promise<void>((resolve) => (state.wake = resolve));
     },
@@ -133,4 +135,17 @@ test("what is under way when a server closes is cut off at the end of its grace"
   await server.arrived(1);
   await server.close(20);
   assert.deepEqual(await busy.toArray().catch(() => []), [], "no answer");
+});
+
+test("a server that hands over answers the next request of a connection, and ends it with that", async () => {
+  await using server = await held();
+  const [used, unused] = [await connected(server.port), await connected(server.port)];
+  server.open();
+  used.write("GET /first HTTP/1.1\r\nHost: a\r\n\r\n");
+  await new Promise((resolve) => used.once("data", resolve));
+  const texts = Promise.all([used.toArray(), unused.toArray()]);
+  const closed = server.handOver();
+  for (const socket of [used, unused]) socket.write("GET /next HTTP/1.1\r\nHost: a\r\n\r\n");
+  for (const text of await texts) assert.match(Buffer.concat(text).toString(), /\r\nconnection: close\r\n[^]*\/next /i);
+  await closed;
 });

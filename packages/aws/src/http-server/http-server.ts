@@ -1,7 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { Server as NetServer, type AddressInfo, type Socket } from "node:net";
 import { AwsError } from "@galatea/base";
+import { inheritable } from "@galatea/base/system";
 import type { Gateway } from "../wire/index.ts";
+
+const backlog = 1024;
 
 /** Every bound of the platform's port in one place. */
 export interface PlatformServerLimits {
@@ -14,6 +17,10 @@ export interface PlatformServerLimits {
   readonly connectionsMax: number;
   /** What is under way when the platform stops may end within this; then it is cut off. */
   readonly stopGraceMs: number;
+  /** The same for a platform that restarts: nothing is answered meanwhile. */
+  readonly restartGraceMs: number;
+  /** A platform that restarts answers connections without a request for so long, in case their next one is on its way. */
+  readonly restartIdleMs: number;
   /** Streams are told so then, and have so long to say it. */
   readonly cutMs: number;
 }
@@ -25,6 +32,8 @@ export const platformServerLimits: PlatformServerLimits = {
   headerBytesMax: 64 * 1024,
   connectionsMax: 10_000,
   stopGraceMs: 30_000,
+  restartGraceMs: 1000,
+  restartIdleMs: 250,
   cutMs: 1000,
 };
 
@@ -36,6 +45,8 @@ export interface PlatformServer {
    * their connections. Resolves when no connection is.
    */
   readonly close: (graceMs: number) => Promise<void>;
+  /** As `close`, for a restart: each connection ends with its next answer, and no client sees one end that it may be sending a request on. */
+  readonly handOver: () => Promise<void>;
   /** Aborts when streams are cut off. */
   readonly cutting: AbortSignal;
 }
@@ -52,26 +63,46 @@ export function createPlatformServer(limits: PlatformServerLimits): PlatformServ
   server.timeout = limits.stallTimeoutMs;
   server.maxConnections = limits.connectionsMax;
   const unused = unusedConnections(server);
+  const open = new Set<ServerResponse>();
+  let isHandedOver = false;
   const watch = (_request: IncomingMessage, response: ServerResponse) => {
+    open.add(response);
+    if (isHandedOver) response.setHeader("connection", "close");
     response.once("close", () => {
-      if (!server.listening) server.closeIdleConnections();
+      open.delete(response);
+      if (!server.listening && !isHandedOver) server.closeIdleConnections();
     });
   };
   server.on("request", watch).on("checkContinue", watch);
   const cutting = new AbortController();
-  const close = (graceMs: number) =>
-    new Promise<void>((resolve) => {
-      let timer = setTimeout(() => {
-        cutting.abort(new AwsError("InternalStreamFailure", cutText, { statusFallback: 503 }));
-        timer = setTimeout(() => server.closeAllConnections(), limits.cutMs);
-      }, graceMs);
-      server.close(() => {
-        clearTimeout(timer);
-        resolve();
-      });
-      for (const socket of unused) socket.destroy();
-    });
-  return { server, close, cutting: cutting.signal };
+  const closed = new Promise<void>((resolve) => server.once("close", resolve));
+  const endUnused = () => {
+    server.closeIdleConnections();
+    for (const socket of unused) socket.destroy();
+  };
+  const cutAfter = async (graceMs: number) => {
+    let timer = setTimeout(() => {
+      cutting.abort(new AwsError("InternalStreamFailure", cutText, { statusFallback: 503 }));
+      timer = setTimeout(() => server.closeAllConnections(), limits.cutMs);
+    }, graceMs);
+    await closed;
+    clearTimeout(timer);
+  };
+  const close = async (graceMs: number) => {
+    if (server.listening) server.close();
+    endUnused();
+    await cutAfter(graceMs);
+  };
+  const handOver = async () => {
+    isHandedOver = true;
+    for (const response of open) if (!response.headersSent) response.setHeader("connection", "close");
+    // Not HTTP's: that ends connections between two requests at once.
+    NetServer.prototype.close.call(server);
+    const timer = setTimeout(endUnused, limits.restartIdleMs);
+    await cutAfter(limits.restartGraceMs);
+    clearTimeout(timer);
+  };
+  return { server, close, handOver, cutting: cutting.signal };
 }
 
 const cutText = "The platform stops: the stream is cut off before its end.";
@@ -108,15 +139,32 @@ export function holdRequests(server: Server): (gateway: Gateway) => void {
   };
 }
 
+export interface ListenOptions {
+  readonly host: string;
+  readonly port: number;
+  /** A listening socket that the platform before this one left open; a new one unless given, at `host` and `port`. */
+  readonly listeningFd?: number | null;
+}
+
 /** Resolves with the URL. */
-export function listen(server: Server, { host, port }: { host: string; port: number }): Promise<string> {
+export function listen(server: Server, { host, port, listeningFd = null }: ListenOptions): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen({ host, port, backlog: 1024 }, () => {
+    server.listen(listeningFd === null ? { host, port, backlog } : { fd: listeningFd, backlog }, () => {
       server.off("error", reject);
       const bound = server.address() as AddressInfo;
       const name = bound.family === "IPv6" ? `[${bound.address}]` : bound.address;
       resolve(`http://${name}:${bound.port}`);
     });
   });
+}
+
+/**
+ * A descriptor of the server's listening socket for the program that replaces this one: clients that connect before it listens wait in the
+ * socket's queue, and none is refused.
+ */
+export function inheritableSocket(server: Server): number {
+  const { _handle: handle } = server as Server & { readonly _handle: { readonly fd: number } | null };
+  if (handle === null) throw new Error("bug: the server does not listen");
+  return inheritable(handle.fd);
 }

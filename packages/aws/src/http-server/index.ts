@@ -2,6 +2,7 @@
 export {
   createPlatformServer,
   holdRequests,
+  inheritableSocket,
   listen,
   platformServerLimits,
   type PlatformServer,

@@ -2,6 +2,8 @@
 export { discardMemory } from "./discard-memory.ts";
 export {
   endAfter,
+  inheritable,
+  keepFromChildren,
   makeNamedPipe,
   signalAtParentsEnd,
   openSocketPair,

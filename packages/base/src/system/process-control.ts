@@ -13,6 +13,8 @@ const SOL_SOCKET = 1;
 const SCM_RIGHTS = 1;
 const MSG_DONTWAIT = 0x40;
 const MSG_NOSIGNAL = 0x4000;
+const F_SETFD = 2;
+const FD_CLOEXEC = 1;
 const F_GETFL = 3;
 const F_SETFL = 4;
 const F_SETOWN = 8;
@@ -53,6 +55,7 @@ function bind() {
     prctl: libc.func("int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)"),
     kill: libc.func("int kill(int pid, int signal)"),
     mkfifo: libc.func("int mkfifo(const char *path, unsigned int mode)"),
+    dup: libc.func("int dup(int fd)"),
     alarm: libc.func("unsigned int alarm(unsigned int seconds)"),
   };
 }
@@ -134,6 +137,16 @@ export function sendDescriptors(fd: number, bytes: Uint8Array, descriptors: read
   const errno = koffi.errno();
   if (errno === EAGAIN || errno === EINTR) return false;
   throw new SystemCallError("sendmsg", errno);
+}
+
+/** A second descriptor of what one has open, which a program that replaces this one (exec) finds open under the same number. */
+export function inheritable(fd: number): number {
+  return checkCall("dup", libc.dup(fd) as number);
+}
+
+/** Keeps a descriptor from programs that this process starts. */
+export function keepFromChildren(fd: number): void {
+  checkCall("fcntl(F_SETFD)", libc.fcntl(fd, F_SETFD, FD_CLOEXEC) as number);
 }
 
 /** Makes a named pipe that this user alone may open. */

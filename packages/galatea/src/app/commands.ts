@@ -14,6 +14,7 @@ import {
   frameworkFlags,
   frameworkOptions,
   parseFlags,
+  restartFlags,
   serveFlags,
   serveOptions,
   upFlags,
@@ -125,6 +126,14 @@ export const commands: readonly Command[] = [
     flags: autoscaleFlags,
     positionalsMax: 1,
     run: async (parsed) => (await import("./autoscale.ts")).autoscale(autoscaleOptions(parsed)),
+  }),
+  command({
+    name: "restart",
+    summary: "replace a running platform by the program that is installed now; its instances and their models stay",
+    usage: "restart [options]",
+    flags: restartFlags,
+    positionalsMax: 0,
+    run: async ({ options }) => (await import("./restart.ts")).restart(options),
   }),
   command({
     name: "backup",

@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
-import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { isShellOfNpx } from "./npx-parent.ts";
 
 const root = fileURLToPath(new URL("../../../../", import.meta.url));
@@ -69,28 +67,6 @@ test("a platform in the background of a shell goes on when the shell has ended",
   platform.child.kill("SIGKILL");
   await gone;
   assert.ok((await fetch(`${platform.url}/health`)).status > 0);
-});
-
-/** A server of a parent that stays, beside one that it says it is of. */
-async function startServer(t: TestContext, parentPid: string) {
-  const directory = await mkdtemp(join(tmpdir(), "of-parent-"));
-  const words = `'${process.execPath}' '${main}' serve --sagemaker-socket=${directory}/s --model-repository=${directory}`;
-  const child = spawn("sh", ["-c", `${words} --parent-pid=${parentPid} & wait`], { stdio: ["ignore", "pipe", "pipe"] });
-  t.after(() => rm(directory, { recursive: true, force: true }));
-  return { child, ended: once(child.stderr, "close"), directory };
-}
-
-test("a server ends with the platform that it is of, however that ended", async (t) => {
-  const { child, ended, directory } = await startServer(t, "$$");
-  await eventually(() => existsSync(join(directory, "s")));
-  child.kill("SIGKILL");
-  await ended;
-});
-
-test("a server whose platform has ended before it looks ends at once", async (t) => {
-  const { ended, directory } = await startServer(t, "1");
-  await ended;
-  assert.ok(!existsSync(join(directory, "s")));
 });
 
 test("npx is told from shells and other programs by its command line", () => {

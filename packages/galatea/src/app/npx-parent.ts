@@ -35,16 +35,6 @@ export async function endWithNpx(environment: Environment, parentPid: number, cl
   clock.timer(lookMs, () => void look());
 }
 
-/**
- * For a server that a platform runs: it ends at once when the platform has, however that ended. The platform asks the kernel for that,
- * too (`processes/spawn.ts`), and may be killed between the start of this process and that.
- */
-export function endWithParent(parentPid: number): void {
-  signalAtParentsEnd(constants.signals.SIGKILL);
-  // It may have gone just before the kernel was asked.
-  if (process.ppid !== parentPid) process.kill(process.pid, "SIGKILL");
-}
-
 const lookMs = 2000;
 
 /** Whether the parent is what npx runs a program with. The environment alone does not tell: everything below npx inherits it. */

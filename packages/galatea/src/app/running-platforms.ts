@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { asDiskError, makeDirectory, type Logger } from "@galatea/base";
 import { readProcessStart, type ProcessIdentity } from "@galatea/base/processes";
 import { dataDirectories, usersDirectory } from "./directories.ts";
-import type { PlatformPlace } from "../options/index.ts";
+import type { RestartOptions } from "../options/index.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -16,6 +16,8 @@ export interface RunningPlatform {
   readonly region: string;
   /** The file of its keys; null: they come from its environment. */
   readonly credentialsPath: string | null;
+  /** When it was described: a platform that restarts has the same process as before. */
+  readonly openedMs: number;
   readonly process: ProcessIdentity;
 }
 
@@ -37,11 +39,15 @@ function listDirectory(env: Environment): string {
  * killed process stays, and readers see that the process has ended. A file that cannot be written is logged: the platform runs without it.
  */
 export async function announcePlatform(
-  described: Omit<RunningPlatform, "process">,
+  described: Omit<RunningPlatform, "process" | "openedMs">,
   { env, log }: { readonly env: Environment; readonly log: Logger },
 ): Promise<Disposable> {
   const { pid } = process;
-  const text = JSON.stringify({ ...described, process: { pid, startTicks: readProcessStart(pid) } });
+  const text = JSON.stringify({
+    ...described,
+    openedMs: Date.now(),
+    process: { pid, startTicks: readProcessStart(pid) },
+  });
   using written = new DisposableStack();
   const own = descriptionPath(described.dataDirectory);
   const listed = join(listDirectory(env), `${pid}.json`);
@@ -71,7 +77,7 @@ const descriptionPath = (dataDirectory: string) => join(dataDirectory, "platform
  * Finds the platform that a command means: over the data directory that was named; else at the port that was named; else over the default data
  * directory; else the only one that this user runs. Null where none runs there. Throws PlatformChoice where several run and none was named.
  */
-export function findRunningPlatform(place: PlatformPlace, env: Environment): RunningPlatform | null {
+export function findRunningPlatform(place: RestartOptions, env: Environment): RunningPlatform | null {
   const own = readDescription(descriptionPath(dataDirectories(place.data, env).root));
   if (place.data !== null || (env["GALATEA_DATA"] ?? "") !== "") return own;
   const all = listedPlatforms(env);

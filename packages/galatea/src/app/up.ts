@@ -16,7 +16,8 @@ import { callableUrl, openPlatform, type Platform } from "./platform/platform.ts
 import { platformUmask } from "./platform/private-data.ts";
 import { requestMemory } from "./request-memory.ts";
 import { endBySignal, stopSignal } from "./stop-signal.ts";
-import { createTritonLog } from "./serving/triton-log.ts";
+import { onRestart, startAnew, takeListeningSocket } from "./restart-signal.ts";
+import { createTritonLog, type TritonLog } from "./serving/triton-log.ts";
 
 /** How long the last lines of the log are waited for. */
 const lastLinesMsMax = 1000;
@@ -30,6 +31,8 @@ const graceSecs = platformServerLimits.stopGraceMs / 1000;
 export async function up(options: UpOptions, clock: Clock = systemClock): Promise<number> {
   process.umask(platformUmask);
   using stop = stopSignal();
+  using restart = onRestart();
+  const listeningFd = takeListeningSocket();
   await endWithNpx(process.env, process.ppid, systemClock);
   const startedNs = systemClock.monotonicNs();
   const log = openLog();
@@ -54,6 +57,7 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
     const keys = await startingKeys(options, directories, log);
     platform = await openPlatform({
       ...options,
+      listeningFd,
       directories,
       keys: options.open ? null : keys,
       proxySecret: keys[0].secretAccessKey,
@@ -71,22 +75,33 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
     return 1;
   }
   using _released = releaseMemoryWhenIdle(log);
-  using _announced = await announced(options, { directories, url: platform.url, log });
-  const tookMs = (systemClock.monotonicNs() - startedNs) / 1e6;
-  process.stdout.write(`Galatea is up at ${platform.url} (${tookMs.toFixed(0)} ms)\n`);
-  if (options.open) log.warning("open: every program that reaches this address may do everything, model code too");
-  log.info(
-    `stopping: ${await stop.stopped}; requests under way have ${graceSecs} s, a second signal ends them at once`,
-  );
-  void stop.insisted.then((name) => {
-    log.info(`stopping at once: ${name}`);
-    log.writeNow();
-    endBySignal(stop, name);
-  });
-  await platform[Symbol.asyncDispose]();
+  {
+    using _announced = await announced(options, { directories, url: platform.url, log });
+    const tookMs = (systemClock.monotonicNs() - startedNs) / 1e6;
+    process.stdout.write(`Galatea is up at ${platform.url} (${tookMs.toFixed(0)} ms)\n`);
+    if (options.open) log.warning("open: every program that reaches this address may do everything, model code too");
+    const asked = await Promise.race([stop.stopped, restart.asked]);
+    if (asked === "restart") await startedAnew(platform, log);
+    log.info(`stopping: ${asked}; requests under way have ${graceSecs} s, a second signal ends them at once`);
+    void stop.insisted.then((name) => {
+      log.info(`stopping at once: ${name}`);
+      log.writeNow();
+      endBySignal(stop, name);
+    });
+    await platform[Symbol.asyncDispose]();
+  }
   // A reader that takes nothing any more must not keep the process.
   if (!(await log.written(lastLinesMsMax))) process.exit(0);
   return 0;
+}
+
+/** Ends this platform but not its instances, and starts the program that is there now in its place. */
+async function startedAnew(platform: Platform, log: TritonLog): Promise<never> {
+  log.info("restarting: instances go on, and the platform that starts now takes them over");
+  const listeningFd = platform.detach();
+  await platform[Symbol.asyncDispose]();
+  log.writeNow();
+  return startAnew(listeningFd);
 }
 
 /** The platform writes its log to stderr: stdout has one line with its address. */

@@ -19,11 +19,13 @@ export {
   envOptions,
   eventsFlags,
   platformDefaults,
+  restartFlags,
   type BackupOptions,
   type EndpointOptions,
   type EnvOptions,
   type EventsOptions,
   type PlatformPlace,
+  type RestartOptions,
 } from "./platform-flags.ts";
 export { serveFlags, type ServedContainerKind } from "./serve-flags.ts";
 export { serveOptions, type ServedContainer, type ServeOptions } from "./serve-options.ts";

@@ -71,6 +71,11 @@ export function endpointOptions({ options, positionals }: Parsed<PlatformPlace>)
   return { ...options, verb, name };
 }
 
+/** Which platform, of several. */
+export const restartFlags = { data: calledPlatformFlags.data, port: calledPlatformFlags.port };
+
+export type RestartOptions = OptionsOf<typeof restartFlags>;
+
 export const backupFlags = {
   data: textFlag({ about: `the platform's data directory (default: ${dataDefault})` }),
 };

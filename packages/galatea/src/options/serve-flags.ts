@@ -137,7 +137,12 @@ export const serveFlags = {
     default: "tritonserver",
     about: "the kind of container, where its environment says what to serve",
   }),
-  "parent-pid": integerFlag({ min: 1, about: "the process that starts this one, with which it ends at once" }),
+  "end-without-pings-secs": integerFlag({
+    unit: "seconds",
+    min: 1,
+    max: 86_400,
+    about: "ends this server when nobody has asked for /ping for so long, as its platform does every 10 s",
+  }),
   "ml-root": textFlag({ default: "/opt/ml", about: "directory that /opt/ml/... on the wire means" }),
   "request-memory-bytes": sharedFlags["request-memory-bytes"],
   "unload-timeout-secs": integerFlag({

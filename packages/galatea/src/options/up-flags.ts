@@ -51,6 +51,14 @@ export const upFlags = {
     max: 86_400,
     about: "how long the instance of a serverless variant is kept without requests",
   }),
+  "instance-grace-secs": integerFlag({
+    unit: "seconds",
+    default: 60,
+    min: 20,
+    max: 86_400,
+    about:
+      "how long instances go on without the platform when it was killed or restarts: its next start takes them over",
+  }),
   "snapshot-days": integerFlag({
     unit: "days",
     default: 7,

@@ -26,6 +26,11 @@ export class ChargedSet {
     return this.#references.get(id) ?? 0;
   }
 
+  /** Contents that no member holds. */
+  newAmong(contents: readonly SharedContent[]): readonly SharedContent[] {
+    return contents.filter(({ id }) => this.references(id) === 0);
+  }
+
   /** What adding `charge` would cost now. */
   costOf(charge: Charge): number {
     let bytes = charge.ownBytes;

@@ -9,6 +9,7 @@ export {
   ModelNotReadyError,
   type LoadReply,
   type AgentObserver,
+  type ContainedModel,
   type ModelContainer,
 } from "./model-container.ts";
 export { ModelsView, type ModelCopy, type ModelsMemory, type ModelState } from "./models-view.ts";

@@ -2,148 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { ArchiveError } from "../objects/index.ts";
-import { silentLogger, systemClock } from "@galatea/base";
 import { modelTreesContract } from "../contracts/index.ts";
+import { mebi, turn, World, type StoredModel } from "./agent-world-fixture.ts";
 import { MemoryDisk, MemoryTrees } from "./memory-trees-fixture.ts";
-import { agentLimits, type AgentLimits } from "./agent-limits.ts";
 import { NodeMemory } from "../nodes/index.ts";
-import { ModelAgent } from "./model-agent.ts";
-import { ModelsView } from "./models-view.ts";
-import {
-  ContainerLostError,
-  ModelLoadError,
-  ModelMissingError,
-  ModelNotReadyError,
-  type LoadReply,
-} from "./model-container.ts";
+import { ModelLoadError, ModelMissingError, ModelNotReadyError } from "./model-container.ts";
 import { containerModelId } from "./model-version.ts";
 
 const never = new AbortController().signal;
-const turn = () => new Promise((resolve) => setImmediate(resolve));
-const mebi = 2 ** 20;
-
-const unbounded = new NodeMemory({ bytesMax: Infinity, reservedBytes: () => 0 });
-
-interface StoredModel {
-  etag: string;
-  bytes: number;
-  /** What the container answers instead of loading. */
-  refusal?: LoadReply;
-  /** How many of its loads the container does not survive. */
-  deaths?: number;
-}
-
-/** A container with a memory of its own and a store with objects, both of which take real turns of the event loop. */
-class World {
-  readonly objects = new Map<string, StoredModel>();
-  readonly loaded = new Map<string, { target: string; bytes: number }>();
-  readonly busy = new Map<string, number>();
-  readonly events: string[] = [];
-  readonly agent: ModelAgent;
-  readonly trees: MemoryTrees;
-  memoryBytes = 0;
-  containerBytesMax = Infinity;
-  hold: Promise<void> = Promise.resolve();
-  readonly view: ModelsView;
-  readonly outdated: string[] = [];
-  /** So many unloads fail from now on: the container goes on holding the model. */
-  unloadFailures = 0;
-
-  constructor(
-    limits: Partial<AgentLimits>,
-    disk = new MemoryDisk(),
-    {
-      nodeMemory = unbounded,
-      promisedBytes = 0,
-    }: { readonly nodeMemory?: NodeMemory; readonly promisedBytes?: number } = {},
-  ) {
-    this.trees = new MemoryTrees(disk, {
-      find: (target) => this.objects.get(target),
-      unpacked: (target) => this.events.push(`unpack ${target}`),
-    });
-    const view = new ModelsView({ keepsModels: limits.keepsModels ?? true });
-    this.view = view;
-    this.agent = new ModelAgent({
-      limits: { ...agentLimits, diskBytesMax: 1000 * mebi, memoryBytesMax: 1000 * mebi, ...limits },
-      source: {
-        find: async (target) => {
-          await turn();
-          const object = this.objects.get(target);
-          return object === undefined ? null : { etag: object.etag, byteLength: object.bytes };
-        },
-      },
-      trees: this.trees,
-      joinMemory: (agent) => nodeMemory.join(agent, promisedBytes),
-      container: async () => ({
-        load: async ({ id, target }) => await this.#load(id, target),
-        unload: async ({ id }) => {
-          assert.equal(this.busy.get(id) ?? 0, 0, "a busy model is never unloaded");
-          assert(this.loaded.has(id), "only loaded models are unloaded");
-          this.events.push(`unload ${this.loaded.get(id)?.target}`);
-          await turn();
-          if (this.unloadFailures > 0) {
-            this.unloadFailures--;
-            throw new Error("the unload did not end in time");
-          }
-          this.memoryBytes -= this.loaded.get(id)?.bytes ?? 0;
-          this.loaded.delete(id);
-        },
-      }),
-      observer: {
-        downloaded: () => {},
-        loaded: () => {},
-        unloaded: () => {},
-        outdated: (target) => this.outdated.push(target),
-        changed: (model) => view.changed(model),
-        used: (id, pinCount, usedNs) => view.used(id, pinCount, usedNs),
-      },
-      clock: systemClock,
-      logger: silentLogger,
-    });
-  }
-
-  async #load(id: string, target: string): Promise<LoadReply> {
-    const object = this.objects.get(target);
-    assert(object !== undefined && !this.loaded.has(id), "one load for many waiters");
-    assert(this.trees.disk.kept.has(id), "a model is loaded from its files");
-    this.events.push(`load ${target}`);
-    this.loaded.set(id, { target, bytes: object.bytes });
-    await turn();
-    await this.hold;
-    if ((object.deaths ?? 0) > 0) {
-      object.deaths = (object.deaths ?? 0) - 1;
-      this.loaded.delete(id);
-      this.agent.containerLost();
-      throw new ContainerLostError(new Error("other side closed"));
-    }
-    const fits = this.memoryBytes + object.bytes <= this.containerBytesMax;
-    if (object.refusal !== undefined || !fits) {
-      this.loaded.delete(id);
-      return object.refusal ?? { outcome: "out-of-memory", message: "Out of memory" };
-    }
-    this.memoryBytes += object.bytes;
-    return { outcome: "loaded", memoryBytes: object.bytes };
-  }
-
-  put(target: string, bytes = mebi, etag = "1"): void {
-    this.objects.set(target, { bytes, etag });
-  }
-
-  async invoke(target: string, signal = never, turns = 1): Promise<boolean> {
-    const lease = await this.agent.acquire(target, signal);
-    assert(this.loaded.has(lease.id), "a lease is of a loaded model");
-    this.busy.set(lease.id, (this.busy.get(lease.id) ?? 0) + 1);
-    for (let index = 0; index < turns; index += 1) await turn();
-    assert(this.loaded.has(lease.id), "a leased model stays loaded");
-    this.busy.set(lease.id, (this.busy.get(lease.id) ?? 1) - 1);
-    lease[Symbol.dispose]();
-    return lease.cacheHit;
-  }
-
-  targets(): string[] {
-    return this.view.loadedModels().map(({ target }) => target);
-  }
-}
 
 modelTreesContract("trees in memory", async () => {
   const objects = new Map<string, StoredModel>();
@@ -389,50 +255,6 @@ test("a load that meets the end of the container is made again by its successor,
   // The deaths took the other model too.
   assert.equal(world.view.loadedCount, 0);
   assert.equal(world.agent.memoryUsedBytes, 0);
-});
-
-test("an agent takes over what an earlier one unpacked, within its own disk bytes, and unpacks only what was replaced", async () => {
-  const names = ["a", "b", "c"];
-  const before = new World({});
-  for (const name of names) {
-    before.objects.set(name, { etag: `"${name}"`, bytes: 10 * mebi });
-    using _lease = await before.agent.acquire(name, never);
-  }
-  await before.agent[Symbol.asyncDispose]();
-
-  const after = new World({ diskBytesMax: 25 * mebi }, before.trees.disk);
-  for (const [name, object] of before.objects) after.objects.set(name, object);
-  after.objects.set("c", { etag: '"new"', bytes: 10 * mebi });
-  await after.agent.adopt();
-  assert.equal(after.trees.disk.kept.size, 2, "the one unpacked first did not fit");
-  assert(after.agent.diskUsedBytes <= 25 * mebi);
-  for (const name of ["b", "c"]) {
-    using _lease = await after.agent.acquire(name, never);
-  }
-  assert.deepEqual(
-    after.events.filter((event) => event.startsWith("unpack")),
-    ["unpack c"],
-  );
-  await after.agent[Symbol.asyncDispose]();
-});
-
-test("an agent that keeps no models gives up what an earlier one left, and each model with its last request", async () => {
-  const before = new World({});
-  before.objects.set("a", { etag: '"a"', bytes: 10 * mebi });
-  using _lease = await before.agent.acquire("a", never);
-  await before.agent[Symbol.asyncDispose]();
-  const after = new World({ keepsModels: false }, before.trees.disk);
-  after.objects.set("b", { etag: '"b"', bytes: 10 * mebi });
-  await after.agent.adopt();
-  const first = await after.agent.acquire("b", never);
-  {
-    using _second = await after.agent.acquire("b", never);
-  }
-  assert.equal(after.view.copyOf("b"), "loaded");
-  first[Symbol.dispose]();
-  while (after.trees.disk.kept.size > 0) await turn();
-  assert.deepEqual([after.view.copyOf("b"), after.agent.memoryUsedBytes, after.agent.diskUsedBytes], ["absent", 0, 0]);
-  await after.agent[Symbol.asyncDispose]();
 });
 
 test("agents of one node hold no more than it has together: others give up what is beyond their promise, and what cannot fit is told", async () => {

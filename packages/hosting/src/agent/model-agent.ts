@@ -1,6 +1,7 @@
 import type { UnpackedArchive } from "../objects/index.ts";
 import { Gate, openDeadline, orAborted, Semaphore, TaskGroup } from "@galatea/base";
 import type { AgentLease, AgentOptions } from "./agent-options.ts";
+import { adoptModels, measuredOwnBytes } from "./adopted-models.ts";
 import { ChargedSet, chargedBytes, CostBook, chooseVictims, clipCharge, type Charge } from "./charges.ts";
 import { DiskCache } from "./disk-cache.ts";
 import { createModelVersion, type ModelMemory, type ModelVersion as Version } from "./model-version.ts";
@@ -11,6 +12,7 @@ import {
   ModelMissingError,
   ModelNotReadyError,
   ModelReplacedError,
+  type ContainedModel,
   type ModelContainer,
 } from "./model-container.ts";
 import { ModelUnloads } from "./model-unloads.ts";
@@ -90,7 +92,7 @@ export class ModelAgent implements AsyncDisposable {
   /** Unloads a model that no request holds; its files stay on the disk. */
   release(id: string): void {
     const version = this.#versions.get(id);
-    if (version !== undefined && version.pinCount === 0) this.#tasks.run(() => this.#unloadVersion(version));
+    if (version !== undefined && version.pinCount === 0) this.#tasks.run(() => this.#unloads.unload(version));
   }
 
   /** Somebody else has seen another object for it: what is old here goes. */
@@ -103,15 +105,21 @@ export class ModelAgent implements AsyncDisposable {
     });
   }
 
-  /** Takes over what an earlier life of the platform unpacked here; each tree is compared with its fingerprints before its first use. */
-  async adopt(): Promise<void> {
-    for (const version of await this.#disk.adopt()) {
+  /** Takes over what an earlier life of the platform unpacked here, and of it what its container has loaded; what else that has is unloaded. */
+  async adopt(loaded: readonly ContainedModel[]): Promise<void> {
+    const { memoryBytesMax } = this.#options.limits;
+    const on = { disk: this.#disk, memory: this.#memory, costs: this.#costs, memoryBytesMax };
+    const { versions, unknownIds } = await adoptModels(loaded, on);
+    for (const { version, isLoaded } of versions) {
       const before = this.#current.get(version.target);
       this.#versions.set(version.id, version);
       this.#current.set(version.target, version);
+      if (isLoaded) this.#setMemory(version, "loaded");
       if (before !== undefined) this.#retire(before);
       if (!this.keepsModels) this.#retire(version);
     }
+    for (const id of unknownIds) this.#unloads.unloadUnknown(id);
+    this.#tasks.run(() => this.#fitMemory());
   }
 
   /** Throws ModelMissingError, ModelLoadError, ModelNotReadyError, or the signal's reason. */
@@ -179,7 +187,7 @@ export class ModelAgent implements AsyncDisposable {
   async makeRoom(): Promise<boolean> {
     const victim = this.#idleLoaded().next().value;
     if (victim === undefined) return false;
-    await this.#unloadVersion(victim);
+    await this.#unloads.unload(victim);
     return true;
   }
 
@@ -362,8 +370,7 @@ export class ModelAgent implements AsyncDisposable {
         observer.loaded(version.target, (clock.monotonicNs() - startNs) / 1000);
         this.#setMemory(version, "loaded");
         if (reply.memoryBytes !== null) {
-          const shared = newContents.reduce((sum, content) => sum + content.byteLength, 0);
-          const ownBytes = Math.max(0, reply.memoryBytes - shared);
+          const ownBytes = measuredOwnBytes(reply.memoryBytes, newContents);
           this.#costs.learn(tree.fingerprint, ownBytes);
           this.#memory.set({ ...charge, ownBytes });
           this.#tell(version);
@@ -380,7 +387,7 @@ export class ModelAgent implements AsyncDisposable {
   async #freeMemory(version: Version, message: string, signal: AbortSignal): Promise<void> {
     const victim = this.#idleLoaded().next().value;
     if (victim !== undefined) {
-      await this.#unloadVersion(victim);
+      await this.#unloads.unload(victim);
       return;
     }
     const others = [...this.#versions.values()].some((other) => other !== version && other.memory !== "absent");
@@ -398,11 +405,7 @@ export class ModelAgent implements AsyncDisposable {
 
   async #unloadById(id: string): Promise<void> {
     const version = this.#versions.get(id);
-    if (version !== undefined) await this.#unloadVersion(version);
-  }
-
-  async #unloadVersion(version: Version): Promise<void> {
-    await this.#unloads.unload(version);
+    if (version !== undefined) await this.#unloads.unload(version);
   }
 
   async #removeTree(version: Version): Promise<void> {
@@ -461,7 +464,7 @@ export class ModelAgent implements AsyncDisposable {
     }
     if (version.pinCount > 0 || version.load !== null) return;
     this.#tasks.run(async () => {
-      await this.#unloadVersion(version);
+      await this.#unloads.unload(version);
       if (version.retired && version.pinCount === 0 && version.memory === "absent") await this.#removeTree(version);
     });
   }

@@ -3,8 +3,15 @@ import type { ModelState } from "./models-view.ts";
 /** What the agent asks of a container that can hold several models: reference "Multi-model contract". */
 export interface ModelContainer {
   load(model: { readonly id: string; readonly target: string }, signal: AbortSignal): Promise<LoadReply>;
-  /** Resolves when the model is gone, also when it was never there. */
-  unload(model: { readonly id: string; readonly target: string }, signal: AbortSignal): Promise<void>;
+  /** Resolves when the model is gone, also when it was never there. `target`: null where only the container knows the model. */
+  unload(model: { readonly id: string; readonly target: string | null }, signal: AbortSignal): Promise<void>;
+}
+
+/** A model that a container says it has loaded. */
+export interface ContainedModel {
+  readonly id: string;
+  /** What its load added, as the container measured it; null where it does not say. */
+  readonly memoryBytes: number | null;
 }
 
 export type LoadReply =

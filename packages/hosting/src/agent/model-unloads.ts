@@ -51,7 +51,20 @@ export class ModelUnloads {
     return promise;
   }
 
-  async #ask(version: ModelVersion, closing: AbortSignal): Promise<void> {
+  /** Begins to unload a model of which only its container knows, once. */
+  unloadUnknown(id: string): void {
+    this.#options.tasks.run(async (closing) => {
+      try {
+        await this.#ask({ id, target: null }, closing);
+      } catch (error) {
+        closing.throwIfAborted();
+        const { logger } = this.#options.agent;
+        logger.warning("a model that only its container knew did not unload", { id, error: String(error) });
+      }
+    });
+  }
+
+  async #ask(version: { readonly id: string; readonly target: string | null }, closing: AbortSignal): Promise<void> {
     const { clock, limits, container } = this.#options.agent;
     const late = () => new Error("the unload did not end in time");
     using deadline = openDeadline({ clock, afterMs: limits.unloadMsMax, signal: closing, late });

@@ -161,6 +161,7 @@ export class ComponentCopies implements AsyncDisposable {
     const names = {
       endpointName: record.endpointName,
       configName: this.#configName,
+      fleetKey: copiesKey(record, number),
       ...record.owner,
       placementKey: placementKeyOf(`${record.arn} ${record.createdMs}`),
       component: {
@@ -186,6 +187,9 @@ export class ComponentCopies implements AsyncDisposable {
     };
   }
 }
+
+/** Of the copies of one spec, among the fleets of the component's endpoint. */
+export const copiesKey = ({ name }: ComponentRecord, spec: number) => `component ${name} ${spec}`;
 
 function countsOf(copies: readonly ComponentCopy[]): ReadonlyMap<number, number> {
   const counts = new Map<number, number>();

@@ -1,5 +1,5 @@
 /** Inference components: models with claims on shared instances, whose copies are placed by a pure function and run as containers of their own. */
-export { ComponentCopies } from "./component-copies.ts";
+export { ComponentCopies, copiesKey } from "./component-copies.ts";
 export {
   componentFootprint,
   copiesFootprint,

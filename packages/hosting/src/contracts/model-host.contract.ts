@@ -28,6 +28,8 @@ export interface ModelHostSubject extends AsyncDisposable {
   put(key: string): Promise<{ readonly url: string; readonly etag: string; readonly archiveBytes: number }>;
   /** A host of the next life of the platform; the one before is disposed. */
   reopen(): Promise<ModelHost>;
+  /** Ends a container by SIGKILL, whoever started it. */
+  kill(container: HostedContainer): void;
   /** Whether anything of an instance is left where it ran. */
   hasLeft(instanceId: string): Promise<boolean>;
 }
@@ -130,13 +132,13 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     await instance[Symbol.asyncDispose]();
   });
 
+  const owner: InstanceOwner = { endpointName: "e", fleetKey: "1 v", seat: 1 };
+
   test(`${name}: what an instance of many models leaves is found by one of the same owner in the next life, once`, async () => {
     await using subject = await open();
     const { url, etag, archiveBytes } = await subject.put("many/a.tar.gz");
-    const modelDataUrl = url.slice(0, -"a.tar.gz".length);
-    const owner: InstanceOwner = { endpointName: "e", variantName: "v", modelDataUrl, seat: 1 };
-    const specOf = (given: InstanceOwner) => subject.specFor("serve", { models: { kind: "many", owner: given } });
-    const first = specOf(owner);
+    const models = { kind: "many", modelDataUrl: url.slice(0, -"a.tar.gz".length) } as const;
+    const first = { ...subject.specFor("serve", { models }), owner };
     const instance = subject.host.open(first);
     const [place] = placesOf(instance);
     await place.prepare(never);
@@ -149,28 +151,99 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
 
     const host = await subject.reopen();
     await host.resume([owner]);
-    const found = [];
-    for (const given of [{ ...owner, variantName: "other" }, { ...owner, seat: 0 }, owner, owner]) {
-      const [next] = placesOf(host.open(specOf(given)));
-      await next.prepare(never);
-      found.push(((await next.trees?.adopt()) ?? []).map(({ target }) => target));
-    }
-    assert.deepEqual(found, [[], [], ["a.tar.gz"], []]);
-    assert.equal(await subject.hasLeft(first.instanceId), false);
+    assert.equal(host.claim({ ...owner, fleetKey: "1 other" }), null);
+    assert.equal(host.claim({ ...owner, seat: 0 }), null);
+    assert.equal(host.claim(owner), first.instanceId);
+    assert.equal(host.claim(owner), null);
+    const [next] = placesOf(host.open(first));
+    assert.equal(await next.adopt(never), null);
+    await next.prepare(never);
+    assert.deepEqual(
+      (await next.trees?.adopt())?.map(({ target }) => target),
+      ["a.tar.gz"],
+    );
   });
 
-  test(`${name}: what nobody wants of an earlier life is removed`, async () => {
+  test(`${name}: models of another place are not kept`, async () => {
     await using subject = await open();
-    const { url } = await subject.put("many/a.tar.gz");
-    const owner: InstanceOwner = { endpointName: "e", variantName: "v", modelDataUrl: url, seat: 0 };
-    const spec = subject.specFor("serve", { models: { kind: "many", owner } });
-    const instance = subject.host.open(spec);
-    await placesOf(instance)[0].prepare(never);
-    await instance.leave();
+    const { url, etag, archiveBytes } = await subject.put("many/a.tar.gz");
+    const models = { kind: "many", modelDataUrl: url.slice(0, -"a.tar.gz".length) } as const;
+    const first = { ...subject.specFor("serve", { models }), owner };
+    const [place] = placesOf(subject.host.open(first));
+    await place.prepare(never);
+    const model = { id: containerModelId("a.tar.gz", etag), target: "a.tar.gz", etag, archiveBytes };
+    await place.trees?.unpack(model, { signal: never, onProgress: () => {} });
     const host = await subject.reopen();
+    await host.resume([owner]);
+    const [container] = first.containers;
+    const moved = { ...container, models: { kind: "many", modelDataUrl: "s3://models/elsewhere/" } } as const;
+    const [next] = placesOf(host.open({ ...first, containers: [moved] }));
+    assert.equal(await next.adopt(never), null);
+    await next.prepare(never);
+    assert.deepEqual(await next.trees?.adopt(), []);
+  });
+
+  test(`${name}: what nobody wants of an earlier life is ended and removed`, async () => {
+    await using subject = await open();
+    const spec = { ...subject.specFor("serve"), owner };
+    const container = await started(subject, spec);
+    await answered(subject, container.address, 500);
+    subject.host.detach();
+    const host = await subject.reopen();
+    assert.equal(await subject.ping(container.address), 500);
     assert.equal(await subject.hasLeft(spec.instanceId), true);
-    await host.resume([]);
+    await host.resume([{ ...owner, seat: 0 }]);
+    assert.equal(await subject.ping(container.address), null);
     assert.equal(await subject.hasLeft(spec.instanceId), false);
+  });
+
+  test(`${name}: a container that was detached goes on, and the next life adopts it as it is`, async () => {
+    await using subject = await open();
+    const { url } = await subject.put("one.tar.gz");
+    const models = { kind: "one", container: { ModelDataUrl: url }, bringMsMax: 20_000 } as const;
+    const lines: string[] = [];
+    const spec = { ...subject.specFor("serve", { models, output: (line) => lines.push(line) }), owner };
+    const before = subject.host.open(spec);
+    const [place] = placesOf(before);
+    assert.equal(await place.adopt(never), null);
+    await place.prepare(never);
+    const container = await place.start(never);
+    await answered(subject, container.address);
+    subject.host.detach();
+    await container.stop(0);
+    await before.leave();
+    const host = await subject.reopen();
+    await host.resume([owner]);
+    assert.equal(host.claim(owner), spec.instanceId);
+    const [next] = placesOf(host.open(spec));
+    const adopted = await next.adopt(never);
+    assert.ok(adopted !== null);
+    assert.deepEqual(adopted.address, container.address);
+    await answered(subject, adopted.address);
+    assert.ok(((await adopted.workedNs()) ?? 0) > 0 && (await adopted.usage()) !== null);
+    subject.kill(adopted);
+    await adopted.ended;
+    assert.equal(await subject.ping(adopted.address), null);
+    const again = await next.start(never);
+    await answered(subject, again.address);
+    await again.stop(5000);
+  });
+
+  test(`${name}: one that was started with another spec is ended and not adopted, and so is one that has ended`, async () => {
+    await using subject = await open();
+    const spec = { ...subject.specFor("serve"), owner };
+    const container = await started(subject, spec);
+    await answered(subject, container.address, 500);
+    subject.host.detach();
+    const second = await subject.reopen();
+    await second.resume([owner]);
+    const [own] = spec.containers;
+    const changed = { ...own, environment: { ...own.environment, MORE: "1" } };
+    const [other] = placesOf(second.open({ ...spec, containers: [changed] }));
+    assert.equal(await other.adopt(never), null);
+    assert.equal(await subject.ping(container.address), null);
+    const [same] = placesOf(second.open(spec));
+    assert.equal(await same.adopt(never), null);
   });
 
   test(`${name}: the containers of one instance have a place each, answer at addresses of their own, and end alone`, async () => {

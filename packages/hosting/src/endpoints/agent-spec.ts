@@ -21,7 +21,7 @@ export interface ContainerOpening {
 }
 
 export function openingOf(planned: PlannedContainer, member: MemberOptions): ContainerOpening {
-  const { fleet, plan, id, seat, ownerName, logStream } = member;
+  const { fleet, plan, id, ownerName, logStream } = member;
   const { logGroup: group, region, accountId } = member.place;
   const { variant } = plan;
   const stream = `${logStream}${planned.isOnly ? "" : `/${planned.name}`}`;
@@ -38,7 +38,7 @@ export function openingOf(planned: PlannedContainer, member: MemberOptions): Con
       name: planned.name,
       title: `${ownerName}/${stream}`,
       runtime: runtimeOf(planned.definition),
-      models: containerModels(planned.definition, { variant, endpointName: ownerName, seat }),
+      models: containerModels(planned.definition, variant),
       cache: cacheOf(planned, member),
       environment: containerEnvironment(planned.definition, credentials, region),
       modelMemoryBytes: planned.modelMemoryBytes,
@@ -48,7 +48,7 @@ export function openingOf(planned: PlannedContainer, member: MemberOptions): Con
 }
 
 export function instanceSpec(
-  { fleet, plan, id, budget }: MemberOptions,
+  { fleet, plan, id, budget, fleetKey, ownerName: endpointName, seat }: MemberOptions,
   openings: readonly ContainerOpening[],
 ): AgentInstanceSpec {
   const { instanceLimits: limits, invocationLimits } = fleet;
@@ -57,6 +57,7 @@ export function instanceSpec(
   assert(first !== undefined, "a model has one container at least");
   return {
     id,
+    owner: fleetKey === null ? null : { endpointName, fleetKey, seat },
     budget,
     containers: [first, ...more],
     limits: startSeconds === undefined ? limits : { ...limits, startMsMax: startSeconds * 1000 },

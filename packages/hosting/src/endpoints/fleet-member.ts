@@ -154,16 +154,12 @@ export class FleetMember implements AsyncDisposable {
   async leave(): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
     await this.#instance.leave();
-    await this.#gone();
+    this.#options.placed[Symbol.dispose]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
     await this.#instance.delete();
-    await this.#gone();
-  }
-
-  async #gone(): Promise<void> {
     await Promise.all(this.#openings.map(({ credentials }) => credentials[Symbol.asyncDispose]()));
     this.#options.placed[Symbol.dispose]();
   }

@@ -35,6 +35,8 @@ const sampleIntervalMs = 20_000;
 export interface FleetNames {
   readonly endpointName: string;
   readonly configName: string;
+  /** Among the fleets of the endpoint, for the platform's next life. */
+  readonly fleetKey: string;
   readonly region: string;
   readonly accountId: string;
   /** By which models are placed on instances. */
@@ -110,26 +112,18 @@ export class Fleet implements VariantFleet {
       multiModel: this.#modelContainers.length > 0,
       containers: containers.filter(({ isOnly }) => !isOnly).map(({ name }) => name),
     });
-    const { endpointName, region, accountId } = names;
-    const place: Omit<InvocationPlace, "containerName" | "logStreamArn"> = {
-      logGroup:
-        names.component === undefined
-          ? `/aws/sagemaker/Endpoints/${endpointName}`
-          : `/aws/sagemaker/InferenceComponents/${names.component.name}`,
-      region,
-      accountId,
-      logsLink: options.logsLink,
-    };
+    const { endpointName, fleetKey } = names;
+    const place = placeOf(names, options);
     const shared = { plan, fleet: options, metrics: this.#metrics, place, ownerName: endpointName };
     const modelOutdated = (name: string, target: string) => {
       for (const member of [...this.#members, ...this.#leaving]) member.holderOf(name)?.container.recheck(target);
     };
     this.#openMember = (seat, placed) => {
-      const id = parts.newId();
+      const id = options.host.claim({ endpointName, fleetKey, seat }) ?? parts.newId();
       const logStream = `${plan.variant.VariantName}/${id}`;
       const budget = this.#budgetOn(placed);
       const own = { budget, placed, containers: plannedContainers(plan, budget) };
-      return new FleetMember({ id, seat, logStream, modelOutdated, ...shared, ...own });
+      return new FleetMember({ id, seat, fleetKey, logStream, modelOutdated, ...shared, ...own });
     };
     this.#tasks = new TaskGroup((error) => {
       options.logger.error("instances are no longer looked after", { error: String(error) });
@@ -420,4 +414,16 @@ export class Fleet implements VariantFleet {
       await delay(clock, sampleIntervalMs, closing).catch(() => {});
     }
   }
+}
+
+/** Where what is printed and refused is told of. */
+function placeOf(
+  { endpointName, component, region, accountId }: FleetNames,
+  { logsLink }: FleetOptions,
+): Omit<InvocationPlace, "containerName" | "logStreamArn"> {
+  const logGroup =
+    component === undefined
+      ? `/aws/sagemaker/Endpoints/${endpointName}`
+      : `/aws/sagemaker/InferenceComponents/${component.name}`;
+  return { logGroup, region, accountId, logsLink };
 }

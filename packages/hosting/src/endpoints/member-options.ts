@@ -10,6 +10,8 @@ export interface MemberOptions {
   readonly id: string;
   /** Its number among the instances of its fleet. */
   readonly seat: number;
+  /** Its fleet, where the platform's next life is to find the instance there; null otherwise. */
+  readonly fleetKey: string | null;
   /** The endpoint, or whatever else the instance is started for: in lists of processes, and for its credentials. */
   readonly ownerName: string;
   /** Of its only container; those of several have their names behind it. */

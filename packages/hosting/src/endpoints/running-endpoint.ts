@@ -243,7 +243,13 @@ export class RunningEndpoint implements AsyncDisposable {
     const group = generation.variants.find(({ plan }) => plan.variant.VariantName === variantName);
     if (group === undefined) throw new Error(`bug: generation ${generation.number} has no variant ${variantName}`);
     const { configName } = generation;
-    const names = { endpointName: this.#name, configName, placementKey: this.#placementKey, ...this.#owner };
+    const names = {
+      endpointName: this.#name,
+      configName,
+      fleetKey: key,
+      placementKey: this.#placementKey,
+      ...this.#owner,
+    };
     const fleet = this.#newFleet(group, names);
     this.#fleets.set(key, fleet);
     return fleet;

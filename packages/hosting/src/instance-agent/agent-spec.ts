@@ -1,6 +1,6 @@
 import type { AgentLimits } from "../agent/index.ts";
 import type { InstanceBudget } from "../definitions/index.ts";
-import type { ContainerSpec, InstanceLimits } from "../instances/index.ts";
+import type { ContainerSpec, InstanceLimits, InstanceOwner } from "../instances/index.ts";
 
 /** The models of a container that has many. */
 export interface ModelCacheSpec {
@@ -23,6 +23,8 @@ export interface AgentContainerSpec extends Omit<ContainerSpec, "output"> {
 export interface AgentInstanceSpec {
   /** Of letters, digits and dashes. */
   readonly id: string;
+  /** Null for one that no later life of the platform takes over. */
+  readonly owner: InstanceOwner | null;
   /** What all containers may use together. */
   readonly budget: InstanceBudget;
   readonly containers: readonly [AgentContainerSpec, ...AgentContainerSpec[]];

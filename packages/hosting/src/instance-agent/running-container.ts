@@ -46,7 +46,10 @@ export class RunningContainer implements AsyncDisposable {
       logger,
       prepare: async (signal) => {
         await place.prepare(signal);
-        await this.models?.adopt();
+        await this.models?.adopt([]);
+      },
+      takeOver: async (client, signal) => {
+        if (this.models !== null) await this.models.adopt(await client.models(signal));
       },
       onLost: () => this.models?.containerLost(),
       onChanged: () => this.#tellHealth(),

@@ -26,6 +26,7 @@ export class RunningInstance {
     assert(first !== undefined, "an instance has one container at least");
     this.#hosted = host.open({
       instanceId: spec.id,
+      owner: spec.owner,
       node: node.id,
       budget: spec.budget,
       containers: [first, ...more],

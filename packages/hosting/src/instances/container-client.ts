@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { Pool, type Dispatcher } from "undici";
 import { openDeadline, unreachable, type Clock } from "@galatea/base";
-import { ContainerLostError, type LoadReply, type ModelContainer } from "../agent/index.ts";
+import { ContainerLostError, type ContainedModel, type LoadReply, type ModelContainer } from "../agent/index.ts";
 import { WholeReplyHandler, type WholeReply, type WholeReplyOptions } from "./whole-reply.ts";
 import type { InstanceAddress } from "./model-host.ts";
 
@@ -63,7 +63,7 @@ export class NotAdmitted extends Error {
 /** Of a container's error answer, what is told to the client. */
 export const errorTextBytesMax = 64 * 1024;
 
-/** What a load added to memory, as our server reports it. */
+/** What the load of a model added to memory, as our server reports it. */
 const memoryHeader = "x-galatea-model-bytes";
 
 /** Beside the answer to a ping: what of its tenants' confinement the container cannot have, as our server reports it. */
@@ -233,18 +233,36 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     }
     // 409: it holds the model already (a load whose answer was lost).
     if (reply.statusCode === 200 || reply.statusCode === 409) {
-      const stated = Number(reply.headers[memoryHeader] ?? Number.NaN);
-      return { outcome: "loaded", memoryBytes: Number.isFinite(stated) ? stated : null };
+      return { outcome: "loaded", memoryBytes: statedBytes(reply.headers) };
     }
     if (reply.statusCode === 507) return { outcome: "out-of-memory", message };
     return { outcome: "refused", status: reply.statusCode, message };
   }
 
-  async unload(model: { readonly id: string; readonly target: string }, signal: AbortSignal): Promise<void> {
+  /** What the container has loaded. */
+  async models(signal: AbortSignal): Promise<readonly ContainedModel[]> {
+    const { loadMsMax: headersTimeout } = this.#limits;
+    const asked = { method: "GET" as const, headersTimeout, signal };
+    const list = await this.#pool.request({ ...asked, path: "/models" });
+    if (list.statusCode !== 200) {
+      await list.body.dump();
+      throw new Error(`the container answered ${list.statusCode} to a listing of its models`);
+    }
+    const { models } = (await list.body.json()) as { readonly models: readonly { readonly modelName: string }[] };
+    return await Promise.all(
+      models.map(async ({ modelName: id }) => {
+        const described = await this.#pool.request({ ...asked, path: `/models/${id}` });
+        await described.body.dump();
+        return { id, memoryBytes: statedBytes(described.headers) };
+      }),
+    );
+  }
+
+  async unload(model: { readonly id: string; readonly target: string | null }, signal: AbortSignal): Promise<void> {
     const reply = await this.#pool.request({
       method: "DELETE",
       path: `/models/${model.id}`,
-      headers: { "x-amzn-sagemaker-target-model": headerText(model.target) },
+      headers: model.target === null ? {} : { "x-amzn-sagemaker-target-model": headerText(model.target) },
       headersTimeout: this.#limits.loadMsMax,
       signal,
     });
@@ -277,6 +295,12 @@ function connectionOf(address: InstanceAddress): { readonly origin: string; read
     default:
       return unreachable(address);
   }
+}
+
+/** Null where a container does not say it. */
+function statedBytes(headers: ContainerReply["headers"]): number | null {
+  const stated = Number(headers[memoryHeader] ?? Number.NaN);
+  return Number.isFinite(stated) ? stated : null;
 }
 
 /** Header values are Latin-1 on the wire; a key beyond it travels as its UTF-8 bytes. */

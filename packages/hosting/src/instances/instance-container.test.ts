@@ -29,7 +29,7 @@ writeFileSync(
 let socketCount = 0;
 
 /** Containers as child processes; `pids` of those that run now. */
-class Host implements Pick<ContainerPlace, "start"> {
+class Host implements Pick<ContainerPlace, "adopt" | "start"> {
   readonly pids = new Set<number>();
   readonly #program: string;
   readonly #isOutOfMemory: boolean;
@@ -37,6 +37,10 @@ class Host implements Pick<ContainerPlace, "start"> {
   constructor(runs = program, isOutOfMemory = false) {
     this.#program = runs;
     this.#isOutOfMemory = isOutOfMemory;
+  }
+
+  adopt(): Promise<null> {
+    return Promise.resolve(null);
   }
 
   async start(): Promise<HostedContainer> {
@@ -87,6 +91,7 @@ async function started() {
     clock: systemClock,
     logger: silentLogger,
     prepare: async () => {},
+    takeOver: async () => {},
     onLost: () => (lostCount += 1),
     onChanged: () => {},
   });
@@ -149,6 +154,7 @@ async function failureOf(text: string, startMsMax: number, isOutOfMemory = false
     clock: systemClock,
     logger: silentLogger,
     prepare: async () => {},
+    takeOver: async () => {},
     onLost: () => {},
     onChanged: () => {},
   });

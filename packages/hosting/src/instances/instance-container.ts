@@ -72,12 +72,14 @@ export interface InstanceContainerOptions {
   /** In the sentences of errors. */
   readonly name: string;
   /** Stays its opener's; left alone once this is disposed. */
-  readonly hosted: Pick<ContainerPlace, "start">;
+  readonly hosted: Pick<ContainerPlace, "adopt" | "start">;
   readonly limits: InstanceLimits;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Puts in place what the container needs; before its first start, and again until it succeeds. Leaves nothing when it rejects. */
   readonly prepare: (signal: AbortSignal) => Promise<void>;
+  /** Learns what a container holds that an earlier life of the platform started, in place of `prepare`. */
+  readonly takeOver: (client: ContainerClient, signal: AbortSignal) => Promise<void>;
   /** The container is gone; another will come. */
   readonly onLost: () => void;
   /** The state, or what the connections say of the container, is another one. */
@@ -98,6 +100,7 @@ export class InstanceContainer implements AsyncDisposable {
   #lastFailure = "it has not been started yet";
   #lastLines: readonly string[] = [];
   #isPrepared = false;
+  #wasLookedFor = false;
 
   constructor(options: InstanceContainerOptions) {
     this.#options = options;
@@ -222,35 +225,69 @@ export class InstanceContainer implements AsyncDisposable {
   }
 
   async #startOnce(signal: AbortSignal): Promise<Started> {
-    const { hosted, limits, clock, onChanged } = this.#options;
     this.#move({ at: "starting" });
+    const started = (await this.#adopted(signal)) ?? (await this.#fresh(signal));
+    this.#failedStartCount = 0;
+    this.#move({ at: "in-service", ...started });
+    return started;
+  }
+
+  /** The container of an earlier life of the platform; null where there is none, or one that cannot be taken over: it is ended. */
+  async #adopted(signal: AbortSignal): Promise<Started | null> {
+    if (this.#wasLookedFor) return null;
+    this.#wasLookedFor = true;
+    const { hosted, takeOver, logger } = this.#options;
+    const container = await hosted.adopt(signal);
+    if (container === null) return null;
+    const started = this.#connected(container);
+    try {
+      await this.#healthy(started, signal);
+      await takeOver(started.client, signal);
+    } catch (error) {
+      await this.#stop(started);
+      signal.throwIfAborted();
+      logger.warning("a container could not be taken over", { ...this.#who, error: String(error) });
+      return null;
+    }
+    this.#isPrepared = true;
+    return started;
+  }
+
+  async #fresh(signal: AbortSignal): Promise<Started> {
     if (!this.#isPrepared) await this.#options.prepare(signal);
     this.#isPrepared = true;
-    const container = await hosted.start(signal);
-    const client = new ContainerClient(container.address, limits.container, { clock, onChanged });
-    const started: Started = { container, client };
+    const started = this.#connected(await this.#options.hosted.start(signal));
     try {
-      let end: ContainerEnd | null = null;
-      void container.ended.then((ended) => (end = ended));
-      const sinceMs = clock.epochMs();
-      while (!(await client.ping(signal))) {
-        const waitedMs = clock.epochMs() - sinceMs;
-        if (end !== null) throw this.#failure(`the container ${endText(end)}`, (end as ContainerEnd).lastLines);
-        if (waitedMs > limits.startMsMax) {
-          const text =
-            `no healthy /ping within ${limits.startMsMax / 1000} s; where its model takes longer to load, ` +
-            "raise the variant's ContainerStartupHealthCheckTimeoutInSeconds";
-          throw this.#failure(text, container.lastLines());
-        }
-        await delay(clock, waitedMs < 3000 ? firstPingsIntervalMs : laterPingsIntervalMs, signal);
-      }
+      await this.#healthy(started, signal);
     } catch (error) {
       await this.#stop(started);
       throw error;
     }
-    this.#failedStartCount = 0;
-    this.#move({ at: "in-service", container, client });
     return started;
+  }
+
+  #connected(container: HostedContainer): Started {
+    const { limits, clock, onChanged } = this.#options;
+    return { container, client: new ContainerClient(container.address, limits.container, { clock, onChanged }) };
+  }
+
+  /** Resolves once it answers pings with 200. */
+  async #healthy({ container, client }: Started, signal: AbortSignal): Promise<void> {
+    const { limits, clock } = this.#options;
+    let end: ContainerEnd | null = null;
+    void container.ended.then((ended) => (end = ended));
+    const sinceMs = clock.epochMs();
+    while (!(await client.ping(signal))) {
+      const waitedMs = clock.epochMs() - sinceMs;
+      if (end !== null) throw this.#failure(`the container ${endText(end)}`, (end as ContainerEnd).lastLines);
+      if (waitedMs > limits.startMsMax) {
+        const text =
+          `no healthy /ping within ${limits.startMsMax / 1000} s; where its model takes longer to load, ` +
+          "raise the variant's ContainerStartupHealthCheckTimeoutInSeconds";
+        throw this.#failure(text, container.lastLines());
+      }
+      await delay(clock, waitedMs < 3000 ? firstPingsIntervalMs : laterPingsIntervalMs, signal);
+    }
   }
 
   /** Resolves with the reason when the container ended or stopped answering; the container is gone then. */
@@ -319,7 +356,7 @@ interface Started {
 }
 
 function endText({ exitCode, signal, isOutOfMemory }: ContainerEnd): string {
-  if (signal === null) return `exited with code ${exitCode}`;
+  if (signal === null) return exitCode === null ? "ended" : `exited with code ${exitCode}`;
   const why = signal === "SIGKILL" && isOutOfMemory ? ": the kernel killed it for lack of memory" : "";
   return `was ended by ${signal}${why}`;
 }

@@ -7,12 +7,12 @@ export type InstanceAddress =
   | { readonly kind: "socket"; readonly path: string }
   | { readonly kind: "tcp"; readonly host: string; readonly port: number };
 
-/** Which instances may use each other's unpacked models: those of one variant with one place of models. */
+/** What an instance is for: by it the platform's next life finds the instance again. */
 export interface InstanceOwner {
   readonly endpointName: string;
-  readonly variantName: string;
-  readonly modelDataUrl: string;
-  /** Its number among the instances of its fleet: the one with the same has the same models in the next life. */
+  /** The fleet among those of its endpoint: of one variant in one generation, or of one inference component. */
+  readonly fleetKey: string;
+  /** Its number among the instances of its fleet. */
   readonly seat: number;
 }
 
@@ -20,8 +20,8 @@ export interface InstanceOwner {
 export type ContainerModels =
   /** Brought as a whole before the container starts, within a time. */
   | { readonly kind: "one"; readonly container: ContainerDefinition; readonly bringMsMax: number }
-  /** Brought one by one while it runs. */
-  | { readonly kind: "many"; readonly owner: InstanceOwner };
+  /** Brought one by one while it runs, from below a prefix. */
+  | { readonly kind: "many"; readonly modelDataUrl: string };
 
 /** One container of an instance: it answers the contract (`/ping`, `/invocations`, `/models`). */
 export interface ContainerSpec {
@@ -44,6 +44,8 @@ export interface InstanceSpec {
   /** Of letters, digits and dashes. */
   readonly instanceId: string;
   readonly node: NodeId;
+  /** Null for one that no later life of the platform takes over. */
+  readonly owner: InstanceOwner | null;
   /** What all containers may use together. */
   readonly budget: InstanceBudget;
   readonly containers: readonly [ContainerSpec, ...ContainerSpec[]];
@@ -67,6 +69,7 @@ export interface GpuUse {
   readonly memory: number;
 }
 
+/** Exit code and signal are both null where an earlier life of the platform started the container: its end alone is seen. */
 export interface ContainerEnd {
   readonly exitCode: number | null;
   readonly signal: string | null;
@@ -96,8 +99,13 @@ export interface ContainerPlace {
   /** The unpacked models of a container that has many; null for others. */
   readonly trees: ModelTrees | null;
   /**
+   * The container that an earlier life of the platform started here with the same spec, where it still runs; null otherwise, and then
+   * nothing of it runs. To be asked once, before `prepare`.
+   */
+  adopt(signal: AbortSignal): Promise<HostedContainer | null>;
+  /**
    * Puts in place what the container needs, over whatever an earlier attempt has left; with many models what an earlier life of the
-   * platform has unpacked for the same owner. Rejects with ModelDataError where a model cannot be brought.
+   * platform has unpacked of the same. Rejects with ModelDataError where a model cannot be brought.
    */
   prepare(signal: AbortSignal): Promise<void>;
   /** Resolves when the container runs, not when it is healthy. Ends what an earlier life of this host left of the same container. */
@@ -120,8 +128,15 @@ export interface HostedInstance extends AsyncDisposable {
  * hosting knows addresses, models by name, and how much an instance uses. Every implementation passes `model-host.contract.ts`.
  */
 export interface ModelHost extends AsyncDisposable {
-  /** Keeps what earlier lives have left for the instances that come back, and removes all else. To be called once, before `open`. */
-  resume(wanted: readonly InstanceOwner[]): Promise<void>;
+  /**
+   * Keeps the instances that earlier lives have left for these owners, and ends and removes all others. Gives the ids of those that are kept.
+   * To be called once, before `open`.
+   */
+  resume(wanted: readonly InstanceOwner[]): Promise<ReadonlySet<string>>;
+  /** The id of the instance that an earlier life has left for an owner, to be opened again; null where there is none. Each is given once. */
+  claim(owner: InstanceOwner): string | null;
+  /** From now on containers that are stopped go on alone, until the platform's next life adopts them; so do those that still run at disposal. */
+  detach(): void;
   /** Nothing is made before `prepare`. */
   open(spec: InstanceSpec): HostedInstance;
 }

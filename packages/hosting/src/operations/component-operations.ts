@@ -34,12 +34,14 @@ import {
   type GroupSize,
 } from "../endpoints/index.ts";
 import { alreadyExists, invalid, notFound } from "../definitions/index.ts";
+import type { InstanceOwner } from "../instances/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
 import { WriteReservation, type AccountQuotas, type Reservations } from "../capacity/index.ts";
 import type { LookAtAlarm } from "../reconcilers/index.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
 import { openWait, untilSettled, type Wait } from "../waits/index.ts";
 import { usedCount, type SharedVariants } from "../reconcilers/index.ts";
+import { wantedCopies } from "./wanted-instances.ts";
 import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "../store/index.ts";
 
 /** A Specification as it was asked for; what an update leaves out stays as it is. */
@@ -100,12 +102,22 @@ export class Components implements AsyncDisposable {
   }
 
   async resume(): Promise<void> {
-    const { store, reconciler } = this.#options;
+    for (const record of await this.#all()) this.#options.reconciler.resume(record);
+  }
+
+  /** The copies that the platform's next life may take over. */
+  async wanted(): Promise<readonly InstanceOwner[]> {
+    return (await this.#all()).flatMap(wantedCopies);
+  }
+
+  async #all(): Promise<readonly ComponentRecord[]> {
+    const { components } = this.#options.store.kinds;
+    const all: ComponentRecord[] = [];
     const query = { order: null, isDescending: false, limit: readAtOnce };
-    for (let page = await store.kinds.components.page({ ...query, after: null }); ;) {
-      for (const { value } of page.records) reconciler.resume(value);
-      if (page.next === null) return;
-      page = await store.kinds.components.page({ ...query, after: page.next });
+    for (let page = await components.page({ ...query, after: null }); ;) {
+      all.push(...page.records.map(({ value }) => value));
+      if (page.next === null) return all;
+      page = await components.page({ ...query, after: page.next });
     }
   }
 

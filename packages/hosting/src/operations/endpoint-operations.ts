@@ -33,7 +33,7 @@ import {
   type Generation,
 } from "../endpoints/index.ts";
 import { alreadyExists, inProgress, invalid, notFound } from "../definitions/index.ts";
-import type { ModelHost } from "../instances/index.ts";
+import type { InstanceOwner } from "../instances/index.ts";
 import { WriteReservation, type AccountQuotas, type Reservations } from "../capacity/index.ts";
 import type { SharedVariants } from "../reconcilers/index.ts";
 import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "../store/index.ts";
@@ -48,7 +48,6 @@ export interface EndpointsOptions {
   readonly actions: Pick<EndpointActions, "running">;
   readonly components: Components;
   readonly variants: SharedVariants;
-  readonly host: ModelHost;
   readonly clock: Clock;
   readonly alarmState: LookAtAlarm;
   readonly logger: Logger;
@@ -77,10 +76,14 @@ export class Endpoints {
     this.#options = options;
   }
 
-  /** Takes up what an earlier life was doing. Unpacked models are kept for the instances that come back. */
+  /** The instances that the platform's next life may take over. */
+  async wanted(): Promise<readonly InstanceOwner[]> {
+    return (await this.#all()).flatMap(wantedInstances);
+  }
+
+  /** Takes up what an earlier life was doing. */
   async resume(): Promise<void> {
     const records = await this.#all();
-    await this.#options.host.resume(records.flatMap(wantedInstances));
     for (const record of records) this.#options.reconciler.resume(record);
     if (records.length > 0) this.#options.logger.info("endpoints are brought back", endpointCounts(records));
   }

@@ -1,21 +1,32 @@
 import { randomBytes } from "node:crypto";
 import type { LogFields } from "@galatea/base";
-import { containerModels, type EndpointRecord, type PlacementKey } from "../endpoints/index.ts";
+import { copiesKey, type ComponentRecord } from "../components/index.ts";
+import { groupKey, type EndpointRecord, type PlacementKey } from "../endpoints/index.ts";
 import type { InstanceOwner } from "../instances/index.ts";
 
-/** The multi-model containers of an endpoint that comes back with the platform. */
-export function wantedInstances({ name, state, generations }: EndpointRecord): readonly InstanceOwner[] {
-  const { at } = state;
-  if (at === "Creating" || at === "Deleting" || at === "Failed" || at === "OutOfService") return [];
-  return generations.flatMap(({ variants }) =>
-    variants.flatMap(({ plan: { variant, model }, observed }) =>
-      model.containers.flatMap((container) => {
-        const models = containerModels(container, { variant, endpointName: name, seat: 0 });
-        if (models.kind === "one") return [];
-        return Array.from({ length: observed.instanceCount }, (_, seat) => ({ ...models.owner, seat }));
-      }),
-    ),
+/** The instances of an endpoint that the platform's next life may take over: as many of each fleet as its record may want. */
+export function wantedInstances({ name: endpointName, state, generations }: EndpointRecord): readonly InstanceOwner[] {
+  if (state.at === "Deleting" || state.at === "Failed" || state.at === "OutOfService") return [];
+  return generations.flatMap(({ number, variants }) =>
+    variants.flatMap(({ plan: { variant }, observed, settled }) => {
+      const isServerless = variant.ServerlessConfig !== undefined;
+      const count = Math.max(observed.instanceCount, settled.instanceCount, isServerless ? 1 : 0);
+      const fleetKey = groupKey(number, variant.VariantName);
+      return Array.from({ length: count }, (_, seat) => ({ endpointName, fleetKey, seat }));
+    }),
   );
+}
+
+/** The copies of an inference component, alike. */
+export function wantedCopies(record: ComponentRecord): readonly InstanceOwner[] {
+  const { state, endpointName, copies } = record;
+  if (state.at === "Deleting" || state.at === "Failed") return [];
+  const counts = new Map<number, number>();
+  return copies.map(({ spec }) => {
+    const seat = counts.get(spec) ?? 0;
+    counts.set(spec, seat + 1);
+    return { endpointName, fleetKey: copiesKey(record, spec), seat };
+  });
 }
 
 /** What a start tells of the endpoints that it found: how many in each state, and their instances. */

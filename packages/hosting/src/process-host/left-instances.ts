@@ -1,70 +1,60 @@
-import { mkdir, readdir, rename, rm, stat, unlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import { readSealed, sealedText } from "../objects/index.ts";
+import type { Clock } from "@galatea/base";
+import { endLeftover } from "@galatea/base/processes";
 import type { InstanceOwner } from "../index.ts";
+import { readBootId, readContainerFile, type ContainerProcess } from "./container-file.ts";
 
-const ownerFile = "instance.json";
-/** What of an instance's directory is taken over; its container's other files are not. */
-const keptNames = new Set(["ml", "trees", ownerFile]);
+const keyOf = ({ endpointName, fleetKey, seat }: InstanceOwner) => JSON.stringify([endpointName, fleetKey, seat]);
 
-const keyOf = ({ endpointName, variantName, modelDataUrl, seat }: InstanceOwner) =>
-  JSON.stringify([endpointName, variantName, modelDataUrl, seat]);
-
-/** Directories of instances from an earlier life of the platform, until an instance of the same owner takes one over. */
+/** Instances from an earlier life of the platform, until somebody claims them for the same owner. */
 export class LeftInstances {
-  readonly #left = new Map<string, string[]>();
+  readonly #ids = new Map<string, string>();
 
-  /** Keeps one directory for each wanted instance and removes the others. */
-  async open(directory: string, wanted: readonly InstanceOwner[]): Promise<void> {
-    const counts = new Map<string, number>();
-    for (const owner of wanted) counts.set(keyOf(owner), (counts.get(keyOf(owner)) ?? 0) + 1);
-    for (const name of await readdir(directory)) {
-      if (!name.startsWith("i-")) continue;
-      const path = join(directory, name);
-      const key = await readOwner(path);
-      const count = key === null ? 0 : (counts.get(key) ?? 0);
-      if (key === null || count === 0) {
-        await rm(path, { recursive: true, force: true });
+  /** Keeps one instance for each wanted owner; ends and removes the others. */
+  async open(directory: string, wanted: readonly InstanceOwner[], clock: Clock): Promise<void> {
+    const keys = new Set(wanted.map(keyOf));
+    for (const [id, names] of await instancesIn(directory)) {
+      const paths = names.map((name) => join(directory, name));
+      const files = await Promise.all(paths.map(readContainerFile));
+      const owner = files.find((file) => file !== null)?.owner ?? null;
+      const key = owner === null ? null : keyOf(owner);
+      if (key !== null && keys.delete(key)) {
+        this.#ids.set(key, id);
         continue;
       }
-      counts.set(key, count - 1);
-      this.#left.set(key, [...(this.#left.get(key) ?? []), path]);
+      await Promise.all(files.map((file) => endProcess(file?.process ?? null, clock)));
+      for (const path of paths) await rm(path, { recursive: true, force: true });
     }
   }
 
-  /** Renames a directory of this owner to `directory`, which is absent; false when there is none. */
-  async take(owner: InstanceOwner, directory: string): Promise<boolean> {
-    const path = this.#left.get(keyOf(owner))?.pop();
-    if (path === undefined) return false;
-    await rename(path, directory);
-    for (const name of await readdir(directory)) {
-      if (!keptNames.has(name)) await rm(join(directory, name), { recursive: true, force: true });
-    }
-    for (const name of await readdir(join(directory, "ml"))) {
-      if (name !== "models") await rm(join(directory, "ml", name), { recursive: true, force: true });
-    }
-    return true;
+  get ids(): ReadonlySet<string> {
+    return new Set(this.#ids.values());
+  }
+
+  claim(owner: InstanceOwner): string | null {
+    const key = keyOf(owner);
+    const id = this.#ids.get(key) ?? null;
+    this.#ids.delete(key);
+    return id;
   }
 }
 
-/** So that the next life of the platform knows whose unpacked models these are. */
-export async function writeOwner(directory: string, owner: InstanceOwner): Promise<void> {
-  const path = join(directory, ownerFile);
-  await writeFile(`${path}.tmp`, sealedText(owner));
-  await rename(`${path}.tmp`, path);
+/** Directories of containers by the instance that they belong to: the first one has the instance's name. */
+async function instancesIn(directory: string): Promise<ReadonlyMap<string, readonly string[]>> {
+  const byId = new Map<string, string[]>();
+  for (const name of await readdir(directory)) {
+    const id = /^(i-[^-]+)(?:-\d+)?$/.exec(name)?.[1];
+    if (id !== undefined) byId.set(id, [...(byId.get(id) ?? []), name]);
+  }
+  return byId;
 }
 
-async function readOwner(directory: string): Promise<string | null> {
-  try {
-    const { content } = await readSealed<Omit<InstanceOwner, "seat"> & Partial<InstanceOwner>>(
-      join(directory, ownerFile),
-    );
-    // Written before instances were numbered: each was its variant's only one, or its models are fetched again.
-    return keyOf({ ...content, seat: content.seat ?? 0 });
-  } catch {
-    // Of an instance that keeps nothing, or that was just being made.
-    return null;
-  }
+/** Ends what runs of a container that nobody wants any more. */
+export async function endProcess(process: ContainerProcess | null, clock: Clock): Promise<void> {
+  if (process === null || process.bootId !== readBootId()) return;
+  await endLeftover(process, clock, new AbortController().signal);
+  await rm(process.socketPath, { force: true });
 }
 
 /** Removes the shared files that no tree links to: what an interrupted removal has left. */

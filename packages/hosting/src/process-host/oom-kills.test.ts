@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { systemClock } from "@galatea/base";
-import { spawnProcess } from "@galatea/base/processes";
+import { startLasting } from "@galatea/base/processes";
 import { readOomKillCount } from "./oom-kills.ts";
 import { ProcessContainer } from "./process-container.ts";
 
@@ -21,25 +21,26 @@ for (const [about, counts, isOutOfMemory] of [
 ] as const)
   test(`a container that ${about} is${isOutOfMemory ? "" : " not"} said to have run out of memory`, async () => {
     const directory = await mkdtemp(join(tmpdir(), "oom-kills-"));
-    const child = await spawnProcess({
+    const child = await startLasting({
       command: process.execPath,
       args: ["-e", "setInterval(() => {}, 1000)"],
       env: {},
       cwd: directory,
-      extraFds: [],
+      outputDirectory: directory,
       onLine: () => {},
-      onExit: () => {},
       clock: systemClock,
     });
     const left: (number | null)[] = [...counts];
     const container = new ProcessContainer(child, join(directory, "s"), {
       directory,
       machine: { gpus: () => [] },
+      bootId: "",
+      isDetached: () => false,
       oomKillCount: () => left.shift() ?? null,
     });
     // A look at it, as at each ping.
     if (counts.length > 2) await container.workedNs();
-    child.signal("SIGKILL");
+    process.kill(child.pid, "SIGKILL");
     const end = await container.ended;
     assert.deepEqual([end.signal, end.isOutOfMemory], ["SIGKILL", isOutOfMemory]);
     await rm(directory, { recursive: true });

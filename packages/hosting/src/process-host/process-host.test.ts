@@ -14,6 +14,7 @@ import { ArchiveUnpacker, archiveLimits, openDirectoryStore, unpackerDefaults } 
 import { modelHostContract, modelTreesContract } from "../contracts/index.ts";
 import { containerModelId, type InstanceAddress, type InstanceSpec, type ModelArchive } from "../index.ts";
 import { ProcessHost } from "./process-host.ts";
+import { ProcessContainer } from "./process-container.ts";
 import { DirectoryTrees } from "./directory-trees.ts";
 
 const root = mkdtempSync(join(tmpdir(), "gal-host-"));
@@ -101,6 +102,7 @@ modelHostContract("process host", async () => {
     specFor: (behaviour, more = {}): InstanceSpec => ({
       instanceId: `i-${(count += 1)}`,
       node: nodeWith().id,
+      owner: null,
       budget: { vcpuCount: 1, memoryBytes: 2 ** 30 },
       containers: [
         {
@@ -129,6 +131,10 @@ modelHostContract("process host", async () => {
       await host[Symbol.asyncDispose]();
       host = openHost();
       return host;
+    },
+    kill: (container) => {
+      assert.ok(container instanceof ProcessContainer);
+      process.kill(container.process.pid, "SIGKILL");
     },
     hasLeft: (instanceId) =>
       Promise.resolve(

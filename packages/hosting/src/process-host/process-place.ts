@@ -1,4 +1,4 @@
-import { rm } from "node:fs/promises";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { makeSharedDirectory, openDeadline, unreachable, type Clock, type Logger } from "@galatea/base";
 import type { ArchiveUnpacker, ObjectStore } from "../objects/index.ts";
@@ -7,11 +7,13 @@ import type {
   ContainerPlace,
   ContainerSpec,
   HostedContainer,
+  InstanceOwner,
   ContainerModels,
   ModelTrees,
 } from "../index.ts";
 import { DirectoryTrees } from "./directory-trees.ts";
-import { writeOwner, type LeftInstances } from "./left-instances.ts";
+import { readContainerFile, specDigest, writeContainerFile, type ContainerProcess } from "./container-file.ts";
+import { endProcess } from "./left-instances.ts";
 import { downloadModelData } from "./model-data.ts";
 
 export interface ProcessPlaceOptions {
@@ -20,13 +22,25 @@ export interface ProcessPlaceOptions {
   readonly position: number;
   /** The container's own, absent before `prepare`; its containers find what /opt/ml means to them in `ml` below it. */
   readonly directory: string;
-  readonly left: LeftInstances;
+  /** As the instance's. */
+  readonly owner: InstanceOwner | null;
   readonly store: ObjectStore;
   readonly unpacker: ArchiveUnpacker;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Starts a container that finds its models below `mlRoot`. */
-  readonly startContainer: (mlRoot: string, signal: AbortSignal) => Promise<HostedContainer>;
+  readonly processes: PlaceProcesses;
+}
+
+/** How a place starts a process that finds its models below `mlRoot` and prints to pipes in `outputDirectory`, and takes one over. */
+export interface PlaceProcesses {
+  start(at: ProcessDirectories, signal: AbortSignal): Promise<HostedContainer & { readonly process: ContainerProcess }>;
+  /** Null where it has ended, or does not answer where it should. */
+  adopt(process: ContainerProcess, at: ProcessDirectories): HostedContainer | null;
+}
+
+export interface ProcessDirectories {
+  readonly mlRoot: string;
+  readonly outputDirectory: string;
 }
 
 const submittedCodeVariable = "SAGEMAKER_SUBMIT_DIRECTORY";
@@ -45,26 +59,42 @@ export class ProcessPlace implements ContainerPlace, AsyncDisposable {
         : new DirectoryTrees({
             models: this.#modelsDirectory,
             descriptions: join(options.directory, "trees"),
-            modelDataUrl: spec.models.owner.modelDataUrl,
+            modelDataUrl: spec.models.modelDataUrl,
             store,
             unpacker,
             logger,
           });
   }
 
+  async adopt(_signal: AbortSignal): Promise<HostedContainer | null> {
+    const { directory, spec, processes, clock } = this.#options;
+    const file = await readContainerFile(directory);
+    if (file === null || file.process === null) return null;
+    const isSame = file.specDigest === specDigest(spec);
+    const adopted = isSame ? processes.adopt(file.process, this.#directories) : null;
+    if (adopted === null) await endProcess(file.process, clock);
+    return adopted;
+  }
+
   async prepare(signal: AbortSignal): Promise<void> {
     const { directory, spec } = this.#options;
-    await rm(directory, { recursive: true, force: true });
-    switch (spec.models.kind) {
+    const { models } = spec;
+    const file = await readContainerFile(directory);
+    const keepsModels = models.kind === "many" && file?.modelDataUrl === models.modelDataUrl;
+    await emptyDirectory(directory, keepsModels ? keptNames : noNames);
+    await makeSharedDirectory(this.#modelsDirectory);
+    switch (models.kind) {
       case "one":
-        await this.#bringOne(spec.models, signal);
+        await this.#bringOne(models, signal);
         break;
       case "many":
-        await this.#openMany(spec.models);
+        await emptyDirectory(this.#mlRoot, modelsName);
+        this.#options.unpacker.prepare();
         break;
       default:
-        unreachable(spec.models);
+        unreachable(models);
     }
+    await this.#describe(null);
     await this.#bringCode(signal);
   }
 
@@ -73,8 +103,6 @@ export class ProcessPlace implements ContainerPlace, AsyncDisposable {
     const { spec } = this.#options;
     const url = spec.environment[submittedCodeVariable] ?? "";
     const directory = join(this.#mlRoot, "code");
-    // One that an earlier life left may be of another model.
-    await rm(directory, { recursive: true, force: true });
     if (url.startsWith("s3://")) await this.#download({ ModelDataUrl: url }, directory, signal);
   }
 
@@ -91,21 +119,21 @@ export class ProcessPlace implements ContainerPlace, AsyncDisposable {
     signal: AbortSignal,
   ): Promise<void> {
     const { clock } = this.#options;
-    await makeSharedDirectory(this.#modelsDirectory);
     using limit = openDeadline({ clock, afterMs: bringMsMax, signal });
     await this.#download(container, join(this.#mlRoot, "model"), limit.signal);
   }
 
-  async #openMany({ owner }: Extract<ContainerModels, { readonly kind: "many" }>): Promise<void> {
-    const { directory, left, unpacker } = this.#options;
-    await left.take(owner, directory);
-    await makeSharedDirectory(this.#modelsDirectory);
-    await writeOwner(directory, owner);
-    unpacker.prepare();
+  async start(signal: AbortSignal): Promise<HostedContainer> {
+    await mkdir(this.#directories.outputDirectory, { recursive: true, mode: 0o700 });
+    const started = await this.#options.processes.start(this.#directories, signal);
+    await this.#describe(started.process);
+    return started;
   }
 
-  start(signal: AbortSignal): Promise<HostedContainer> {
-    return this.#options.startContainer(this.#mlRoot, signal);
+  async #describe(process: ContainerProcess | null): Promise<void> {
+    const { directory, owner, spec } = this.#options;
+    const modelDataUrl = spec.models.kind === "many" ? spec.models.modelDataUrl : null;
+    await writeContainerFile(directory, { owner, modelDataUrl, specDigest: specDigest(spec), process });
   }
 
   /** As `HostedInstance.leave`. */
@@ -117,11 +145,27 @@ export class ProcessPlace implements ContainerPlace, AsyncDisposable {
     await rm(this.#options.directory, { recursive: true, force: true });
   }
 
+  get #directories(): ProcessDirectories {
+    return { mlRoot: this.#mlRoot, outputDirectory: join(this.#options.directory, "output") };
+  }
+
   get #mlRoot(): string {
     return join(this.#options.directory, "ml");
   }
 
   get #modelsDirectory(): string {
     return join(this.#mlRoot, "models");
+  }
+}
+
+/** What is taken over of the directory of a container with many models that has ended. */
+const keptNames: ReadonlySet<string> = new Set(["ml", "trees", "container.json"]);
+const modelsName: ReadonlySet<string> = new Set(["models"]);
+const noNames: ReadonlySet<string> = new Set();
+
+async function emptyDirectory(directory: string, kept: ReadonlySet<string>): Promise<void> {
+  await mkdir(directory, { recursive: true });
+  for (const name of await readdir(directory)) {
+    if (!kept.has(name)) await rm(join(directory, name), { recursive: true, force: true });
   }
 }

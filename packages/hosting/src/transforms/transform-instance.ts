@@ -106,6 +106,7 @@ export class TransformInstance implements AsyncDisposable {
     this.#member = new FleetMember({
       id,
       seat: 0,
+      fleetKey: null,
       ownerName: transformOwner(job.name),
       logStream,
       plan: variant,

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, rm, statfs } from "node:fs/promises";
+import { mkdir, rmdir, statfs } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { availableParallelism, totalmem } from "node:os";
@@ -52,12 +52,18 @@ import type { DataDirectories } from "../directories.ts";
 import type { ServedContainerKind, UpOptions } from "../../options/index.ts";
 import { platformContainerEnvironment } from "../passed-environment.ts";
 import { openTopics, resultOutbox } from "./platform-topics.ts";
-import { createPlatformServer, holdRequests, listen, type PlatformServerLimits } from "@galatea/aws/http-server";
+import {
+  createPlatformServer,
+  holdRequests,
+  inheritableSocket,
+  listen,
+  type PlatformServerLimits,
+} from "@galatea/aws/http-server";
 import { containerRequestBytes } from "../request-memory.ts";
 import { openAlarms } from "./platform-scaling.ts";
 import { openStorage } from "./platform-storage.ts";
 import { platformServices } from "./platform-services.ts";
-import { makeSocketsDirectory } from "./sockets-directory.ts";
+import { openSocketsDirectory } from "./sockets-directory.ts";
 
 const tunnelsMax = 100;
 /** Of /metrics: some 10 MB of text. */
@@ -66,6 +72,8 @@ const countedEndpointsMax = 10_000;
 const logLimits = { streamBytesMax: 64 * 2 ** 20, streamsMax: 10_000, groupsMax: 10_000 };
 
 export interface PlatformOptions extends UpOptions {
+  /** A socket that listens there already; one is opened unless given. */
+  readonly listeningFd?: number | null;
   readonly directories: DataDirectories;
   /** Keys that may do everything, besides those of instances and sessions; null: open, everybody may do everything. */
   readonly keys: readonly RootKey[] | null;
@@ -84,6 +92,11 @@ export interface PlatformOptions extends UpOptions {
 export interface Platform extends AsyncDisposable {
   readonly url: string;
   /**
+   * Prepares its disposal for a restart: instances go on, and requests under way have `restartGraceMs`. Gives a descriptor of the listening
+   * socket for the next platform.
+   */
+  detach(): number;
+  /**
    * Accepts these keys and no others of the owner from now on. Sessions that a key opened which is not among them end, and so do addresses
    * of logs and of the proxy that the former first key signed. Requests that have been verified go on.
    */
@@ -97,8 +110,8 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   await using opening = new AsyncDisposableStack();
   const { documents, series, store } = await openStorage(opening, directories, { log, clock, snapshotDays });
   const host = await openHost(opening, store, { ...options, platformUrl: () => platformUrl });
-  const { url, openTo, closeWithin, cutting } = await openPort(opening, options, keys);
-  const platformUrl = callableUrl(url);
+  const port = await openPort(opening, options, keys);
+  const platformUrl = callableUrl(port.url);
   const logs = openLogs(opening, directories, log);
   const links = createLogLinks({ url: platformUrl, secret: () => keys.secret, clock });
   const instanceKeys = await InstanceKeys.open({ documents, platformUrl, randomBytes, logger: log });
@@ -136,36 +149,52 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     topics,
     ...callersOf(options, instances),
     stopping: stopping.signal,
-    cutting,
+    cutting: port.cutting,
   });
   const door = openDoor(options, { ...aws, instances, keys });
   const pages = { ...ownersPages(options, { keys, series, counters }), ...hostingsPages(hosting, log) };
-  openTo(publicPages({ ...door, ...pages, links, logs, topics: topicPages, logger: log }));
+  port.openTo(publicPages({ ...door, ...pages, links, logs, topics: topicPages, logger: log }));
   // First of all: the requests under way are answered while everything is still there.
   opening.defer(() => {
     hosting.watch.stop();
     stopping.abort();
-    return closeWithin(options.serverLimits.stopGraceMs);
+    return port.close(options.serverLimits.stopGraceMs);
   });
+  const detach = () => {
+    host.detach();
+    return port.handOver();
+  };
   const replaceKeys = (next: readonly [RootKey, ...RootKey[]]) => aws.sessions.endThoseOf(keys.replace(next));
-  return Object.assign(opening.move(), { url, replaceKeys });
+  return Object.assign(opening.move(), { url: port.url, replaceKeys, detach });
 }
 
-/** The platform's port. Requests that arrive before `openTo` is called wait: the endpoints are being brought back. */
+/** The platform's port, which is listened on from now on: whoever calls while the endpoints are being brought back waits until `openTo`. */
 async function openPort(opening: AsyncDisposableStack, options: PlatformOptions, keys: AcceptedKeys) {
-  const { server, close, cutting } = createPlatformServer(options.serverLimits);
+  const { server, close, handOver, cutting } = createPlatformServer(options.serverLimits);
   // The SageMaker SDK insists on the managed service's own STS hosts: it is sent here as to a proxy.
   const certificate = await clientCertificate(options.directories.clients, options.log);
   const secret = () => keys.secret;
   const tunnels = answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax, secret });
   const openTo = holdRequests(server);
-  const url = await listen(server, options);
-  const closeWithin = (graceMs: number) => {
+  const { listeningFd = null } = options;
+  const url = await listen(server, { ...options, listeningFd });
+  let isHandedOver = false;
+  const end = (graceMs: number) => {
     tunnels[Symbol.dispose]();
-    return close(graceMs);
+    return isHandedOver ? handOver() : close(graceMs);
   };
-  opening.defer(() => closeWithin(0));
-  return { url, openTo, closeWithin, cutting };
+  opening.defer(() => end(0));
+  return {
+    url,
+    openTo,
+    cutting,
+    close: end,
+    /** `close` hands the port over from now on; gives the listening socket for whoever takes it. */
+    handOver: () => {
+      isHandedOver = true;
+      return inheritableSocket(server);
+    },
+  };
 }
 
 const messageOptions = (
@@ -270,8 +299,9 @@ async function openHost(
   );
   const gpus = watchGpus(gpuIntervalMs, log);
   if (gpus !== null) opening.use(gpus);
-  const sockets = await makeSocketsDirectory(directories.records);
-  opening.defer(() => rm(sockets, { recursive: true, force: true }));
+  const sockets = await openSocketsDirectory(directories.records);
+  // Instances that go on alone keep it.
+  opening.defer(() => rmdir(sockets).catch(() => {}));
   return opening.use(
     new ProcessHost({
       commandFor: (start) => containerCommand(start, { ...options, platformUrl: options.platformUrl() }),
@@ -379,7 +409,7 @@ function containerCommand(
       "serve",
       // What clients of the container never see, and `ps` shows.
       `--id=${spec.title}`,
-      `--parent-pid=${process.pid}`,
+      `--end-without-pings-secs=${options.instanceGraceSecs}`,
       `--sagemaker-socket=${socketPath}`,
       `--ml-root=${mlRoot}`,
       `--container-kind=${spec.runtime satisfies ServedContainerKind}`,

@@ -1,21 +1,32 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * A fresh directory for the sockets of instances, in the temporary directory because a socket's path must be short. A platform that
- * was killed left its own there: the name is kept in `recordsDirectory`, which one platform has at a time, and removed by the next.
+ * The directory for the sockets of instances, in the temporary directory because a socket's path must be short. Its name is kept in
+ * `recordsDirectory`, which one platform has at a time: instances that outlive a platform answer there to the next.
  */
-export async function makeSocketsDirectory(recordsDirectory: string): Promise<string> {
+export async function openSocketsDirectory(recordsDirectory: string): Promise<string> {
   const notePath = join(recordsDirectory, "sockets-directory");
   const former = await readNote(notePath);
-  if (former !== null) await rm(former, { recursive: true, force: true });
+  if (former !== null && (await isOurs(former))) return former;
   // The name before the directory: a platform that is killed between the two leaves nothing behind.
   const made = join(tmpdir(), `galatea-${randomBytes(3).toString("hex")}`);
   await writeFile(notePath, made);
   await mkdir(made, { mode: 0o700 });
   return made;
+}
+
+/** Somebody else may have made a directory of that name in a temporary directory that was emptied. */
+async function isOurs(path: string): Promise<boolean> {
+  try {
+    const found = await lstat(path);
+    return found.isDirectory() && found.uid === process.getuid?.() && (found.mode & 0o777) === 0o700;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    throw error;
+  }
 }
 
 async function readNote(path: string): Promise<string | null> {

@@ -31,6 +31,8 @@ export interface ListenerParts {
   readonly metrics: ServerMetrics;
   /** See ContainerRoutesOptions. */
   readonly unconfined: () => Readonly<Record<string, string>> | null;
+  /** Called at each ping of the container contract. */
+  readonly onPing: () => void;
 }
 
 /** Reads the certificates of listeners again. Rejects where one cannot be used: those that were read before stay in use. */
@@ -139,7 +141,7 @@ function archiveItself(directory: string) {
 }
 
 async function openContract(
-  { engine, budget, log, unconfined }: ListenerParts,
+  { engine, budget, log, unconfined, onPing }: ListenerParts,
   { listen: address, mlRoot }: ServedContainer,
   frontEnd: ContainerFrontEnd,
   limits: HttpLimits,
@@ -159,6 +161,7 @@ async function openContract(
     mlRoot,
     chooseModelDirectory: frontEnd.language.kind === "triton" ? findArchiveModel : archiveItself,
     unconfined,
+    onPing,
   });
   const where = "socketPath" in address ? address.socketPath : `${address.host}:${listener.port}`;
   log.info(`Started Sagemaker HTTPService at ${where}`);

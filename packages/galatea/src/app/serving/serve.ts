@@ -14,8 +14,9 @@ import {
 import { dataDirectories } from "../directories.ts";
 import { openGpus, type GpuMachineParts } from "../gpus.ts";
 import { onHangUp } from "../hang-up-signal.ts";
-import { endWithNpx, endWithParent } from "../npx-parent.ts";
+import { endWithNpx } from "../npx-parent.ts";
 import type { ServeOptions } from "../../options/index.ts";
+import { endWithoutPings } from "./ping-watch.ts";
 import { createServerMetrics, type ServerMetrics } from "./server-metrics.ts";
 import { requestMemory } from "../request-memory.ts";
 import { openListeners } from "./serve-listeners.ts";
@@ -33,22 +34,17 @@ const containerUmask = 0o022;
  */
 export async function serve(options: ServeOptions): Promise<number> {
   const startedMs = performance.now();
-  if (options.parentPid !== null) joinPlatform(options.parentPid);
-  let plan: ContainerPlan | null = null;
-  let frontEnd: ContainerFrontEnd | null = null;
-  try {
-    plan = planOf(options);
-    frontEnd = options.container === null ? null : (plan ?? containerFrontEnd(process.env));
-  } catch (error) {
-    if (!(error instanceof ContainerRefusal)) throw error;
-    process.stderr.write(`${error.message}\n`);
-    return 1;
-  }
+  // The platform's umask would deny tenants' users the packages that are installed for them.
+  if (options.endWithoutPingsSecs !== null) process.umask(containerUmask);
+  const planned = plannedContainer(options);
+  if (planned === null) return 1;
+  const { plan, frontEnd } = planned;
   const log = openLog(options);
   if (log === null) return 1;
   logNotes(log, options, plan);
   using stop = stopSignal();
   await endWithNpx(process.env, process.ppid, systemClock);
+  using pings = endWithoutPings(options.endWithoutPingsSecs, log);
   const stopping = new AbortController();
   void stop.stopped.then((reason) => {
     log.info(`stopping: ${reason}`);
@@ -81,8 +77,8 @@ export async function serve(options: ServeOptions): Promise<number> {
     }
     // Whoever asked for packages is to hear at the start, and not from the first tenant, that they cannot be had.
     if (options.pythonPackages.length > 0) await engine.warmUp();
-    const parts = { engine, budget, options, frontEnd, log, metrics, unconfined: () => unconfined };
-    opened.resolve(await openListeners(parts, listeners));
+    const contract = { frontEnd, unconfined: () => unconfined, onPing: () => pings?.pinged() };
+    opened.resolve(await openListeners({ engine, budget, options, log, metrics, ...contract }, listeners));
   } catch (error) {
     if (!stopping.signal.aborted) log.error(InferenceError.from(error).message);
     const code = await shutDown(listeners, engine, options.exitTimeoutSecs, log);
@@ -101,11 +97,21 @@ export async function serve(options: ServeOptions): Promise<number> {
   return code;
 }
 
-/** Prepares this process to be a container of the platform with this process id. */
-function joinPlatform(pid: number): void {
-  endWithParent(pid);
-  // The platform's umask would deny tenants' users the packages that are installed for them.
-  process.umask(containerUmask);
+interface PlannedContainer {
+  readonly plan: ContainerPlan | null;
+  readonly frontEnd: ContainerFrontEnd | null;
+}
+
+/** Null where what the environment asks for is refused, which is told. */
+function plannedContainer(options: ServeOptions): PlannedContainer | null {
+  try {
+    const plan = planOf(options);
+    return { plan, frontEnd: options.container === null ? null : (plan ?? containerFrontEnd(process.env)) };
+  } catch (error) {
+    if (!(error instanceof ContainerRefusal)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    return null;
+  }
 }
 
 /** Handles SIGHUP. The log file needs nothing: it is opened for each write, and made anew where it was moved away. */

@@ -35,10 +35,15 @@ export interface ContainerRoutesOptions {
   readonly chooseModelDirectory: ChooseModelDirectory;
   /** What of the confinement of tenants this machine does not allow, and why; null while that is not known, and where there are no tenants. */
   readonly unconfined: () => Readonly<Record<string, string>> | null;
+  /** Called at each ping. */
+  readonly onPing: () => void;
 }
 
 /** Beside a ping's answer, for the platform: what `unconfined` gives, as JSON. */
 const unconfinedHeader = "X-Galatea-Unconfined";
+
+/** Beside the answers to a load and to what is asked about one model: what the model holds in memory. */
+const modelBytesHeader = "X-Galatea-Model-Bytes";
 
 /** A request header of the platform: how long the caller waits for the response, in milliseconds. */
 const callLimitHeader = "x-galatea-call-limit-ms";
@@ -130,7 +135,8 @@ class ContainerRoutes {
   readonly executionParameters: Answer = (exchange) => this.#calls.executionParameters?.(exchange, this.#ownTarget());
 
   readonly ping: Answer = (exchange) => {
-    const { engine, pingMode } = this.#options;
+    const { engine, pingMode, onPing } = this.#options;
+    onPing();
     const unconfined = this.#options.unconfined();
     const headers = unconfined === null ? [] : [unconfinedHeader, asciiJson(unconfined)];
     reply(exchange, (pingMode === "live" ? engine.live : engine.ready) ? 200 : 400, "text/plain", "", headers);
@@ -181,7 +187,9 @@ class ContainerRoutes {
   readonly describe: Answer = (exchange, id) => {
     const model = this.#models.loaded(id);
     if (model === undefined) return replyEmpty(exchange, 404);
-    replyPlainJson(exchange, describeModel(model));
+    const body = Buffer.from(JSON.stringify(describeModel(model)));
+    const { usedBytes } = this.#options.engine.memory(model.id);
+    reply(exchange, 200, "text/plain", body, [modelBytesHeader, String(Math.round(usedBytes))]);
   };
 
   readonly load: Answer = async (exchange) => {
@@ -190,10 +198,10 @@ class ContainerRoutes {
       if (isForbiddenPath(model.url)) return replyEmpty(exchange, 400);
       const cost = await this.#models.load(model, exchange.signal);
       reply(exchange, 200, "text/plain", "", [
-        // Beyond the contract: our platform reads what a load took and holds instead of guessing it from file sizes.
+        // Beyond the contract, as what the model holds: our platform reads them instead of guessing from file sizes.
         "X-Galatea-Load-Milliseconds",
         cost.milliseconds.toFixed(3),
-        "X-Galatea-Model-Bytes",
+        modelBytesHeader,
         String(Math.round(cost.memoryBytes)),
       ]);
     } catch (error) {

@@ -32,6 +32,7 @@ const options = (address: ContainerOptions["address"]): ContainerOptions => ({
   containerLimits: { ...defaultContainerLimits, modelsMax: 2 },
   integerRange: "refuse",
   pingMode: "live",
+  onPing: () => {},
   unconfined: () => ({ memory: "no group below /sys/fs/cgroup/ü" }),
   defaultModelName: "add_sub",
   language: { kind: "triton", inferenceType: "infer" },

@@ -1,0 +1,45 @@
+import { delay, systemClock } from "@galatea/base";
+import { readProcessStart } from "@galatea/base/processes";
+import type { RestartOptions } from "../options/index.ts";
+import { restartSignal } from "./restart-signal.ts";
+import { findRunningPlatform, PlatformChoice, type RunningPlatform } from "./running-platforms.ts";
+
+const lookMs = 20;
+
+/**
+ * `galatea restart`: has the running platform replace itself by the program that is installed now, with its former arguments, and returns
+ * when that one is up. Its instances go on, with the models that they have loaded.
+ */
+export async function restart(options: RestartOptions): Promise<number> {
+  try {
+    const before = findRunningPlatform(options, process.env);
+    if (before === null) return refuse("no platform runs there; start one with `galatea up`");
+    const startedNs = systemClock.monotonicNs();
+    process.kill(before.process.pid, restartSignal);
+    const after = await restarted(before, options);
+    if (after === null) return refuse("the platform has ended: its log says why");
+    const tookMs = (systemClock.monotonicNs() - startedNs) / 1e6;
+    process.stdout.write(`Galatea is up again at port ${after.port} (${tookMs.toFixed(0)} ms)\n`);
+    return 0;
+  } catch (error) {
+    if (!(error instanceof PlatformChoice)) throw error;
+    return refuse(error.message);
+  }
+}
+
+/** The platform once it is up again; null where its process has ended. */
+async function restarted(before: RunningPlatform, options: RestartOptions): Promise<RunningPlatform | null> {
+  const { pid, startTicks } = before.process;
+  const place = { ...options, data: before.dataDirectory };
+  while (readProcessStart(pid) === startTicks) {
+    const found = findRunningPlatform(place, process.env);
+    if (found !== null && found.openedMs !== before.openedMs) return found;
+    await delay(systemClock, lookMs, new AbortController().signal);
+  }
+  return null;
+}
+
+function refuse(message: string): number {
+  process.stderr.write(`galatea restart: ${message}\n`);
+  return 1;
+}
