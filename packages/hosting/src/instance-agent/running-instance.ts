@@ -16,6 +16,7 @@ export class RunningInstance {
   readonly containers: readonly RunningContainer[];
   readonly #hosted: HostedInstance;
   readonly #starting = new AbortController();
+  #starts: Promise<unknown> = Promise.resolve();
 
   constructor(options: RunningInstanceOptions) {
     const { host, node, spec, emit } = options;
@@ -58,7 +59,8 @@ export class RunningInstance {
     const starts = this.containers.map(({ container }) => container.start(signal));
     // The others are not waited for.
     for (const start of starts) start.catch((error: unknown) => this.#starting.abort(error));
-    await Promise.allSettled(starts);
+    this.#starts = Promise.allSettled(starts);
+    await this.#starts;
     if (!signal.aborted) return null;
     return signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason));
   }
@@ -72,6 +74,8 @@ export class RunningInstance {
   /** `leave`: unpacked models stay for the platform's next start. */
   async end(how: "delete" | "leave"): Promise<void> {
     this.#starting.abort(new Error("the instance is stopped"));
+    // A start that is under way may still write to the directories that are about to be removed.
+    await this.#starts;
     await Promise.all(this.containers.map((container) => container[Symbol.asyncDispose]()));
     await (how === "leave" ? this.#hosted.leave() : this.#hosted[Symbol.asyncDispose]());
   }
