@@ -86,6 +86,7 @@ export const recordedMachines: readonly RecordedMachine[] = [
 export const plainKinds: readonly string[] = [
   "model",
   "endpoint-config",
+  "instance-key",
   "model-memory",
   "dashboard",
   "role",

@@ -108,7 +108,7 @@ test("with boto3 a model reads its own files and writes its own outputs, and rea
   await sagemaker.send(
     new CreateEndpointConfigCommand({ EndpointConfigName: "queued", ProductionVariants, AsyncInferenceConfig }),
   );
-  for (const name of ["reader", "caller", "victim"]) await endpointIs(platform, name, "InService", 120_000);
+  for (const name of ["reader", "caller", "victim"]) await endpointIs(platform, name, "InService");
 
   const own: readonly Call[] = [
     ["s3", "get_object", "files/vocabulary.txt"],

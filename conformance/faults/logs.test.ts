@@ -60,7 +60,7 @@ async function start(flags: (place: Workplace) => readonly string[]): Promise<Lo
   const ended = once(child, "exit");
   child.stdout.resume();
   const ready = async () => (await ask(port, { path: "/v2/health/ready" }).catch(() => null))?.status === 200;
-  await until("the server is ready", ready, 60_000);
+  await until("the server is ready", ready);
   return {
     ...place,
     child,

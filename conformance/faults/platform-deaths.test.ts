@@ -124,7 +124,7 @@ class TritonPythonModel:
   asked.catch(() => {});
   const first = await pidIn(started);
   process.kill(platform.servers()[0] ?? 0, "SIGKILL");
-  await until("it is loaded again", async () => (await pidIn(started)) !== first, 30_000);
+  await until("it is loaded again", async () => (await pidIn(started)) !== first);
   await writeFile(`${started}.go`, "");
   assert.match(await asked, /"OUT"/);
 });
@@ -187,7 +187,7 @@ test("after kill -9 of the platform its endpoint is in service again and answers
   assert.deepEqual(platform.servers(), before);
   await platform.startAgain();
   await endpointIs(platform, name, "InService");
-  assert.match(await until("it answers", () => call("echo").catch(() => null), 30_000), /"OUT"/);
+  assert.match(await until("it answers", () => call("echo").catch(() => null)), /"OUT"/);
   assert.notDeepEqual(platform.servers(), before);
   assert.equal(platform.servers().length, 1);
 });
@@ -219,7 +219,7 @@ test("kill -9 of the platform in the middle of a deletion: the endpoint is gone 
     const { Endpoints = [] } = await platform.sagemaker.send(new ListEndpointsCommand({}));
     return Endpoints.map(({ EndpointName }) => EndpointName).join() === name;
   });
-  await until("it answers", () => call("echo").catch(() => null), 30_000);
+  await until("it answers", () => call("echo").catch(() => null));
   await until("its files are gone", async () => {
     return (await readdir(join(platform.place.data, "instances"))).length < directories.length;
   });
@@ -239,7 +239,7 @@ test("an endpoint whose archive is missing at a start says so, and comes back wi
     /The container is not in service: Failed to download model data for container "container_1" from URL: "s3:\/\/faults\/single\.tar\.gz"/,
   );
   await put("single.tar.gz", archive());
-  await until("it answers", () => invoke(platform, single, null, doing("echo")).catch(() => null), 30_000);
+  await until("it answers", () => invoke(platform, single, null, doing("echo")).catch(() => null));
   await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: single }));
 });
 

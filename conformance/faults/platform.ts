@@ -240,22 +240,13 @@ export async function createEndpoint(platform: Platform, plan: EndpointPlan): Pr
 }
 
 /** Waits until the endpoint is in this status; gives its FailureReason. */
-export async function endpointIs(
-  platform: Platform,
-  name: string,
-  status: string,
-  timeoutMs = 60_000,
-): Promise<string> {
-  return await until(
-    `endpoint ${name} is ${status}`,
-    async () => {
-      const described = await platform.sagemaker.send(new DescribeEndpointCommand({ EndpointName: name }));
-      if (described.EndpointStatus === status) return described.FailureReason ?? "-";
-      if (described.EndpointStatus === "Failed") throw new Error(`${name} failed: ${described.FailureReason}`);
-      return null;
-    },
-    timeoutMs,
-  );
+export async function endpointIs(platform: Platform, name: string, status: string): Promise<string> {
+  return await until(`endpoint ${name} is ${status}`, async () => {
+    const described = await platform.sagemaker.send(new DescribeEndpointCommand({ EndpointName: name }));
+    if (described.EndpointStatus === status) return described.FailureReason ?? "-";
+    if (described.EndpointStatus === "Failed") throw new Error(`${name} failed: ${described.FailureReason}`);
+    return null;
+  });
 }
 
 /** The answer's text. */

@@ -16,9 +16,6 @@ import { faultyConfig } from "./faulty-model.ts";
 import { bucket, createEndpoint, endpointIs, invoke, Platform } from "./platform.ts";
 import { tarball } from "./tarball.ts";
 
-/** An environment with numpy is made meanwhile, on a machine that may be busy. */
-const installMsMax = 300_000;
-
 /** A package of one module, whose version is this test run's: nobody has installed it before. */
 const version = `1.${process.pid}.${Date.now()}`;
 const writeWheel = `import sys, zipfile
@@ -84,7 +81,7 @@ test("a model finds the packages of its Environment, from a directory of wheels,
       modelDataUrl,
       environment: { GALATEA_PYTHON_PACKAGES: wanted },
     });
-    await endpointIs(platform, "packages", "InService", installMsMax);
+    await endpointIs(platform, "packages", "InService");
     const seen = await told(platform, "packages");
     assert.equal(seen["version"], version);
     assert.equal(seen["started"], seen["now"]);
@@ -141,7 +138,7 @@ test("an owner's HOME, proxies and certificates do not say where packages come f
         SSL_CERT_FILE: join(wheels, "none.pem"),
       },
     });
-    await endpointIs(platform, "choosing", "InService", installMsMax);
+    await endpointIs(platform, "choosing", "InService");
     const { version: found, pip } = await told(platform, "choosing");
     assert.deepEqual([found, asked], [own, []]);
     assert.deepEqual(pip, ["GALATEA_PYTHON_PACKAGES"]);
@@ -158,7 +155,7 @@ test("an endpoint whose packages cannot be had fails with pip's reason", async (
   const environment = { GALATEA_PYTHON_PACKAGES: "galatea-probe==9.9" };
   await createEndpoint(platform, { name: "none", modelDataUrl, environment });
   await assert.rejects(
-    endpointIs(platform, "none", "InService", installMsMax),
+    endpointIs(platform, "none", "InService"),
     /No matching distribution found for galatea-probe==9\.9/,
   );
 });

@@ -97,10 +97,10 @@ test("a request that finds no instance brings one, which ends when nothing waits
   await scaling.putPolicy(wakes, (name) => `arn:${name}`);
   await alarms.put(waits);
   const running = async () => (await scalable.capacity(resource))?.running;
-  await eventually(async () => (await running()) === 0, 60_000);
+  await eventually(async () => (await running()) === 0);
   const ticket = await bench.ask("idle", "fine");
   assert.equal((await bench.result(ticket)).ok, true);
-  await eventually(async () => (await running()) === 0, 60_000);
+  await eventually(async () => (await running()) === 0);
   const causes = scaling.find(resource)?.activities.filter(({ notScaled }) => notScaled === null);
   const said = causes?.map(({ description, cause }) => `${description} ${cause}`) ?? [];
   assert.ok(
