@@ -6,9 +6,9 @@ import { hangMs } from "../packages/base/src/core/eventually-fixture.ts";
 import { compileCache, root } from "./source-tree.ts";
 
 /**
- * The unit tests, in as many processes as there are processors, and two at least: many tests wait for processes and clocks of their
- * own. (Node's runner leaves one processor out, which on two is half of them.) Compiled code is kept between runs. What they leave in the
- * temporary directory fails the run. With paths of packages (`packages/server`) it runs only theirs.
+ * The unit tests, in one process more than there are processors: many tests wait for processes and clocks of their own. (Node's runner
+ * leaves one processor out, which on two is half of them.) Compiled code is kept between runs. What they leave in the temporary directory
+ * fails the run. With paths of packages (`packages/server`) it runs only theirs.
  */
 const chosen = process.argv.slice(2).filter((each) => each.startsWith("packages/"));
 const options = process.argv.slice(2).filter((each) => !each.startsWith("packages/"));
@@ -21,7 +21,7 @@ const { status, signal } = spawnSync(
   [
     "--test",
     `--test-timeout=${hangMs}`,
-    `--test-concurrency=${Math.max(2, availableParallelism())}`,
+    `--test-concurrency=${availableParallelism() + 1}`,
     ...options,
     ...(chosen.length > 0 ? chosen : ["packages/*"]).map((path) => `${path}/{src,test}/**/*.test.ts`),
     ...(chosen.length > 0 ? [] : ["scripts/*.test.ts"]),

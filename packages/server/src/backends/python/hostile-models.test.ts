@@ -169,18 +169,24 @@ for (const [what, ready, answer, told] of zygotes) {
   });
 }
 
-/** The system's clock with timers that fire a hundred times as early. */
-const hastyClock: Clock = { ...systemClock, timer: (delayMs, fire) => systemClock.timer(delayMs / 100, fire) };
+/** The system's clock with timers that fire so many times as early. */
+const hastyClock = (times: number): Clock => ({
+  ...systemClock,
+  timer: (delayMs, fire) => systemClock.timer(delayMs / times, fire),
+});
 const hangs = "(open(sys.argv[0] + '-hangs', 'w').close(), time.sleep(600), b'')[2]";
 
-for (const [what, ready, answer, told] of [
-  ["to start", hangs, "b''", /the Python environment .* cannot be used \(signal SIGKILL\)/],
-  ["to fork", isReady, hangs, /the Python zygote has ended/],
+for (const [what, ready, answer, told, times] of [
+  ["to start", hangs, "b''", /the Python environment .* cannot be used \(signal SIGKILL\)/, 1000],
+  ["to fork", isReady, hangs, /the Python zygote has ended/, 100],
 ] as const) {
   test(`a zygote that takes too long ${what} is ended, and its load fails`, async () => {
     const directory = await mkdtemp(join(tmpdir(), "galatea-zygote-"));
     try {
-      await using own = await openFixture({ clock: hastyClock, python: await interpreter(directory, ready, answer) });
+      await using own = await openFixture({
+        clock: hastyClock(times),
+        python: await interpreter(directory, ready, answer),
+      });
       await assert.rejects(own.load("any", model(echo), oneInOneOut()), { message: told });
       assert.ok(own.log.some((line) => /was not ready within 300 s|did not fork within 30 s/.test(line)));
     } finally {
