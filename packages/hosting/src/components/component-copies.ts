@@ -10,13 +10,13 @@ import {
   type ComponentSpec,
 } from "./component-record.ts";
 
-/** What runs for a component: a fleet for each of its specs, whose instances are the copies. */
+/** What runs for a component: a fleet for each of its specs on each node, whose instances are the copies. */
 export class ComponentCopies implements AsyncDisposable {
   readonly #parts: FleetParts;
   readonly #variant: ProductionVariant;
   readonly #configName: string;
   #record: ComponentRecord;
-  readonly #fleets = new Map<number, Fleet>();
+  readonly #fleets = new Map<string, CopyFleet>();
   readonly #account: InstanceAccount;
 
   constructor(
@@ -38,16 +38,16 @@ export class ComponentCopies implements AsyncDisposable {
   }
 
   get inServiceCount(): number {
-    return [...this.#fleets.values()].reduce((sum, { inServiceCount }) => sum + inServiceCount, 0);
+    return [...this.fleets].reduce((sum, { inServiceCount }) => sum + inServiceCount, 0);
   }
 
   get fleets(): Iterable<Fleet> {
-    return this.#fleets.values();
+    return this.#fleets.values().map(({ fleet }) => fleet);
   }
 
   /** For what was in service before the platform ended: tried until it is again. */
   resume(record: ComponentRecord): void {
-    for (const [number, copyCount] of countsOf(record.copies)) this.#fleetOf(record, number).resume(copyCount);
+    for (const { copy, copyCount } of groupsOf(record.copies).values()) this.#fleetOf(record, copy).resume(copyCount);
   }
 
   /** What of its copies runs is reserved by the record: what leaves beside that is counted with what is taken of the nodes. */
@@ -69,8 +69,8 @@ export class ComponentCopies implements AsyncDisposable {
   /** Resolves when all copies that are recorded are in service; rejects where one does not start. */
   async bringUp(record: ComponentRecord, signal: AbortSignal): Promise<void> {
     await Promise.all(
-      [...countsOf(record.copies)].map(async ([number, copyCount]) => {
-        const fleet = this.#fleetOf(record, number);
+      [...groupsOf(record.copies).values()].map(async ({ copy, copyCount }) => {
+        const fleet = this.#fleetOf(record, copy);
         await fleet.growTo(copyCount, signal);
         await fleet.inService(signal);
       }),
@@ -79,10 +79,11 @@ export class ComponentCopies implements AsyncDisposable {
 
   /** Those that are in service, of the copies that are recorded. */
   inService({ copies }: ComponentRecord): readonly ComponentCopy[] {
-    const left = new Map([...this.#fleets].map(([number, { instanceCount }]) => [number, instanceCount]));
-    return copies.filter(({ spec }) => {
-      const count = left.get(spec) ?? 0;
-      left.set(spec, count - 1);
+    const left = new Map([...this.#fleets].map(([key, { fleet }]) => [key, fleet.instanceCount]));
+    return copies.filter((copy) => {
+      const key = groupKeyOf(copy);
+      const count = left.get(key) ?? 0;
+      left.set(key, count - 1);
       return count > 0;
     });
   }
@@ -91,13 +92,13 @@ export class ComponentCopies implements AsyncDisposable {
   async follow(record: ComponentRecord, signal: AbortSignal): Promise<void> {
     this.#record = record;
     this.countBy(record);
-    const counts = countsOf(record.copies);
+    const groups = groupsOf(record.copies);
     const wanted = new Set(record.specs.map(({ number }) => number));
     await Promise.all(
-      [...this.#fleets].map(async ([number, fleet]) => {
-        const copyCount = counts.get(number) ?? 0;
-        if (copyCount > 0 || wanted.has(number)) return await fleet.shrinkTo({ instanceCount: copyCount }, signal);
-        this.#fleets.delete(number);
+      [...this.#fleets].map(async ([key, { spec, fleet }]) => {
+        const copyCount = groups.get(key)?.copyCount ?? 0;
+        if (copyCount > 0 || wanted.has(spec)) return await fleet.shrinkTo({ instanceCount: copyCount }, signal);
+        this.#fleets.delete(key);
         return await fleet.retire(signal);
       }),
     );
@@ -106,10 +107,9 @@ export class ComponentCopies implements AsyncDisposable {
   /** Throws AwsError with the codes and sentences of SageMaker's runtime. */
   async invoke(request: InvocationRequest): Promise<InvocationReply> {
     const { session } = request;
-    const own =
-      session === undefined ? undefined : [...this.#fleets.values()].find((each) => each.holdsSession(session));
+    const own = session === undefined ? undefined : [...this.fleets].find((each) => each.holdsSession(session));
     if (own !== undefined) return await own.invoke(request, this.inServiceCount);
-    const serving = [...this.#fleets.values()].filter((fleet) => fleet.instanceCount > 0);
+    const serving = [...this.fleets].filter((fleet) => fleet.instanceCount > 0);
     const copyCount = serving.reduce((sum, { instanceCount }) => sum + instanceCount, 0);
     if (copyCount === 0) throw this.#noCapacity();
     // Each fleet gets its part of the requests; one without a copy in service is passed over where another has one.
@@ -125,7 +125,7 @@ export class ComponentCopies implements AsyncDisposable {
   async retire(record: ComponentRecord, signal: AbortSignal): Promise<void> {
     this.countBy(record);
     this.#account.ends();
-    await Promise.all([...this.#fleets.values()].map((fleet) => fleet.retire(signal)));
+    await Promise.all([...this.fleets].map((fleet) => fleet.retire(signal)));
     this.#fleets.clear();
     this.#account[Symbol.dispose]();
   }
@@ -133,48 +133,52 @@ export class ComponentCopies implements AsyncDisposable {
   /** For the platform's end: everything stops, and records stay. */
   async leave(): Promise<void> {
     this.#account[Symbol.dispose]();
-    await Promise.all([...this.#fleets.values()].map((fleet) => fleet.leave()));
+    await Promise.all([...this.fleets].map((fleet) => fleet.leave()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#account[Symbol.dispose]();
-    await Promise.all([...this.#fleets.values()].map((fleet) => fleet[Symbol.asyncDispose]()));
+    await Promise.all([...this.fleets].map((fleet) => fleet[Symbol.asyncDispose]()));
     this.#fleets.clear();
   }
 
   /** SageMaker's words, by which autoscaling from zero is found. */
   #noCapacity(): AwsError {
     const [spec] = this.#record.specs;
-    this.#fleetOf(this.#record, spec.number).metrics.recordNoCapacity();
+    const own = [...this.#fleets.values()].find((each) => each.spec === spec.number)?.fleet;
+    (own ?? this.#fleetOf(this.#record, { spec: spec.number })).metrics.recordNoCapacity();
     const text =
       "Inference Component has no capacity to process this request. ApplicationAutoScaling may be in-progress (if configured) or try to " +
       "increase the capacity by invoking UpdateInferenceComponentRuntimeConfig API.";
     return new AwsError("ValidationError", text);
   }
 
-  #fleetOf(record: ComponentRecord, number: number): Fleet {
-    const found = this.#fleets.get(number);
-    if (found !== undefined) return found;
+  #fleetOf(record: ComponentRecord, copy: CopyGroup): Fleet {
+    const key = groupKeyOf(copy);
+    const { spec: number, node } = copy;
+    const found = this.#fleets.get(key);
+    if (found !== undefined) return found.fleet;
     const spec = record.specs.find((each) => each.number === number);
     if (spec === undefined) throw new Error(`bug: component ${record.name} has no spec ${number}`);
     const { claim, memoryBytesMax } = spec;
     const names = {
       endpointName: record.endpointName,
       configName: this.#configName,
-      fleetKey: copiesKey(record, number),
+      fleetKey: copiesKey(record, copy),
       ...record.owner,
       placementKey: placementKeyOf(`${record.arn} ${record.createdMs}`),
       component: {
         name: record.name,
         budget: { vcpuCount: Math.ceil(claim.cpuCores), memoryBytes: memoryBytesMax ?? claim.memoryBytes },
         claimBytes: claim.memoryBytes,
+        node: node ?? null,
       },
     };
     const fleet = new Fleet({ variant: this.#variantFor(spec), model: spec.model }, names, {
       ...this.#parts,
       placer: this.#account,
     });
-    this.#fleets.set(number, fleet);
+    this.#fleets.set(key, { spec: number, fleet });
     return fleet;
   }
 
@@ -188,11 +192,25 @@ export class ComponentCopies implements AsyncDisposable {
   }
 }
 
-/** Of the copies of one spec, among the fleets of the component's endpoint. */
-export const copiesKey = ({ name }: ComponentRecord, spec: number) => `component ${name} ${spec}`;
+/** Copies of one spec on one node. */
+type CopyGroup = Pick<ComponentCopy, "spec" | "node">;
 
-function countsOf(copies: readonly ComponentCopy[]): ReadonlyMap<number, number> {
-  const counts = new Map<number, number>();
-  for (const { spec } of copies) counts.set(spec, (counts.get(spec) ?? 0) + 1);
-  return counts;
+/** The fleet of such copies among the fleets of the component's endpoint. */
+export const copiesKey = ({ name }: Pick<ComponentRecord, "name">, { spec, node }: CopyGroup): string =>
+  `component ${name} ${spec} ${node ?? ""}`;
+
+interface CopyFleet {
+  readonly spec: number;
+  readonly fleet: Fleet;
+}
+
+const groupKeyOf = ({ spec, node }: CopyGroup) => JSON.stringify([spec, node]);
+
+function groupsOf(copies: readonly ComponentCopy[]): ReadonlyMap<string, { copy: CopyGroup; copyCount: number }> {
+  const groups = new Map<string, { copy: CopyGroup; copyCount: number }>();
+  for (const copy of copies) {
+    const key = groupKeyOf(copy);
+    groups.set(key, { copy, copyCount: (groups.get(key)?.copyCount ?? 0) + 1 });
+  }
+  return groups;
 }

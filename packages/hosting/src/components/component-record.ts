@@ -1,6 +1,7 @@
 import type { CapacitySize, ModelRecord, Owner } from "../definitions/index.ts";
 import { footprintBytes, type Footprint } from "../endpoints/index.ts";
-import type { ComponentClaim, PlacementStrategy } from "./placement.ts";
+import type { NodeId } from "../nodes/index.ts";
+import type { ComponentClaim, CopyNode, PlacementStrategy } from "./placement.ts";
 
 /** What the copies of a component are made of, since it was created with it or updated to it. */
 export interface ComponentSpec {
@@ -25,6 +26,8 @@ export interface ComponentSpec {
 export interface ComponentCopy {
   readonly spec: number;
   readonly instance: number;
+  /** The node of the instance; absent in records of before there were nodes. */
+  readonly node?: NodeId;
 }
 
 /** What a component is to come to, and how. */
@@ -98,10 +101,14 @@ export function componentFootprint(record: ComponentRecord): Footprint {
   return copiesFootprint(largestClaimBytes(record), countedCopies(record));
 }
 
-/** Of a component with so many bytes of the nodes left to others, how many more copies it may have than there are. */
-export function moreCopies(record: ComponentRecord, freeBytes: number): number {
-  const copyBytes = footprintBytes(copiesFootprint(largestClaimBytes(record), 1));
-  return countedCopies(record) - record.copies.length + Math.floor(Math.max(0, freeBytes) / copyBytes);
+/** What a copy of a component takes of its node's memory. */
+export const copyBytes = ({ specs }: Pick<ComponentRecord, "specs">): number =>
+  footprintBytes(copiesFootprint(largestClaimBytes({ specs }), 1));
+
+/** A node with what is free of it for more copies of a component: what the component has reserved and not placed yet is its own. */
+export function copyNode(record: ComponentRecord, { freeBytes, ...node }: CopyNode): CopyNode {
+  const ownBytes = (countedCopies(record) - record.copies.length) * copyBytes(record);
+  return { ...node, freeBytes: Math.max(0, freeBytes) + ownBytes };
 }
 
 function countedCopies({ state, copyCount, copies }: ComponentRecord): number {
@@ -110,7 +117,8 @@ function countedCopies({ state, copyCount, copies }: ComponentRecord): number {
 }
 
 /** Of what it has and what it is being updated to. */
-const largestClaimBytes = ({ specs }: ComponentRecord) => Math.max(...specs.map(({ claim }) => claim.memoryBytes));
+const largestClaimBytes = ({ specs }: Pick<ComponentRecord, "specs">) =>
+  Math.max(...specs.map(({ claim }) => claim.memoryBytes));
 
 /** What a copy claims of memory it is promised. */
 export function copiesFootprint(memoryBytes: number, copyCount: number): Footprint {

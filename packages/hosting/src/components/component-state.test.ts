@@ -3,9 +3,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import type { CapacitySize } from "../definitions/index.ts";
-import type { ComponentGoal, ComponentRecord, ComponentSpec } from "./component-record.ts";
+import { nodeWith } from "../nodes/node-fixture.ts";
+import { copyBytes, type ComponentGoal, type ComponentRecord, type ComponentSpec } from "./component-record.ts";
 import { moveComponent, nextComponentAction } from "./component-state.ts";
-import { claimSum, fits, noClaim, type SharedInstance } from "./placement.ts";
+import { claimSum, fits, noClaim, type CopyNode, type SharedInstance } from "./placement.ts";
 
 const owner = { region: "us-east-1", accountId: "000000000000" };
 const has = { cpuCores: 4, acceleratorCount: 0, memoryBytes: 100 };
@@ -47,9 +48,14 @@ function instancesWith({ copies, specs }: ComponentRecord, instanceCount: number
   return Array.from({ length: instanceCount }, (_, index) => {
     const own = copies.filter(({ instance }) => instance === index);
     const claims = own.map((copy) => specs.find(({ number }) => number === copy.spec)?.claim ?? noClaim);
-    return { has, taken: claims.reduce(claimSum, noClaim), ownCount: own.length };
+    return { node: own[0]?.node ?? null, taken: claims.reduce(claimSum, noClaim), ownCount: own.length };
   });
 }
+
+/** A node with memory for so many more copies. */
+const nodeFor = (record: ComponentRecord, moreCount: number): CopyNode => {
+  return { id: nodeWith().id, has, freeBytes: moreCount * copyBytes(record) };
+};
 
 /** All moves until there is none; `look` sees each record. Everything that is recorded comes into service. */
 function run(
@@ -65,7 +71,11 @@ function run(
     record = look(record, moveCount) ?? record;
     const { state } = record;
     if (!("goal" in state)) return record;
-    const action = nextComponentAction({ ...record, state }, { instances, moreCount: Infinity, isMade: false }, nowMs);
+    const action = nextComponentAction(
+      { ...record, state },
+      { instances, nodes: [nodeFor(record, Infinity)], isMade: false },
+      nowMs,
+    );
     switch (action.do) {
       case "bake":
         nowMs = action.untilMs;
@@ -207,7 +217,11 @@ test("where no node has memory for a copy beside those there are, what leaves is
   const next = (record: ComponentRecord, moreCount: number, isMade: boolean) => {
     const { state } = record;
     assert.ok("goal" in state);
-    return nextComponentAction({ ...record, state }, { instances: instancesWith(record, 3), moreCount, isMade }, 0);
+    return nextComponentAction(
+      { ...record, state },
+      { instances: instancesWith(record, 3), nodes: [nodeFor(record, moreCount)], isMade },
+      0,
+    );
   };
   const newCount = (record: ComponentRecord, moreCount: number) => {
     const action = next(record, moreCount, false);

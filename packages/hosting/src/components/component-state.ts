@@ -1,13 +1,14 @@
 import { assert, unreachable } from "@galatea/base";
 import type { CapacitySize } from "../definitions/index.ts";
-import type {
-  ComponentCopy,
-  ComponentDeployment,
-  ComponentGoal,
-  ComponentRecord,
-  ComponentSpec,
+import {
+  copyBytes,
+  type ComponentCopy,
+  type ComponentDeployment,
+  type ComponentGoal,
+  type ComponentRecord,
+  type ComponentSpec,
 } from "./component-record.ts";
-import { placeCopies, surplusCopies, type SharedInstance } from "./placement.ts";
+import { placeCopies, surplusCopies, type CopyNode, type SharedInstance } from "./placement.ts";
 
 /** Every move of a component. */
 export type ComponentEvent =
@@ -105,8 +106,7 @@ export type ComponentAction =
 export interface CopyRoom {
   /** Of the component's variant, with what the component itself takes of them. */
   readonly instances: readonly SharedInstance[];
-  /** How many more copies the nodes have memory for, wherever they come. */
-  readonly moreCount: number;
+  readonly nodes: readonly CopyNode[];
   /** Whether copies of the component leave, which make room for others when they are gone. */
   readonly isMade: boolean;
 }
@@ -128,7 +128,7 @@ export function nextComponentAction(record: ApproachingComponent, room: CopyRoom
 function towards(
   { copies, specs }: ApproachingComponent,
   goal: ComponentGoal,
-  { instances, moreCount, isMade }: CopyRoom,
+  { instances, nodes, isMade }: CopyRoom,
 ): ComponentAction {
   const spec = specs.find(({ number }) => number === goal.spec);
   assert(spec !== undefined, "a goal is one of the specs");
@@ -145,16 +145,18 @@ function towards(
   const missingCount = goal.copyCount - own.length;
   if (missingCount === 0) return { do: "settle" };
   const { claim, strategy } = spec;
-  const wanted = { claim, copyCount: Math.min(batch, missingCount, moreCount), strategy };
-  const places = placeCopies(instances, wanted);
-  if (places.length > 0) {
-    const added = places.map((instance) => ({ spec: goal.spec, instance }));
+  const bytes = copyBytes({ specs });
+  const wanted = { claim, copyBytes: bytes, copyCount: Math.min(batch, missingCount), strategy };
+  const slots = placeCopies(instances, nodes, wanted);
+  if (slots.length > 0) {
+    const added = slots.map((slot) => ({ spec: goal.spec, ...slot }));
     return { do: "place", copies: [...copies, ...added] };
   }
-  if (moreCount === 0 && isMade) return { do: "no-memory", missingCount };
+  const hasMemory = nodes.some(({ freeBytes }) => freeBytes >= bytes);
+  if (!hasMemory && isMade) return { do: "no-memory", missingCount };
   // Without room for a new one beside them an old one makes it, as long as another copy answers.
   if (old.length > (own.length > 0 ? 0 : 1)) return { do: "place", copies: [...without(old, 1), ...own] };
-  return { do: moreCount === 0 ? "no-memory" : "no-room", missingCount };
+  return { do: hasMemory ? "no-room" : "no-memory", missingCount };
 }
 
 function without(copies: readonly ComponentCopy[], surplusCount: number): readonly ComponentCopy[] {

@@ -4,7 +4,7 @@ export {
   componentFootprint,
   copiesFootprint,
   isMoving,
-  moreCopies,
+  copyNode,
   type ComponentCopy,
   type ComponentDeployment,
   type ComponentGoal,
@@ -12,12 +12,19 @@ export {
   type ComponentSpec,
   type ComponentState,
 } from "./component-record.ts";
-export { moveComponent, nextComponentAction, type ComponentAction, type ComponentEvent } from "./component-state.ts";
+export {
+  moveComponent,
+  nextComponentAction,
+  type ComponentAction,
+  type ComponentEvent,
+  type CopyRoom,
+} from "./component-state.ts";
 export {
   claimSum,
   fits,
   noClaim,
   type ComponentClaim,
+  type CopyNode,
   type PlacementStrategy,
   type SharedInstance,
 } from "./placement.ts";

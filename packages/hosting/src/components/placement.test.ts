@@ -2,13 +2,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
+import { parseNodeId } from "../nodes/node.ts";
 import {
   claimSum,
   fits,
   noClaim,
   placeCopies,
   surplusCopies,
-  type ComponentClaim,
+  type CopiesRequest,
+  type CopyNode,
+  type CopySlot,
   type SharedInstance,
 } from "./placement.ts";
 
@@ -23,47 +26,78 @@ const sizes = fc.record({
   memoryBytes: fc.nat(400),
 });
 
-/** What is taken is part of what there is. */
-const instances = fc.array(
-  fc.tuple(sizes, fc.integer({ min: 0, max: 4 })).map(([has, share]): SharedInstance => {
-    const part = (value: number) => Math.floor((value * share) / 4);
-    const taken = {
-      cpuCores: part(has.cpuCores),
-      acceleratorCount: part(has.acceleratorCount),
-      memoryBytes: part(has.memoryBytes),
-    };
-    return { has, taken, ownCount: share };
-  }),
-  { maxLength: 6 },
-);
+/** Nodes with what an instance has on each, and instances on them, of which a part is taken. */
+const rooms = fc
+  .record({
+    nodes: fc.array(fc.record({ has: sizes, freeBytes: fc.nat(300) }), { minLength: 1, maxLength: 3 }),
+    shares: fc.array(fc.tuple(fc.nat(5), fc.integer({ min: 0, max: 4 })), { maxLength: 6 }),
+  })
+  .map(({ nodes: described, shares }) => {
+    const nodes = described.map((node, index): CopyNode => ({ ...node, id: parseNodeId(`node-${index}`) }));
+    const instances = shares.map(([position, share]): SharedInstance => {
+      const node = nodes[position % nodes.length];
+      // Nothing is on it yet.
+      if (node === undefined || share === 0) return { node: null, taken: noClaim, ownCount: 0 };
+      const part = (value: number) => Math.floor((value * share) / 4);
+      const { cpuCores, acceleratorCount, memoryBytes } = node.has;
+      const taken = {
+        cpuCores: part(cpuCores),
+        acceleratorCount: part(acceleratorCount),
+        memoryBytes: part(memoryBytes),
+      };
+      return { node: node.id, taken, ownCount: share };
+    });
+    return { nodes, instances };
+  });
 
-function after(
-  all: readonly SharedInstance[],
-  claim: ComponentClaim,
-  places: readonly number[],
-): readonly SharedInstance[] {
-  const states = [...all];
-  for (const place of places) {
-    const state = states[place];
-    assert.ok(state !== undefined);
-    states[place] = { ...state, taken: claimSum(state.taken, claim), ownCount: state.ownCount + 1 };
-  }
-  return states;
+interface Room {
+  readonly nodes: readonly CopyNode[];
+  readonly instances: readonly SharedInstance[];
 }
 
-test("nothing is over-committed, and a copy is left without a place only where none has room", () => {
+function after(
+  room: Room,
+  { claim, copyBytes }: Pick<CopiesRequest, "claim" | "copyBytes">,
+  slots: readonly CopySlot[],
+): Room {
+  const [instances, nodes] = [[...room.instances], [...room.nodes]];
+  for (const { instance, node: id } of slots) {
+    const state = instances[instance];
+    const position = nodes.findIndex((node) => node.id === id);
+    const node = nodes[position];
+    assert.ok(state !== undefined && node !== undefined);
+    assert.ok(state.node === null || state.node === id, "an instance has moved");
+    instances[instance] = { node: id, taken: claimSum(state.taken, claim), ownCount: state.ownCount + 1 };
+    nodes[position] = { ...node, freeBytes: node.freeBytes - copyBytes };
+  }
+  return { instances, nodes };
+}
+
+test("neither an instance nor a node is over-committed, instances stay on their nodes, and a copy is left without a place only where none has room", () => {
   fc.assert(
     fc.property(
-      instances,
-      claims,
-      fc.nat(12),
-      fc.constantFrom("SPREAD", "BINPACK"),
-      (all, claim, copyCount, strategy) => {
-        const places = placeCopies(all, { claim, copyCount, strategy });
-        const filled = after(all, claim, places);
-        for (const state of filled) assert.ok(fits({ has: state.has, taken: noClaim }, state.taken));
-        assert.ok(places.length <= copyCount);
-        if (places.length < copyCount) assert.ok(filled.every((state) => !fits(state, claim)));
+      rooms,
+      fc.record({
+        claim: claims,
+        copyBytes: fc.integer({ min: 1, max: 100 }),
+        copyCount: fc.nat(12),
+        strategy: fc.constantFrom("SPREAD" as const, "BINPACK" as const),
+      }),
+      (room, request) => {
+        const slots = placeCopies(room.instances, room.nodes, request);
+        const filled = after(room, request, slots);
+        const nodesOf = ({ node }: SharedInstance) => filled.nodes.filter(({ id }) => node === null || node === id);
+        for (const instance of filled.instances) {
+          assert.ok(nodesOf(instance).some(({ has }) => fits({ has, taken: noClaim }, instance.taken)));
+        }
+        for (const { freeBytes } of filled.nodes) assert.ok(freeBytes >= 0);
+        assert.ok(slots.length <= request.copyCount);
+        if (slots.length === request.copyCount) return;
+        for (const instance of filled.instances) {
+          for (const { has, freeBytes } of nodesOf(instance)) {
+            assert.ok(freeBytes < request.copyBytes || !fits({ has, taken: instance.taken }, request.claim));
+          }
+        }
       },
     ),
   );
@@ -73,16 +107,49 @@ test("copies that are spread are on no instance two more than on another that ha
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 6 }), fc.nat(20), claims, (instanceCount, copyCount, claim) => {
       const has = { cpuCores: 16, acceleratorCount: 8, memoryBytes: 400 };
-      const empty = Array.from({ length: instanceCount }, () => ({ has, taken: noClaim, ownCount: 0 }));
-      const filled = after(empty, claim, placeCopies(empty, { claim, copyCount, strategy: "SPREAD" }));
-      const counts = filled.map(({ ownCount }) => ownCount);
+      const nodes = ["a", "b"].map((id): CopyNode => ({ id: parseNodeId(id), has, freeBytes: Infinity }));
+      const instances = Array.from({ length: instanceCount }, () => ({ node: null, taken: noClaim, ownCount: 0 }));
+      const empty = { nodes, instances };
+      const request = { claim, copyBytes: 1, copyCount };
+      const spread = placeCopies(instances, nodes, { ...request, strategy: "SPREAD" });
+      const counts = after(empty, request, spread).instances.map(({ ownCount }) => ownCount);
       assert.ok(Math.max(...counts) - Math.min(...counts) <= 1, counts.join());
-      const packed = after(empty, claim, placeCopies(empty, { claim, copyCount, strategy: "BINPACK" }));
-      const full = packed.map((state) => fits(state, claim));
+      const packed = after(
+        empty,
+        request,
+        placeCopies(instances, nodes, { ...request, strategy: "BINPACK" }),
+      ).instances;
+      const hasRoom = packed.map(({ taken }) => fits({ has, taken }, claim));
       // All that are not full but one are empty.
-      assert.ok(packed.filter(({ ownCount }, index) => full[index] === true && ownCount > 0).length <= 1);
+      assert.ok(packed.filter(({ ownCount }, index) => hasRoom[index] === true && ownCount > 0).length <= 1);
     }),
   );
+});
+
+test("of equal instances and nodes the first is chosen, and of equal instances the one on the node with most memory", () => {
+  const has = { cpuCores: 4, acceleratorCount: 0, memoryBytes: 100 };
+  const claim = { cpuCores: 1, acceleratorCount: 0, memoryBytes: 10 };
+  const [a, b] = [parseNodeId("a"), parseNodeId("b")];
+  const empty = { node: null, taken: noClaim, ownCount: 0 };
+  const place = (freeA: number, freeB: number, copyCount: number) =>
+    placeCopies(
+      [empty, empty],
+      [
+        { id: a, has, freeBytes: freeA },
+        { id: b, has, freeBytes: freeB },
+      ],
+      { claim, copyBytes: 10, copyCount, strategy: "SPREAD" },
+    );
+  assert.deepEqual(place(100, 100, 2), [
+    { instance: 0, node: a },
+    { instance: 1, node: b },
+  ]);
+  assert.deepEqual(place(20, 100, 1), [{ instance: 0, node: b }]);
+  assert.deepEqual(place(10, 20, 4), [
+    { instance: 0, node: b },
+    { instance: 1, node: a },
+    { instance: 0, node: b },
+  ]);
 });
 
 test("those that end leave the others where they are, and spread as evenly as they were", () => {

@@ -1,3 +1,5 @@
+import type { NodeId } from "../nodes/index.ts";
+
 /** What each copy of a component takes of the instance that it is on. */
 export interface ComponentClaim {
   readonly cpuCores: number;
@@ -7,12 +9,29 @@ export interface ComponentClaim {
 
 export const noClaim: ComponentClaim = { cpuCores: 0, acceleratorCount: 0, memoryBytes: 0 };
 
-/** An instance that components share: what it has, and what of it is taken. */
+/** An instance that components share. */
 export interface SharedInstance {
-  readonly has: ComponentClaim;
+  /** Null while no copy is on it: the first one takes it to a node. */
+  readonly node: NodeId | null;
+  /** What copies have of it. */
   readonly taken: ComponentClaim;
   /** Copies of the component that is being placed. */
   readonly ownCount: number;
+}
+
+/** A node that copies of a component may come to. */
+export interface CopyNode {
+  readonly id: NodeId;
+  /** What an instance of the component's variant has on it. */
+  readonly has: ComponentClaim;
+  /** Memory for more copies of the component. */
+  readonly freeBytes: number;
+}
+
+/** Where a copy goes: the instance by its position. */
+export interface CopySlot {
+  readonly instance: number;
+  readonly node: NodeId;
 }
 
 export type PlacementStrategy = "SPREAD" | "BINPACK";
@@ -26,47 +45,72 @@ export function claimSum(one: ComponentClaim, other: ComponentClaim): ComponentC
 }
 
 /** Whether an instance has room for one more. Cores come in quarters, so sums of them are exact. */
-export function fits({ has, taken }: Pick<SharedInstance, "has" | "taken">, claim: ComponentClaim): boolean {
+export function fits(
+  { has, taken }: { readonly has: ComponentClaim; readonly taken: ComponentClaim },
+  claim: ComponentClaim,
+): boolean {
   const sum = claimSum(taken, claim);
   return (
     sum.cpuCores <= has.cpuCores && sum.acceleratorCount <= has.acceleratorCount && sum.memoryBytes <= has.memoryBytes
   );
 }
 
+/** What is placed of a component. */
+export interface CopiesRequest {
+  readonly claim: ComponentClaim;
+  /** Memory that a copy takes of its node. */
+  readonly copyBytes: number;
+  readonly copyCount: number;
+  readonly strategy: PlacementStrategy;
+}
+
 /**
- * The instances, by their positions, that so many more copies go to: as many of them as there is room for. To spread is to go where the
- * component has fewest copies, and of such instances to the one with most memory left; to pack is to go to the fullest. Nothing that is placed moves.
+ * Returns where so many more copies go: as many of them as instances and their nodes have room for. To spread is to go where the component
+ * has fewest copies, and of such instances to the one with most memory left; to pack is to go to the fullest. Of equals the one whose node
+ * has most memory is chosen, and then the first. Nothing that is placed moves.
  */
 export function placeCopies(
   instances: readonly SharedInstance[],
-  {
-    claim,
-    copyCount,
-    strategy,
-  }: { readonly claim: ComponentClaim; readonly copyCount: number; readonly strategy: PlacementStrategy },
-): readonly number[] {
+  nodes: readonly CopyNode[],
+  { claim, copyBytes, copyCount, strategy }: CopiesRequest,
+): readonly CopySlot[] {
   const states = [...instances];
-  const placed: number[] = [];
+  const freeBytes = new Map(nodes.map((node) => [node.id, node.freeBytes]));
+  const placed: CopySlot[] = [];
   while (placed.length < copyCount) {
-    let best: number | null = null;
-    for (const [index, state] of states.entries()) {
-      if (!fits(state, claim)) continue;
-      const before = best === null ? undefined : states[best];
-      if (before === undefined || isBetter(state, before, strategy)) best = index;
+    let best: Candidate | null = null;
+    for (const [instance, state] of states.entries()) {
+      for (const { id, has } of nodes) {
+        const nodeBytes = freeBytes.get(id) ?? 0;
+        if (state.node !== null && state.node !== id) continue;
+        if (nodeBytes < copyBytes || !fits({ has, taken: state.taken }, claim)) continue;
+        const leftBytes = has.memoryBytes - state.taken.memoryBytes;
+        const candidate = { instance, node: id, ownCount: state.ownCount, leftBytes, nodeBytes };
+        if (best === null || isBetter(candidate, best, strategy)) best = candidate;
+      }
     }
-    const chosen = best === null ? undefined : states[best];
+    const chosen = best === null ? undefined : states[best.instance];
     if (best === null || chosen === undefined) return placed;
-    states[best] = { ...chosen, taken: claimSum(chosen.taken, claim), ownCount: chosen.ownCount + 1 };
-    placed.push(best);
+    const { instance, node, nodeBytes } = best;
+    states[instance] = { node, taken: claimSum(chosen.taken, claim), ownCount: chosen.ownCount + 1 };
+    freeBytes.set(node, nodeBytes - copyBytes);
+    placed.push({ instance, node });
   }
   return placed;
 }
 
-/** Of equals the first stays. */
-function isBetter(one: SharedInstance, other: SharedInstance, strategy: PlacementStrategy): boolean {
-  const left = (instance: SharedInstance) => instance.has.memoryBytes - instance.taken.memoryBytes;
-  if (strategy === "BINPACK") return left(one) < left(other);
-  return one.ownCount < other.ownCount || (one.ownCount === other.ownCount && left(one) > left(other));
+interface Candidate extends CopySlot {
+  readonly ownCount: number;
+  readonly leftBytes: number;
+  readonly nodeBytes: number;
+}
+
+/** Of equals the one before stays. */
+function isBetter(one: Candidate, other: Candidate, strategy: PlacementStrategy): boolean {
+  const isSpread = strategy === "SPREAD";
+  if (isSpread && one.ownCount !== other.ownCount) return one.ownCount < other.ownCount;
+  if (one.leftBytes !== other.leftBytes) return one.leftBytes > other.leftBytes === isSpread;
+  return one.nodeBytes > other.nodeBytes;
 }
 
 /** Which of its copies, by their positions, a component has least use for: those where it has most, from the last one on. */

@@ -1,6 +1,6 @@
 import { AwsError, Gate, TaskGroup, assert, delay, openDeadline, orAborted } from "@galatea/base";
 import { variantBudget, type InstanceBudget, type ModelRecord, type VariantPlan } from "../definitions/index.ts";
-import { budgetOf, type InstancePlacer, type NodeShare } from "../nodes/index.ts";
+import { budgetOf, type InstancePlacer, type InstanceRequest, type NodeId, type NodeShare } from "../nodes/index.ts";
 import type { Unconfined } from "../instances/index.ts";
 import {
   ContainerGone,
@@ -42,7 +42,15 @@ export interface FleetNames {
   /** By which models are placed on instances. */
   readonly placementKey: PlacementKey;
   /** Where the fleet is the copies of an inference component: what each of them may use of the instance that it shares, and what of it is its own. */
-  readonly component?: { readonly name: string; readonly budget: InstanceBudget; readonly claimBytes: number };
+  readonly component?: ComponentFleetNames;
+}
+
+export interface ComponentFleetNames {
+  readonly name: string;
+  readonly budget: InstanceBudget;
+  readonly claimBytes: number;
+  /** The node of the instances that it shares; any where that is not recorded. */
+  readonly node: NodeId | null;
 }
 
 /** What the fleets of an endpoint have of it. */
@@ -153,6 +161,12 @@ export class Fleet implements VariantFleet {
     return this.#containers.length * containerOwnBytes + modelBytes;
   }
 
+  /** For a node. */
+  get #request(): InstanceRequest {
+    const node = this.#names.component?.node ?? null;
+    return { needs: { memoryBytes: this.#instanceBytes }, ...(node !== null && { node }) };
+  }
+
   get #placer(): InstancePlacer {
     return this.#parts.placer ?? this.#options.nodes;
   }
@@ -203,7 +217,7 @@ export class Fleet implements VariantFleet {
     const missingCount = Math.max(0, instanceCount - presentCount);
     const added: FleetMember[] = [];
     const start = async (_: unknown, index: number) => {
-      const placed = this.#placer.place({ needs: { memoryBytes: this.#instanceBytes } });
+      const placed = this.#placer.place(this.#request);
       const member = this.#openMember(presentCount + index, placed);
       added.push(member);
       await member.start(signal);
@@ -220,7 +234,7 @@ export class Fleet implements VariantFleet {
 
   resume(instanceCount: number): void {
     const added = Array.from({ length: instanceCount }, (_, seat) => {
-      return this.#openMember(seat, this.#placer.restore({ needs: { memoryBytes: this.#instanceBytes } }));
+      return this.#openMember(seat, this.#placer.restore(this.#request));
     });
     for (const member of added) member.resume();
     this.#add(added);

@@ -4,4 +4,5 @@ export { localNode, noResources, type NodeDescription, type NodeId, type NodeRes
 export { missingText, type MemoryHolder, type MemoryShare, NodeMemory } from "./node-memory.ts";
 export { InstanceAccount } from "./instance-account.ts";
 export type { InstancePlacer, NodeShare } from "./node-ledger.ts";
+export type { InstanceRequest } from "./place-instance.ts";
 export { Nodes, type Leaving } from "./nodes.ts";

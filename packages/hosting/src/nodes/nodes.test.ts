@@ -108,12 +108,16 @@ test("instances of an owner that its record reserves no more leave until they ar
   assert.deepEqual(leavingBytes(), []);
   recordedBytes = 10;
   account.recorded(10, false);
-  assert.deepEqual([leavingBytes(), nodes.freeBytes, account.isLeaving], [[20], 70, false]);
-  account.recorded(10, true);
+  assert.deepEqual([leavingBytes(), nodes.freeOfEach[0]?.freeBytes, account.isLeaving], [[20], 70, false]);
+  recordedBytes = 20;
+  account.recorded(20, true);
   assert.deepEqual(leavingBytes(), []);
   clock.move(5);
   shares[2]?.leaves();
-  assert.deepEqual([leavingBytes(), nodes.leaving[0]?.sinceMs, nodes.freeBytes], [[10], clock.epochMs(), 80]);
+  assert.deepEqual(
+    [leavingBytes(), nodes.leaving[0]?.sinceMs, nodes.freeOfEach[0]?.freeBytes],
+    [[10], clock.epochMs(), 70],
+  );
   shares[2]?.[Symbol.dispose]();
   assert.equal(account.isLeaving, false);
   recordedBytes = 0;
@@ -121,5 +125,5 @@ test("instances of an owner that its record reserves no more leave until they ar
   account[Symbol.dispose]();
   assert.deepEqual(nodes.leaving, [{ of: "endpoint", bytes: 20, sinceMs: clock.epochMs(), isEnding: true }]);
   for (const share of shares) share[Symbol.dispose]();
-  assert.deepEqual([nodes.leaving, nodes.freeBytes, nodes.all[0]?.reserved.memoryBytes], [[], 100, 0]);
+  assert.deepEqual([nodes.leaving, nodes.freeOfEach[0]?.freeBytes, nodes.all[0]?.reserved.memoryBytes], [[], 100, 0]);
 });

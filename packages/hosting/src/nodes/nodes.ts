@@ -1,6 +1,4 @@
 import { AwsError, Gate } from "@galatea/base";
-import type { InstanceBudget } from "../definitions/index.ts";
-import { budgetOf } from "./instance-budget.ts";
 import type { Node, NodeDescription, NodeId } from "./node.ts";
 import type { NodeMemory } from "./node-memory.ts";
 import { NodeLedger, type InstancePlacer, type NodeShare } from "./node-ledger.ts";
@@ -63,12 +61,6 @@ export class Nodes implements InstancePlacer {
     return this.#ledgerOf(id).enter(request.needs);
   }
 
-  /** What an instance of a published type may use: of the node with most memory. */
-  budgetOf(type: string): InstanceBudget {
-    const largest = (one: Node, other: Node) => (one.capacity.memoryBytes < other.capacity.memoryBytes ? other : one);
-    return budgetOf(type, this.all.reduce(largest));
-  }
-
   /** For the models on a node. */
   memoryOf(id: NodeId): NodeMemory {
     return this.#ledgerOf(id).memory;
@@ -88,9 +80,12 @@ export class Nodes implements InstancePlacer {
     return this.usedBytes + this.#options.pendingBytes();
   }
 
-  /** What nothing has or is about to have; less than zero where that is more than there is. */
-  get freeBytes(): number {
-    return this.memoryBytes - this.takenBytes;
+  /** Memory that is free on each node, in their order, with room kept for what has no node yet. */
+  get freeOfEach(): readonly { readonly node: Node; readonly freeBytes: number }[] {
+    const unplacedBytes = this.#unplacedBytes + this.#options.pendingBytes();
+    return this.#ledgers.map(({ node, beyondBytes }) => {
+      return { node, freeBytes: node.capacity.memoryBytes - node.reserved.memoryBytes - beyondBytes - unplacedBytes };
+    });
   }
 
   /** Whether there is room for all that is recorded, beside what leaves. */

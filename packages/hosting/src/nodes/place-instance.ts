@@ -5,13 +5,15 @@ export type ResourceName = keyof NodeResources;
 /** What an instance is to have of a node for itself. */
 export interface InstanceRequest {
   readonly needs: Partial<NodeResources>;
-  /** The node has them all; any node where none are given. */
+  /** The only node that it may come to; any unless given. */
+  readonly node?: NodeId;
+  /** The node has them all; none unless given. */
   readonly labels?: Readonly<Record<string, string>>;
 }
 
 /** Why no node takes an instance. */
 export interface Refusal {
-  /** The node that lacks least of what is asked for; null where no node has the labels. */
+  /** The node that lacks least of what is asked for; null where no node is one that it may come to. */
   readonly closest: NodeId | null;
   /** What the closest node lacks, the scarcest first. */
   readonly missing: readonly { readonly resource: ResourceName; readonly amount: number }[];
@@ -27,7 +29,7 @@ export function placeInstance(nodes: readonly Node[], request: InstanceRequest):
   let best: Node | null = null;
   let closest: { readonly node: Node; readonly missing: Refusal["missing"]; readonly shortage: number } | null = null;
   for (const node of nodes) {
-    if (!hasLabels(node, request.labels ?? {})) continue;
+    if (node.id !== (request.node ?? node.id) || !hasLabels(node, request.labels ?? {})) continue;
     const missing = missingOf(node, request.needs);
     if (missing.length === 0) {
       if (best === null || freeOf(node, "memoryBytes") > freeOf(best, "memoryBytes")) best = node;
@@ -59,7 +61,7 @@ function missingOf(node: Node, needs: Partial<NodeResources>) {
 
 /** As a sentence says it: what the closest node lacks. */
 export function refusalText({ closest, missing }: Refusal): string {
-  if (closest === null) return "no node has the labels that the instance is to have";
+  if (closest === null) return "no node is one that the instance may come to";
   const amounts = missing.map(({ resource, amount }) => amountTexts[resource](amount));
   return `no node has room for the instance: the node ${closest}, which comes closest, lacks ${amounts.join(" and ")}`;
 }

@@ -3,13 +3,10 @@ import { DocumentConflict } from "../records/index.ts";
 import type { Catalogue } from "./catalog.ts";
 import { sharedInstances, type ComponentActions, type Reconciler } from "../reconcilers/index.ts";
 import {
-  claimSum,
   componentFootprint,
   copiesFootprint,
-  fits,
   isMoving,
   moveComponent,
-  noClaim,
   type ComponentClaim,
   type ComponentDeployment,
   type ComponentEvent,
@@ -40,7 +37,7 @@ import { WriteReservation, type AccountQuotas, type Reservations } from "../capa
 import type { LookAtAlarm } from "../reconcilers/index.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
 import { openWait, untilSettled, type Wait } from "../waits/index.ts";
-import { usedCount, type SharedVariants } from "../reconcilers/index.ts";
+import { fitsSomewhere, usedCount, type SharedVariants } from "../reconcilers/index.ts";
 import { wantedCopies } from "./wanted-instances.ts";
 import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "../store/index.ts";
 
@@ -305,7 +302,10 @@ export class Components implements AsyncDisposable {
       const shared = group === undefined ? null : this.#options.variants.ofGroup(group, configName);
       const used = usedCount(components, variantName);
       const instances = shared === null ? [] : sharedInstances(shared, component, components);
-      const isTooMuch = instances.some(({ has, taken }) => !fits({ has, taken: noClaim }, claimSum(taken, noClaim)));
+      const isTooMuch = instances.some(({ node, taken }) => {
+        const nodes = (shared?.nodes ?? []).filter(({ id }) => node === null || id === node);
+        return !fitsSomewhere({ nodes }, taken);
+      });
       const type = component.specs[0].request["InstanceType"];
       if (typeof type === "string" && group !== undefined && group.plan.variant.InstanceType !== type) {
         throw invalid(
@@ -349,8 +349,9 @@ export class Components implements AsyncDisposable {
   /** One that no instance could ever have room for. */
   #checkFits(endpoint: EndpointRecord, variantName: string, claim: ComponentClaim): void {
     const shared = this.#options.variants.of(endpoint, variantName);
-    if (shared === null || fits({ has: shared.has, taken: noClaim }, claim)) return;
-    const { has, variant } = shared;
+    if (shared === null || fitsSomewhere(shared, claim)) return;
+    const { nodes, variant } = shared;
+    const { has } = nodes.reduce((one, other) => (one.has.memoryBytes < other.has.memoryBytes ? other : one));
     throw invalid(
       `The compute resource requirements are more than an instance of ${variant.InstanceType} has here: ` +
         `${has.cpuCores} CPU cores, ${Math.floor(has.memoryBytes / 2 ** 20)} MiB of memory, ${has.acceleratorCount} accelerators.`,

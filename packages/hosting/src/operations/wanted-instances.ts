@@ -21,11 +21,12 @@ export function wantedInstances({ name: endpointName, state, generations }: Endp
 export function wantedCopies(record: ComponentRecord): readonly InstanceOwner[] {
   const { state, endpointName, copies } = record;
   if (state.at === "Deleting" || state.at === "Failed") return [];
-  const counts = new Map<number, number>();
-  return copies.map(({ spec }) => {
-    const seat = counts.get(spec) ?? 0;
-    counts.set(spec, seat + 1);
-    return { endpointName, fleetKey: copiesKey(record, spec), seat };
+  const counts = new Map<string, number>();
+  return copies.map((copy) => {
+    const fleetKey = copiesKey(record, copy);
+    const seat = counts.get(fleetKey) ?? 0;
+    counts.set(fleetKey, seat + 1);
+    return { endpointName, fleetKey, seat };
   });
 }
 

@@ -3,7 +3,6 @@ import type { Reservations, Retirements } from "../capacity/index.ts";
 import {
   ComponentCopies,
   componentFootprint,
-  moreCopies,
   moveComponent,
   nextComponentAction,
   noClaim,
@@ -111,8 +110,7 @@ export class ComponentActions implements Reconciled<ComponentRecord, ComponentEv
     const { key, record } = step;
     const copies = await this.#copiesOf(record);
     if (copies === null) {
-      const reason = "Its endpoint or variant is gone.";
-      return { do: "transition", event: { kind: "failed", reason, copies: [] } };
+      return { do: "transition", event: { kind: "failed", reason: goneReason, copies: [] } };
     }
     let approach = await this.#attempt(step, copies);
     while (approach.do === "again") approach = await this.#attempt(step, copies);
@@ -202,11 +200,12 @@ export class ComponentActions implements Reconciled<ComponentRecord, ComponentEv
     const { variants, parts, reservations } = this.#options;
     return await variants.placing(record.endpointName, async () => {
       const shared = await variants.find(record);
-      const instances = shared === null ? [] : sharedInstances(shared, record, this.of(record.endpointName));
+      if (shared === null) return missed(goneReason);
+      const instances = sharedInstances(shared, record, this.of(record.endpointName));
       const nowMs = parts.fleet.clock.epochMs();
       const freed = copies.freed();
-      const moreCount = moreCopies(record, parts.fleet.nodes.freeBytes);
-      const action = nextComponentAction(record, { instances, moreCount, isMade: freed !== null }, nowMs);
+      const nodes = variants.nodesFor(record, shared);
+      const action = nextComponentAction(record, { instances, nodes, isMade: freed !== null }, nowMs);
       if (action.do === "no-memory") return { ...action, freed };
       if (action.do !== "place") return action;
       const event = { kind: "placed", copies: action.copies, nowMs } as const;
@@ -266,6 +265,7 @@ type Placed =
   /** `freed`: resolves when draining copies make room; null where none drain. */
   | { readonly do: "no-memory"; readonly missingCount: number; readonly freed: Promise<void> | null };
 
+const goneReason = "Its endpoint or variant is gone.";
 const again: Approach = { do: "again" };
 const missed = (reason: string) => ({ do: "missed", reason }) as const;
 

@@ -3,5 +3,5 @@ export { ComponentActions } from "./component-actions.ts";
 export type { LookAtAlarm } from "./deployment-limits.ts";
 export { EndpointActions } from "./endpoint-actions.ts";
 export { Reconciler } from "./reconciler.ts";
-export { sharedInstances, SharedVariants, usedCount } from "./shared-variants.ts";
+export { fitsSomewhere, sharedInstances, SharedVariants, usedCount } from "./shared-variants.ts";
 export { TransformActions } from "./transform-actions.ts";

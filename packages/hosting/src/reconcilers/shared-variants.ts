@@ -1,12 +1,15 @@
 import { AwsError, KeyedLock } from "@galatea/base";
 import {
   claimSum,
+  copyNode,
   fits,
   noClaim,
   type ComponentClaim,
   type ComponentRecord,
+  type CopyNode,
   type SharedInstance,
 } from "../components/index.ts";
+import { budgetOf } from "../nodes/index.ts";
 import { isShared, nameKey, variantBudget, type ProductionVariant } from "../definitions/index.ts";
 import type { EndpointRecord, FleetOptions, VariantGroup } from "../endpoints/index.ts";
 import type { HostingStore } from "../store/index.ts";
@@ -15,8 +18,8 @@ import type { HostingStore } from "../store/index.ts";
 export interface SharedVariant {
   readonly variant: ProductionVariant;
   readonly configName: string;
-  /** Of each instance. */
-  readonly has: ComponentClaim;
+  /** What an instance has on each node, in their order. */
+  readonly nodes: readonly Pick<CopyNode, "id" | "has">[];
   /** That copies may be placed on: while it changes, the lower number. */
   readonly instanceCount: number;
 }
@@ -70,10 +73,20 @@ export class SharedVariants {
 
   ofGroup({ plan, settled }: Pick<VariantGroup, "plan" | "settled">, configName: string): SharedVariant {
     const { variant } = plan;
-    const budget = variantBudget(variant, (type) => this.#options.nodes.budgetOf(type));
-    const { vcpuCount: cpuCores, memoryBytes, acceleratorCount = 0 } = budget;
-    const has = { cpuCores, memoryBytes, acceleratorCount };
-    return { variant, configName, has, instanceCount: settled.instanceCount };
+    const nodes = this.#options.nodes.all.map((node) => {
+      const budget = variantBudget(variant, (type) => budgetOf(type, node));
+      const { vcpuCount: cpuCores, memoryBytes, acceleratorCount = 0 } = budget;
+      return { id: node.id, has: { cpuCores, memoryBytes, acceleratorCount } };
+    });
+    return { variant, configName, nodes, instanceCount: settled.instanceCount };
+  }
+
+  /** The nodes that further copies of a component may come to. */
+  nodesFor(record: ComponentRecord, { nodes }: SharedVariant): readonly CopyNode[] {
+    return this.#options.nodes.freeOfEach.map(({ node: { id }, freeBytes }) => {
+      const has = nodes.find((node) => node.id === id)?.has ?? noClaim;
+      return copyNode(record, { id, has, freeBytes });
+    });
   }
 
   /** For a copy that has no place: another instance, where ManagedInstanceScaling may have one. Null when there is one, or else why there is none. */
@@ -88,7 +101,7 @@ export class SharedVariants {
       if (status !== "ENABLED" || shared.instanceCount >= max) return "";
       const goal = "goal" in record.state ? record.state.goal.spec : 0;
       const claim = record.specs.find(({ number }) => number === goal)?.claim;
-      if (claim === undefined || !fits({ has: shared.has, taken: noClaim }, claim)) return "";
+      if (claim === undefined || !fitsSomewhere(shared, claim)) return "";
       return await this.#resize(record, shared.instanceCount + 1, signal);
     });
   }
@@ -123,35 +136,41 @@ export function usedCount(components: readonly ComponentRecord[], variantName: s
   return Math.max(0, ...own.flatMap(({ copies }) => copies.map(({ instance }) => instance + 1)));
 }
 
-/** What each instance of a variant has, what components have taken of it, and how many copies of this one are on it. */
+/** Whether an empty instance has room for a claim on any node. */
+export const fitsSomewhere = ({ nodes }: Pick<SharedVariant, "nodes">, claim: ComponentClaim): boolean =>
+  nodes.some(({ has }) => fits({ has, taken: noClaim }, claim));
+
+/** The node of each instance of a variant, what components have taken of it, and how many copies of this one are on it. */
 export function sharedInstances(
-  { has, instanceCount }: { readonly has: ComponentClaim; readonly instanceCount: number },
+  { instanceCount }: Pick<SharedVariant, "instanceCount">,
   { name, variantName }: Pick<ComponentRecord, "name" | "variantName">,
   components: readonly ComponentRecord[],
 ): readonly SharedInstance[] {
-  const instances = Array.from({ length: instanceCount }, () => ({ has, taken: noClaim, ownCount: 0 }));
+  const empty = (): SharedInstance => ({ node: null, taken: noClaim, ownCount: 0 });
+  const instances = Array.from({ length: instanceCount }, empty);
   for (const component of components) {
     if (component.variantName !== variantName) continue;
     const claims = new Map(component.specs.map(({ number, claim }) => [number, claim]));
-    for (const { spec, instance } of component.copies) {
+    for (const { spec, instance, node = null } of component.copies) {
       const shared = instances[instance];
       if (shared === undefined) continue;
-      shared.taken = claimSum(shared.taken, claims.get(spec) ?? noClaim);
-      if (component.name === name) shared.ownCount += 1;
+      const taken = claimSum(shared.taken, claims.get(spec) ?? noClaim);
+      const ownCount = shared.ownCount + (component.name === name ? 1 : 0);
+      instances[instance] = { node, taken, ownCount };
     }
   }
   return instances;
 }
 
 function lesser(one: SharedVariant, other: SharedVariant): SharedVariant {
-  const least = (of: keyof ComponentClaim) => Math.min(one.has[of], other.has[of]);
-  return {
-    ...other,
-    has: {
+  const nodes = one.nodes.map(({ id, has }, index) => {
+    const least = (of: keyof ComponentClaim) => Math.min(has[of], other.nodes[index]?.has[of] ?? has[of]);
+    const lesserHas = {
       cpuCores: least("cpuCores"),
       memoryBytes: least("memoryBytes"),
       acceleratorCount: least("acceleratorCount"),
-    },
-    instanceCount: Math.min(one.instanceCount, other.instanceCount),
-  };
+    };
+    return { id, has: lesserHas };
+  });
+  return { ...other, nodes, instanceCount: Math.min(one.instanceCount, other.instanceCount) };
 }
