@@ -17,6 +17,7 @@ import {
   type HostingLimits,
   type HostingOptions,
   type InstanceLimits,
+  type InstanceSpec,
   type InvocationLimits,
 } from "../src/index.ts";
 import { MemoryDocuments, type DocumentMemory } from "../src/records/contracts/index.ts";
@@ -42,6 +43,8 @@ export interface HostingFixtureOptions {
   readonly hosting?: Partial<HostingLimits>;
   /** One with enough of everything unless given. */
   readonly nodes?: readonly NodeDescription[];
+  /** Called with each instance that the host is given. */
+  readonly onOpen?: (spec: InstanceSpec) => void;
   /** Of requests and jobs in flight. */
   readonly memory?: ByteBudget;
   /** Instead of `onSample`, where a test asks whose series they are. */
@@ -85,6 +88,11 @@ export async function openFleetOptions(
       logger: silentLogger,
     }),
   );
+  const open = host.open.bind(host);
+  host.open = (spec) => {
+    options.onOpen?.(spec);
+    return open(spec);
+  };
   const documents = new MemoryDocuments(options.documents);
   const closing = opening.move();
   return {

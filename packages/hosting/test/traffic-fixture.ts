@@ -59,7 +59,7 @@ export type MoreOfConfig = Partial<Pick<EndpointConfigRecord, "dataCapture">>;
 /** What a bench has that differs from others. */
 export interface BenchMore extends Pick<
   HostingFixtureOptions,
-  "limits" | "instances" | "hosting" | "nodes" | "mirroring" | "alarmState"
+  "limits" | "instances" | "hosting" | "nodes" | "onOpen" | "mirroring" | "alarmState"
 > {
   /** Whether containers that may falter do so from the beginning. */
   readonly isFaltering?: boolean;

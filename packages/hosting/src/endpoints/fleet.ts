@@ -171,6 +171,19 @@ export class Fleet implements VariantFleet {
     return this.#parts.placer ?? this.#options.nodes;
   }
 
+  /** Waits for instances of the same owner that leave where no node has room beside them. */
+  async #placed(signal: AbortSignal): Promise<NodeShare> {
+    for (;;) {
+      const freed = this.#options.nodes.freed();
+      try {
+        return this.#placer.place(this.#request);
+      } catch (error) {
+        if (!this.#placer.isLeaving) throw error;
+        await orAborted(freed, signal);
+      }
+    }
+  }
+
   #budgetOn({ node }: NodeShare): InstanceBudget {
     return this.#names.component?.budget ?? variantBudget(this.#plan.variant, (type) => budgetOf(type, node));
   }
@@ -217,7 +230,7 @@ export class Fleet implements VariantFleet {
     const missingCount = Math.max(0, instanceCount - presentCount);
     const added: FleetMember[] = [];
     const start = async (_: unknown, index: number) => {
-      const placed = this.#placer.place(this.#request);
+      const placed = await this.#placed(signal);
       const member = this.#openMember(presentCount + index, placed);
       added.push(member);
       await member.start(signal);

@@ -15,6 +15,8 @@ export interface NodeShare extends Disposable {
 
 /** Places instances on nodes. */
 export interface InstancePlacer {
+  /** Whether instances that it placed leave, and make room for others when they are gone. */
+  readonly isLeaving: boolean;
   /** For a new instance. Throws AwsError with SageMaker's failure reason where no node has room. */
   place(request: InstanceRequest): NodeShare;
   /** For an instance that was in service before the platform ended: it comes back also where its node has less than before. */

@@ -28,6 +28,8 @@ export interface NodesOptions {
 
 /** The nodes that instances run on, and what is taken of their memory. Instances stay where they are placed. */
 export class Nodes implements InstancePlacer {
+  /** What leaves belongs to accounts. */
+  readonly isLeaving = false;
   readonly #options: NodesOptions;
   readonly #ledgers: readonly [NodeLedger, ...NodeLedger[]];
   /** What no record reserves any more, and is there until it has answered what it holds. */

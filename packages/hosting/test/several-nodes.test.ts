@@ -1,0 +1,73 @@
+/** Hosting over several nodes: where instances and copies of components come, and what one that fits nowhere is told. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { InstanceSpec } from "../src/index.ts";
+import type { NodeDescription } from "../src/nodes/index.ts";
+import { parseNodeId } from "../src/nodes/node.ts";
+import { nodeWith } from "../src/nodes/node-fixture.ts";
+import { DocumentMemory } from "../src/records/contracts/index.ts";
+import { componentSettled, createComponent, deployShared, spec, updateComponent } from "./components-fixture.ts";
+import { owner } from "./hosting-fixture.ts";
+import { TrafficBench, until } from "./traffic-fixture.ts";
+
+const mebi = 2 ** 20;
+
+/** Two nodes of a size, and the nodes that instances were given, in the order of these. */
+function twoNodes(memoryMebi: number) {
+  const nodes = ["a", "b"].map((id): NodeDescription => ({ ...nodeWith(memoryMebi * mebi), id: parseNodeId(id) }));
+  const given: string[] = [];
+  return { nodes, given, onOpen: ({ node }: InstanceSpec) => void given.push(node) };
+}
+
+test("instances are spread over nodes; one that no node has room for fails with what is missing, and what there is goes on", async () => {
+  const { nodes, given, onOpen } = twoNodes(200);
+  await using bench = await TrafficBench.open(undefined, null, { nodes, onOpen });
+  await bench.deploy("e", [{ name: "one", VariantName: "v", InitialInstanceCount: 2 }]);
+  assert.deepEqual(given, ["a", "b"]);
+  // 384 MiB of 400: the nodes have it together, and neither has it alone.
+  await bench.hosting.endpoints.resize("e", [{ variantName: "v", instanceCount: 3 }], owner);
+  await bench.settled("e");
+  const [at, , reason] = await bench.status("e");
+  assert.equal(at, "InService");
+  assert.match(
+    reason ?? "",
+    /due to InsufficientInstanceCapacity error: no node has room for the instance: the node a, which comes closest, lacks 56 MiB of memory\./,
+  );
+  assert.equal((await bench.ask("e", "x")).container, "one");
+  // One that leaves is waited for.
+  await bench.hosting.endpoints.resize("e", [{ variantName: "v", instanceCount: 1 }], owner);
+  await bench.settled("e");
+  await bench.hosting.endpoints.resize("e", [{ variantName: "v", instanceCount: 2 }], owner);
+  await bench.settled("e");
+  assert.deepEqual(await bench.status("e"), ["InService", "e", null]);
+  assert.deepEqual(given, ["a", "b", "b"]);
+});
+
+test("copies of a component come to the nodes of their instances, which they share with other components, also after a restart", async () => {
+  const documents = new DocumentMemory();
+  const first = twoNodes(3000);
+  const placed = async (bench: TrafficBench, name: string) =>
+    (await bench.hosting.components.find(name, owner)).copies.map(({ instance, node }) => `${instance} ${node}`);
+  {
+    await using bench = await TrafficBench.open(documents, null, first);
+    await deployShared(bench, "shared", { InitialInstanceCount: 2 });
+    await createComponent(bench, "shared", "one", spec("one"), 2);
+    await componentSettled(bench, "one");
+    assert.deepEqual(await placed(bench, "one"), ["0 a", "1 b"]);
+    await createComponent(bench, "shared", "two", spec("two"), 1);
+    await componentSettled(bench, "two");
+    assert.deepEqual(await placed(bench, "two"), ["0 a"]);
+    await updateComponent(bench, "two", { copyCount: 2 });
+    await componentSettled(bench, "two");
+    assert.deepEqual(await placed(bench, "two"), ["0 a", "1 b"]);
+    assert.deepEqual(first.given.toSorted(), ["a", "a", "b", "b"]);
+    await updateComponent(bench, "one", { copyCount: 1 });
+    await componentSettled(bench, "one");
+    await until("one is gone", () => bench.running().length === 3);
+  }
+  const next = twoNodes(3000);
+  await using bench = await TrafficBench.open(documents, null, next);
+  await until("they are back", () => bench.running().length === 3);
+  assert.deepEqual(next.given.toSorted(), ["a", "a", "b"]);
+  assert.equal((await bench.ask("shared", "x", null, "two")).container, "two");
+});
