@@ -57,7 +57,7 @@ export function createPlatformMetrics(
   for (const reason of mirrorLosses) lost.readFrom({ reason }, () => hosting.mirrorFigures.lost[reason]);
   const gaps = registry.gauge(
     "galatea_tenants_unconfined",
-    "1 where this machine or its operator does not allow what keeps tenants apart; /health says why.",
+    "1 where a node or its operator does not allow what keeps tenants apart; /health says why.",
   );
   for (const what of confinementKinds) gaps.readFrom({ what }, () => (Object.hasOwn(unconfined(), what) ? 1 : 0));
   const requests = registry.counter(

@@ -7,7 +7,7 @@ export interface ModelCacheSpec {
   /** The prefix below which their archives are. */
   readonly modelDataUrl: string;
   readonly limits: AgentLimits;
-  /** Memory that they may have whatever else is on the machine. */
+  /** Memory that they may have whatever else is on the node. */
   readonly promisedBytes: number;
 }
 
