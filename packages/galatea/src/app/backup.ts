@@ -3,9 +3,8 @@ import { resolve } from "node:path";
 import { asDiskError, makeDirectory } from "@galatea/base";
 import { lockDirectory } from "@galatea/base/processes";
 import { copyDatabase, restoreDocuments } from "@galatea/hosting/records";
-import { databasePaths, dataDirectories } from "./directories.ts";
+import { databasePaths, dataDirectories, platformUmask } from "../data-directory/index.ts";
 import type { BackupOptions } from "../options/index.ts";
-import { platformUmask } from "./platform/private-data.ts";
 
 /** `galatea backup FILE`: writes a copy of the records as they are at one moment, whether or not a platform runs. 1 where it cannot. */
 export function backup({ file, data }: BackupOptions): number {

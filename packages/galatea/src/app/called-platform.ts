@@ -1,9 +1,14 @@
 import { isIPv6 } from "node:net";
 import type { Logger } from "@galatea/base";
-import { credentialsPath, dataDirectories, type DataDirectories } from "./directories.ts";
+import {
+  credentialsPath,
+  dataDirectories,
+  type DataDirectories,
+  findRunningPlatform,
+  type RunningPlatform,
+} from "../data-directory/index.ts";
 import { platformDefaults, type PlatformPlace } from "../options/index.ts";
 import { keySource, KeysRefusal, rootKeys, type RootKey } from "@galatea/aws/owner-keys";
-import { findRunningPlatform, type RunningPlatform } from "./running-platforms.ts";
 
 /** The platform that a command calls, complete. */
 export interface CalledPlatform {

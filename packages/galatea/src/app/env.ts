@@ -14,7 +14,7 @@ import { clientCertificate } from "./client-certificate.ts";
 import { calledPlatform } from "./called-platform.ts";
 import type { EnvOptions } from "../options/index.ts";
 import { KeysRefusal } from "@galatea/aws/owner-keys";
-import { PlatformChoice } from "./running-platforms.ts";
+import { PlatformChoice } from "../data-directory/index.ts";
 
 /**
  * `galatea env`: writes the files that clients read below the data directory, and prints the variables for `eval`. 1 where the

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { frameworkNamed, placeOf } from "@galatea/server/backends/python";
-import { dataDirectories, machineFrameworks } from "./directories.ts";
+import { dataDirectories, machineFrameworks } from "../data-directory/index.ts";
 
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 let root: string;

@@ -9,7 +9,7 @@ import {
   madeFramework,
   removeFramework,
 } from "@galatea/server/backends/python";
-import { dataDirectories, machineFrameworks } from "./directories.ts";
+import { dataDirectories, machineFrameworks } from "../data-directory/index.ts";
 import type { FrameworkOptions } from "../options/index.ts";
 import { installerEnvironment } from "./passed-environment.ts";
 import { knownPythons } from "./serving/python.ts";

@@ -3,7 +3,7 @@ import { signedHeaders } from "@galatea/aws/signing";
 import { calledPlatform, type CalledPlatform } from "./called-platform.ts";
 import { KeysRefusal } from "@galatea/aws/owner-keys";
 import type { PlatformPlace } from "../options/index.ts";
-import { PlatformChoice } from "./running-platforms.ts";
+import { PlatformChoice } from "../data-directory/index.ts";
 
 /** What a command could not have of the platform; the message is printed as it is. */
 export class PlatformRefusal extends Error {

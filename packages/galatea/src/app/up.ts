@@ -4,16 +4,21 @@ import { asDiskError, DiskError, systemClock, type Clock, type Logger } from "@g
 import { isLoopbackName } from "@galatea/aws";
 import { isInvokableEndpoint } from "@galatea/hosting";
 import { keySource, rootKeys, type KeySource } from "@galatea/aws/owner-keys";
-import { announcePlatform } from "./running-platforms.ts";
-import { credentialsPath, dataDirectories, machineFrameworks, type DataDirectories } from "./directories.ts";
+import {
+  announcePlatform,
+  credentialsPath,
+  dataDirectories,
+  machineFrameworks,
+  type DataDirectories,
+  checkDataLayout,
+  platformUmask,
+} from "../data-directory/index.ts";
 import { onHangUp } from "./hang-up-signal.ts";
 import type { UpOptions } from "../options/index.ts";
 import { endWithNpx } from "./npx-parent.ts";
 import { passedEnvironment } from "./passed-environment.ts";
-import { checkDataLayout } from "./platform/data-layout.ts";
 import { platformServerLimits } from "@galatea/aws/http-server";
 import { callableUrl, openPlatform, type Platform } from "./platform/platform.ts";
-import { platformUmask } from "./platform/private-data.ts";
 import { requestMemory } from "./request-memory.ts";
 import { endBySignal, stopSignal } from "./stop-signal.ts";
 import { onRestart, startAnew, takeListeningSocket } from "./restart-signal.ts";

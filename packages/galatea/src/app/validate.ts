@@ -3,7 +3,7 @@ import { silentLogger, systemClock } from "@galatea/base";
 import { ModelChecks } from "@galatea/server/engine";
 import { refusedRepository, validateRepository } from "@galatea/server/repository";
 import type { BackendOptions } from "../options/index.ts";
-import { dataDirectories } from "./directories.ts";
+import { dataDirectories } from "../data-directory/index.ts";
 import { openGpus } from "./gpus.ts";
 import { backendConfig, backendRows } from "./serving/backend-rows.ts";
 import { backendsWithoutGpus } from "./serving/onnx-gpus.ts";

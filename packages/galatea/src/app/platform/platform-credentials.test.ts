@@ -20,7 +20,7 @@ import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { ByteBudget, createLogger, silentLogger } from "@galatea/base";
 import { keysOf, keySource, KeysRefusal, rootKeys } from "@galatea/aws/owner-keys";
 import { parseFlags, upFlags, upOptions } from "../../options/index.ts";
-import { credentialsPath, dataDirectories } from "../directories.ts";
+import { credentialsPath, dataDirectories } from "../../data-directory/index.ts";
 import { platformServerLimits } from "@galatea/aws/http-server";
 import { openPlatform, type Platform } from "./platform.ts";
 import { hangMs } from "@galatea/base/core/eventually-fixture.ts";

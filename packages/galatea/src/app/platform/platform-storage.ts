@@ -6,8 +6,7 @@ import { openDirectoryStore, type BucketStore } from "@galatea/hosting/objects";
 import type { MetricStore } from "@galatea/base/metrics";
 import { lockDirectory } from "@galatea/base/processes";
 import { openDocuments, openMetrics, takeOverMetrics, type Documents } from "@galatea/hosting/records";
-import { databasePaths, platformDirectories, type DataDirectories } from "../directories.ts";
-import { closeToOthers } from "./private-data.ts";
+import { databasePaths, platformDirectories, type DataDirectories, closeToOthers } from "../../data-directory/index.ts";
 
 const seriesLimits = { seriesMax: 100_000, bytesMax: 512 * 2 ** 20 };
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { parseFlags, upFlags, upOptions } from "../../options/index.ts";
 import { ByteBudget, silentLogger } from "@galatea/base";
-import { dataDirectories } from "../directories.ts";
+import { dataDirectories } from "../../data-directory/index.ts";
 import { platformServerLimits, type PlatformServerLimits } from "@galatea/aws/http-server";
 import { openPlatform, type Platform } from "./platform.ts";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";

@@ -48,7 +48,7 @@ import { instancePermissions, type InstancePermissions } from "@galatea/aws/inst
 import type { CredentialLookup } from "@galatea/aws/signing";
 import { clientCertificate } from "../client-certificate.ts";
 import { AcceptedKeys, bringsKey, type RootKey } from "@galatea/aws/owner-keys";
-import type { DataDirectories } from "../directories.ts";
+import type { DataDirectories } from "../../data-directory/index.ts";
 import type { ServedContainerKind, UpOptions } from "../../options/index.ts";
 import { platformContainerEnvironment } from "../passed-environment.ts";
 import { openTopics, resultOutbox } from "./platform-topics.ts";

@@ -2,7 +2,7 @@ import type { Logger } from "@galatea/base";
 import type { ConfinementRow } from "@galatea/server/backends/python";
 import type { BackendOptions, ServeOptions } from "../../options/index.ts";
 import type { ContainerPlan } from "../container-environment.ts";
-import type { DataDirectories } from "../directories.ts";
+import type { DataDirectories } from "../../data-directory/index.ts";
 import type { GpuMachineParts } from "../gpus.ts";
 
 /** What backends are made of. */

@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { InferenceError, type Logger } from "@galatea/base";
 import type { OnnxGpus } from "@galatea/server/backends/onnxruntime";
-import type { DataDirectories } from "../directories.ts";
+import type { DataDirectories } from "../../data-directory/index.ts";
 import { withGpuOrder } from "../gpus.ts";
 
 /** The framework that carries ONNX Runtime for GPUs. */

@@ -5,7 +5,7 @@ import { asDiskError, systemClock, type Logger } from "@galatea/base";
 import { workerDirectory } from "@galatea/server/python-programs";
 import type { Backend } from "@galatea/server/backends";
 import type { FindPythonRunner } from "@galatea/server/backends/python";
-import type { DataDirectories } from "../directories.ts";
+import type { DataDirectories } from "../../data-directory/index.ts";
 import type { BackendParts } from "./backend-parts.ts";
 import { modelOutput } from "./model-output.ts";
 import { withGpuOrder } from "../gpus.ts";

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { KeptDirectories } from "@galatea/server/backends/python";
 import { assert, systemClock, type Logger } from "@galatea/base";
 import type { PackageKeeper } from "@galatea/runtimes/container-runtimes";
-import type { DataDirectories } from "../directories.ts";
+import type { DataDirectories } from "../../data-directory/index.ts";
 import { installerEnvironment } from "../passed-environment.ts";
 
 /** An index that does not answer is given up then. */

@@ -11,7 +11,7 @@ import {
   type ContainerFrontEnd,
   type ContainerPlan,
 } from "../container-environment.ts";
-import { dataDirectories } from "../directories.ts";
+import { dataDirectories } from "../../data-directory/index.ts";
 import { openGpus, type GpuMachineParts } from "../gpus.ts";
 import { onHangUp } from "../hang-up-signal.ts";
 import { endWithNpx } from "../npx-parent.ts";

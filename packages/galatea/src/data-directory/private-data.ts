@@ -2,7 +2,7 @@ import type { Stats } from "node:fs";
 import { chmod, lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { DiskError, type Logger } from "@galatea/base";
-import { platformDirectories, rootEntries, type DataDirectories } from "../directories.ts";
+import { platformDirectories, rootEntries, type DataDirectories } from "./directories.ts";
 
 /** The platform's umask: other users of the machine get no access to the files that it writes. */
 export const platformUmask = 0o077;

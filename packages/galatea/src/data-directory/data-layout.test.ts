@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { dataDirectories } from "../directories.ts";
+import { dataDirectories } from "./directories.ts";
 import { checkDataLayout } from "./data-layout.ts";
 
 const place = mkdtempSync(join(tmpdir(), "galatea-layout-"));
@@ -50,7 +50,7 @@ for (const [path, maker, found] of cases) {
 
 for (const path of ["records/galatea.db", "credentials"]) {
   test(`galatea up over a directory ${path} says so in one line and ends with 1`, () => {
-    const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
+    const main = fileURLToPath(new URL("../main.ts", import.meta.url));
     const root = dataWith(path, "directory");
     const { status, stderr } = spawnSync(process.execPath, [main, "up", "--port", "0", "--data", root], {
       encoding: "utf8",

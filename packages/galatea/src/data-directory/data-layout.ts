@@ -1,6 +1,6 @@
 import { lstat, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { credentialsPath, platformDirectories, type DataDirectories } from "../directories.ts";
+import { credentialsPath, platformDirectories, type DataDirectories } from "./directories.ts";
 
 type Kind = "a file" | "a directory" | "neither a file nor a directory";
 

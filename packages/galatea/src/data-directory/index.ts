@@ -1,0 +1,12 @@
+/** The data directory: where things lie in it, its checks at a start, its privacy, and how commands find the platforms that run. */
+export { checkDataLayout } from "./data-layout.ts";
+export {
+  credentialsPath,
+  databasePaths,
+  dataDirectories,
+  machineFrameworks,
+  platformDirectories,
+  type DataDirectories,
+} from "./directories.ts";
+export { closeToOthers, platformUmask } from "./private-data.ts";
+export { announcePlatform, findRunningPlatform, PlatformChoice, type RunningPlatform } from "./running-platforms.ts";
