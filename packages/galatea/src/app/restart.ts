@@ -2,7 +2,7 @@ import { delay, systemClock } from "@galatea/base";
 import { readProcessStart } from "@galatea/base/processes";
 import type { RestartOptions } from "../options/index.ts";
 import { restartSignal } from "./restart-signal.ts";
-import { findRunningPlatform, PlatformChoice, type RunningPlatform } from "./running-platforms.ts";
+import { findRunningPlatform, PlatformChoice, type RunningPlatform } from "../data-directory/index.ts";
 
 const lookMs = 20;
 
