@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { GetObjectCommand, ListBucketsCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { DeleteEndpointCommand, ListModelsCommand, SageMakerClient } from "@aws-sdk/client-sagemaker";
 import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-sagemaker-runtime";
+import { freePorts } from "../environments/index.ts";
 import { doing } from "./asking.ts";
 import { faultyConfig } from "./faulty-model.ts";
 import { bucket, createEndpoint, credentials, endpointIs, invoke, Platform, refused } from "./platform.ts";
@@ -65,16 +66,7 @@ test("model code signs with its instance's key, which does what models do and en
   assert.equal(variables["AWS_ENDPOINT_URL"], platform.url);
   assert.equal(variables["AWS_REGION"], "us-east-1");
   assert.ok(!JSON.stringify(variables).includes(credentials.secretAccessKey));
-  const options = {
-    endpoint: platform.url,
-    region: "us-east-1",
-    credentials: {
-      accessKeyId: variables["AWS_ACCESS_KEY_ID"] ?? "",
-      secretAccessKey: variables["AWS_SECRET_ACCESS_KEY"] ?? "",
-    },
-    maxAttempts: 1,
-    forcePathStyle: true,
-  };
+  const options = clientOf(platform, variables);
   const s3 = new S3Client(options);
   const sagemaker = new SageMakerClient(options);
   const own = await s3.send(new GetObjectCommand({ Bucket: bucket, Key: "single.tar.gz" }));
@@ -110,6 +102,41 @@ test("model code signs with its instance's key, which does what models do and en
     AWS_REGION: "us-east-1",
     AWS_DEFAULT_REGION: "us-east-1",
   });
+  await endsWithItsInstance(platform, s3);
+});
+
+test("the key of an instance that outlives its platform is good at the next one, and ends with the instance", async () => {
+  const [port = 0] = await freePorts(1);
+  await using platform = await Platform.open(async () => {}, { verified: true, port });
+  const body = tarball([
+    { path: "m/config.pbtxt", body: faultyConfig },
+    { path: "m/1/model.py", body: program },
+  ]);
+  await platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: "single.tar.gz", Body: body }));
+  await createEndpoint(platform, { name: "signs", modelDataUrl: `s3://${bucket}/single.tar.gz` });
+  await endpointIs(platform, "signs", "InService");
+  const { environment: variables } = await told(platform, "signs");
+  await platform.kill();
+  await platform.startAgain();
+  assert.deepEqual((await told(platform, "signs")).environment, variables);
+  const s3 = new S3Client(clientOf(platform, variables));
+  await s3.send(new GetObjectCommand({ Bucket: bucket, Key: "single.tar.gz" }));
+  await endsWithItsInstance(platform, s3);
+});
+
+/** Settings of an AWS client that signs with these variables. */
+const clientOf = (platform: Platform, variables: Readonly<Record<string, string>>) => ({
+  endpoint: platform.url,
+  region: "us-east-1",
+  credentials: {
+    accessKeyId: variables["AWS_ACCESS_KEY_ID"] ?? "",
+    secretAccessKey: variables["AWS_SECRET_ACCESS_KEY"] ?? "",
+  },
+  maxAttempts: 1,
+  forcePathStyle: true,
+});
+
+async function endsWithItsInstance(platform: Platform, s3: S3Client): Promise<void> {
   await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: "signs" }));
   await until("the key has ended with its instance", async () => {
     const { name } = await s3.send(new ListBucketsCommand({})).then(
@@ -118,4 +145,4 @@ test("model code signs with its instance's key, which does what models do and en
     );
     return name === "InvalidAccessKeyId";
   });
-});
+}
