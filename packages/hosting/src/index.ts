@@ -97,6 +97,7 @@ export {
   keepPruned,
   type DirectoryLogStreamsOptions,
   type LogEvent,
+  type LogFollower,
   type LogGroup,
   type LogPage,
   type LogReadOptions,

@@ -52,7 +52,7 @@ export interface LogPage {
 
 /**
  * Container logs by group and stream. Errors are AwsError with CloudWatch Logs' codes and texts. Every stream is bounded in bytes:
- * the oldest go first.
+ * the oldest go first. Implementations pass `log-streams.contract.ts`.
  */
 export interface LogStreams extends AsyncDisposable {
   /** Sorted. */
@@ -74,7 +74,7 @@ export interface LogStreams extends AsyncDisposable {
   deleteGroup(group: string): Promise<void>;
   deleteStream(group: string, stream: string): Promise<void>;
 
-  /** Resolves when the events are in the file. */
+  /** Resolves when the events are stored. */
   append(group: string, stream: string, events: readonly NewLogEvent[]): Promise<void>;
   /**
    * For a process's output: takes bytes as they come, makes an event of each line, and never waits. Group and stream are made as

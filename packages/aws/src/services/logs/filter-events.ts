@@ -1,4 +1,4 @@
-import type { LogStore, LogStoreEvent } from "./log-store.ts";
+import type { LogEvent, LogStreams } from "@galatea/hosting";
 import { MatchedLength } from "./matched-length.ts";
 
 export interface FilterRequest {
@@ -15,7 +15,7 @@ export interface FilterRequest {
   readonly turn: () => Promise<void>;
 }
 
-export interface FilteredEvent extends LogStoreEvent {
+export interface FilteredEvent extends LogEvent {
   readonly stream: string;
 }
 
@@ -30,7 +30,7 @@ const addedMax = 2000;
 
 /** Matching events of several streams in one order of time; the place of the page's last event where there are more. */
 export async function filterEvents(
-  store: LogStore,
+  store: LogStreams,
   request: FilterRequest,
 ): Promise<{ readonly events: readonly FilteredEvent[]; readonly next: string | null }> {
   const after = request.after === null ? null : placeOf(request.after);
@@ -49,7 +49,7 @@ export async function filterEvents(
 }
 
 async function* eventsOf(
-  store: LogStore,
+  store: LogStreams,
   stream: string,
   { group, endTimeMs, turn }: FilterRequest,
   startTimeMs: number,

@@ -1,5 +1,4 @@
-/** CloudWatch Logs over a `LogStore`; hosting's container logs are such a store. */
-export type { LogStore, LogStoreEvent, LogStorePage, LogStoreRead } from "./log-store.ts";
+/** CloudWatch Logs over hosting's `LogStreams`. */
 export { logsService, type LogsParts } from "./service.ts";
 export { lazyLogQueries } from "./lazy-log-queries.ts";
 export type { MetricFilterRecord, MetricFilterStore } from "./metric-filters/index.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AwsError } from "@galatea/base";
 import { LiveTails, type TailedLogs, type TailUpdate } from "./live-tail.ts";
-import type { StoreFollower } from "./log-store.ts";
+import type { LogFollower } from "@galatea/hosting";
 
 /** Time that goes on when somebody waits for it. */
 class SteppedClock {
@@ -19,9 +19,9 @@ class SteppedClock {
 }
 
 function tails(stopping = new AbortController().signal) {
-  const followers = new Set<StoreFollower>();
+  const followers = new Set<LogFollower>();
   const store = {
-    follow(follower: StoreFollower): Disposable {
+    follow(follower: LogFollower): Disposable {
       followers.add(follower);
       return { [Symbol.dispose]: () => void followers.delete(follower) };
     },

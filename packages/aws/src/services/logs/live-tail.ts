@@ -1,5 +1,5 @@
 import { AwsError, delay, type Clock } from "@galatea/base";
-import type { LogStore, StoreFollower } from "./log-store.ts";
+import type { LogFollower, LogStreams } from "@galatea/hosting";
 
 /** What a session is told of. */
 export interface TailedLogs {
@@ -23,7 +23,7 @@ export interface TailUpdate {
 }
 
 export interface LiveTailsOptions {
-  readonly store: Pick<LogStore, "follow">;
+  readonly store: Pick<LogStreams, "follow">;
   readonly clock: Clock;
   /** Aborts when the platform stops. */
   readonly stopping: AbortSignal;
@@ -93,7 +93,7 @@ export class LiveTails {
 }
 
 /** What a session will be told of next: bounded, however much is written. */
-class NextUpdate implements StoreFollower {
+class NextUpdate implements LogFollower {
   readonly #tailed: TailedLogs;
   readonly #clock: Clock;
   #events: TailedEvent[] = [];
@@ -110,7 +110,7 @@ class NextUpdate implements StoreFollower {
     return this.#tailed.groups.has(group) && this.#tailed.wantsStream(stream);
   }
 
-  take(group: string, stream: string, events: Parameters<StoreFollower["take"]>[2]): void {
+  take(group: string, stream: string, events: Parameters<LogFollower["take"]>[2]): void {
     const ingestedMs = this.#clock.epochMs();
     for (const { timestampMs, message } of events) {
       if (this.#comparedLength >= comparedLengthMax) {

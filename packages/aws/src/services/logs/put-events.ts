@@ -1,6 +1,6 @@
 import { AwsError } from "@galatea/base";
 import type { LogsInputs } from "../../spec/gen/logs.ts";
-import type { LogStore } from "./log-store.ts";
+import type { LogStreams } from "@galatea/hosting";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -15,7 +15,7 @@ const behindMs = 14 * dayMs;
 type Event = LogsInputs["InputLogEvent"];
 
 /** Those of an acceptable time are written; the answer says where in the call the others were. */
-export async function putEvents(store: LogStore, input: LogsInputs["PutLogEventsRequest"], nowMs: number) {
+export async function putEvents(store: LogStreams, input: LogsInputs["PutLogEventsRequest"], nowMs: number) {
   const { logGroupName: group, logStreamName: stream, logEvents: events } = input;
   checkBatch(events);
   const retentionDays = await store.retentionDays(group);

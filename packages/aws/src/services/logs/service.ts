@@ -21,12 +21,12 @@ import { LiveTails } from "./live-tail.ts";
 import { checkedRetention } from "./retention.ts";
 import { putEvents } from "./put-events.ts";
 import { startLiveTail } from "./start-live-tail.ts";
-import type { LogStore, StoredGroup, StoredStream } from "./log-store.ts";
+import type { LogGroup, LogStream, LogStreams } from "@galatea/hosting";
 import { messageMatcher } from "./message-matcher.ts";
 import type { LogQueries } from "./queries/index.ts";
 
 export interface LogsParts {
-  readonly logs: LogStore;
+  readonly logs: LogStreams;
   readonly clock: Clock;
   /** Aborts when the platform stops: sessions of live tails end then. */
   readonly stopping: AbortSignal;
@@ -131,7 +131,7 @@ type ChangingOperation =
   | "PutLogEvents";
 
 interface ChangingParts {
-  readonly store: LogStore;
+  readonly store: LogStreams;
   readonly clock: Clock;
   readonly metricFilters: GroupFilters;
 }
@@ -213,7 +213,7 @@ async function describeGroups(
   return { logGroups: await Promise.all(printed), nextToken: next };
 }
 
-function printGroup(group: StoredGroup, context: CallContext) {
+function printGroup(group: LogGroup, context: CallContext) {
   const arn = `${arnPrefix(context)}${group.name}`;
   return {
     logGroupName: group.name,
@@ -226,7 +226,11 @@ function printGroup(group: StoredGroup, context: CallContext) {
   };
 }
 
-async function describeStreams(store: LogStore, input: LogsInputs["DescribeLogStreamsRequest"], context: CallContext) {
+async function describeStreams(
+  store: LogStreams,
+  input: LogsInputs["DescribeLogStreamsRequest"],
+  context: CallContext,
+) {
   const group = groupOf(input);
   const { streams, nextToken } = await (input.orderBy === "LastEventTime"
     ? streamsByTime(store, group, input, context)
@@ -247,7 +251,7 @@ async function describeStreams(store: LogStore, input: LogsInputs["DescribeLogSt
 }
 
 /** Only the streams of the page are looked at. */
-async function streamsByName(store: LogStore, group: string, input: LogsInputs["DescribeLogStreamsRequest"]) {
+async function streamsByName(store: LogStreams, group: string, input: LogsInputs["DescribeLogStreamsRequest"]) {
   const names = await store.streamNames(group, input.logStreamNamePrefix ?? "");
   const isDescending = input.descending === true;
   const inOrder = isDescending ? names.toReversed() : names;
@@ -257,7 +261,7 @@ async function streamsByName(store: LogStore, group: string, input: LogsInputs["
 }
 
 async function streamsByTime(
-  store: LogStore,
+  store: LogStreams,
   group: string,
   input: LogsInputs["DescribeLogStreamsRequest"],
   { signal }: CallContext,
@@ -265,14 +269,14 @@ async function streamsByTime(
   if (input.logStreamNamePrefix !== undefined) {
     throw invalid("Cannot order by LastEventTime with a logStreamNamePrefix.");
   }
-  const found: StoredStream[] = [];
+  const found: LogStream[] = [];
   const names = await store.streamNames(group, "");
   for (let at = 0; at < names.length; at += streamsAtATime) {
     signal.throwIfAborted();
     const streams = names.slice(at, at + streamsAtATime).map((name) => store.stream(group, name));
     for (const stream of await Promise.all(streams)) if (stream !== null) found.push(stream);
   }
-  const keyOf = ({ name, lastEventMs }: StoredStream) => `${String(lastEventMs ?? 0).padStart(15, "0")} ${name}`;
+  const keyOf = ({ name, lastEventMs }: LogStream) => `${String(lastEventMs ?? 0).padStart(15, "0")} ${name}`;
   const sorted = found.toSorted((a, b) => compare(keyOf(a), keyOf(b)));
   const isDescending = input.descending === true;
   const inOrder = isDescending ? sorted.toReversed() : sorted;
@@ -280,7 +284,7 @@ async function streamsByTime(
   return { streams: page, nextToken: next };
 }
 
-async function getEvents(store: LogStore, input: LogsInputs["GetLogEventsRequest"], nowMs: number) {
+async function getEvents(store: LogStreams, input: LogsInputs["GetLogEventsRequest"], nowMs: number) {
   const group = groupOf(input);
   // A place in a stream, from which may be gone on with other times and in the other direction.
   const listing = { operation: "GetLogEvents", input: { group, stream: input.logStreamName } };
@@ -312,7 +316,7 @@ const storedToken = (listing: Listing, token: string) =>
   token.slice(0, directionLength) + placeOfToken(listing, token.slice(directionLength), invalidToken);
 
 async function filter(
-  store: LogStore,
+  store: LogStreams,
   input: LogsInputs["FilterLogEventsRequest"],
   { nowMs, turn }: { readonly nowMs: number; readonly turn: () => Promise<void> },
 ) {

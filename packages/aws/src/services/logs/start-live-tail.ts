@@ -3,14 +3,14 @@ import { AwsError } from "@galatea/base";
 import type { LogsInputs } from "../../spec/gen/logs.ts";
 import type { CallContext } from "../../wire/index.ts";
 import type { LiveTails, TailUpdate } from "./live-tail.ts";
-import type { LogStore } from "./log-store.ts";
+import type { LogStreams } from "@galatea/hosting";
 import { messageMatcher } from "./message-matcher.ts";
 
 type Input = LogsInputs["StartLiveTailRequest"];
 
 /** Everything that can be refused is, before the stream of events begins. */
 export async function startLiveTail(
-  { logs: store, tails }: { readonly logs: LogStore; readonly tails: LiveTails },
+  { logs: store, tails }: { readonly logs: LogStreams; readonly tails: LiveTails },
   input: Input & { readonly groups: readonly string[] },
   { accountId, requestId, signal }: CallContext,
 ) {

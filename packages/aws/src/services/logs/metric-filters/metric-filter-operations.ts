@@ -9,13 +9,13 @@ import {
 } from "../../../wire/index.ts";
 import { readFilterPattern } from "../filter-patterns/index.ts";
 import { arnPrefix, logPage } from "../log-names.ts";
-import type { LogStore } from "../log-store.ts";
+import type { LogStreams } from "@galatea/hosting";
 import { extractedValues, type MetricFilterRecord } from "./metric-filter.ts";
 import type { MetricFilters } from "./metric-filters.ts";
 import { MatchedLength } from "../matched-length.ts";
 
 export interface MetricFilterParts {
-  readonly logs: LogStore;
+  readonly logs: LogStreams;
   readonly metricFilters: MetricFilters;
   readonly clock: Clock;
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AwsError, KeyedLock, silentLogger } from "@galatea/base";
-import type { StoreFollower } from "../log-store.ts";
+import type { LogFollower } from "@galatea/hosting";
 import type { MetricFilterRecord } from "./metric-filter.ts";
 import { MetricFilters } from "./metric-filters.ts";
 
@@ -18,7 +18,7 @@ function world() {
   const recorded: string[] = [];
   const disk = { isFull: false };
   const groups = new Set(["g", "other", "one more", ...Array.from({ length: 900 }, (_, index) => `g${index}`)]);
-  let follower: StoreFollower | null = null;
+  let follower: LogFollower | null = null;
   const write = () => {
     if (disk.isFull) throw new Error("the disk is full");
   };

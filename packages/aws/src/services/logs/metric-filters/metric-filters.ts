@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { AwsError, type KeyedLock, type Logger } from "@galatea/base";
 import type { MetricStore } from "@galatea/base/metrics";
-import type { LogStore, StoreFollower } from "../log-store.ts";
+import type { LogFollower, LogStreams } from "@galatea/hosting";
 import { metricFilter, type MetricFilterRecord, type MetricSample } from "./metric-filter.ts";
 
 /** Where filters are kept. */
@@ -14,7 +14,7 @@ export interface MetricFilterStore {
 
 export interface MetricFiltersOptions {
   readonly store: MetricFilterStore;
-  readonly logs: Pick<LogStore, "follow" | "groupNames" | "retentionDays">;
+  readonly logs: Pick<LogStreams, "follow" | "groupNames" | "retentionDays">;
   readonly series: Pick<MetricStore, "record">;
   readonly logger: Logger;
   /** By group: of changes to a group and to its filters one is made at a time. */
@@ -54,7 +54,7 @@ export class MetricFilters implements Disposable {
 
   private constructor(options: MetricFiltersOptions) {
     this.#options = options;
-    const follower: StoreFollower = {
+    const follower: LogFollower = {
       wants: (group) => this.#groups.has(group),
       take: (group, _stream, events) => this.#take(group, events),
     };
@@ -164,7 +164,7 @@ export class MetricFilters implements Disposable {
   }
 
   /** Who prints waits for it: a turn of the event loop for each filter. */
-  async #take(group: string, events: Parameters<StoreFollower["take"]>[2]): Promise<void> {
+  async #take(group: string, events: Parameters<LogFollower["take"]>[2]): Promise<void> {
     for (const [index, { record, sampleOf }] of [...(this.#groups.get(group)?.values() ?? [])].entries()) {
       if (index > 0) await nextTurn();
       const { namespace, name: metricName, unit } = record.metric;

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { test } from "node:test";
 import { AwsError, silentLogger } from "@galatea/base";
 import { LogQueries, type AskedQuery } from "./log-queries.ts";
-import type { LogStoreRead } from "../log-store.ts";
+import type { LogReadOptions } from "@galatea/hosting";
 
 /** A clock whose timers are gone off by hand. */
 class HandTimers {
@@ -18,11 +18,11 @@ class HandTimers {
 
 /** One stream of so many events, of which a page is read when the gate is open. */
 function store(eventCount: number, gate: Promise<void> = Promise.resolve()) {
-  const reads: LogStoreRead[] = [];
+  const reads: LogReadOptions[] = [];
   return {
     reads,
     streamNames: async () => ["s"],
-    async read(_group: string, _stream: string, options: LogStoreRead) {
+    async read(_group: string, _stream: string, options: LogReadOptions) {
       await gate;
       reads.push(options);
       const from = Number(options.token ?? 0);

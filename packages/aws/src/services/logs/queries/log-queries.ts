@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { AwsError, openDeadline, Semaphore, TaskGroup, type Clock, type Logger } from "@galatea/base";
 import { QueryTooLarge, runQuery, type QueryEvent, type QueryResult } from "../../../insights/index.ts";
-import type { LogStore, LogStorePage } from "../log-store.ts";
+import type { LogPage, LogStreams } from "@galatea/hosting";
 
 export interface LogQueriesOptions {
-  readonly store: Pick<LogStore, "streamNames" | "read">;
+  readonly store: Pick<LogStreams, "streamNames" | "read">;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly newId: () => string;
@@ -160,7 +160,7 @@ export class LogQueries implements AsyncDisposable {
       for (const stream of await store.streamNames(group, "")) {
         for (let token: string | null = null; ;) {
           await nextTurn(undefined, { signal });
-          const page: LogStorePage | null = await store.read(group, stream, { ...read, token }).catch(noneOfDeleted);
+          const page: LogPage | null = await store.read(group, stream, { ...read, token }).catch(noneOfDeleted);
           if (page === null || page.events.length === 0) break;
           const events = page.events.map(({ timestampMs, message, id: eventId }) => ({
             timestampMs,

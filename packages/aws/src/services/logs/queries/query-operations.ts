@@ -4,10 +4,10 @@ import type { LogsInputs, LogsOperations } from "../../../spec/gen/logs.ts";
 import { anyResource, pageAfter, type CallContext, type OperationRows } from "../../../wire/index.ts";
 import type { LogQueries, LogQuery } from "./log-queries.ts";
 import { arnPrefix, groupOf, invalidToken } from "../log-names.ts";
-import type { LogStore } from "../log-store.ts";
+import type { LogStreams } from "@galatea/hosting";
 
 export interface QueryParts {
-  readonly logs: LogStore;
+  readonly logs: LogStreams;
   readonly queries: LogQueries;
 }
 
