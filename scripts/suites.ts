@@ -128,6 +128,7 @@ export const suites: readonly Suite[] = [
       "platform-stops",
       "platform-streams",
       "python-packages",
+      "restart-load",
       "runners",
       "serverless-workers",
       "streamed-ensembles",
