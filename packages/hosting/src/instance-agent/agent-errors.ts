@@ -24,8 +24,11 @@ export class ContainerLate extends ContainerGone {
 
 /** The agent does not run the instance, or the container is none of it. */
 export class UnknownInstance extends Error {
+  readonly what: string;
+
   constructor(what: string) {
     super(`the agent does not run ${what}`);
     this.name = "UnknownInstance";
+    this.what = what;
   }
 }

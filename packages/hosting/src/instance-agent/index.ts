@@ -9,9 +9,19 @@ export {
   type ModelsView,
 } from "../agent/index.ts";
 export { errorText, errorTextBytesMax, InstanceFailure, NotAdmitted } from "../instances/index.ts";
-export { ContainerGone, NotBegun } from "./agent-errors.ts";
-export type { InstanceEvent } from "./agent-events.ts";
-export type { AgentContainerSpec, AgentInstanceSpec, ModelCacheSpec } from "./agent-spec.ts";
-export type { AcquiredModel, AgentContainer, AgentInstance, AgentReply, InstanceAgent } from "./instance-agent.ts";
-export type { ContainerView } from "./instance-view.ts";
+export { ContainerGone, ContainerLate, NotBegun, UnknownInstance } from "./agent-errors.ts";
+export type { AgentEvent, InstanceEvent, ListedInstance, LostEvents } from "./agent-events.ts";
+export type { AgentContainerSpec, AgentInstanceSpec, ModelCacheSpec, OnStartFailure } from "./agent-spec.ts";
+export type {
+  AcquiredModel,
+  AgentContainer,
+  AgentInstance,
+  AgentReply,
+  AgentRequest,
+  AgentState,
+  EventReading,
+  GatheredRequest,
+  InstanceAgent,
+} from "./instance-agent.ts";
+export { InstanceView, type ContainerView } from "./instance-view.ts";
 export { LocalInstanceAgent } from "./local-agent.ts";

@@ -72,6 +72,8 @@ export interface AgentInstance {
   readonly containers: readonly AgentContainer[];
   /** Starts the instance; one that the agent has already stays as it is. Resolves with whether it was there. */
   put(onStartFailure: OnStartFailure): Promise<boolean>;
+  /** Follows the instance where the agent has it; resolves with whether it has. */
+  attach(): Promise<boolean>;
   /** By container; null for one that does not run. */
   usages(): Promise<readonly (readonly [name: string, usage: InstanceUsage | null])[]>;
   /** Stops everything; resolves with whether it was there when nothing of it is left. */
@@ -98,7 +100,7 @@ export interface EventReading {
  * views that the agent's events keep. Every implementation passes `instance-agent.contract.ts`.
  */
 export interface InstanceAgent extends AsyncDisposable {
-  /** A client of an instance; nothing happens before `put`. `onEvent` is called after the view has changed and must not throw. */
+  /** A client of an instance; nothing happens before `put` or `attach`. `onEvent` is called after the view has changed and must not throw. */
   instance(spec: AgentInstanceSpec, onEvent: (event: InstanceEvent) => void): AgentInstance;
   state(): Promise<AgentState>;
   /**

@@ -65,13 +65,18 @@ export class LocalInstanceAgent implements InstanceAgent {
         this.#open(client, onStartFailure);
         return false;
       }
-      if (entry.ending === null) {
-        client.attach(entry.running);
-        entry.clients.add(client);
-        return true;
-      }
+      if (this.attach(client)) return true;
       await entry.ending;
     }
+  }
+
+  /** For its clients. */
+  attach(client: LocalInstance): boolean {
+    const entry = this.#entries.get(client.id);
+    if (entry === undefined || entry.ending !== null) return false;
+    client.attached(entry.running);
+    entry.clients.add(client);
+    return true;
   }
 
   /** Resolves with whether it was there, when nothing of it is left. */
@@ -106,7 +111,7 @@ export class LocalInstanceAgent implements InstanceAgent {
     };
     const entry: Entry = { running: new RunningInstance({ ...this.#options, spec, emit }), clients, ending: null };
     this.#entries.set(spec.id, entry);
-    client.attach(entry.running);
+    client.attached(entry.running);
     this.#memoryChanged();
     this.#tasks.run(async () => {
       const failure = await entry.running.start(onStartFailure);
@@ -190,8 +195,12 @@ class LocalInstance implements AgentInstance {
     return await this.#agent.end(this.id, "leave");
   }
 
+  attach(): Promise<boolean> {
+    return Promise.resolve(this.#agent.attach(this));
+  }
+
   /** For the agent. */
-  attach(running: RunningInstance): void {
+  attached(running: RunningInstance): void {
     this.#running = running;
     for (const [index, container] of this.containers.entries()) container.running = running.containers[index] ?? null;
     this.view.restore(running.listed);

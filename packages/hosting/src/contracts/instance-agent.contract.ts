@@ -1,0 +1,291 @@
+import assert from "node:assert/strict";
+import { buffer, text } from "node:stream/consumers";
+import { Readable } from "node:stream";
+import { test } from "node:test";
+import { eventually, hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import {
+  ContainerGone,
+  InstanceFailure,
+  ModelLoadError,
+  ModelMissingError,
+  NotBegun,
+  type AgentContainer,
+  type AgentInstance,
+  type AgentInstanceSpec,
+  type AgentRequest,
+  type InstanceAgent,
+  type InstanceEvent,
+} from "../instance-agent/index.ts";
+
+/** What the suite needs of an implementation: an agent over a host whose containers do as the variable BEHAVIOUR and the header `do` say. */
+export interface InstanceAgentSubject extends AsyncDisposable {
+  readonly agent: InstanceAgent;
+  /** Another client of the agent; the same one where there is no client. */
+  connect(): Promise<InstanceAgent>;
+  /** `fail` prints `no such model` and exits, `sick` is never healthy. With many models they come from `putModel`. */
+  specFor(behaviour: "serve" | "fail" | "sick", kind?: "one" | "many"): AgentInstanceSpec;
+  /** Puts an archive; one that cannot be unpacked without a text. */
+  putModel(target: string, text: string | null): Promise<void>;
+}
+
+const signal = () => AbortSignal.timeout(hangMs);
+
+/** An instance whose events are noted. */
+class Watched {
+  readonly events: InstanceEvent[] = [];
+  readonly instance: AgentInstance;
+  constructor(agent: InstanceAgent, spec: AgentInstanceSpec) {
+    this.instance = agent.instance(spec, (event) => this.events.push(event));
+  }
+
+  get container(): AgentContainer {
+    const [container] = this.instance.containers;
+    assert.ok(container !== undefined);
+    return container;
+  }
+
+  get lines(): readonly string[] {
+    return this.events.flatMap((event) => (event.kind === "line" ? [event.text] : []));
+  }
+
+  async started(): Promise<this> {
+    assert.equal(await this.instance.put("delete"), false);
+    await this.instance.view.started(signal());
+    return this;
+  }
+}
+
+const asked = (what: string | null, more: Partial<AgentRequest> = {}): AgentRequest => ({
+  headers: { "content-type": "text/x", ...(what === null ? {} : { do: what }) },
+  body: Buffer.from("question"),
+  isStreamed: false,
+  mayGoElsewhere: false,
+  signal: signal(),
+  ...more,
+});
+
+/** The subject ends every instance that a test leaves. */
+export function instanceAgentContract(name: string, open: (eventsMax?: number) => Promise<InstanceAgentSubject>): void {
+  test(`${name}: an instance is put, put again, listed as it was put, measured, and deleted once`, async () => {
+    await using subject = await open();
+    const { agent } = subject;
+    const spec = subject.specFor("serve");
+    const watched = await new Watched(agent, spec).started();
+    const { instance } = watched;
+    assert.equal(instance.view.isInService, true);
+    assert.equal(await instance.put("delete"), true);
+    assert.equal(instance.view.isInService, true);
+    const { instances, node } = await agent.state();
+    assert.deepEqual(
+      instances.map(({ spec: put, containers }) => ({ put, at: containers.map(({ health }) => health.at) })),
+      [{ put: spec, at: ["in-service"] }],
+    );
+    assert.ok(node.capacity.memoryBytes > 0);
+    const [usage] = await instance.usages();
+    assert.ok(usage?.[0] === "primary" && (usage[1]?.memoryBytes ?? 0) > 1e6);
+    assert.equal(await watched.container.executionParameters(signal()), "two at once");
+    assert.equal(await instance.delete(), true);
+    assert.equal(await instance.delete(), false);
+    await eventually(() => watched.events.at(-1)?.kind === "ended");
+    assert.equal(instance.view.isInService, false);
+    assert.deepEqual((await agent.state()).instances, []);
+    await assert.rejects(watched.container.view.ready(signal()), InstanceFailure);
+  });
+
+  test(`${name}: bodies of any length stream to the container and back, with its status and headers`, async () => {
+    await using subject = await open();
+    const { container } = await new Watched(subject.agent, subject.specFor("serve")).started();
+    const chunks = Array.from({ length: 80 }, (_, index) => Buffer.alloc(64 * 1024, index));
+    const reply = await container.invoke(asked(null, { body: Readable.from(chunks), containerPath: "/v1/chat" }));
+    assert.deepEqual(
+      [reply.status, reply.headers["content-type"], reply.headers["x-path"]],
+      [200, "text/x", "/v1/chat"],
+    );
+    assert.deepEqual(await buffer(reply.body), Buffer.concat(chunks));
+    const refused = await container.invoke(asked("refuse"));
+    assert.deepEqual([refused.status, refused.headers["x-why"], await text(refused.body)], [418, "tea", "a teapot"]);
+    const gather = { headers: {}, body: Buffer.from("all of it"), signal: signal() };
+    const whole = await container.invokeWhole({ ...gather, admit: () => {} });
+    assert.deepEqual([whole.status, whole.body.toString()], [200, "all of it"]);
+    const admit = () => {
+      throw new Error("too long for me");
+    };
+    await assert.rejects(container.invokeWhole({ ...gather, admit }), /too long for me/);
+  });
+
+  test(`${name}: a caller that leaves ends its request in the container, before and amid the reply`, async () => {
+    await using subject = await open();
+    const watched = await new Watched(subject.agent, subject.specFor("serve")).started();
+    const leaving = new AbortController();
+    const held = watched.container.invoke(asked("hold", { signal: leaving.signal }));
+    await eventually(() => watched.lines.includes("held"));
+    leaving.abort(new Error("no longer needed"));
+    await assert.rejects(held, /no longer needed/);
+    const { body } = await watched.container.invoke(asked("trickle", { isStreamed: true }));
+    await new Promise((resolve) => body.once("data", resolve));
+    body.destroy();
+    await eventually(() => watched.lines.includes("the caller left"));
+  });
+
+  test(`${name}: the end of a container is reported to its request; later requests get its successor`, async () => {
+    await using subject = await open();
+    const watched = await new Watched(subject.agent, subject.specFor("serve")).started();
+    await assert.rejects(watched.container.invoke(asked("die")), ContainerGone);
+    // The container is suspect or gone: a request that another instance can take is not sent.
+    await assert.rejects(watched.container.invoke(asked(null, { mayGoElsewhere: true })), NotBegun);
+    const reply = await watched.container.invoke(asked(null));
+    assert.equal(await text(reply.body), "question");
+    await eventually(() => watched.instance.view.isInService);
+    const health = watched.events.flatMap((event) => (event.kind === "health" ? [event.health] : []));
+    assert.ok(health.some(({ isSuspect }) => isSuspect));
+    assert.ok(health.some(({ at, failure }) => at === "waiting" && /exited with code 1/.test(failure)));
+  });
+
+  test(`${name}: an instance whose first start fails is gone, with what its container printed; one that is retried stays`, async () => {
+    await using subject = await open();
+    const failing = new Watched(subject.agent, subject.specFor("fail"));
+    await failing.instance.put("delete");
+    await assert.rejects(failing.instance.view.started(signal()), (error: InstanceFailure) => {
+      assert.ok(error instanceof InstanceFailure);
+      assert.deepEqual([error.containerName, error.lastLines], ["primary", ["no such model"]]);
+      return true;
+    });
+    assert.equal(await failing.instance.delete(), false);
+    const retried = new Watched(subject.agent, subject.specFor("fail"));
+    await retried.instance.put("retry");
+    await eventually(() => retried.container.view.health.isFailing);
+    assert.deepEqual(retried.container.view.health.lastLines, ["no such model"]);
+    await assert.rejects(retried.container.view.ready(signal()), InstanceFailure);
+    assert.equal(await retried.instance.delete(), true);
+  });
+
+  test(`${name}: an instance is deleted while it starts, and can be put again at once`, async () => {
+    await using subject = await open();
+    const spec = subject.specFor("sick");
+    const first = new Watched(subject.agent, spec);
+    await first.instance.put("delete");
+    const started = assert.rejects(first.instance.view.started(signal()), /was deleted/);
+    const deleted = first.instance.delete();
+    const again = first.instance.delete();
+    const second = new Watched(subject.agent, { ...spec, containers: subject.specFor("serve").containers });
+    // Whichever comes first: the new one is put when nothing is left of the old one.
+    assert.equal(await deleted, true);
+    await again;
+    await started;
+    await second.started();
+    assert.equal(await text((await second.container.invoke(asked(null))).body), "question");
+  });
+
+  test(`${name}: a model is loaded, held, found loaded, loaded again where its container lost it, and released`, async () => {
+    await using subject = await open();
+    await subject.putModel("a.tar.gz", "weights");
+    const watched = await new Watched(subject.agent, subject.specFor("serve", "many")).started();
+    const { container } = watched;
+    const models = () => {
+      assert.ok(container.view.models !== null);
+      return container.view.models;
+    };
+    const pins = () =>
+      models()
+        .loadedModels()
+        .map(({ pinCount }) => pinCount);
+    assert.equal(models().copyOf("a.tar.gz"), "absent");
+    const loading = container.acquire("a.tar.gz", signal());
+    assert.equal(models().copyOf("a.tar.gz"), "coming");
+    {
+      using model = await loading;
+      assert.equal(model.cacheHit, false);
+      await eventually(() => pins()[0] === 1);
+      assert.equal(models().copyOf("a.tar.gz"), "loaded");
+      // What its container measured, in place of what was reserved.
+      await eventually(() => models().memoryBytesOf("a.tar.gz") === 1_000_000);
+      assert.equal(models().loadedCount, 1);
+      assert.equal(await text((await model.invoke(asked("forget"))).body), "undefined");
+      const reply = await model.invoke(asked(null, { containerPath: "/invoke" }));
+      assert.deepEqual([reply.status, await text(reply.body)], [200, "question"]);
+      using other = await container.acquire("a.tar.gz", signal());
+      assert.equal(other.cacheHit, true);
+      await eventually(() => pins()[0] === 3);
+    }
+    await eventually(() => pins()[0] === 0);
+    assert.ok(models().hasRoomFor(1000, 0));
+    const [loaded] = models().loadedModels();
+    container.release(loaded?.id ?? "");
+    await eventually(() => models().copyOf("a.tar.gz") === "absent");
+    await eventually(() => watched.events.some((event) => event.kind === "model-timed" && event.what === "unloaded"));
+  });
+
+  test(`${name}: a model that is missing, damaged or replaced is reported as that`, async () => {
+    await using subject = await open();
+    await subject.putModel("a.tar.gz", "one");
+    await subject.putModel("bad.tar.gz", null);
+    const watched = await new Watched(subject.agent, subject.specFor("serve", "many")).started();
+    const { container } = watched;
+    await assert.rejects(container.acquire("none.tar.gz", signal()), (error: ModelMissingError) => {
+      assert.ok(error instanceof ModelMissingError);
+      assert.equal(error.target, "none.tar.gz");
+      return true;
+    });
+    await assert.rejects(container.acquire("bad.tar.gz", signal()), (error: ModelLoadError) => {
+      assert.ok(error instanceof ModelLoadError);
+      assert.equal(error.status, 400);
+      return true;
+    });
+    (await container.acquire("a.tar.gz", signal()))[Symbol.dispose]();
+    await subject.putModel("a.tar.gz", "another");
+    container.recheck("a.tar.gz");
+    await eventually(() => container.view.models?.loadedCount === 0);
+    (await container.acquire("a.tar.gz", signal()))[Symbol.dispose]();
+    await subject.putModel("a.tar.gz", "a third");
+    (await container.acquire("a.tar.gz", signal()))[Symbol.dispose]();
+    await eventually(() => watched.events.some(({ kind }) => kind === "outdated"));
+  });
+
+  test(`${name}: two clients of one instance see the same, and each other's deletion`, async () => {
+    await using subject = await open();
+    await subject.putModel("a.tar.gz", "weights");
+    const spec = subject.specFor("serve", "many");
+    const one = await new Watched(subject.agent, spec).started();
+    const other = new Watched(await subject.connect(), spec);
+    assert.equal(await other.instance.attach(), true);
+    assert.equal(other.instance.view.isInService, true);
+    const model = await one.container.acquire("a.tar.gz", signal());
+    await eventually(() => other.container.view.models?.loadedModels()[0]?.pinCount === 1);
+    model[Symbol.dispose]();
+    await eventually(() => other.container.view.models?.loadedModels()[0]?.pinCount === 0);
+    assert.equal(await other.instance.put("retry"), true);
+    assert.equal(await other.instance.delete(), true);
+    await eventually(() => one.events.at(-1)?.kind === "ended");
+    assert.equal(await one.instance.attach(), false);
+  });
+
+  test(`${name}: a reader of events goes on where it stopped, and is told of what it missed`, async () => {
+    await using subject = await open(64);
+    const { agent } = subject;
+    const reading = new AbortController();
+    const { seq } = await agent.state();
+    const first = agent.events({ after: seq, signal: reading.signal }).next();
+    const watched = await new Watched(agent, subject.specFor("serve")).started();
+    const { value } = await first;
+    assert.ok(value?.kind === "health" && value.instanceId === watched.instance.id);
+    const resumed = await agent.events({ after: value.seq, signal: reading.signal }).next();
+    assert.equal(resumed.value?.seq, value.seq + 1);
+    // Nobody reads two hundred lines, and sixty-four are kept.
+    assert.equal(await text((await watched.container.invoke(asked("print"))).body), "printed");
+    await eventually(async () => (await agent.state()).seq >= value.seq + 200);
+    const late = agent.events({ after: value.seq, signal: reading.signal });
+    const lost = (await late.next()).value;
+    assert.equal(lost?.kind, "lost");
+    assert.ok(lost.seq >= (await agent.state()).seq - 64);
+    await watched.instance.delete();
+    const kinds: string[] = [];
+    for await (const event of late) {
+      kinds.push(event.kind);
+      if (event.kind === "ended") break;
+    }
+    assert.ok(kinds.includes("health"));
+    const waiting = agent.events({ signal: reading.signal }).next();
+    reading.abort(new Error("read enough"));
+    await assert.rejects(waiting, /read enough/);
+  });
+}

@@ -1,0 +1,180 @@
+import { ModelDataError, type InstanceUsage } from "../instances/index.ts";
+import {
+  ContainerGone,
+  ContainerLate,
+  InstanceFailure,
+  ModelLoadError,
+  ModelMissingError,
+  ModelNotReadyError,
+  NotBegun,
+  UnknownInstance,
+  type AgentEvent,
+  type AgentState,
+  type InstanceEvent,
+  type LostEvents,
+} from "../instance-agent/index.ts";
+
+/** Both sides say it with every exchange, and refuse another one. */
+export const protocolVersion = "1";
+
+/** Headers of the agent's own. Those of a container travel with `containerPrefix` before their names. */
+export const headers = {
+  protocol: "x-agent-protocol",
+  /** Of a response: the code of an error, whose body is a `AgentErrorBody`. */
+  error: "x-agent-error",
+  /** Of a response: the container's status. */
+  status: "x-agent-status",
+  /** Of an invocation: what is asked of the container. */
+  path: "x-agent-container-path",
+  isStreamed: "x-agent-streamed",
+  mayGoElsewhere: "x-agent-may-go-elsewhere",
+  /** Of an invocation: the body is a whole one, which can be sent again. */
+  isWhole: "x-agent-whole",
+  /** Of an invocation, and of the response to an acquired model: its number. */
+  lease: "x-agent-lease",
+  cacheHit: "x-agent-cache-hit",
+  waitedUs: "x-agent-waited-us",
+} as const;
+
+export const containerPrefix = "x-container-";
+
+/** Between two lines of events. */
+export const beatMs = 5000;
+
+export interface AgentErrorBody {
+  readonly code: string;
+  readonly message: string;
+  readonly target?: string;
+  readonly status?: number;
+  readonly containerName?: string;
+  readonly lastLines?: readonly string[];
+}
+
+/** The other side speaks another version of the protocol, or is no agent or none of its clients. */
+export class AgentProtocolError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "AgentProtocolError";
+  }
+}
+
+interface ErrorRow {
+  readonly code: string;
+  readonly is: (error: unknown) => boolean;
+  readonly of?: (error: never) => Partial<AgentErrorBody>;
+  readonly make: (wire: AgentErrorBody) => Error;
+}
+
+/** Subclasses come before their classes. */
+const rows: readonly ErrorRow[] = [
+  { code: "not-begun", is: (error) => error instanceof NotBegun, make: () => new NotBegun() },
+  { code: "container-late", is: (error) => error instanceof ContainerLate, make: () => new ContainerLate() },
+  {
+    code: "container-gone",
+    is: (error) => error instanceof ContainerGone,
+    make: ({ message }) => new ContainerGone(message),
+  },
+  {
+    code: "not-in-service",
+    is: (error) => error instanceof InstanceFailure,
+    of: ({ containerName, lastLines }: InstanceFailure) => ({ containerName, lastLines }),
+    make: ({ message, containerName = "", lastLines = [] }) =>
+      new InstanceFailure(message, { containerName, lastLines }),
+  },
+  {
+    code: "model-data",
+    is: (error) => error instanceof ModelDataError,
+    make: ({ message }) => new ModelDataError(message),
+  },
+  {
+    code: "model-missing",
+    is: (error) => error instanceof ModelMissingError,
+    of: ({ target }: ModelMissingError) => ({ target }),
+    make: ({ target = "" }) => new ModelMissingError(target),
+  },
+  {
+    code: "model-not-ready",
+    is: (error) => error instanceof ModelNotReadyError,
+    of: ({ reason }: ModelNotReadyError) => ({ message: reason }),
+    make: ({ message }) => new ModelNotReadyError(message),
+  },
+  {
+    code: "load-refused",
+    is: (error) => error instanceof ModelLoadError,
+    of: ({ status }: ModelLoadError) => ({ status }),
+    make: ({ message, status = 503 }) => new ModelLoadError(status, message),
+  },
+  {
+    code: "unknown-instance",
+    is: (error) => error instanceof UnknownInstance,
+    of: ({ what }: UnknownInstance) => ({ message: what }),
+    make: ({ message }) => new UnknownInstance(message),
+  },
+  {
+    code: "protocol",
+    is: (error) => error instanceof AgentProtocolError,
+    make: ({ message }) => new AgentProtocolError(message),
+  },
+];
+
+export function errorToWire(error: unknown): AgentErrorBody {
+  const message = error instanceof Error ? error.message : String(error);
+  const row = rows.find(({ is }) => is(error));
+  if (row === undefined) return { code: "internal", message };
+  return { code: row.code, message, ...row.of?.(error as never) };
+}
+
+export function errorFromWire(wire: AgentErrorBody): Error {
+  return rows.find(({ code }) => code === wire.code)?.make(wire) ?? new Error(wire.message);
+}
+
+/** A line of the stream of events. `atNs`: the agent's monotonic clock, by which its events tell times. */
+export type EventLine = { readonly atNs: number } & (
+  | { readonly kind: "beat" }
+  | LostEvents
+  | Exclude<AgentEvent, { readonly kind: "ended" }>
+  | (Omit<Extract<AgentEvent, { readonly kind: "ended" }>, "error"> & { readonly error: AgentErrorBody | null })
+);
+
+export function eventToLine(event: AgentEvent | LostEvents, atNs: number): EventLine {
+  if (event.kind !== "ended") return { ...event, atNs };
+  return { ...event, atNs, error: event.error === null ? null : errorToWire(event.error) };
+}
+
+/** `laterNs`: what the reader's monotonic clock is ahead of the agent's. */
+export function eventOfLine(
+  line: Exclude<EventLine, { readonly kind: "beat" } | LostEvents>,
+  laterNs: number,
+): InstanceEvent {
+  switch (line.kind) {
+    case "ended":
+      return { kind: "ended", error: line.error === null ? null : errorFromWire(line.error) };
+    case "model":
+      return { ...line, model: { ...line.model, usedNs: line.model.usedNs + laterNs } };
+    case "model-used":
+      return { ...line, usedNs: line.usedNs + laterNs };
+    default:
+      return line;
+  }
+}
+
+/** The state with the agent's monotonic clock. */
+export interface WireState extends AgentState {
+  readonly atNs: number;
+}
+
+export function stateFromWire({ atNs, ...state }: WireState, nowNs: number): AgentState {
+  const laterNs = nowNs - atNs;
+  return {
+    ...state,
+    instances: state.instances.map((instance) => ({
+      ...instance,
+      containers: instance.containers.map((container) => ({
+        ...container,
+        models: container.models.map((model) => ({ ...model, usedNs: model.usedNs + laterNs })),
+      })),
+    })),
+  };
+}
+
+export type WireUsages = readonly (readonly [name: string, usage: InstanceUsage | null])[];

@@ -1,0 +1,301 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { pipeline } from "node:stream/promises";
+import { assert, readWhole, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import {
+  ContainerGone,
+  UnknownInstance,
+  type AcquiredModel,
+  type AgentContainer,
+  type AgentInstance,
+  type AgentInstanceSpec,
+  type InstanceAgent,
+  type OnStartFailure,
+} from "../instance-agent/index.ts";
+import {
+  AgentProtocolError,
+  containerPrefix,
+  errorToWire,
+  headers,
+  protocolVersion,
+  type WireState,
+} from "./agent-protocol.ts";
+import { writeEvents } from "./event-stream.ts";
+
+export type AgentAddress =
+  | { readonly kind: "socket"; readonly path: string }
+  | { readonly kind: "tcp"; readonly host: string; readonly port: number };
+
+export interface AgentServerLimits {
+  /** Exchanges at a time, streams of events and acquired models among them. */
+  readonly requestsMax: number;
+  /** A spec. */
+  readonly specBytesMax: number;
+  /** Bodies up to this length are read whole, so that they can be sent again. */
+  readonly wholeBytesMax: number;
+}
+
+export const agentServerLimits: AgentServerLimits = {
+  requestsMax: 4096,
+  specBytesMax: 4 * 2 ** 20,
+  wholeBytesMax: 2 ** 20,
+};
+
+export interface AgentServerOptions {
+  /** Stays its opener's. */
+  readonly agent: InstanceAgent;
+  readonly listen: AgentAddress;
+  /** What clients have to send as bearer token. Null on a Unix socket alone: its permissions decide. */
+  readonly token: string | null;
+  readonly limits: AgentServerLimits;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly path: readonly string[];
+  readonly query: URLSearchParams;
+  /** Aborts when the client leaves or the server closes. */
+  readonly signal: AbortSignal;
+}
+
+/** An agent for clients in other processes. */
+export class AgentServer implements AsyncDisposable {
+  readonly #options: AgentServerOptions;
+  readonly #server: Server;
+  readonly #tasks: TaskGroup;
+  readonly #instances = new Map<string, AgentInstance>();
+  readonly #leases = new Map<string, AcquiredModel>();
+  #leaseCount = 0;
+  #requestCount = 0;
+
+  private constructor(options: AgentServerOptions) {
+    this.#options = options;
+    this.#tasks = new TaskGroup((error) => options.logger.warning("an exchange failed", { error: String(error) }));
+    this.#server = createServer((request, response) =>
+      this.#tasks.run((closing) => this.#serve(request, response, closing)),
+    );
+    // A model may take as long to answer as its client waits.
+    this.#server.requestTimeout = 0;
+  }
+
+  static async open(options: AgentServerOptions): Promise<AgentServer> {
+    const { listen, token } = options;
+    if (listen.kind === "tcp" && token === null) throw new Error("an agent listens at a port only with a token");
+    const server = new AgentServer(options);
+    server.#server.listen(listen.kind === "socket" ? { path: listen.path } : { host: listen.host, port: listen.port });
+    await once(server.#server, "listening");
+    return server;
+  }
+
+  get address(): AgentAddress {
+    const { listen } = this.#options;
+    return listen.kind === "socket" ? listen : { ...listen, port: (this.#server.address() as AddressInfo).port };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await this.#tasks[Symbol.asyncDispose]();
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse, closing: AbortSignal): Promise<void> {
+    const left = new AbortController();
+    response.on("close", () => left.abort(new Error("the client left")));
+    response.on("error", () => {});
+    const { pathname, searchParams: query } = new URL(request.url ?? "/", "http://agent");
+    const path = pathname.split("/").slice(1).map(decodeURIComponent);
+    response.setHeader(headers.protocol, protocolVersion);
+    this.#requestCount += 1;
+    try {
+      this.#admit(request);
+      await this.#route({ request, response, path, query, signal: AbortSignal.any([left.signal, closing]) });
+    } catch (error) {
+      if (response.headersSent || left.signal.aborted) response.destroy();
+      else sendError(response, error);
+    } finally {
+      this.#requestCount -= 1;
+    }
+  }
+
+  #admit({ headers: sent }: IncomingMessage): void {
+    const { token, limits } = this.#options;
+    if (token !== null && !isToken(sent.authorization ?? "", token)) {
+      throw new AgentProtocolError("The agent does not know the token of this client");
+    }
+    const version = sent[headers.protocol];
+    if (version !== protocolVersion) {
+      const text = `The agent speaks version ${protocolVersion} of its protocol, and the client ${String(version ?? "none")}: run the same version of Galatea on both`;
+      throw new AgentProtocolError(text);
+    }
+    if (this.#requestCount > limits.requestsMax) {
+      throw new ContainerGone(`The agent answers ${limits.requestsMax} requests at a time`);
+    }
+  }
+
+  async #route(exchange: Exchange): Promise<void> {
+    const { path, request, response, query, signal } = exchange;
+    const { agent, clock } = this.#options;
+    const [kind, id = "", part, position = "", action, model] = path;
+    const route = `${request.method} ${kind}${id === "" ? "" : "/id"}${part === undefined ? "" : `/${part}`}${action === undefined ? "" : `/${action}`}`;
+    switch (route) {
+      case "GET state": {
+        const state: WireState = { ...(await agent.state()), atNs: clock.monotonicNs() };
+        return sendJson(response, state);
+      }
+      case "GET events": {
+        const after = query.get("after");
+        return await writeEvents(response, { agent, clock, after: after === null ? undefined : Number(after), signal });
+      }
+      case "PUT instances/id":
+        return sendJson(response, { wasThere: await this.#put(exchange) });
+      case "DELETE instances/id": {
+        const instance = await this.#find(id);
+        const how = query.get("how") === "leave" ? "leave" : "delete";
+        return sendJson(response, { wasThere: (await instance?.[how]()) ?? false });
+      }
+      case "GET instances/id/usages":
+        return sendJson(response, await (await this.#instance(id)).usages());
+      case "POST instances/id/containers/invocations":
+        return await this.#invoke(exchange, await this.#container(id, position));
+      case "GET instances/id/containers/execution-parameters":
+        return sendJson(response, await (await this.#container(id, position)).executionParameters(signal));
+      case "POST instances/id/containers/models":
+        return await this.#acquire(exchange, await this.#container(id, position));
+      case "DELETE instances/id/containers/models":
+        (await this.#container(id, position)).release(model ?? "");
+        return sendJson(response, null);
+      case "POST instances/id/containers/rechecks":
+        (await this.#container(id, position)).recheck(query.get("target") ?? "");
+        return sendJson(response, null);
+      default:
+        throw new AgentProtocolError(`The agent knows no ${request.method} ${request.url}`);
+    }
+  }
+
+  async #put({ request, path: [, id] }: Exchange): Promise<boolean> {
+    const bytesMax = this.#options.limits.specBytesMax;
+    const body = await readWhole(
+      request,
+      bytesMax,
+      () => new AgentProtocolError(`A spec has at most ${bytesMax} bytes`),
+    );
+    const { spec, onStartFailure } = JSON.parse(body.toString("utf8")) as {
+      readonly spec: AgentInstanceSpec;
+      readonly onStartFailure: OnStartFailure;
+    };
+    if (spec.id !== id) throw new AgentProtocolError("The spec is another instance's");
+    const instance = this.#open(spec);
+    const wasThere = await instance.put(onStartFailure);
+    this.#instances.set(spec.id, instance);
+    return wasThere;
+  }
+
+  async #invoke({ request, response, signal }: Exchange, container: AgentContainer): Promise<void> {
+    const { headers: sent } = request;
+    const number = sent[headers.lease];
+    const invoked = number === undefined ? container : this.#leases.get(String(number));
+    if (invoked === undefined) throw new ContainerGone("the model is not held any more");
+    const isWhole = sent[headers.isWhole] !== undefined;
+    const bytesMax = this.#options.limits.wholeBytesMax;
+    const tooLong = () => new AgentProtocolError(`A whole body has at most ${bytesMax} bytes`);
+    const reply = await invoked.invoke({
+      containerPath: sent[headers.path] as string | undefined,
+      headers: containerHeaders(sent),
+      body: isWhole ? await readWhole(request, bytesMax, tooLong) : request,
+      isStreamed: sent[headers.isStreamed] !== undefined,
+      mayGoElsewhere: sent[headers.mayGoElsewhere] !== undefined,
+      signal,
+    });
+    response.setHeader(headers.status, reply.status);
+    for (const [name, value] of Object.entries(reply.headers)) {
+      if (value !== undefined) response.setHeader(`${containerPrefix}${name}`, value);
+    }
+    response.writeHead(200);
+    response.flushHeaders();
+    await pipeline(reply.body, response);
+  }
+
+  /** The response stays open for as long as the model is held. */
+  async #acquire({ response, query, signal }: Exchange, container: AgentContainer): Promise<void> {
+    using model = await container.acquire(query.get("target") ?? "", signal);
+    const number = String((this.#leaseCount += 1));
+    this.#leases.set(number, model);
+    try {
+      const { cacheHit, waitedUs } = model;
+      response.writeHead(200, {
+        [headers.lease]: number,
+        [headers.cacheHit]: String(cacheHit),
+        [headers.waitedUs]: String(waitedUs),
+      });
+      response.flushHeaders();
+      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    } finally {
+      this.#leases.delete(number);
+    }
+  }
+
+  #open(spec: AgentInstanceSpec): AgentInstance {
+    const instance: AgentInstance = this.#options.agent.instance(spec, (event) => {
+      if (event.kind === "ended" && this.#instances.get(spec.id) === instance) this.#instances.delete(spec.id);
+    });
+    return instance;
+  }
+
+  /** One that another client has put is found in the agent's state. */
+  async #find(id: string): Promise<AgentInstance | null> {
+    const known = this.#instances.get(id);
+    if (known !== undefined) return known;
+    const { instances } = await this.#options.agent.state();
+    const listed = instances.find(({ spec }) => spec.id === id);
+    if (listed === undefined) return null;
+    const instance = this.#open(listed.spec);
+    if (await instance.attach()) this.#instances.set(id, instance);
+    return instance;
+  }
+
+  async #instance(id: string): Promise<AgentInstance> {
+    const instance = await this.#find(id);
+    if (instance === null) throw new UnknownInstance(`instance ${id}`);
+    return instance;
+  }
+
+  async #container(id: string, position: string): Promise<AgentContainer> {
+    const container = (await this.#instance(id)).containers[Number(position)];
+    if (container === undefined) throw new UnknownInstance(`container ${position} of instance ${id}`);
+    return container;
+  }
+}
+
+function containerHeaders(sent: IncomingMessage["headers"]): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const [name, value] of Object.entries(sent)) {
+    if (typeof value === "string" && name.startsWith(containerPrefix))
+      found[name.slice(containerPrefix.length)] = value;
+  }
+  return found;
+}
+
+/** The hashes are compared: the time tells nothing of the token. */
+function isToken(authorization: string, token: string): boolean {
+  const hash = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(hash(authorization), hash(`Bearer ${token}`));
+}
+
+function sendJson(response: ServerResponse, value: unknown): void {
+  assert(!response.headersSent, "an exchange has one response");
+  response.setHeader("content-type", "application/json");
+  response.end(JSON.stringify(value));
+}
+
+function sendError(response: ServerResponse, error: unknown): void {
+  const wire = errorToWire(error);
+  response.statusCode = wire.code === "protocol" ? 400 : 503;
+  response.setHeader(headers.error, wire.code);
+  response.setHeader("connection", "close");
+  sendJson(response, wire);
+}

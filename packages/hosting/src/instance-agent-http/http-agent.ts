@@ -1,0 +1,182 @@
+import { delay, Gate, orAborted, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import {
+  ContainerGone,
+  type AgentEvent,
+  type AgentInstanceSpec,
+  type AgentState,
+  type EventReading,
+  type InstanceAgent,
+  type InstanceEvent,
+  type ListedInstance,
+  type LostEvents,
+} from "../instance-agent/index.ts";
+import { AgentConnection } from "./agent-connection.ts";
+import { beatMs, eventOfLine, stateFromWire, type EventLine, type WireState } from "./agent-protocol.ts";
+import type { AgentAddress } from "./agent-server.ts";
+import { HttpInstance, type InstanceFollower } from "./http-instance.ts";
+import { jsonLines } from "./json-lines.ts";
+
+export interface HttpAgentOptions {
+  readonly address: AgentAddress;
+  /** Null where the agent listens on a socket without one. */
+  readonly token: string | null;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const connectMsMax = 2000;
+const reconnectMsMin = 20;
+const reconnectMsMax = 2000;
+/** Of so many beats one at least has to arrive. */
+const missedBeatsMax = 3;
+
+type NumberedLine = Exclude<EventLine, { readonly kind: "beat" }>;
+
+/** The agent of another node, or of another process on this one. One stream of events keeps the views of all its instances. */
+export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
+  readonly connection: AgentConnection;
+  readonly #options: HttpAgentOptions;
+  readonly #tasks: TaskGroup;
+  /** By id; several clients may follow one instance. */
+  readonly #followed = new Map<string, Set<HttpInstance>>();
+  readonly #changed = new Gate();
+  #isConnected = false;
+  #isReading = false;
+  #failure: unknown = null;
+
+  constructor(options: HttpAgentOptions) {
+    this.#options = options;
+    const { address, token, logger } = options;
+    this.connection = new AgentConnection({ address, token, connectMsMax });
+    this.#tasks = new TaskGroup((error) =>
+      logger.error("an agent's events are no longer read", { error: String(error) }),
+    );
+  }
+
+  instance(spec: AgentInstanceSpec, onEvent: (event: InstanceEvent) => void): HttpInstance {
+    return new HttpInstance(this, spec, onEvent);
+  }
+
+  async state(): Promise<AgentState> {
+    const state = await this.connection.json<WireState>({ method: "GET", path: "/state" });
+    return stateFromWire(state, this.#options.clock.monotonicNs());
+  }
+
+  async *events({ after, signal }: EventReading): AsyncGenerator<AgentEvent | LostEvents, void> {
+    for await (const { line, laterNs } of this.#lines(after, signal)) {
+      if (line.kind === "beat") continue;
+      if (line.kind === "lost") yield { kind: "lost", seq: line.seq };
+      else yield { ...eventOfLine(line, laterNs), seq: line.seq, instanceId: line.instanceId };
+    }
+  }
+
+  async follow(instance: HttpInstance): Promise<ListedInstance | null> {
+    const { id } = instance.spec;
+    const clients = this.#followed.get(id) ?? new Set();
+    this.#followed.set(id, clients.add(instance));
+    if (!this.#isReading) this.#tasks.run((closing) => this.#read(closing));
+    this.#isReading = true;
+    const { signal } = this.#tasks;
+    while (!this.#isConnected) {
+      await orAborted(this.#changed.opened(), signal);
+      if (!this.#isConnected && this.#failure !== null) throw this.#failure;
+    }
+    const { seq, instances } = await this.state();
+    const listed = instances.find(({ spec }) => spec.id === id) ?? null;
+    if (listed !== null) instance.restore(listed, seq);
+    return listed;
+  }
+
+  unfollow(instance: HttpInstance): void {
+    const clients = this.#followed.get(instance.id);
+    clients?.delete(instance);
+    if (clients?.size === 0) this.#followed.delete(instance.id);
+  }
+
+  log(text: string, error: unknown): void {
+    this.#options.logger.warning(text, { error: String(error) });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#tasks[Symbol.asyncDispose]();
+    await this.connection[Symbol.asyncDispose]();
+  }
+
+  /** One connection after another, for as long as this client lives. */
+  async #read(closing: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    let after: number | undefined;
+    let waitMs = reconnectMsMin;
+    for (;;) {
+      try {
+        for await (const { line, laterNs } of this.#lines(after, closing)) {
+          if (!this.#isConnected || line.kind === "lost") await this.#restoreAll();
+          waitMs = reconnectMsMin;
+          if (line.kind === "beat") continue;
+          after = line.seq;
+          if (line.kind !== "lost") this.#apply(line, laterNs);
+        }
+        throw new ContainerGone("the instance agent ended its events");
+      } catch (error) {
+        closing.throwIfAborted();
+        this.#lost(error);
+      }
+      await delay(clock, waitMs, closing);
+      waitMs = Math.min(reconnectMsMax, 2 * waitMs);
+    }
+  }
+
+  async *#lines(
+    after: number | undefined,
+    signal: AbortSignal,
+  ): AsyncGenerator<{ readonly line: EventLine; readonly laterNs: number }, void> {
+    const path = after === undefined ? "/events" : `/events?after=${after}`;
+    const silentMsMax = missedBeatsMax * beatMs;
+    const { body } = await this.connection.send({ method: "GET", path, silentMsMax, signal });
+    try {
+      for await (const line of jsonLines<EventLine>(body)) {
+        yield { line, laterNs: this.#options.clock.monotonicNs() - line.atNs };
+      }
+    } finally {
+      body.destroy();
+    }
+  }
+
+  #apply(line: Exclude<NumberedLine, LostEvents>, laterNs: number): void {
+    const clients = this.#followed.get(line.instanceId);
+    if (clients === undefined) return;
+    const event = eventOfLine(line, laterNs);
+    for (const client of clients) client.apply(event, line.seq);
+    if (event.kind === "ended") this.#followed.delete(line.instanceId);
+  }
+
+  /** Events that follow are newer, or are known to be in the state already. */
+  async #restoreAll(): Promise<void> {
+    const { seq, instances } = await this.state();
+    const listed = new Map(instances.map((instance) => [instance.spec.id, instance]));
+    for (const [id, clients] of this.#followed) {
+      const instance = listed.get(id);
+      for (const client of clients) {
+        if (instance !== undefined) client.restore(instance, seq);
+        else if (client.wasListed) this.#forget(client);
+      }
+    }
+    this.#isConnected = true;
+    this.#failure = null;
+    this.#changed.open();
+  }
+
+  /** The agent was started again without the instance. */
+  #forget(client: HttpInstance): void {
+    this.unfollow(client);
+    client.apply({ kind: "ended", error: new ContainerGone("the instance agent has lost the instance") }, Infinity);
+  }
+
+  #lost(error: unknown): void {
+    if (this.#isConnected) this.log("an instance agent is gone", error);
+    this.#isConnected = false;
+    this.#failure = error;
+    for (const clients of this.#followed.values()) for (const client of clients) client.unsure();
+    this.#changed.open();
+  }
+}

@@ -1,0 +1,232 @@
+import type { InstanceUsage, WholeReply } from "../instances/index.ts";
+import {
+  ContainerGone,
+  InstanceView,
+  NotBegun,
+  type AcquiredModel,
+  type AgentContainer,
+  type AgentInstance,
+  type AgentInstanceSpec,
+  type AgentReply,
+  type AgentRequest,
+  type ContainerView,
+  type GatheredRequest,
+  type InstanceEvent,
+  type ListedInstance,
+  type OnStartFailure,
+} from "../instance-agent/index.ts";
+import { AgentGone, type AgentConnection, type AgentResponse } from "./agent-connection.ts";
+import { containerPrefix, headers, type WireUsages } from "./agent-protocol.ts";
+
+/** What an instance's client needs of its agent's. */
+export interface InstanceFollower {
+  readonly connection: AgentConnection;
+  /** Resolves when events of the instance arrive, and with it as the agent lists it now. */
+  follow(instance: HttpInstance): Promise<ListedInstance | null>;
+  unfollow(instance: HttpInstance): void;
+  log(text: string, error: unknown): void;
+}
+
+/** A client of an instance on another node, or in another process. */
+export class HttpInstance implements AgentInstance {
+  readonly spec: AgentInstanceSpec;
+  readonly view: InstanceView;
+  readonly containers: readonly HttpContainer[];
+  readonly #agent: InstanceFollower;
+  readonly #onEvent: (event: InstanceEvent) => void;
+  /** Events up to this one are in the view already. */
+  #viewSeq = 0;
+  #isUnsure = false;
+  /** Whether the agent has had the instance. */
+  wasListed = false;
+
+  constructor(agent: InstanceFollower, spec: AgentInstanceSpec, onEvent: (event: InstanceEvent) => void) {
+    this.#agent = agent;
+    this.spec = spec;
+    this.#onEvent = onEvent;
+    this.view = new InstanceView(spec);
+    this.containers = this.view.containers.map((view, position) => {
+      return new HttpContainer(agent, view, `${this.#path}/containers/${position}`);
+    });
+  }
+
+  get id(): string {
+    return this.spec.id;
+  }
+
+  async put(onStartFailure: OnStartFailure): Promise<boolean> {
+    await this.#agent.follow(this);
+    const body = JSON.stringify({ spec: this.spec, onStartFailure });
+    try {
+      const asked = { method: "PUT", path: this.#path, body } as const;
+      const { wasThere } = await this.#agent.connection.json<{ readonly wasThere: boolean }>(asked);
+      this.wasListed = true;
+      if (wasThere) await this.#agent.follow(this);
+      return wasThere;
+    } catch (error) {
+      this.#agent.unfollow(this);
+      throw error;
+    }
+  }
+
+  async attach(): Promise<boolean> {
+    const isThere = (await this.#agent.follow(this)) !== null;
+    if (!isThere) this.#agent.unfollow(this);
+    return isThere;
+  }
+
+  async usages(): Promise<readonly (readonly [name: string, usage: InstanceUsage | null])[]> {
+    return await this.#agent.connection.json<WireUsages>({ method: "GET", path: `${this.#path}/usages` });
+  }
+
+  async delete(): Promise<boolean> {
+    return await this.#end("delete");
+  }
+
+  async leave(): Promise<boolean> {
+    return await this.#end("leave");
+  }
+
+  /** For the agent's client: the instance as it was listed after event `seq`. */
+  restore(listed: ListedInstance, seq: number): void {
+    this.#viewSeq = seq;
+    this.#isUnsure = false;
+    this.wasListed = true;
+    this.view.restore(listed);
+  }
+
+  /** For the agent's client. */
+  apply(event: InstanceEvent, seq: number): void {
+    if (seq > this.#viewSeq) this.view.apply(event);
+    this.#onEvent(event);
+  }
+
+  /** For the agent's client: nothing more is heard of the instance. Its state is read anew when the agent is there again. */
+  unsure(): void {
+    if (this.#isUnsure) return;
+    this.#isUnsure = true;
+    for (const { view } of this.containers) view.become({ ...view.health, isSuspect: true });
+  }
+
+  get #path(): string {
+    return `/instances/${encodeURIComponent(this.spec.id)}`;
+  }
+
+  async #end(how: "delete" | "leave"): Promise<boolean> {
+    const path = `${this.#path}?how=${how}`;
+    return (await this.#agent.connection.json<{ readonly wasThere: boolean }>({ method: "DELETE", path })).wasThere;
+  }
+}
+
+class HttpContainer implements AgentContainer {
+  readonly view: ContainerView;
+  readonly #agent: InstanceFollower;
+  readonly #path: string;
+
+  constructor(agent: InstanceFollower, view: ContainerView, path: string) {
+    this.#agent = agent;
+    this.view = view;
+    this.#path = path;
+  }
+
+  get name(): string {
+    return this.view.name;
+  }
+
+  async invoke(request: AgentRequest): Promise<AgentReply> {
+    return await this.#invoke(request, {});
+  }
+
+  async invokeWhole({ headers: sent, body, admit, signal }: GatheredRequest): Promise<WholeReply> {
+    const request = { headers: sent, body, isStreamed: false, mayGoElsewhere: false, signal };
+    const reply = await this.#invoke(request, {});
+    const chunks: Buffer[] = [];
+    let byteLength = 0;
+    try {
+      for await (const chunk of reply.body as AsyncIterable<Buffer>) {
+        byteLength += chunk.length;
+        admit(byteLength);
+        chunks.push(chunk);
+      }
+    } finally {
+      reply.body.destroy();
+    }
+    return { status: reply.status, body: Buffer.concat(chunks, byteLength) };
+  }
+
+  async executionParameters(signal: AbortSignal): Promise<string | null> {
+    const path = `${this.#path}/execution-parameters`;
+    return await this.#agent.connection.json<string | null>({ method: "GET", path, signal });
+  }
+
+  async acquire(target: string, signal: AbortSignal): Promise<AcquiredModel> {
+    const asking = this.view.models?.demand.begin(target);
+    try {
+      const path = `${this.#path}/models?target=${encodeURIComponent(target)}`;
+      const response = await this.#agent.connection.send({ method: "POST", path, signal });
+      const lease = { [headers.lease]: textOf(response, headers.lease) };
+      return {
+        cacheHit: textOf(response, headers.cacheHit) === "true",
+        waitedUs: Number(textOf(response, headers.waitedUs)),
+        invoke: (request) => this.#invoke(request, lease),
+        [Symbol.dispose]: () => {
+          asking?.[Symbol.dispose]();
+          response.body.destroy();
+        },
+      };
+    } catch (error) {
+      asking?.[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  release(id: string): void {
+    this.#tell("DELETE", `${this.#path}/models/${encodeURIComponent(id)}`);
+  }
+
+  recheck(target: string): void {
+    this.#tell("POST", `${this.#path}/rechecks?target=${encodeURIComponent(target)}`);
+  }
+
+  async #invoke(request: AgentRequest, lease: Record<string, string>): Promise<AgentReply> {
+    const { containerPath, body, isStreamed, mayGoElsewhere, signal } = request;
+    const sent: Record<string, string> = { ...lease };
+    for (const [name, value] of Object.entries(request.headers)) sent[`${containerPrefix}${name}`] = value;
+    if (containerPath !== undefined) sent[headers.path] = containerPath;
+    if (isStreamed) sent[headers.isStreamed] = "1";
+    if (mayGoElsewhere) sent[headers.mayGoElsewhere] = "1";
+    if (Buffer.isBuffer(body)) sent[headers.isWhole] = "1";
+    try {
+      const path = `${this.#path}/invocations`;
+      const response = await this.#agent.connection.send({ method: "POST", path, headers: sent, body, signal });
+      return {
+        status: Number(textOf(response, headers.status)),
+        headers: containerHeaders(response),
+        body: response.body,
+      };
+    } catch (error) {
+      if (error instanceof AgentGone && error.hadNotBegun && mayGoElsewhere) throw new NotBegun({ cause: error });
+      throw error;
+    }
+  }
+
+  #tell(method: "DELETE" | "POST", path: string): void {
+    this.#agent.connection.json({ method, path }).catch((error: unknown) => {
+      this.#agent.log("an instance agent did not take a message", error);
+    });
+  }
+}
+
+function textOf({ headers: received }: AgentResponse, name: string): string {
+  const value = received[name];
+  if (typeof value === "string") return value;
+  throw new ContainerGone(`the instance agent's response has no ${name}`);
+}
+
+function containerHeaders({ headers: received }: AgentResponse): AgentReply["headers"] {
+  const found: Record<string, string | string[]> = {};
+  for (const [name, value] of Object.entries(received)) {
+    if (value !== undefined && name.startsWith(containerPrefix)) found[name.slice(containerPrefix.length)] = value;
+  }
+  return found;
+}

@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { request } from "node:http";
+import { text } from "node:stream/consumers";
+import { test } from "node:test";
+import { silentLogger, systemClock } from "@galatea/base";
+import { eventually, hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import {
+  AgentProtocolError,
+  AgentServer,
+  agentServerLimits,
+  HttpInstanceAgent,
+  type AgentAddress,
+} from "../src/instance-agent-http/index.ts";
+import { ContainerGone, NotBegun, type AgentRequest, type InstanceEvent } from "../src/instance-agent/index.ts";
+import { openLocalAgent } from "./instance-agents-fixture.ts";
+
+const common = { clock: systemClock, logger: silentLogger };
+const token = "a token of this test";
+const signal = () => AbortSignal.timeout(hangMs);
+
+/** An agent that can end and begin again at the same port. */
+async function openWorld() {
+  await using opening = new AsyncDisposableStack();
+  const local = opening.use(await openLocalAgent());
+  const serve = async (port: number) => {
+    const listen: AgentAddress = { kind: "tcp", host: "127.0.0.1", port };
+    return await AgentServer.open({ ...common, agent: local.agent, listen, token, limits: agentServerLimits });
+  };
+  const server = await serve(0);
+  const { address } = server;
+  assert.ok(address.kind === "tcp");
+  const client = opening.use(new HttpInstanceAgent({ ...common, address, token }));
+  const closing = opening.move();
+  const { port } = address;
+  return { local, server, port, client, serve, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}
+
+type World = Awaited<ReturnType<typeof openWorld>>;
+
+async function started({ client, local }: World, kind: "one" | "many" = "one") {
+  const events: InstanceEvent[] = [];
+  const instance = client.instance(local.specFor("serve", kind), (event) => events.push(event));
+  await instance.put("delete");
+  await instance.view.started(signal());
+  const [container] = instance.containers;
+  assert.ok(container !== undefined);
+  return { instance, container, events };
+}
+
+const asked = (what: string, more: Partial<AgentRequest> = {}): AgentRequest => ({
+  headers: { do: what },
+  body: Buffer.from("question"),
+  isStreamed: false,
+  mayGoElsewhere: false,
+  signal: signal(),
+  ...more,
+});
+
+async function status(port: number, headers: Record<string, string>): Promise<readonly [number, string]> {
+  const sent = request({ host: "127.0.0.1", port, path: "/state", headers, agent: false }).end();
+  const [response] = await once(sent, "response");
+  return [response.statusCode, JSON.parse(await text(response)).message];
+}
+
+test("clients without the token, or of another version, are refused with a sentence", async () => {
+  await using world = await openWorld();
+  await using server = world.server;
+  const authorization = `Bearer ${token}`;
+  const unknown = "The agent does not know the token of this client";
+  assert.deepEqual(await status(world.port, { "x-agent-protocol": "1" }), [400, unknown]);
+  assert.deepEqual(await status(world.port, { "x-agent-protocol": "1", authorization: "Bearer no" }), [400, unknown]);
+  assert.deepEqual(await status(world.port, { "x-agent-protocol": "2", authorization }), [
+    400,
+    "The agent speaks version 1 of its protocol, and the client 2: run the same version of Galatea on both",
+  ]);
+  await using stranger = new HttpInstanceAgent({ ...common, address: server.address, token: "no" });
+  await assert.rejects(stranger.state(), (error: unknown) => error instanceof AgentProtocolError);
+  await assert.rejects(stranger.instance(world.local.specFor("serve"), () => {}).put("delete"), AgentProtocolError);
+  assert.deepEqual((await world.client.state()).instances, []);
+  await assert.rejects(
+    AgentServer.open({
+      ...common,
+      agent: world.local.agent,
+      listen: server.address,
+      token: null,
+      limits: agentServerLimits,
+    }),
+    /only with a token/,
+  );
+});
+
+test("an agent that ends fails its requests, makes its instances suspect, and is found again with them", async () => {
+  await using world = await openWorld();
+  const { container, events } = await started(world);
+  const held = container.invoke(asked("hold"));
+  await eventually(() => events.some((event) => event.kind === "line" && event.text === "held"));
+  const { body } = await container.invoke(asked("trickle", { isStreamed: true }));
+  const broken = assert.rejects(text(body));
+  const failed = assert.rejects(held, (error: unknown) => error instanceof ContainerGone);
+  await world.server[Symbol.asyncDispose]();
+  await Promise.all([failed, broken]);
+  await assert.rejects(container.invoke(asked("echo")), ContainerGone);
+  await assert.rejects(container.invoke(asked("echo", { mayGoElsewhere: true })), NotBegun);
+  await eventually(() => container.view.health.isSuspect);
+  await using _again = await world.serve(world.port);
+  await eventually(() => container.view.isHealthy);
+  assert.equal(await text((await container.invoke(asked("echo"))).body), "question");
+});
+
+test("instances that are gone when their agent is there again have ended", async () => {
+  await using world = await openWorld();
+  const { instance, events } = await started(world);
+  await world.server[Symbol.asyncDispose]();
+  await world.local.agent.instance(instance.spec, () => {}).delete();
+  await using _again = await world.serve(world.port);
+  await eventually(() => events.some(({ kind }) => kind === "ended"));
+  assert.equal(instance.view.isInService, false);
+});
+
+test("a client that leaves gives up the models that it held, and a lease that is over is no lease", async () => {
+  await using world = await openWorld();
+  await using server = world.server;
+  await world.local.putModel("a.tar.gz", "weights");
+  const { instance, container } = await started(world, "many");
+  const pins = () => container.view.models?.loadedModels()[0]?.pinCount;
+  {
+    await using leaving = new HttpInstanceAgent({ ...common, address: server.address, token });
+    const other = leaving.instance(instance.spec, () => {});
+    assert.equal(await other.attach(), true);
+    await other.containers[0]?.acquire("a.tar.gz", signal());
+    await eventually(() => pins() === 1);
+  }
+  await eventually(() => pins() === 0);
+  const model = await container.acquire("a.tar.gz", signal());
+  await eventually(() => pins() === 1);
+  model[Symbol.dispose]();
+  await eventually(() => pins() === 0);
+  await assert.rejects(model.invoke(asked("echo")), /the model is not held any more/);
+});

@@ -1,0 +1,61 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** A container that answers the contract and does what the header `do` of an invocation says. */
+const program = `import { createServer } from "node:http";
+const [socketPath, behaviour] = process.argv.slice(2);
+process.on("SIGTERM", () => process.exit(0));
+const loaded = new Set();
+if (behaviour === "fail") {
+  console.log("no such model");
+  process.exit(3);
+}
+const text = (request, then) => {
+  let body = "";
+  request.on("data", (chunk) => (body += chunk)).on("end", () => then(body));
+};
+createServer((request, response) => {
+  const { method, url, headers } = request;
+  if (url === "/ping") return response.writeHead(behaviour === "sick" ? 500 : 200).end();
+  if (url === "/execution-parameters") return response.end("two at once");
+  if (url === "/models") {
+    return text(request, (body) => {
+      loaded.add(JSON.parse(body).model_name);
+      response.setHeader("x-galatea-model-bytes", "1000000");
+      response.end();
+    });
+  }
+  const [, kind, id] = url.split("/");
+  if (kind === "models" && method === "DELETE") return response.writeHead(loaded.delete(id) ? 200 : 404).end();
+  if (kind === "models" && !loaded.has(id)) return request.resume().on("end", () => response.writeHead(404).end());
+  switch (headers.do) {
+    case "refuse":
+      return text(request, () => response.writeHead(418, { "x-why": "tea" }).end("a teapot"));
+    case "die":
+      return text(request, () => process.exit(1));
+    case "forget":
+      return text(request, () => response.end(String(loaded.clear())));
+    case "trickle": {
+      const timer = setInterval(() => response.write("drop "), 2);
+      return response.on("close", () => {
+        clearInterval(timer);
+        console.log("the caller left");
+      });
+    }
+    case "hold":
+      return console.log("held");
+    case "print":
+      for (let line = 0; line < 200; line += 1) console.log("line " + line + " " + "x".repeat(1000));
+      return text(request, () => response.end("printed"));
+    default:
+      response.writeHead(200, { "content-type": headers["content-type"] ?? "text/plain", "x-path": url });
+      request.pipe(response);
+  }
+}).listen(socketPath);`;
+
+/** Returns the program's path. */
+export function writeContainer(directory: string): string {
+  const path = join(directory, "container.mjs");
+  writeFileSync(path, program);
+  return path;
+}

@@ -1,0 +1,92 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { gzipSync } from "node:zlib";
+import { Header } from "tar";
+import { silentLogger } from "@galatea/base";
+import { agentLimits } from "../src/agent/index.ts";
+import type { InstanceAgentSubject } from "../src/contracts/index.ts";
+import { LocalInstanceAgent, type AgentContainerSpec } from "../src/instance-agent/index.ts";
+import { instanceLimits } from "../src/instances/index.ts";
+import { NodeMemory } from "../src/nodes/index.ts";
+import { nodeWith } from "../src/nodes/node-fixture.ts";
+import { openDirectoryStore } from "../src/objects/index.ts";
+import { DocumentMemory } from "../src/records/contracts/index.ts";
+import { writeContainer } from "./agent-container-fixture.ts";
+import { openFleetOptions } from "./hosting-fixture.ts";
+
+const never = new AbortController().signal;
+const bucket = "models";
+let count = 0;
+
+function archive(text: string): Buffer {
+  const body = Buffer.from(text);
+  const header = new Header({ path: "model", type: "File", size: body.length, mode: 0o644, mtime: new Date(0) });
+  header.encode();
+  if (header.block === undefined) throw new Error("a header has a block");
+  return gzipSync(Buffer.concat([header.block, body, Buffer.alloc(-body.length & 511), Buffer.alloc(1024)]));
+}
+
+/** An agent in this process, over the real process host, with a limit of its log of events. */
+export async function openLocalAgent(
+  eventsMax = 16_384,
+): Promise<Omit<InstanceAgentSubject, "connect"> & { readonly agent: LocalInstanceAgent }> {
+  await using opening = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), "gal-agent-"));
+  opening.defer(() => rm(directory, { recursive: true, force: true }));
+  const program = writeContainer(directory);
+  const store = opening.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
+  await store.createBucket(bucket);
+  const { fleet } = opening.use(
+    await openFleetOptions({
+      directory,
+      store,
+      documents: new DocumentMemory(),
+      argumentsFor: ({ BEHAVIOUR = "" }, socketPath) => [program, socketPath, BEHAVIOUR],
+      onSample: () => {},
+      logs: new Map(),
+    }),
+  );
+  await fleet.host.resume([]);
+  const node = nodeWith(2 ** 33);
+  const memory = new NodeMemory({ bytesMax: node.capacity.memoryBytes, reservedBytes: () => 0 });
+  const agent = opening.use(
+    new LocalInstanceAgent({ ...fleet, node, memory, events: { eventsMax, charsMax: 2 ** 20 } }),
+  );
+  const closing = opening.move();
+  return {
+    agent,
+    specFor: (behaviour, kind = "one") => {
+      const id = `i-${process.pid}-${(count += 1)}`;
+      const modelDataUrl = `s3://${bucket}/many/`;
+      const limits = { ...agentLimits, diskBytesMax: 2 ** 30, memoryBytesMax: 2 ** 29 };
+      const container: AgentContainerSpec = {
+        name: "primary",
+        title: `e/v/${id}`,
+        concurrencyMax: null,
+        runtime: "tritonserver",
+        models: kind === "one" ? { kind, container: {}, bringMsMax: 20_000 } : { kind, modelDataUrl },
+        cache: kind === "one" ? null : { modelDataUrl, limits, promisedBytes: 0 },
+        environment: { BEHAVIOUR: behaviour },
+        modelMemoryBytes: 2 ** 29,
+      };
+      return {
+        id,
+        owner: null,
+        budget: { vcpuCount: 1, memoryBytes: 2 ** 30 },
+        containers: [container],
+        limits: { ...instanceLimits, startMsMax: 20_000, pingIntervalMs: 200, restartDelayMsMin: 1 },
+        restartWaitMsMax: 20_000,
+      };
+    },
+    putModel: async (target, text) => {
+      const body = Readable.from([text === null ? Buffer.from("no archive") : archive(text)]);
+      await store.put(bucket, `many/${target}`, body, { signal: never });
+    },
+    async [Symbol.asyncDispose]() {
+      for (const { spec } of (await agent.state()).instances) await agent.instance(spec, () => {}).delete();
+      await closing.disposeAsync();
+    },
+  };
+}
