@@ -14,7 +14,6 @@ import { until } from "./until.ts";
 
 const endpointCount = 50;
 const clientCount = 8;
-const patientMs = 300_000;
 const names = Array.from({ length: endpointCount }, (_, index) => `e${index}`);
 
 let platform: Platform;
@@ -27,7 +26,7 @@ before(async () => {
   ]);
   await platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: `${prefix}a.tar.gz`, Body: archive }));
   for (const name of names) await createEndpoint(platform, { name, modelDataUrl: `s3://${bucket}/${prefix}a.tar.gz` });
-  for (const name of names) await endpointIs(platform, name, "InService", patientMs);
+  for (const name of names) await endpointIs(platform, name, "InService");
 });
 after(async () => {
   await platform[Symbol.asyncDispose]();
@@ -96,11 +95,11 @@ const workerPids = () =>
 /** Runs `interrupt` under load and says how long nothing was answered. */
 async function interrupted(what: string, interrupt: () => Promise<void>): Promise<Load> {
   const load = new Load();
-  await until("requests are answered", () => load.answeredCount > 10 * endpointCount, patientMs);
+  await until("requests are answered", () => load.answeredCount > 10 * endpointCount);
   load.longestGapMs = 0;
   await interrupt();
   const before = load.answeredCount;
-  await until("requests are answered again", () => load.answeredCount > before + 10 * endpointCount, patientMs);
+  await until("requests are answered again", () => load.answeredCount > before + 10 * endpointCount);
   await load.end();
   console.log(`${what}: at most ${load.longestGapMs.toFixed(0)} ms without a response; ${load.errors.length} failed`);
   return load;
