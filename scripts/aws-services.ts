@@ -1,20 +1,52 @@
-import { readdirSync, readFileSync } from "node:fs";
-
-const services = new URL("../packages/aws/src/services/", import.meta.url);
+import { registerHooks } from "node:module";
 
 /** Where the published models lie, and the types that are written from them. */
 export const specFolder = new URL("../packages/aws/src/spec/gen/", import.meta.url);
 
+/** Stands for all that a service is made of: its rows are looked at, and none is called. */
+const anyPart: unknown = new Proxy(function part() {}, {
+  get: (_, key) => (key === Symbol.iterator ? [][Symbol.iterator].bind([]) : anyPart),
+  apply: () => anyPart,
+  construct: () => anyPart as object,
+});
+
 /**
- * The operations that each AWS service of the platform builds, as its folder's built-operations.json lists them, by boto3's name of
- * the service. Everything else of a service is known by name and refused by name.
+ * The operations that each AWS service of the platform builds, by boto3's name of the service: those that its row has. Everything else of
+ * a service is known by name and refused by name. Services are imported over empty models, because theirs are written from the result.
  */
-export function builtOperations(): ReadonlyMap<string, readonly string[]> {
-  const found = new Map<string, readonly string[]>();
-  for (const path of readdirSync(services, { recursive: true, encoding: "utf8" }).toSorted()) {
-    const [service, file, ...more] = path.split("/");
-    if (service === undefined || file !== "built-operations.json" || more.length > 0) continue;
-    found.set(service, JSON.parse(readFileSync(new URL(path, services), "utf8")) as string[]);
+export async function builtOperations(): Promise<ReadonlyMap<string, readonly string[]>> {
+  const empty = new Set<string>();
+  const hooks = registerHooks({
+    resolve(specifier, context, next) {
+      const isModel = /\/spec\/gen\/[\w-]+\.json$/.test(specifier) && context.parentURL !== undefined;
+      if (!isModel) return next(specifier, context);
+      const { importAttributes } = context;
+      return { url: new URL(specifier, context.parentURL).href, format: "json", importAttributes, shortCircuit: true };
+    },
+    load(url, context, next) {
+      const [, service] = /\/spec\/gen\/([\w-]+)\.json$/.exec(url) ?? [];
+      if (service === undefined) return next(url, context);
+      empty.add(service);
+      const source = JSON.stringify({
+        service,
+        protocols: [],
+        operations: {},
+        otherOperations: [],
+        errors: {},
+        shapes: {},
+      });
+      return { format: "json", source, shortCircuit: true };
+    },
+  });
+  try {
+    const { awsServices } = await import("@galatea/aws");
+    const rows = awsServices(anyPart as Parameters<typeof awsServices>[0]);
+    return new Map(
+      rows.flatMap(({ model, operations }): [string, readonly string[]][] =>
+        model !== null && empty.has(model.service) ? [[model.service, Object.keys(operations).toSorted()]] : [],
+      ),
+    );
+  } finally {
+    hooks.deregister();
   }
-  return found;
 }

@@ -1,7 +1,7 @@
 /**
- * Writes packages/aws/src/spec/gen/<service>.json from the service models that botocore publishes: the operations that the service's
- * folder lists in built-operations.json with every shape they reach, documentation stripped, plus the names of the operations that are
- * known and not built. Then aws-types.ts writes the types.
+ * Writes packages/aws/src/spec/gen/<service>.json from the service models that botocore publishes: the operations that the rows of
+ * its service have, with every shape they reach, documentation stripped, plus the names of the operations that are known and not
+ * built. Then aws-types.ts writes the types.
  * Run: node scripts/aws-spec.ts [--check]   (--check compares instead of writing)
  */
 import { execFileSync } from "node:child_process";
@@ -43,7 +43,7 @@ const checking = process.argv.includes("--check");
 const scratch = mkdtempSync(join(tmpdir(), "galatea-aws-spec-"));
 try {
   const source = fetchBotocore(scratch);
-  for (const [service, kept] of builtOperations()) {
+  for (const [service, kept] of await builtOperations()) {
     const model = compact(service, kept, source);
     emit(`${service}.json`, model);
     emit(`${service}.ts`, serviceTypes(service, JSON.parse(model) as ServiceModel));

@@ -3,10 +3,10 @@
  * and checked it, and of what its handler may answer.
  * Run: node scripts/aws-types.ts   (after a change of what is written here; aws-spec.ts does it too)
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { unreachable } from "@galatea/base";
 import type { ServiceModel, Shape, StructureShape } from "@galatea/aws/spec";
-import { builtOperations, specFolder } from "./aws-services.ts";
+import { specFolder } from "./aws-services.ts";
 
 /** A checked input has what is required and never `undefined`; an output may leave out anything by null or undefined. */
 type Side = "Input" | "Output";
@@ -100,7 +100,8 @@ function shapeOf(model: ServiceModel, name: string): Shape {
 }
 
 if (import.meta.main) {
-  for (const service of builtOperations().keys()) {
+  for (const file of readdirSync(specFolder).filter((name) => name.endsWith(".json"))) {
+    const service = file.slice(0, -".json".length);
     const model = JSON.parse(readFileSync(new URL(`${service}.json`, specFolder), "utf8")) as ServiceModel;
     writeFileSync(new URL(`${service}.ts`, specFolder), serviceTypes(service, model));
   }

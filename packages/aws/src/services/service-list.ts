@@ -11,8 +11,8 @@ import { snsService } from "./sns/index.ts";
 import { stsService } from "./sts/index.ts";
 
 /**
- * Every AWS service of the platform. Another one is its folder and its line here: `built-operations.json` names what it builds, from
- * which `node scripts/aws-spec.ts` writes its model and types to `spec/gen`, and `service.ts` makes its row of what it needs.
+ * Every AWS service of the platform. Another one is its folder and its line here: `service.ts` makes its row of what it needs, and
+ * `node scripts/aws-spec.ts` writes the model and types of the row's operations to `spec/gen`.
  */
 const services = [
   sagemakerService,
