@@ -2,13 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import {
   defaultGrpcLimits,
-  defaultKeepalive,
   GatheredMessage,
   GrpcError,
   openGrpcListener,
   type Call,
   type GrpcTls,
 } from "@galatea/server/protocols/grpc-listener";
+import { usualKeepalive } from "../../packages/server/src/protocols/grpc-listener/keepalive-fixture.ts";
 import { grpcStatus, type GrpcStatus } from "../../packages/server/src/protocols/grpc-listener/status.ts";
 import type { Listener } from "../../packages/server/src/protocols/listener.ts";
 import {
@@ -27,7 +27,7 @@ export function openInteropService(tls: GrpcTls | null): Promise<Listener> {
   return openGrpcListener({
     address: { host: "127.0.0.1", port: 0 },
     limits: defaultGrpcLimits,
-    keepalive: defaultKeepalive,
+    keepalive: usualKeepalive,
     compressionLevel: "none",
     tls,
     clock: systemClock,

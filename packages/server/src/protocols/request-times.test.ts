@@ -8,9 +8,9 @@ import type { InferenceRequest } from "../inference/index.ts";
 import type { Engine } from "../engine/index.ts";
 import { FakeEngine } from "./fake-engine.ts";
 import { acrossSeam } from "./seam/across-seam.ts";
-import { defaultKeepalive } from "./grpc-listener/index.ts";
+import { usualKeepalive } from "./grpc-listener/keepalive-fixture.ts";
 import { defaultGrpcLimits } from "./grpc-listener/limits.ts";
-import { defaultHttpLimits } from "./http-listener/limits.ts";
+import { usualHttpLimits } from "./http-listener/limits-fixture.ts";
 import { openKserveGrpc } from "./kserve-grpc/kserve-grpc-listener.ts";
 import { openKserveHttp } from "./kserve-http/kserve-listener.ts";
 import { ModelInferRequestSchema } from "./kserve-grpc/gen/grpc_service_pb.js";
@@ -56,7 +56,7 @@ function assertTimes({ request, beforeNs, betweenNs }: Awaited<ReturnType<typeof
 
 test("a request over HTTP is received with its head, and its deadline counts from its last byte", async () => {
   const sent = await sentInTwoParts(async (engine, between) => {
-    const limits = defaultHttpLimits;
+    const limits = usualHttpLimits;
     const integerRange = "wrap";
     const listener = await openKserveHttp({ ...common, engine, limits, integerRange, budget: new ByteBudget(2 ** 30) });
     using connection = await RawConnection.open(listener.port);
@@ -82,7 +82,7 @@ test("a request over gRPC is received with its first byte, and its deadline coun
     const budget = new ByteBudget(2 ** 30);
     const limits = defaultGrpcLimits;
     const wiring = {
-      keepalive: defaultKeepalive,
+      keepalive: usualKeepalive,
       compressionLevel: "none",
       forwardedHeaders: null,
       tls: null,

@@ -39,12 +39,7 @@ export interface EnvironmentAsker {
   readonly within: readonly string[] | null;
 }
 
-export const environmentDefaults = {
-  ignoresVariables: false,
-  packagesDirectory: null,
-  environmentBytesMax: 32 * 2 ** 30,
-  environmentEntriesMax: 500_000,
-} as const;
+export const environmentDefaults = { environmentEntriesMax: 500_000 } as const;
 
 const modelDirectoryPrefix = "$$TRITON_MODEL_DIRECTORY";
 

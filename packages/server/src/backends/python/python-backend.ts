@@ -70,28 +70,19 @@ export interface PythonBackendOptions extends EnvironmentOptions {
   readonly random: () => number;
 }
 
-const noGpuBytes = (): Promise<DeviceBytes> => Promise.resolve(new Map());
-
-/** Everything that has a sensible value without being asked for. */
+/** Bounds and times that no flag sets. */
 export const pythonBackendDefaults = {
   zygotesMax: 8,
   zygoteIdleMs: 10 * 60_000,
   learnedModulesMax: 256,
-  preImports: [],
-  findRunner: () => Promise.resolve(null),
   inlineBytesMax: 4096,
-  sharedFileBytesMax: 2 ** 30,
-  tenants: null,
-  onConfinement: () => {},
-  gpuCount: 0,
-  gpuBytesOf: noGpuBytes,
-  instancesOnDemandMax: 0,
   hangReportMs: 30_000,
-  hangKillMs: null,
   finalizeMs: 30_000,
   completedWorkersMax: 16,
   completedWorkerMs: 30_000,
 } as const;
+
+const noGpuBytes = (): Promise<DeviceBytes> => Promise.resolve(new Map());
 
 /** Models written for Triton's Python backend, each instance a worker process forked from a warm interpreter. */
 export function createPythonBackend(options: PythonBackendOptions): Backend {

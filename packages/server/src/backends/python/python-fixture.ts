@@ -89,6 +89,24 @@ function testPython(): Promise<string> {
   });
 }
 
+/** A backend for which no flag is given. */
+const unasked = {
+  ...pythonBackendDefaults,
+  ...environmentDefaults,
+  ignoresVariables: false,
+  packagesDirectory: null,
+  environmentBytesMax: 32 * 2 ** 30,
+  preImports: [],
+  findRunner: () => Promise.resolve(null),
+  sharedFileBytesMax: 2 ** 30,
+  tenants: null,
+  onConfinement: () => {},
+  gpuCount: 0,
+  gpuBytesOf: () => Promise.resolve(new Map()),
+  instancesOnDemandMax: 0,
+  hangKillMs: null,
+};
+
 export async function openFixture(
   overrides: Partial<PythonBackendOptions> = {},
   metrics: (arena: Arena) => NamespaceMetrics = () => noNamespaceMetrics,
@@ -100,8 +118,7 @@ export async function openFixture(
   const log: string[] = [];
   const logger: Logger = createLogger((level, message) => log.push(`${level}: ${message}`));
   const backend = createPythonBackend({
-    ...pythonBackendDefaults,
-    ...environmentDefaults,
+    ...unasked,
     python,
     pythonEnv,
     environmentsDirectory: join(directory, "environments"),

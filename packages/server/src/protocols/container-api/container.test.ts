@@ -7,7 +7,7 @@ import { ByteBudget, InferenceError, silentLogger, systemClock } from "@galatea/
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
 import { acrossSeam } from "../seam/across-seam.ts";
-import { defaultHttpLimits } from "../http-listener/index.ts";
+import { usualHttpLimits } from "../http-listener/limits-fixture.ts";
 import { RawConnection, ask, post, type RawReply } from "../raw-client.ts";
 import { defaultContainerLimits, openContainer, type ContainerOptions } from "./index.ts";
 import type { Listener } from "../listener.ts";
@@ -28,7 +28,7 @@ const budget = new ByteBudget(2 ** 30);
 const options = (address: ContainerOptions["address"]): ContainerOptions => ({
   engine: seam.engine,
   clock: systemClock,
-  limits: defaultHttpLimits,
+  limits: usualHttpLimits,
   containerLimits: { ...defaultContainerLimits, modelsMax: 2 },
   integerRange: "refuse",
   pingMode: "live",

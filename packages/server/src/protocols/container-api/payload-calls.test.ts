@@ -8,7 +8,7 @@ import type { InferenceRequest } from "../../inference/index.ts";
 import { arenaTensor } from "../fake-arena.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import { acrossSeam } from "../seam/across-seam.ts";
-import { defaultHttpLimits } from "../http-listener/index.ts";
+import { usualHttpLimits } from "../http-listener/limits-fixture.ts";
 import type { Listener } from "../listener.ts";
 import { ask, post, type RawReply } from "../raw-client.ts";
 import { defaultContainerLimits, openContainer, PayloadRefusal, type PayloadCodec } from "./index.ts";
@@ -68,7 +68,7 @@ before(async () => {
   listener = await openContainer({
     engine: seam.engine,
     clock: systemClock,
-    limits: { ...defaultHttpLimits, bodyBytesMax: 2 ** 22 },
+    limits: { ...usualHttpLimits, bodyBytesMax: 2 ** 22 },
     containerLimits: defaultContainerLimits,
     integerRange: "refuse",
     pingMode: "ready",
@@ -151,7 +151,7 @@ test("a content type that is no header's text ends nothing but itself", async ()
   const own = await openContainer({
     engine: seam.engine,
     clock: systemClock,
-    limits: defaultHttpLimits,
+    limits: usualHttpLimits,
     containerLimits: defaultContainerLimits,
     integerRange: "refuse",
     pingMode: "ready",

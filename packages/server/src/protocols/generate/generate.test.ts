@@ -8,7 +8,8 @@ import { releaseTensors } from "../../tensor/index.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
 import { acrossSeam } from "../seam/across-seam.ts";
-import { defaultHttpLimits, openHttpListener } from "../http-listener/index.ts";
+import { openHttpListener } from "../http-listener/index.ts";
+import { usualHttpLimits } from "../http-listener/limits-fixture.ts";
 import type { Answers, AnswersOf } from "./answers.ts";
 import { GenerateCalls } from "./index.ts";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
@@ -28,7 +29,7 @@ async function serve(answersOf?: AnswersOf, budgetBytes = 2 ** 30): Promise<Serv
   const engine = new FakeEngine(2 ** 30, budget);
   addUsualModels(engine);
   const seam = acrossSeam(engine);
-  const limits = { ...defaultHttpLimits, stallTimeoutMs: 30_000 };
+  const limits = { ...usualHttpLimits, stallTimeoutMs: 30_000 };
   const taken: AnswersOf = (model, request) => {
     releaseTensors(request.inputs);
     return answersOf!(model, request);

@@ -5,7 +5,7 @@
  */
 export { Call, type CallReceiver } from "./call.ts";
 export { GatheredMessage } from "./gathered-message.ts";
-export { defaultKeepalive, type KeepaliveOptions } from "./keepalive.ts";
+export type { KeepaliveOptions } from "./keepalive.ts";
 export { defaultGrpcLimits, type GrpcLimits } from "./limits.ts";
 export { openGrpcListener, type GrpcListenerOptions, type GrpcTls, type SecureListener } from "./listener.ts";
 export type { CompressionLevel } from "./message-compression.ts";

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { defaultKeepalive, PingStrikes } from "./keepalive.ts";
+import { PingStrikes } from "./keepalive.ts";
+import { usualKeepalive } from "./keepalive-fixture.ts";
 
-const options = { ...defaultKeepalive, receivedPingIntervalMinMs: 100, pingStrikesMax: 2 };
+const options = { ...usualKeepalive, receivedPingIntervalMinMs: 100, pingStrikesMax: 2 };
 const hourMs = 3_600_000;
 
 /** Which of the pings at these moments were one too many, where nothing but their answers is sent. */

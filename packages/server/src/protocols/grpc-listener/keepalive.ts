@@ -13,16 +13,6 @@ export interface KeepaliveOptions {
   readonly connectionAgeGraceMs: number | null;
 }
 
-export const defaultKeepalive: KeepaliveOptions = {
-  timeMs: 7_200_000,
-  timeoutMs: 20_000,
-  permitWithoutCalls: false,
-  receivedPingIntervalMinMs: 300_000,
-  pingStrikesMax: 2,
-  connectionAgeMaxMs: null,
-  connectionAgeGraceMs: null,
-};
-
 /** Without a call gRPC's core allows a client one ping in two hours, unless the server permits pings without calls. */
 const idlePingIntervalMs = 7_200_000;
 

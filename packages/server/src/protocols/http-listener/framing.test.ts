@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import { RawConnection, ask } from "../raw-client.ts";
-import { defaultHttpLimits, openHttpListener, readWholeBody, reply, type Exchange } from "./index.ts";
+import { openHttpListener, readWholeBody, reply, type Exchange } from "./index.ts";
+import { usualHttpLimits } from "./limits-fixture.ts";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 
 interface Serving extends AsyncDisposable {
@@ -26,7 +27,7 @@ async function serve(): Promise<Serving> {
   const givenUp = Promise.withResolvers<void>();
   const handle = async (exchange: Exchange) => {
     asked.push(`${exchange.method} ${exchange.path}`);
-    const body = (await readWholeBody(exchange, defaultHttpLimits)).toString();
+    const body = (await readWholeBody(exchange, usualHttpLimits)).toString();
     if (exchange.path === "/gate") {
       exchange.signal.addEventListener("abort", () => givenUp.resolve());
       entered.resolve();
@@ -39,7 +40,7 @@ async function serve(): Promise<Serving> {
   const listener = await openHttpListener({
     clock: systemClock,
     address,
-    limits: defaultHttpLimits,
+    limits: usualHttpLimits,
     logger: silentLogger,
     budget,
     handle,

@@ -10,7 +10,8 @@ import { addUsualModels } from "../fake-models.ts";
 import { acrossSeam } from "../seam/across-seam.ts";
 import { openKserveHttp } from "../kserve-http/index.ts";
 import { RawConnection, ask, post } from "../raw-client.ts";
-import { defaultHttpLimits, openHttpListener, type HttpLimits } from "./index.ts";
+import { openHttpListener, type HttpLimits } from "./index.ts";
+import { usualHttpLimits } from "./limits-fixture.ts";
 import type { Listener } from "../listener.ts";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 
@@ -30,7 +31,7 @@ async function serve(limits: Partial<HttpLimits> = {}, budget = new ByteBudget(2
   const listener = await openKserveHttp({
     clock: systemClock,
     engine: acrossSeam(engine).engine,
-    limits: { ...defaultHttpLimits, ...limits },
+    limits: { ...usualHttpLimits, ...limits },
     integerRange: "refuse",
     restrictions: new Map(),
     address: { host: "127.0.0.1", port: 0 },
@@ -268,7 +269,7 @@ test("an address that is taken is told in Triton's words; a Unix socket serves a
   const handle = () => {};
   const common = {
     clock: systemClock,
-    limits: defaultHttpLimits,
+    limits: usualHttpLimits,
     logger: silentLogger,
     budget: new ByteBudget(2 ** 30),
     handle,

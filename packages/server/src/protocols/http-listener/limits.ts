@@ -1,4 +1,4 @@
-/** Every bound of an HTTP listener in one place. The defaults are Triton's where it has one. */
+/** Every bound of an HTTP listener in one place. */
 export interface HttpLimits {
   /** All header lines of a request together. */
   readonly headerBytesMax: number;
@@ -20,10 +20,10 @@ export interface HttpLimits {
   readonly backlog: number;
 }
 
-export const defaultHttpLimits: HttpLimits = {
+/** Those that no flag sets; Triton's where it has one. */
+export const defaultHttpLimits: Omit<HttpLimits, "inputBytesMax"> = {
   headerBytesMax: 64 * 1024,
   bodyBytesMax: 2 ** 31 - 1,
-  inputBytesMax: 64 * 1024 * 1024,
   chunksMax: 65_536,
   headersTimeoutMs: 60_000,
   stallTimeoutMs: 60_000,

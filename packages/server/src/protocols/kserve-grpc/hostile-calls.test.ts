@@ -10,7 +10,8 @@ import { createCertificate } from "@galatea/base/certificates";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
-import { defaultGrpcLimits, defaultKeepalive } from "../grpc-listener/index.ts";
+import { defaultGrpcLimits } from "../grpc-listener/index.ts";
+import { usualKeepalive } from "../grpc-listener/keepalive-fixture.ts";
 import type { Listener } from "../listener.ts";
 import { callGrpc, frameMessage } from "../raw-grpc-client.ts";
 import { ModelInferRequestSchema } from "./gen/grpc_service_pb.js";
@@ -42,7 +43,7 @@ function options(tls: KserveGrpcOptions["tls"] = null): KserveGrpcOptions {
     engine,
     address: { host: "127.0.0.1", port: 0 },
     limits: defaultGrpcLimits,
-    keepalive: defaultKeepalive,
+    keepalive: usualKeepalive,
     compressionLevel: "none",
     tls,
     clock: systemClock,

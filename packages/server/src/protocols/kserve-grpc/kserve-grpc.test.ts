@@ -9,7 +9,8 @@ import { ByteBudget, systemClock, type Clock, type Logger } from "@galatea/base"
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
 import { acrossSeam, type AcrossSeam } from "../seam/across-seam.ts";
-import { defaultGrpcLimits, defaultKeepalive } from "../grpc-listener/index.ts";
+import { defaultGrpcLimits } from "../grpc-listener/index.ts";
+import { usualKeepalive } from "../grpc-listener/keepalive-fixture.ts";
 import type { Listener } from "../listener.ts";
 import { callGrpc, frameMessage, type GrpcReply } from "../raw-grpc-client.ts";
 import {
@@ -37,7 +38,7 @@ function options(more: Partial<KserveGrpcOptions> = {}): KserveGrpcOptions {
     engine: seam.engine,
     address: { host: "127.0.0.1", port: 0 },
     limits: defaultGrpcLimits,
-    keepalive: defaultKeepalive,
+    keepalive: usualKeepalive,
     compressionLevel: "none",
     tls: null,
     clock: systemClock,
@@ -406,7 +407,7 @@ test("a status text arrives with the blanks at its ends, also where a client ref
 });
 
 test("a connection beyond its age is asked to end, after the calls that it has", async () => {
-  const keepalive = { ...defaultKeepalive, connectionAgeMaxMs: 50_000 };
+  const keepalive = { ...usualKeepalive, connectionAgeMaxMs: 50_000 };
   const clock = new HeldTimersClock(keepalive.connectionAgeMaxMs);
   const aging = await openKserveGrpc(options({ keepalive, clock }));
   const session = connect(`http://127.0.0.1:${aging.port}`);

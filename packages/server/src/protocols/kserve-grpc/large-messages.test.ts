@@ -8,7 +8,8 @@ import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
-import { defaultGrpcLimits, defaultKeepalive } from "../grpc-listener/index.ts";
+import { defaultGrpcLimits } from "../grpc-listener/index.ts";
+import { usualKeepalive } from "../grpc-listener/keepalive-fixture.ts";
 import type { Listener } from "../listener.ts";
 import { frameMessage, splitMessages } from "../raw-grpc-client.ts";
 import {
@@ -55,7 +56,7 @@ function options(tls: KserveGrpcOptions["tls"]): KserveGrpcOptions {
     engine,
     address: { host: "127.0.0.1", port: 0 },
     limits: defaultGrpcLimits,
-    keepalive: defaultKeepalive,
+    keepalive: usualKeepalive,
     compressionLevel: "none",
     tls,
     clock: systemClock,

@@ -2,7 +2,8 @@
 import { fileURLToPath } from "node:url";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import { FakeEngine } from "../fake-engine.ts";
-import { defaultGrpcLimits, defaultKeepalive } from "../grpc-listener/index.ts";
+import { defaultGrpcLimits } from "../grpc-listener/index.ts";
+import { usualKeepalive } from "../grpc-listener/keepalive-fixture.ts";
 import { openKserveGrpc } from "./index.ts";
 
 /** Opens a port with the limits of `galatea serve`. Its warnings are added to `warnings`. */
@@ -11,7 +12,7 @@ export function openTarget(engine: FakeEngine, warnings: string[]) {
     engine,
     address: { host: "127.0.0.1", port: 0 },
     limits: defaultGrpcLimits,
-    keepalive: defaultKeepalive,
+    keepalive: usualKeepalive,
     compressionLevel: "none",
     tls: null,
     clock: systemClock,

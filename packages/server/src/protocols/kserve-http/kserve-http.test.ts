@@ -7,7 +7,7 @@ import { arenaTensor } from "../fake-arena.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
 import { acrossSeam } from "../seam/across-seam.ts";
-import { defaultHttpLimits } from "../http-listener/index.ts";
+import { usualHttpLimits } from "../http-listener/limits-fixture.ts";
 import { RawConnection, ask, post } from "../raw-client.ts";
 import { openKserveHttp } from "./index.ts";
 import type { Listener } from "../listener.ts";
@@ -32,7 +32,7 @@ const seam = acrossSeam(engine);
 let listener: Listener;
 const budget = new ByteBudget(2 ** 30);
 let port: number;
-const limits = { ...defaultHttpLimits, inputBytesMax: 100_000, bodyBytesMax: 16 * 1024 * 1024 };
+const limits = { ...usualHttpLimits, inputBytesMax: 100_000, bodyBytesMax: 16 * 1024 * 1024 };
 
 before(async () => {
   listener = await openKserveHttp({

@@ -6,7 +6,7 @@ import { arenaTensor } from "../fake-arena.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
 import { acrossSeam } from "../seam/across-seam.ts";
-import { defaultHttpLimits } from "../http-listener/index.ts";
+import { usualHttpLimits } from "../http-listener/limits-fixture.ts";
 import { RawConnection, ask, post } from "../raw-client.ts";
 import { openKserveHttp } from "./index.ts";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
@@ -29,7 +29,7 @@ async function serve(budgetBytes: number, memory: SharedArrayBuffer | null = nul
     clock: systemClock,
     engine: acrossSeam(engine).engine,
     budget,
-    limits: { ...defaultHttpLimits, stallTimeoutMs: 20_000 },
+    limits: { ...usualHttpLimits, stallTimeoutMs: 20_000 },
     integerRange: "refuse",
     restrictions: new Map(),
     address: { host: "127.0.0.1", port: 0 },

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
-import { defaultHttpLimits } from "../http-listener/index.ts";
+import { usualHttpLimits } from "../http-listener/limits-fixture.ts";
 import { ask, post } from "../raw-client.ts";
 import { openMetricsHttp } from "./index.ts";
 
@@ -9,7 +9,7 @@ test("metrics answer on their path only, and only to GET", async () => {
   const listener = await openMetricsHttp({
     clock: systemClock,
     address: { host: "127.0.0.1", port: 0 },
-    limits: defaultHttpLimits,
+    limits: usualHttpLimits,
     logger: silentLogger,
     budget: new ByteBudget(2 ** 30),
     text: () => "nv_inference_count 1\n",

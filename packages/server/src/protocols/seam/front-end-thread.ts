@@ -2,7 +2,7 @@
 import { receiveMessageOnPort, workerData, type MessagePort } from "node:worker_threads";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import type { ArenaPlace } from "../../tensor/index.ts";
-import { defaultHttpLimits } from "../http-listener/limits.ts";
+import { usualHttpLimits } from "../http-listener/limits-fixture.ts";
 import { openKserveHttp } from "../kserve-http/kserve-listener.ts";
 import { FrontEndSide } from "./front-end-side.ts";
 import type { ToEngine, ToFrontEnd } from "./messages.ts";
@@ -36,7 +36,7 @@ const engine = new FrontEndSide({
 const listener = await openKserveHttp({
   engine,
   clock: systemClock,
-  limits: defaultHttpLimits,
+  limits: usualHttpLimits,
   integerRange: "refuse",
   restrictions: new Map(),
   address: { host: "127.0.0.1", port: 0 },

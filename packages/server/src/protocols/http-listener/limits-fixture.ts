@@ -1,0 +1,3 @@
+import { defaultHttpLimits, type HttpLimits } from "./limits.ts";
+
+export const usualHttpLimits: HttpLimits = { ...defaultHttpLimits, inputBytesMax: 64 * 2 ** 20 };
