@@ -1,4 +1,5 @@
 import { choiceFlag, portFlag, switchFlag, textFlag } from "../../packages/galatea/src/options/flag.ts";
+import { platformDefaults } from "../../packages/galatea/src/options/platform-flags.ts";
 import { parseOptions, type OptionsOf } from "../../packages/galatea/src/options/parse-flags.ts";
 import { flagRow } from "../../packages/galatea/src/cli/help.ts";
 
@@ -11,7 +12,7 @@ const flags = (data: string) => ({
     about: "which one: sentences of 24 tenants, or images, with DALI and TensorFlow beside them (another 2.5 GB)",
   }),
   once: switchFlag("tell the story and exit, instead of leaving the platform up"),
-  port: portFlag({ default: 8770, about: "port of the platform; 0 takes any free" }),
+  port: portFlag({ default: platformDefaults.port, about: "port of the platform; 0 takes any free" }),
   data: textFlag({ default: data, about: "where everything is kept, about 2.5 GB" }),
 });
 

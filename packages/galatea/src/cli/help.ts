@@ -1,10 +1,12 @@
 import { styleText } from "node:util";
 import type { Command } from "../app/index.ts";
-import type { Flag } from "../options/index.ts";
+import { platformDefaults, serveFlags, type Flag } from "../options/index.ts";
 
 const columnWidth = 34;
 
 export function programHelp(commands: readonly Command[]): string {
+  const ports = (["http-port", "grpc-port", "metrics-port"] as const).map((name) => serveFlags[name].default);
+  const { host, port } = platformDefaults;
   const rows = commands.map((each) => `  ${bold(each.name.padEnd(10))} ${each.summary}`);
   return [
     `${bold("Galatea")} brings models to life: a model server and hosting platform on your own machine.`,
@@ -14,8 +16,8 @@ export function programHelp(commands: readonly Command[]): string {
     ...rows,
     "",
     "Start here:",
-    "  galatea serve --model-repository ./models      a Triton model repository, served on ports 8000 to 8002",
-    "  galatea up                                     S3, SageMaker and CloudWatch APIs on http://127.0.0.1:8770",
+    `  galatea serve --model-repository ./models      a Triton model repository, served on ports ${ports.join(", ")}`,
+    `  galatea up                                     S3, SageMaker and CloudWatch APIs on http://${host}:${port}`,
     '  eval "$(galatea env)"                          points boto3, the AWS CLI and the sagemaker SDK at it',
     "",
     "`galatea <command> --help` tells the rest; `galatea --version` prints the version.",
