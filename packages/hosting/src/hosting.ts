@@ -96,8 +96,7 @@ export class Hosting implements AsyncDisposable {
     const parts: FleetParts = { fleet, random, newId: newInstanceId, claim, memorySeen };
     this.#actions = new EndpointActions({
       store,
-      parts,
-      mirrors: this.#mirrors,
+      parts: { ...parts, mirrors: this.#mirrors },
       retirements: new Retirements(clock, limits),
       alarmState,
     });

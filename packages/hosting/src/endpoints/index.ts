@@ -32,4 +32,4 @@ export { footprintBeyond, plannedFootprint } from "./planned-footprint.ts";
 export { failureSentence } from "./failure-sentence.ts";
 export { Fleet, type FleetParts } from "./fleet.ts";
 export type { FleetOptions } from "./fleet-options.ts";
-export { RunningEndpoint } from "./running-endpoint.ts";
+export { RunningEndpoint, type RunningEndpointParts } from "./running-endpoint.ts";

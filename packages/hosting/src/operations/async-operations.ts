@@ -31,7 +31,6 @@ export interface AsyncInferencesOptions extends AsyncEndingsOptions {
   readonly seriesClock: Clock;
 }
 
-const listedAtOnce = 500;
 /** Times that a record is read which the disk does not give: with the pauses between them, a minute. */
 const readsMax = 6;
 
@@ -58,12 +57,7 @@ export class AsyncInferences implements AsyncDisposable {
   /** Takes up what was accepted in earlier lives. */
   async resume(): Promise<void> {
     const { asyncInvocations: kind } = this.#options.store.kinds;
-    const query = { order: null, isDescending: false, limit: listedAtOnce };
-    for (let page = await kind.page({ ...query, after: null }); ;) {
-      for (const { key, value } of page.records) this.#queueOf(value.endpoint).waiting.push(entryOf(key, value));
-      if (page.next === null) break;
-      page = await kind.page({ ...query, after: page.next });
-    }
+    for await (const { key, value } of kind.all()) this.#queueOf(value.endpoint).waiting.push(entryOf(key, value));
     this.#tasks.run((closing) => this.#watch(closing));
     this.#tasks.run((closing) => this.#sample(closing));
   }

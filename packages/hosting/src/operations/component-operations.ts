@@ -87,7 +87,6 @@ export interface ComponentsOptions {
   readonly watch: Pick<EndpointWatch, "stopping">;
 }
 
-const readAtOnce = 100;
 const plainGoal = { batch: null, rollbackBatch: null, waitMs: 0 };
 
 /** Inference components: their records, and what is asked of them. */
@@ -99,23 +98,14 @@ export class Components implements AsyncDisposable {
   }
 
   async resume(): Promise<void> {
-    for (const record of await this.#all()) this.#options.reconciler.resume(record);
+    const { store, reconciler } = this.#options;
+    for await (const { value } of store.kinds.components.all()) reconciler.resume(value);
   }
 
   /** The copies that the platform's next life may take over. */
   async wanted(): Promise<readonly InstanceOwner[]> {
-    return (await this.#all()).flatMap(wantedCopies);
-  }
-
-  async #all(): Promise<readonly ComponentRecord[]> {
     const { components } = this.#options.store.kinds;
-    const all: ComponentRecord[] = [];
-    const query = { order: null, isDescending: false, limit: readAtOnce };
-    for (let page = await components.page({ ...query, after: null }); ;) {
-      all.push(...page.records.map(({ value }) => value));
-      if (page.next === null) return all;
-      page = await components.page({ ...query, after: page.next });
-    }
+    return (await Array.fromAsync(components.all(), ({ value }) => wantedCopies(value))).flat();
   }
 
   /** Resolves when it is recorded as `Creating`; what fails from then on is its status. */

@@ -59,8 +59,6 @@ export interface EndpointDescription {
   readonly inServiceCounts: ReadonlyMap<string, number>;
 }
 
-const endpointsReadAtOnce = 100;
-
 /** The refusal of an update that has no room, with how it would need less. */
 function advised(error: unknown, moved: EndpointRecord): unknown {
   const advice = smallerUpdate(moved);
@@ -258,14 +256,7 @@ export class Endpoints {
     }
   }
 
-  async #all(): Promise<readonly EndpointRecord[]> {
-    const { endpoints } = this.#options.store.kinds;
-    const all: EndpointRecord[] = [];
-    const query = { order: null, isDescending: false, limit: endpointsReadAtOnce };
-    for (let page = await endpoints.page({ ...query, after: null }); ;) {
-      all.push(...page.records.map(({ value }) => value));
-      if (page.next === null) return all;
-      page = await endpoints.page({ ...query, after: page.next });
-    }
+  #all(): Promise<readonly EndpointRecord[]> {
+    return Array.fromAsync(this.#options.store.kinds.endpoints.all(), ({ value }) => value);
   }
 }

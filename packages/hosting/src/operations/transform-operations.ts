@@ -28,8 +28,6 @@ export interface TransformsOptions {
   readonly watch: Pick<EndpointWatch, "stopping">;
 }
 
-const readAtOnce = 100;
-
 /** Transform jobs: their records, and what is asked of them. */
 export class Transforms implements AsyncDisposable {
   readonly #options: TransformsOptions;
@@ -40,8 +38,9 @@ export class Transforms implements AsyncDisposable {
 
   /** Goes on with the jobs of an earlier life, from the objects that they had not done. */
   async resume(): Promise<void> {
-    const { reconciler } = this.#options;
-    for await (const job of this.#all()) if (isUnderWay(job.state)) reconciler.resume(job);
+    const { store, reconciler } = this.#options;
+    for await (const { value } of store.kinds.transformJobs.all())
+      if (isUnderWay(value.state)) reconciler.resume(value);
   }
 
   /** Resolves when the job is recorded as in progress; what fails from then on is its status. */
@@ -140,22 +139,11 @@ export class Transforms implements AsyncDisposable {
     const { store, quotas } = this.#options;
     const { transformJobs, transformProgress, tags } = store.kinds;
     if (quotas.hasRoom("transformJobs")) return;
-    for await (const job of this.#all("created")) {
+    for await (const { key, value: job } of transformJobs.all("created")) {
       if (isUnderWay(job.state)) continue;
-      const key = nameKey(job.name);
       const changes = [transformProgress.delete(key, "any"), tags.delete(job.arn, "any")];
       await store.write([transformJobs.delete(key, "any"), ...changes]);
       return;
-    }
-  }
-
-  async *#all(order: "created" | null = null): AsyncGenerator<TransformJobRecord> {
-    const { transformJobs } = this.#options.store.kinds;
-    const query = { order, isDescending: false, limit: readAtOnce };
-    for (let page = await transformJobs.page({ ...query, after: null }); ;) {
-      for (const { value } of page.records) yield value;
-      if (page.next === null) return;
-      page = await transformJobs.page({ ...query, after: page.next });
     }
   }
 }

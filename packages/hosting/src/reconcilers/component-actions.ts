@@ -1,4 +1,4 @@
-import { AwsError, delay, orAborted, TaskGroup, unreachable } from "@galatea/base";
+import { AwsError, delay, orAborted, unreachable } from "@galatea/base";
 import type { Reservations, Retirements } from "../capacity/index.ts";
 import {
   ComponentCopies,
@@ -39,12 +39,11 @@ type ComponentOutcome = Promise<StepOutcome<ComponentRecord, ComponentEvent>>;
 export class ComponentActions implements Reconciled<ComponentRecord, ComponentEvent> {
   readonly what = "an inference component";
   readonly records: HostingStore["kinds"]["components"];
-  readonly tasks: TaskGroup;
   readonly transition = moveComponent;
   readonly actions: Reconciled<ComponentRecord, ComponentEvent>["actions"] = {
     Creating: (step) => this.#approach(step),
     Updating: (step) => this.#approach(step),
-    InService: (step) => this.#release(step.record),
+    InService: (step) => this.#release(step),
     Failed: (step) => this.#end(step),
     Deleting: (step) => this.#tearDown(step),
   };
@@ -56,9 +55,6 @@ export class ComponentActions implements Reconciled<ComponentRecord, ComponentEv
   constructor(options: ComponentActionsOptions) {
     this.#options = options;
     this.records = options.store.kinds.components;
-    this.tasks = new TaskGroup((error) => {
-      options.parts.fleet.logger.error("the end of an inference component's copies failed", { error: String(error) });
-    });
   }
 
   /** What runs for a component; undefined while no request is taken for it. */
@@ -87,8 +83,7 @@ export class ComponentActions implements Reconciled<ComponentRecord, ComponentEv
   }
 
   /** Stops every copy. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.tasks[Symbol.asyncDispose]();
+  async leave(): Promise<void> {
     await Promise.all([...this.#running.values()].map((copies) => copies.leave()));
     this.#running.clear();
   }
@@ -107,7 +102,7 @@ export class ComponentActions implements Reconciled<ComponentRecord, ComponentEv
 
   /** Until copies come or go, or the goal is reached or missed. */
   async #approach(step: ApproachStep): ComponentOutcome {
-    const { key, record } = step;
+    const { record } = step;
     const copies = await this.#copiesOf(record);
     if (copies === null) {
       return { do: "transition", event: { kind: "failed", reason: goneReason, copies: [] } };
@@ -120,7 +115,7 @@ export class ComponentActions implements Reconciled<ComponentRecord, ComponentEv
         ? { kind: "settled" }
         : { kind: "failed", reason: approach.reason, copies: copies.inService(record) };
     const recorded = (moved: ComponentRecord) => {
-      if (moved.state.at !== "Failed") this.#follow(key, copies, moved);
+      if (moved.state.at !== "Failed") this.#follow(step, copies, moved);
     };
     return { do: "transition", event, recorded };
   }
@@ -211,27 +206,27 @@ export class ComponentActions implements Reconciled<ComponentRecord, ComponentEv
       const event = { kind: "placed", copies: action.copies, nowMs } as const;
       const more = footprintBeyond(componentFootprint(moveComponent(record, event)), componentFootprint(record));
       using _reserved = reservations.reserveComponent(key, more);
-      this.#follow(key, copies, await step.transition(event));
+      this.#follow(step, copies, await step.transition(event));
       return { do: "placed" };
     });
   }
 
   /** In the background: the next step need not wait for the requests that ending copies have. */
-  #follow(key: string, copies: ComponentCopies, record: ComponentRecord): void {
+  #follow({ key, background }: ComponentStep, copies: ComponentCopies, record: ComponentRecord): void {
     const { retirements } = this.#options;
-    this.tasks.run((closing) => retirements.leave(key, closing, (signal) => copies.follow(record, signal)));
+    background((closing) => retirements.leave(key, closing, (signal) => copies.follow(record, signal)));
   }
 
   /** In the background, too: instances that no copy is on are given up, and come back when a component needs them. */
-  async #release(record: ComponentRecord): ComponentOutcome {
+  async #release({ record, background }: ComponentStep): ComponentOutcome {
     const { variants } = this.#options;
-    this.tasks.run((closing) => variants.release(record, () => this.of(record.endpointName), closing));
+    background((closing) => variants.release(record, () => this.of(record.endpointName), closing));
     return null;
   }
 
   async #end(step: ComponentStep): ComponentOutcome {
     await this.#retire(step);
-    return await this.#release(step.record);
+    return await this.#release(step);
   }
 
   async #tearDown(step: ComponentStep): ComponentOutcome {
@@ -244,7 +239,7 @@ export class ComponentActions implements Reconciled<ComponentRecord, ComponentEv
     return { do: "forget" };
   }
 
-  async #retire({ key, record, closing }: Pick<ComponentStep, "key" | "record" | "closing">): Promise<void> {
+  async #retire({ key, record, closing }: ComponentStep): Promise<void> {
     const copies = this.#running.get(key);
     this.#running.delete(key);
     await this.#options.retirements.end(key, closing, async (signal) => await copies?.retire(record, signal));

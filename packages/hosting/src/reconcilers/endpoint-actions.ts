@@ -1,4 +1,4 @@
-import { delay, TaskGroup } from "@galatea/base";
+import { delay } from "@galatea/base";
 import type { Retirements } from "../capacity/index.ts";
 import { nameKey } from "../definitions/index.ts";
 import {
@@ -9,17 +9,15 @@ import {
   type Change,
   type EndpointEvent,
   type EndpointRecord,
-  type FleetParts,
+  type RunningEndpointParts,
 } from "../endpoints/index.ts";
-import type { Mirrors } from "../mirrors/index.ts";
 import type { HostingStore, WriteConsequences } from "../store/index.ts";
 import { alarmLookMs, raisedAlarm, withinDeadline, type LookAtAlarm } from "./deployment-limits.ts";
 import type { InState, Reconciled, RecordStep, StepOutcome } from "./reconciler.ts";
 
 export interface EndpointActionsOptions {
   readonly store: HostingStore;
-  readonly parts: FleetParts;
-  readonly mirrors: Mirrors;
+  readonly parts: RunningEndpointParts;
   readonly retirements: Retirements;
   readonly alarmState: LookAtAlarm;
 }
@@ -31,7 +29,6 @@ type EndpointOutcome = Promise<StepOutcome<EndpointRecord, EndpointEvent>>;
 export class EndpointActions implements Reconciled<EndpointRecord, EndpointEvent> {
   readonly what = "an endpoint";
   readonly records: HostingStore["kinds"]["endpoints"];
-  readonly tasks: TaskGroup;
   readonly transition = moveEndpoint;
   readonly actions: Reconciled<EndpointRecord, EndpointEvent>["actions"] = {
     Creating: (step) => this.#create(step),
@@ -51,9 +48,6 @@ export class EndpointActions implements Reconciled<EndpointRecord, EndpointEvent
   constructor(options: EndpointActionsOptions) {
     this.#options = options;
     this.records = options.store.kinds.endpoints;
-    this.tasks = new TaskGroup((error) => {
-      options.parts.fleet.logger.error("the end of an endpoint's instances failed", { error: String(error) });
-    });
   }
 
   /** What runs for an endpoint; undefined while no request is taken for it. */
@@ -68,11 +62,10 @@ export class EndpointActions implements Reconciled<EndpointRecord, EndpointEvent
   async resume(record: EndpointRecord): Promise<void> {
     const { at } = record.state;
     if (at === "Creating" || at === "Deleting" || at === "Failed" || at === "OutOfService") return;
-    const { mirrors, parts } = this.#options;
-    const running = new RunningEndpoint(record, { ...parts, mirrors });
+    const running = new RunningEndpoint(record, this.#options.parts);
     running.resume(record);
     this.#running.set(nameKey(record.name), running);
-    parts.fleet.logger.verbose("an endpoint is brought back", { endpoint: record.name });
+    this.#options.parts.fleet.logger.verbose("an endpoint is brought back", { endpoint: record.name });
   }
 
   consequences(before: EndpointRecord, after: EndpointRecord | null): WriteConsequences {
@@ -81,8 +74,7 @@ export class EndpointActions implements Reconciled<EndpointRecord, EndpointEvent
   }
 
   /** Stops every instance. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.tasks[Symbol.asyncDispose]();
+  async leave(): Promise<void> {
     const all = [...this.#running.values(), ...this.#created.values()];
     await Promise.all(all.map((running) => running.leave()));
     this.#running.clear();
@@ -92,7 +84,7 @@ export class EndpointActions implements Reconciled<EndpointRecord, EndpointEvent
   async #create(step: EndpointStep): EndpointOutcome {
     const running = this.#runningFor(step);
     return await this.#outcome(step, running, async () => {
-      await this.#bringUp(step, running, null);
+      await this.#bringUp(step, running);
       return { kind: "ready" };
     });
   }
@@ -106,7 +98,8 @@ export class EndpointActions implements Reconciled<EndpointRecord, EndpointEvent
       withinDeadline({ deadlineMs, clock, signal: step.signal, what: "deployment" }, async (signal) => {
         const action = nextChangeAction(change, clock.epochMs());
         if (action.do === "bring-up") {
-          await this.#bringUp({ ...step, signal }, running, change);
+          this.#lookAtAlarms(change);
+          await this.#bringUp({ ...step, signal }, running);
           return { kind: "reached", nowMs: clock.epochMs() };
         }
         if (action.do === "bake") await this.#bake(change, action.untilMs, signal);
@@ -118,28 +111,22 @@ export class EndpointActions implements Reconciled<EndpointRecord, EndpointEvent
   }
 
   /** With what the work comes to, or its failure. */
-  async #outcome(
-    { key, signal }: EndpointStep,
-    running: RunningEndpoint,
-    work: () => Promise<EndpointEvent>,
-  ): EndpointOutcome {
+  async #outcome(step: EndpointStep, running: RunningEndpoint, work: () => Promise<EndpointEvent>): EndpointOutcome {
     const event = await work().catch((error: unknown): EndpointEvent => {
-      signal.throwIfAborted();
+      step.signal.throwIfAborted();
       return { kind: "failed", reason: error instanceof Error ? error.message : String(error) };
     });
     const recorded = (moved: EndpointRecord) => {
       if (moved.state.at === "Failed") return;
-      this.#created.delete(key);
-      this.#running.set(key, running);
-      this.#follow(key, running, moved);
+      this.#created.delete(step.key);
+      this.#running.set(step.key, running);
+      this.#follow(step, running, moved);
     };
     return { do: "transition", event, recorded };
   }
 
   /** Instances that drain are waited for where the nodes have no room for new ones beside them. They have their time, unless a roll-back needs it. */
-  async #bringUp(step: EndpointStep, running: RunningEndpoint, change: Change | null): Promise<void> {
-    const { key, record, signal } = step;
-    this.#lookAtAlarms(change);
+  async #bringUp({ key, record, signal }: EndpointStep, running: RunningEndpoint): Promise<void> {
     running.countBy(record);
     {
       using _hurry = record.state.at === "RollingBack" ? this.#options.retirements.hurry(key, signal) : null;
@@ -158,44 +145,40 @@ export class EndpointActions implements Reconciled<EndpointRecord, EndpointEvent
     }
   }
 
-  #lookAtAlarms(change: Change | null): void {
-    const reason = raisedAlarm(change?.alarms ?? [], this.#options.alarmState);
+  #lookAtAlarms({ alarms }: Change): void {
+    const reason = raisedAlarm(alarms, this.#options.alarmState);
     if (reason !== null) throw new Error(reason);
   }
 
   /** In the background: the next step need not wait for the requests that old instances have. */
-  #follow(key: string, running: RunningEndpoint, record: EndpointRecord): void {
+  #follow({ key, background }: EndpointStep, running: RunningEndpoint, record: EndpointRecord): void {
     const { retirements } = this.#options;
-    this.tasks.run((closing) => retirements.leave(key, closing, (signal) => running.follow(record, signal)));
+    background((closing) => retirements.leave(key, closing, (signal) => running.follow(record, signal)));
   }
 
   /** In the background: the endpoint may start again meanwhile. */
-  async #stop({ key, record }: EndpointStep): EndpointOutcome {
-    const running = this.#running.get(key);
-    this.#running.delete(key);
-    if (running !== undefined) this.tasks.run((closing) => this.#retire({ key, record, closing }, running));
+  async #stop(step: EndpointStep): EndpointOutcome {
+    step.background(() => this.#retire(step));
     return null;
   }
 
   /** The name is free when everything that ran has ended. */
   async #tearDown(step: EndpointStep): EndpointOutcome {
     await this.#discard(step);
-    const running = this.#running.get(step.key);
-    this.#running.delete(step.key);
-    if (running !== undefined) await this.#retire(step, running);
+    await this.#retire(step);
     return { do: "forget" };
   }
 
-  async #retire(
-    { key, record, closing }: Pick<EndpointStep, "key" | "record" | "closing">,
-    running: RunningEndpoint,
-  ): Promise<void> {
+  async #retire({ key, record, closing }: EndpointStep): Promise<void> {
+    const running = this.#running.get(key);
+    if (running === undefined) return;
+    this.#running.delete(key);
     running.countBy(record);
     await this.#options.retirements.end(key, closing, (signal) => running.retire(signal));
   }
 
   /** Ends what never came into service. */
-  async #discard({ key }: Pick<EndpointStep, "key">): EndpointOutcome {
+  async #discard({ key }: EndpointStep): EndpointOutcome {
     const created = this.#created.get(key);
     this.#created.delete(key);
     await created?.[Symbol.asyncDispose]();
@@ -205,8 +188,7 @@ export class EndpointActions implements Reconciled<EndpointRecord, EndpointEvent
   #runningFor({ key, record }: EndpointStep): RunningEndpoint {
     const found = this.#running.get(key) ?? this.#created.get(key);
     if (found !== undefined) return found;
-    const { mirrors, parts } = this.#options;
-    const running = new RunningEndpoint(record, { ...parts, mirrors });
+    const running = new RunningEndpoint(record, this.#options.parts);
     this.#created.set(key, running);
     return running;
   }

@@ -1,4 +1,4 @@
-import { patientWrite, type Clock, type Logger, type PatientWriteOptions, type TaskGroup } from "@galatea/base";
+import { patientWrite, TaskGroup, type Clock, type Logger, type PatientWriteOptions } from "@galatea/base";
 import { nameKey } from "../definitions/index.ts";
 import { DocumentConflict } from "../records/index.ts";
 import type { HostingStore, RecordKind, WriteConsequences } from "../store/index.ts";
@@ -30,7 +30,9 @@ export interface RecordStep<Value extends ReconciledRecord, Event, Found extends
    * Records a transition in the middle of the action: once, without a retry. Rejects with the signal's reason where another writer has changed
    * the record.
    */
-  transition(event: Event): Promise<Value>;
+  readonly transition: (event: Event) => Promise<Value>;
+  /** Runs work that the next step does not wait for. */
+  readonly background: (work: (closing: AbortSignal) => Promise<void>) => void;
 }
 
 /** What an action comes to; null where it has nothing more to record. */
@@ -46,12 +48,10 @@ type Action<Value extends ReconciledRecord, Event, Found extends Value = Value> 
 ) => Promise<StepOutcome<Value, Event>>;
 
 /** One kind of records: its transitions, the action of each state, and what runs for it. */
-export interface Reconciled<Value extends ReconciledRecord, Event> extends AsyncDisposable {
+export interface Reconciled<Value extends ReconciledRecord, Event> {
   /** As log lines name one of them, such as `an endpoint`. */
   readonly what: string;
   readonly records: RecordKind<Value>;
-  /** Work in the background; ends when this is disposed. */
-  readonly tasks: TaskGroup;
   /** Pure. Throws where the state does not know the event: a bug of the caller. */
   readonly transition: (record: Value, event: Event) => Value;
   /** Null for a state that stays until a caller changes it. An action may begin again from its start: after a kill, and after a disk fault. */
@@ -62,6 +62,8 @@ export interface Reconciled<Value extends ReconciledRecord, Event> extends Async
   readonly resume?: (record: Value) => Promise<void>;
   /** `after`: null where the record is deleted. */
   readonly consequences?: (before: Value, after: Value | null) => WriteConsequences;
+  /** For the platform's end: what runs for the records stops. */
+  readonly leave?: () => Promise<void>;
 }
 
 export interface ReconcilerOptions {
@@ -70,14 +72,14 @@ export interface ReconcilerOptions {
   readonly logger: Logger;
 }
 
-interface Signals {
-  readonly signal: AbortSignal;
-  readonly closing: AbortSignal;
-}
-
 interface Versioned<Value> {
   readonly value: Value;
   readonly version: number;
+}
+
+interface Written<Value> {
+  readonly value: Value;
+  readonly recorded?: ((moved: Value) => void) | undefined;
 }
 
 /**
@@ -89,24 +91,28 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
   readonly #kind: Reconciled<Value, Event>;
   readonly #options: ReconcilerOptions;
   readonly #leases = new Leases();
+  readonly #tasks: TaskGroup;
 
   constructor(kind: Reconciled<Value, Event>, options: ReconcilerOptions) {
     this.#kind = kind;
     this.#options = options;
+    this.#tasks = new TaskGroup((error) => {
+      options.logger.error(`background work of ${kind.what} failed`, { error: String(error) });
+    });
   }
 
   /** Goes on with a record of a previous run of the platform. */
   resume(record: Value): void {
     const key = nameKey(record.name);
     this.#kind.added?.(record);
-    this.#work(key, async (signals) => {
+    this.#work(key, async (signal) => {
       try {
         await this.#kind.resume?.(record);
       } catch (error) {
         const { name } = record;
         return this.#options.logger.error(`${this.#kind.what} cannot be resumed`, { name, error: String(error) });
       }
-      if (this.#actionOf(record) !== null) await this.#reconcile(key, signals);
+      if (this.#actionOf(record) !== null) await this.#reconcile(key, signal);
     });
   }
 
@@ -127,7 +133,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
       const event = decide(found.value);
       if (event === null) return null;
       const next = this.#moved(found.value, event);
-      await this.#put(key, found, next);
+      await this.#write(key, found, { value: next });
       return next;
     });
     if (moved !== null) this.#changed(key);
@@ -136,32 +142,31 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
 
   /** Whatever runs stops; records stay. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#kind[Symbol.asyncDispose]();
+    await this.#tasks[Symbol.asyncDispose]();
+    await this.#kind.leave?.();
   }
 
   #changed(key: string): void {
-    this.#work(key, (signals) => this.#reconcile(key, signals));
+    this.#work(key, (signal) => this.#reconcile(key, signal));
   }
 
-  #work(key: string, work: (signals: Signals) => Promise<void>): void {
-    this.#kind.tasks.run((closing) =>
-      this.#leases.hold(key, (superseded) => work({ signal: AbortSignal.any([closing, superseded]), closing })),
-    );
+  #work(key: string, work: (signal: AbortSignal) => Promise<void>): void {
+    this.#tasks.run((closing) => this.#leases.hold(key, (superseded) => work(AbortSignal.any([closing, superseded]))));
   }
 
   /** Never rejects. */
-  async #reconcile(key: string, signals: Signals): Promise<void> {
-    const step = () => this.#step(key, signals);
+  async #reconcile(key: string, signal: AbortSignal): Promise<void> {
+    const step = () => this.#step(key, signal);
     try {
-      while (!signals.signal.aborted && (await patientWrite(step, this.#patience(key, "disk faults", signals.signal))));
+      while (!signal.aborted && (await patientWrite(step, this.#patience(key, "disk faults", signal))));
     } catch (error) {
-      if (signals.signal.aborted) return;
+      if (signal.aborted) return;
       this.#options.logger.error(`${this.#kind.what} is not reconciled`, { name: key, error: String(error) });
     }
   }
 
   /** Whether another one may follow. */
-  async #step(key: string, { signal, closing }: Signals): Promise<boolean> {
+  async #step(key: string, signal: AbortSignal): Promise<boolean> {
     const found = await this.#kind.records.find(key);
     if (found.at !== "found") return false;
     const action = this.#actionOf(found.value);
@@ -169,29 +174,27 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     const refused = new AbortController();
     const either = AbortSignal.any([signal, refused.signal]);
     let now: Versioned<Value> = found;
-    const written = async <Written>(write: Promise<Written>): Promise<Written> => {
+    const write = async (after: Written<Value> | null) => {
       try {
-        return await write;
+        const version = await this.#write(key, now, after);
+        if (after !== null) now = { value: after.value, version };
       } catch (error) {
         if (error instanceof DocumentConflict) refused.abort(error);
         throw error;
       }
     };
-    const put = async (moved: Value, recorded?: (moved: Value) => void) => {
-      now = { value: moved, version: await written(this.#put(key, now, moved, recorded)) };
-      return moved;
+    const transition = async (event: Event) => {
+      await write({ value: this.#moved(now.value, event) });
+      return now.value;
     };
-    const transition = (event: Event) => put(this.#moved(now.value, event));
+    const background = (work: (closing: AbortSignal) => Promise<void>) => this.#tasks.run(work);
+    const closing = this.#tasks.signal;
     try {
-      const outcome = await action({ key, record: found.value, signal: either, closing, transition });
+      const outcome = await action({ key, record: found.value, signal: either, closing, transition, background });
       if (outcome === null) return now !== found;
-      const patience = this.#patience(key, "every error", either);
-      if (outcome.do === "forget") {
-        await patientWrite(() => written(this.#forget(key, now)), patience);
-        return false;
-      }
-      const moved = this.#moved(now.value, outcome.event);
-      await patientWrite(() => put(moved, outcome.recorded), patience);
+      const after =
+        outcome.do === "forget" ? null : { value: this.#moved(now.value, outcome.event), recorded: outcome.recorded };
+      await patientWrite(() => write(after), this.#patience(key, "every error", either));
       return true;
     } catch (error) {
       if (refused.signal.aborted) return true;
@@ -209,26 +212,20 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     return { ...this.#kind.transition(value, event), modifiedMs: this.#options.clock.epochMs() };
   }
 
-  #put(
-    key: string,
-    { value, version }: Versioned<Value>,
-    moved: Value,
-    recorded?: (moved: Value) => void,
-  ): Promise<number> {
-    const consequences = this.#kind.consequences?.(value, moved);
-    return this.#options.store.write([this.#kind.records.put(key, moved, version)], {
-      ...consequences,
-      recorded() {
-        consequences?.recorded?.();
-        recorded?.(moved);
-      },
-    });
-  }
-
-  #forget(key: string, { value, version }: Versioned<Value>): Promise<number> {
+  /** `after`: null where the record is deleted. */
+  #write(key: string, { value, version }: Versioned<Value>, after: Written<Value> | null): Promise<number> {
     const { store } = this.#options;
-    const changes = [this.#kind.records.delete(key, version), store.kinds.tags.delete(value.arn, "any")];
-    return store.write(changes, this.#kind.consequences?.(value, null));
+    const { records } = this.#kind;
+    const consequences = this.#kind.consequences?.(value, after?.value ?? null);
+    const changes =
+      after === null
+        ? [records.delete(key, version), store.kinds.tags.delete(value.arn, "any")]
+        : [records.put(key, after.value, version)];
+    const recorded = () => {
+      consequences?.recorded?.();
+      after?.recorded?.(after.value);
+    };
+    return store.write(changes, { ...consequences, recorded });
   }
 
   #patience(name: string, outlasts: PatientWriteOptions["outlasts"], signal: AbortSignal): PatientWriteOptions {

@@ -1,4 +1,4 @@
-import { TaskGroup, type LoopTurns } from "@galatea/base";
+import type { LoopTurns } from "@galatea/base";
 import type { FleetOptions } from "../endpoints/index.ts";
 import type { HostingStore } from "../store/index.ts";
 import {
@@ -29,7 +29,6 @@ type TransformOutcome = Promise<StepOutcome<TransformJobRecord, TransformEvent>>
 export class TransformActions implements Reconciled<TransformJobRecord, TransformEvent> {
   readonly what = "a transform job";
   readonly records: HostingStore["kinds"]["transformJobs"];
-  readonly tasks: TaskGroup;
   readonly actions: Reconciled<TransformJobRecord, TransformEvent>["actions"] = {
     InProgress: (step) => this.#run(step),
     Stopping: async () => ({ do: "transition", event: { kind: "stopped", atMs: this.#nowMs } }),
@@ -42,18 +41,10 @@ export class TransformActions implements Reconciled<TransformJobRecord, Transfor
   constructor(options: TransformActionsOptions) {
     this.#options = options;
     this.records = options.store.kinds.transformJobs;
-    this.tasks = new TaskGroup((error) => {
-      options.fleet.logger.error("a transform job ended unexpectedly", { error: String(error) });
-    });
   }
 
   transition(job: TransformJobRecord, event: TransformEvent): TransformJobRecord {
     return { ...job, state: moveTransform(job.state, event) };
-  }
-
-  /** Instances stop, and jobs go on when the platform starts again. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.tasks[Symbol.asyncDispose]();
   }
 
   /** When the signal aborts, nothing of the job runs any more. */

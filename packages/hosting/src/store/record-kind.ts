@@ -28,6 +28,8 @@ export interface RecordPage<Value> {
   readonly next: DocumentPosition | null;
 }
 
+/** Records of one page of all. */
+const readAtOnce = 500;
 /** Damaged records that are not told of again. */
 const toldMax = 1000;
 
@@ -78,6 +80,16 @@ export class RecordKind<Value> {
       return value === null ? [] : [{ key, version, value, position: { value: document.value, key } }];
     });
     return { records, next };
+  }
+
+  /** All records, a page at a time: by key unless an order is given. */
+  async *all(order: string | null = null): AsyncGenerator<StoredRecord<Value>> {
+    const query = { order, isDescending: false, limit: readAtOnce };
+    for (let page = await this.page({ ...query, after: null }); ;) {
+      yield* page.records;
+      if (page.next === null) return;
+      page = await this.page({ ...query, after: page.next });
+    }
   }
 
   #tell(record: string, fields: { readonly key: string; readonly error: string }): void {
