@@ -106,12 +106,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     const key = nameKey(record.name);
     this.#kind.added?.(record);
     this.#work(key, async (signal) => {
-      try {
-        await this.#kind.resume?.(record);
-      } catch (error) {
-        const { name } = record;
-        return this.#options.logger.error(`${this.#kind.what} cannot be resumed`, { name, error: String(error) });
-      }
+      await this.#kind.resume?.(record);
       if (this.#actionOf(record) !== null) await this.#reconcile(key, signal);
     });
   }
@@ -150,19 +145,23 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     this.#work(key, (signal) => this.#reconcile(key, signal));
   }
 
+  /** Alone, as soon as what is done for the record now has ended. */
   #work(key: string, work: (signal: AbortSignal) => Promise<void>): void {
-    this.#tasks.run((closing) => this.#leases.hold(key, (superseded) => work(AbortSignal.any([closing, superseded]))));
+    const { what } = this.#kind;
+    this.#tasks.run((closing) =>
+      this.#leases.hold(key, async (superseded) => {
+        const signal = AbortSignal.any([closing, superseded]);
+        await work(signal).catch((error: unknown) => {
+          if (signal.aborted) return;
+          this.#options.logger.error(`${what} is not reconciled`, { name: key, error: String(error) });
+        });
+      }),
+    );
   }
 
-  /** Never rejects. */
   async #reconcile(key: string, signal: AbortSignal): Promise<void> {
     const step = () => this.#step(key, signal);
-    try {
-      while (!signal.aborted && (await patientWrite(step, this.#patience(key, "disk faults", signal))));
-    } catch (error) {
-      if (signal.aborted) return;
-      this.#options.logger.error(`${this.#kind.what} is not reconciled`, { name: key, error: String(error) });
-    }
+    while (!signal.aborted && (await patientWrite(step, this.#patience(key, "disk faults", signal))));
   }
 
   /** Whether another one may follow. */

@@ -22,9 +22,6 @@ export interface TransformActionsOptions {
   readonly turns: LoopTurns;
 }
 
-type TransformStep = RecordStep<TransformJobRecord, TransformEvent>;
-type TransformOutcome = Promise<StepOutcome<TransformJobRecord, TransformEvent>>;
-
 /** What is done for transform jobs: a job in progress runs, from where its progress says. */
 export class TransformActions implements Reconciled<TransformJobRecord, TransformEvent> {
   readonly what = "a transform job";
@@ -48,7 +45,9 @@ export class TransformActions implements Reconciled<TransformJobRecord, Transfor
   }
 
   /** When the signal aborts, nothing of the job runs any more. */
-  async #run(step: TransformStep): TransformOutcome {
+  async #run(
+    step: RecordStep<TransformJobRecord, TransformEvent>,
+  ): Promise<StepOutcome<TransformJobRecord, TransformEvent>> {
     const { key, record: job, signal } = step;
     const { store, fleet, newInstanceId, memory, turns } = this.#options;
     const { transformProgress } = store.kinds;
