@@ -20,7 +20,8 @@ const { status, signal } = spawnSync(
   process.execPath,
   [
     "--test",
-    `--test-timeout=${hangMs}`,
+    // Longer than a test waits for a condition, whose text it then fails with.
+    `--test-timeout=${hangMs + 60_000}`,
     `--test-concurrency=${availableParallelism() + 1}`,
     ...options,
     ...(chosen.length > 0 ? chosen : ["packages/*"]).map((path) => `${path}/{src,test}/**/*.test.ts`),
