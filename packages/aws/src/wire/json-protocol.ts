@@ -28,8 +28,7 @@ export function parseJsonInput(
   return fromJson(model, { shape: shapeName }, document, 0) as Record<string, unknown>;
 }
 
-/** Also used for CBOR, whose values are JSON's and Date, Uint8Array, bigint. */
-export function fromJson(model: ServiceModel, member: MemberModel, value: unknown, depth: number): unknown {
+function fromJson(model: ServiceModel, member: MemberModel, value: unknown, depth: number): unknown {
   const shape = shapeOf(model, member.shape);
   if (depth > depthMax)
     throw new AwsError("SerializationException", `The request is nested more than ${depthMax} deep`);
@@ -46,17 +45,8 @@ export function fromJson(model: ServiceModel, member: MemberModel, value: unknow
       }
       return map;
     }
-    case "string":
-    case "boolean":
-    case "integer":
-    case "long":
-    case "float":
-    case "double":
-    case "timestamp":
-    case "blob":
-      return scalarFromJson(shape, member, value);
     default:
-      return unreachable(shape);
+      return scalarFromJson(shape, member, value);
   }
 }
 
@@ -84,18 +74,16 @@ function scalarFromJson(shape: ScalarShape, member: MemberModel, value: unknown)
       return value;
     case "integer":
     case "long": {
-      const number = typeof value === "bigint" ? Number(value) : value;
-      if (typeof number !== "number" || !Number.isInteger(number)) throw wrongType(value, "an Integer");
-      if (!Number.isSafeInteger(number)) throw wrongType(value, "an exact number");
-      return number;
+      if (typeof value !== "number" || !Number.isInteger(value)) throw wrongType(value, "an Integer");
+      if (!Number.isSafeInteger(value)) throw wrongType(value, "an exact number");
+      return value;
     }
     case "float":
     case "double":
       return doubleFromJson(value);
     case "timestamp":
-      return value instanceof Date ? value : parseTimestamp(value, member.timestampFormat ?? shape.timestampFormat);
+      return parseTimestamp(value, member.timestampFormat ?? shape.timestampFormat);
     case "blob":
-      if (value instanceof Uint8Array) return value;
       if (typeof value !== "string") throw wrongType(value, "a Blob");
       return Buffer.from(value, "base64");
     default:
@@ -105,7 +93,6 @@ function scalarFromJson(shape: ScalarShape, member: MemberModel, value: unknown)
 
 function doubleFromJson(value: unknown): number {
   if (typeof value === "number") return value;
-  if (typeof value === "bigint") return Number(value);
   if (value === "NaN") return Number.NaN;
   if (value === "Infinity") return Number.POSITIVE_INFINITY;
   if (value === "-Infinity") return Number.NEGATIVE_INFINITY;
@@ -113,9 +100,7 @@ function doubleFromJson(value: unknown): number {
 }
 
 function asObject(value: unknown): Record<string, unknown> {
-  if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof Uint8Array) {
-    throw wrongType(value, "a structure");
-  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw wrongType(value, "a structure");
   return value as Record<string, unknown>;
 }
 
@@ -126,9 +111,7 @@ function wrongType(value: unknown, wanted: string): AwsError {
 
 function tokenOf(value: unknown): string {
   if (typeof value === "string") return "STRING_VALUE";
-  if (typeof value === "number" || typeof value === "bigint") {
-    return Number.isInteger(Number(value)) ? "NUMBER_VALUE" : "DECIMAL_VALUE";
-  }
+  if (typeof value === "number") return Number.isInteger(value) ? "NUMBER_VALUE" : "DECIMAL_VALUE";
   if (typeof value === "boolean") return value ? "TRUE_VALUE" : "FALSE_VALUE";
   if (value === null) return "NULL_VALUE";
   return Array.isArray(value) ? "START_ARRAY" : "START_OBJECT";

@@ -77,17 +77,8 @@ function fromForm(model: ServiceModel, member: MemberModel, node: FormNode, path
       }
       return map;
     }
-    case "string":
-    case "boolean":
-    case "integer":
-    case "long":
-    case "float":
-    case "double":
-    case "timestamp":
-    case "blob":
-      return scalarFromText(shape, member, node.text ?? "", path);
     default:
-      return unreachable(shape);
+      return scalarFromText(shape, member, node.text ?? "", path);
   }
 }
 

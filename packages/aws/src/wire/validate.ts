@@ -40,18 +40,8 @@ function check(walk: Walk, shape: Shape, value: unknown, path: string): void {
       return checkList(walk, shape, value as unknown[], path);
     case "map":
       return checkMap(walk, shape, value as Record<string, unknown>, path);
-    case "string":
-    case "boolean":
-    case "integer":
-    case "long":
-    case "float":
-    case "double":
-    case "timestamp":
-    case "blob":
-      for (const constraint of failedConstraints(shape, value)) fail(walk, shape, value, path, constraint);
-      return;
     default:
-      return unreachable(shape);
+      for (const constraint of failedConstraints(shape, value)) fail(walk, shape, value, path, constraint);
   }
 }
 
