@@ -221,7 +221,11 @@ test("of all that the services' rows name, an instance's key may do what is list
   };
   const rows = awsServices({ ...parts, ...rest });
   const { mayOn } = keyOf({ objectPrefixes: [{ bucket: "bkt", key: "out/" }] });
-  const named = rows.flatMap(({ operations }) => Object.values(operations).map(({ action }) => action));
+  const named = rows.flatMap((row) =>
+    row.kind === "modelled"
+      ? Object.keys(row.operations).map((name) => `${row.iamPrefix}:${name}`)
+      : Object.values(row.operations).map(({ action }) => action),
+  );
   const actions = [...new Set(named)];
   // Streams, and calls of OpenAI's API, are invocations.
   const shared = actions.filter((action) => named.filter((other) => other === action).length > 1);

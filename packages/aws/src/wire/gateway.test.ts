@@ -48,9 +48,9 @@ function modelled(
   handlers: Readonly<Record<string, OperationRow<never>["handle"]>>,
 ): ModelledService {
   const rows = Object.entries(handlers).map(([name, handle]) => {
-    return [name, { action: `${service.scope}:${name}`, resource: anyResource, handle }] as const;
+    return [name, { resource: anyResource, handle }] as const;
   });
-  return { ...service, kind: "modelled", operations: Object.fromEntries(rows) };
+  return { ...service, kind: "modelled", iamPrefix: service.scope, operations: Object.fromEntries(rows) };
 }
 
 const invocations: RawOperationRow<RawExchange> = {

@@ -110,7 +110,8 @@ async function run(gateway: GatewayState, asked: Asked, exchange: RawExchange, b
   if (operation.input !== undefined) validateInput(model, operation.input, parsed, code);
   // The rows' types are written from the model that was checked against just now.
   const input = parsed as never;
-  checkPermit(gateway, context, { action: row.action, resource: () => row.resource(input, context), protocol });
+  const action = `${service.iamPrefix}:${asked.operation}`;
+  checkPermit(gateway, context, { action, resource: () => row.resource(input, context), protocol });
   refuseMembers(parsed, row.refuses ?? [], { code });
   const output = (await row.handle(input, context)) as Readonly<Record<string, unknown>>;
   if (isForm) {

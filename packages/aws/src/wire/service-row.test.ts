@@ -53,7 +53,6 @@ interface ParcelOperations {
 
 const parcelOperations: OperationRows<ParcelOperations> = {
   SendParcel: {
-    action: "parcels:SendParcel",
     resource: ({ Name }, { accountId }) => `arn:aws:parcels::${accountId}:parcel/${Name}`,
     handle: ({ Grams }) =>
       Grams > 1000 ? Promise.reject(new AwsError("TooHeavy", "Too heavy.")) : Promise.resolve({ Number: Grams + 1 }),
@@ -64,6 +63,7 @@ const parcels: ModelledService = {
   kind: "modelled",
   model: parcelsModel,
   scope: "parcel-post",
+  iamPrefix: "parcels",
   validationCodes: { json: "BadParcel", query: "BadParcelForm" },
   operations: parcelOperations,
 };

@@ -27,8 +27,6 @@ export type ServiceRow = ModelledService | RawService;
 interface ServiceFacts {
   /** The name that SigV4 signs for. Services may share one. */
   readonly scope: string;
-  /** By name. The actions are IAM's words for what a caller must be allowed to do. */
-  readonly operations: Readonly<Record<string, { readonly action: string }>>;
 }
 
 /** A service whose requests are members of a published model, which the gateway parses, checks and answers by. */
@@ -36,6 +34,8 @@ export interface ModelledService extends ServiceFacts {
   readonly kind: "modelled";
   readonly model: ServiceModel;
   readonly validationCodes: ValidationCodes;
+  /** The service in IAM's actions: what a caller must be allowed to do is `<iamPrefix>:<operation>`. */
+  readonly iamPrefix: string;
   readonly operations: Readonly<Record<string, OperationRow<never> | LazyRow<OperationRow<never>>>>;
   /** What is said to the model's other operations, beside that they are not built. */
   readonly refusals?: readonly RefusedOperations[];
@@ -53,7 +53,6 @@ export interface ValidationCodes {
  * Date, blobs Uint8Array, integers number. Handlers throw AwsError.
  */
 export interface OperationRow<Input, Output = object> {
-  readonly action: string;
   /** The ARN of what the operation is about, `*` where IAM knows none. */
   readonly resource: (input: Input, context: CallContext) => string;
   /** Members of the input that are not built. */
@@ -71,23 +70,20 @@ type OperationTypes<Operations> = {
 };
 
 /** Imports the code of an operation, which the first call needs, and returns its row. */
-export type LazyRow<Row> = (() => Promise<Row>) & { readonly action: string };
+export type LazyRow<Row> = () => Promise<Row>;
 
 /** Rows of which some are loaded by their first call. */
 export type LazyOperationRows<Operations extends OperationTypes<Operations>> = {
   readonly [Name in keyof Operations]: OperationRows<Operations>[Name] | LazyRow<OperationRows<Operations>[Name]>;
 };
 
-/** The named operations, whose rows `load` imports. The actions have the operations' names. */
+/** The named operations, whose rows `load` imports. */
 export function lazyRows<Rows extends Readonly<Record<Name, OperationRow<never>>>, Name extends string>(
-  scope: string,
   names: readonly Name[],
   load: () => Promise<Rows>,
 ): { readonly [Each in Name]: LazyRow<Rows[Each]> } {
-  const rowOf = (name: Name) => Object.assign(async () => (await load())[name], { action: `${scope}:${name}` });
-  return Object.fromEntries(names.map((name) => [name, rowOf(name)])) as {
-    readonly [Each in Name]: LazyRow<Rows[Each]>;
-  };
+  const rows = names.map((name) => [name, async () => (await load())[name]]);
+  return Object.fromEntries(rows) as { readonly [Each in Name]: LazyRow<Rows[Each]> };
 }
 
 /** For operations that IAM allows or denies for everything at once. */
@@ -99,6 +95,8 @@ export const anyResource = (): string => "*";
  */
 export interface RawService extends ServiceFacts {
   readonly kind: "raw";
+  /** By name. The actions are IAM's words for what a caller must be allowed to do. */
+  readonly operations: Readonly<Record<string, { readonly action: string }>>;
   readonly protocol: "rest-json" | "rest-xml";
   /**
    * Requests for the paths of the model's operations are this service's. Null for a service without a model that is interpreted here:

@@ -17,7 +17,6 @@ export function scheduledOperations(parts: AutoscalingParts) {
   const { scaling } = parts;
   return {
     PutScheduledAction: {
-      action: "application-autoscaling:PutScheduledAction",
       resource: anyResource,
       async handle(input, context) {
         const { scheduled } = knownTarget(scaling, input);
@@ -27,7 +26,6 @@ export function scheduledOperations(parts: AutoscalingParts) {
       },
     },
     DeleteScheduledAction: {
-      action: "application-autoscaling:DeleteScheduledAction",
       resource: anyResource,
       async handle(input) {
         const { scheduled } = knownTarget(scaling, input);
@@ -41,7 +39,6 @@ export function scheduledOperations(parts: AutoscalingParts) {
       },
     },
     DescribeScheduledActions: {
-      action: "application-autoscaling:DescribeScheduledActions",
       resource: anyResource,
       async handle(input) {
         checkNamespace(input);

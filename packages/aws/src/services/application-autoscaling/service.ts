@@ -38,6 +38,7 @@ export function autoscalingService(parts: AutoscalingParts) {
     kind: "modelled",
     model: asServiceModel(model),
     scope: "application-autoscaling",
+    iamPrefix: "application-autoscaling",
     validationCodes: { json: "ValidationException", query: "ValidationError" },
     operations,
   } as const satisfies ModelledService;
@@ -47,7 +48,6 @@ function targetOperations(parts: AutoscalingParts) {
   const { scaling } = parts;
   return {
     RegisterScalableTarget: {
-      action: "application-autoscaling:RegisterScalableTarget",
       resource: anyResource,
       async handle(input, context) {
         const target = await registered(parts, input, context);
@@ -56,7 +56,6 @@ function targetOperations(parts: AutoscalingParts) {
       },
     },
     DeregisterScalableTarget: {
-      action: "application-autoscaling:DeregisterScalableTarget",
       resource: anyResource,
       async handle(input) {
         await scaling.deregister(knownTarget(scaling, input).target);
@@ -64,7 +63,6 @@ function targetOperations(parts: AutoscalingParts) {
       },
     },
     DescribeScalableTargets: {
-      action: "application-autoscaling:DescribeScalableTargets",
       resource: anyResource,
       async handle(input) {
         checkNamespace(input);
@@ -82,7 +80,6 @@ function targetOperations(parts: AutoscalingParts) {
       },
     },
     DescribeScalingActivities: {
-      action: "application-autoscaling:DescribeScalingActivities",
       resource: anyResource,
       async handle(input) {
         checkNamespace(input);
@@ -105,7 +102,6 @@ function targetOperations(parts: AutoscalingParts) {
 function policyOperations({ scaling, alarms, clock, newId }: AutoscalingParts) {
   return {
     PutScalingPolicy: {
-      action: "application-autoscaling:PutScalingPolicy",
       resource: anyResource,
       async handle(input, context) {
         const { policies } = knownTarget(scaling, input);
@@ -128,7 +124,6 @@ function policyOperations({ scaling, alarms, clock, newId }: AutoscalingParts) {
       },
     },
     DeleteScalingPolicy: {
-      action: "application-autoscaling:DeleteScalingPolicy",
       resource: anyResource,
       async handle(input) {
         const found = knownTarget(scaling, input).policies.find(({ name }) => name === input.PolicyName);
@@ -141,7 +136,6 @@ function policyOperations({ scaling, alarms, clock, newId }: AutoscalingParts) {
       },
     },
     DescribeScalingPolicies: {
-      action: "application-autoscaling:DescribeScalingPolicies",
       resource: anyResource,
       async handle(input) {
         checkNamespace(input);
@@ -169,7 +163,6 @@ function tagOperations(scaling: Scaling) {
   };
   return {
     TagResource: {
-      action: "application-autoscaling:TagResource",
       resource,
       async handle({ ResourceARN, Tags }) {
         const target = targetOf(ResourceARN);
@@ -182,7 +175,6 @@ function tagOperations(scaling: Scaling) {
       },
     },
     UntagResource: {
-      action: "application-autoscaling:UntagResource",
       resource,
       async handle({ ResourceARN, TagKeys }) {
         const target = targetOf(ResourceARN);
@@ -195,7 +187,6 @@ function tagOperations(scaling: Scaling) {
       },
     },
     ListTagsForResource: {
-      action: "application-autoscaling:ListTagsForResource",
       resource,
       handle: async ({ ResourceARN }) => ({ Tags: targetOf(ResourceARN).tags }),
     },

@@ -47,7 +47,6 @@ export function alarmOperations(parts: AlarmParts): Pick<OperationRows<Cloudwatc
   };
   return {
     PutMetricAlarm: {
-      action: "cloudwatch:PutMetricAlarm",
       resource: anyResource,
       async handle(input, context) {
         await alarms.put(withTags(alarms, metricAlarm(input, facing(input.AlarmName, context))));
@@ -55,7 +54,6 @@ export function alarmOperations(parts: AlarmParts): Pick<OperationRows<Cloudwatc
       },
     },
     PutCompositeAlarm: {
-      action: "cloudwatch:PutCompositeAlarm",
       resource: anyResource,
       async handle(input, context) {
         await alarms.put(withTags(alarms, compositeAlarm(input, facing(input.AlarmName, context))));
@@ -63,22 +61,18 @@ export function alarmOperations(parts: AlarmParts): Pick<OperationRows<Cloudwatc
       },
     },
     DescribeAlarms: {
-      action: "cloudwatch:DescribeAlarms",
       resource: anyResource,
       handle: async (input) => describeAlarms(alarms, input),
     },
     DescribeAlarmsForMetric: {
-      action: "cloudwatch:DescribeAlarmsForMetric",
       resource: anyResource,
       handle: async (input) => alarmsForMetric(alarms, input),
     },
     DescribeAlarmHistory: {
-      action: "cloudwatch:DescribeAlarmHistory",
       resource: anyResource,
       handle: (input, { turn }) => alarmHistory(alarms, input, turn),
     },
     DeleteAlarms: {
-      action: "cloudwatch:DeleteAlarms",
       resource: anyResource,
       async handle({ AlarmNames }) {
         await alarms.delete(AlarmNames);
@@ -86,7 +80,6 @@ export function alarmOperations(parts: AlarmParts): Pick<OperationRows<Cloudwatc
       },
     },
     SetAlarmState: {
-      action: "cloudwatch:SetAlarmState",
       resource: anyResource,
       async handle({ AlarmName, StateValue, StateReason, StateReasonData }) {
         checkJson(StateReasonData);
@@ -94,8 +87,8 @@ export function alarmOperations(parts: AlarmParts): Pick<OperationRows<Cloudwatc
         return {};
       },
     },
-    EnableAlarmActions: { action: "cloudwatch:EnableAlarmActions", resource: anyResource, handle: setActions(true) },
-    DisableAlarmActions: { action: "cloudwatch:DisableAlarmActions", resource: anyResource, handle: setActions(false) },
+    EnableAlarmActions: { resource: anyResource, handle: setActions(true) },
+    DisableAlarmActions: { resource: anyResource, handle: setActions(false) },
     ...tagOperations(alarms),
   };
 }
@@ -106,7 +99,6 @@ function tagOperations(
   const resource = (input: { readonly ResourceARN: string }) => input.ResourceARN;
   return {
     TagResource: {
-      action: "cloudwatch:TagResource",
       resource,
       async handle({ ResourceARN, Tags }) {
         const { definition } = alarmOfArn(alarms, ResourceARN);
@@ -120,7 +112,6 @@ function tagOperations(
       },
     },
     UntagResource: {
-      action: "cloudwatch:UntagResource",
       resource,
       async handle({ ResourceARN, TagKeys }) {
         const { definition } = alarmOfArn(alarms, ResourceARN);
@@ -133,7 +124,6 @@ function tagOperations(
       },
     },
     ListTagsForResource: {
-      action: "cloudwatch:ListTagsForResource",
       resource,
       handle: async ({ ResourceARN }) => ({
         Tags: alarmOfArn(alarms, ResourceARN).definition.tags.map(({ key, value }) => ({ Key: key, Value: value })),

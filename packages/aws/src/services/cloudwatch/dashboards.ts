@@ -31,7 +31,6 @@ export function dashboardOperations(
 ): Pick<OperationRows<CloudwatchOperations>, DashboardOperation> {
   return {
     PutDashboard: {
-      action: "cloudwatch:PutDashboard",
       resource: anyResource,
       async handle({ DashboardName: name, DashboardBody: body }) {
         checkDashboard(name, body);
@@ -44,7 +43,6 @@ export function dashboardOperations(
       },
     },
     GetDashboard: {
-      action: "cloudwatch:GetDashboard",
       resource: anyResource,
       async handle({ DashboardName: name }, { accountId }) {
         const { body } = await known(store, name);
@@ -52,7 +50,6 @@ export function dashboardOperations(
       },
     },
     ListDashboards: {
-      action: "cloudwatch:ListDashboards",
       resource: anyResource,
       async handle(input, { accountId }) {
         const { DashboardNamePrefix: prefix = "", NextToken: token } = input;
@@ -74,7 +71,6 @@ export function dashboardOperations(
       },
     },
     DeleteDashboards: {
-      action: "cloudwatch:DeleteDashboards",
       resource: anyResource,
       async handle({ DashboardNames: names }) {
         for (const name of names) await known(store, name);

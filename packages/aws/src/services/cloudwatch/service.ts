@@ -39,24 +39,20 @@ export function cloudwatchService(parts: CloudWatchParts) {
   const { series, clock } = parts;
   const operations: OperationRows<CloudwatchOperations> = {
     GetMetricStatistics: {
-      action: "cloudwatch:GetMetricStatistics",
       resource: anyResource,
       handle: (input) => getMetricStatistics(series, clock.epochMs(), input),
     },
     GetMetricData: {
-      action: "cloudwatch:GetMetricData",
       resource: anyResource,
       handle: (input, { turn }) => getMetricData({ series, clock, turn }, input),
     },
     PutMetricData: {
-      action: "cloudwatch:PutMetricData",
       // IAM knows no such ARN: there the namespace is a condition.
       resource: ({ Namespace: namespace }, { region, accountId }) =>
         `arn:aws:cloudwatch:${region}:${accountId}:namespace/${namespace}`,
       handle: (input, { turn }) => putMetricData({ series, clock, turn }, input),
     },
     ListMetrics: {
-      action: "cloudwatch:ListMetrics",
       resource: anyResource,
       handle: (input, context) => listMetrics({ series, clock }, input, context),
     },
@@ -67,6 +63,7 @@ export function cloudwatchService(parts: CloudWatchParts) {
     kind: "modelled",
     model: asServiceModel(cloudwatch),
     scope: "monitoring",
+    iamPrefix: "cloudwatch",
     validationCodes: { json: "ValidationException", query: "ValidationError" },
     operations,
   } as const satisfies ModelledService;

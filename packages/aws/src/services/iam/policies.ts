@@ -16,7 +16,6 @@ export function policyRows(options: IamOptions): Pick<IamRows, "CreatePolicy" | 
     (await store.roles()).filter((role) => role.attachedPolicyArns.includes(arn)).length;
   return {
     CreatePolicy: {
-      action: "iam:CreatePolicy",
       resource: (input, { accountId }) => newPolicyArn(input, accountId),
       async handle(input, { accountId }) {
         const { PolicyName: name, PolicyDocument: document } = input;
@@ -42,7 +41,6 @@ export function policyRows(options: IamOptions): Pick<IamRows, "CreatePolicy" | 
       },
     },
     GetPolicy: {
-      action: "iam:GetPolicy",
       resource: (input) => input.PolicyArn,
       async handle(input) {
         const policy = await existing(input.PolicyArn);
@@ -50,7 +48,6 @@ export function policyRows(options: IamOptions): Pick<IamRows, "CreatePolicy" | 
       },
     },
     DeletePolicy: {
-      action: "iam:DeletePolicy",
       resource: (input) => input.PolicyArn,
       async handle(input) {
         const policy = await existing(input.PolicyArn);

@@ -19,7 +19,6 @@ function attachedRows(options: IamOptions): AttachedRows {
   const { store } = options;
   return {
     AttachRolePolicy: {
-      action: "iam:AttachRolePolicy",
       resource: roleArn,
       async handle(input) {
         const role = await existingRole(options, input.RoleName);
@@ -34,7 +33,6 @@ function attachedRows(options: IamOptions): AttachedRows {
       },
     },
     DetachRolePolicy: {
-      action: "iam:DetachRolePolicy",
       resource: roleArn,
       async handle(input) {
         const role = await existingRole(options, input.RoleName);
@@ -47,7 +45,6 @@ function attachedRows(options: IamOptions): AttachedRows {
       },
     },
     ListAttachedRolePolicies: {
-      action: "iam:ListAttachedRolePolicies",
       resource: roleArn,
       async handle(input) {
         const role = await existingRole(options, input.RoleName);
@@ -66,7 +63,6 @@ function inlineRows(options: IamOptions): InlineRows {
   const { store } = options;
   return {
     PutRolePolicy: {
-      action: "iam:PutRolePolicy",
       resource: roleArn,
       async handle(input) {
         const role = await existingRole(options, input.RoleName);
@@ -80,7 +76,6 @@ function inlineRows(options: IamOptions): InlineRows {
       },
     },
     GetRolePolicy: {
-      action: "iam:GetRolePolicy",
       resource: roleArn,
       async handle(input) {
         const role = await existingRole(options, input.RoleName);
@@ -89,7 +84,6 @@ function inlineRows(options: IamOptions): InlineRows {
       },
     },
     ListRolePolicies: {
-      action: "iam:ListRolePolicies",
       resource: roleArn,
       async handle(input) {
         const role = await existingRole(options, input.RoleName);
@@ -101,7 +95,6 @@ function inlineRows(options: IamOptions): InlineRows {
       },
     },
     DeleteRolePolicy: {
-      action: "iam:DeleteRolePolicy",
       resource: roleArn,
       async handle(input) {
         const role = await existingRole(options, input.RoleName);

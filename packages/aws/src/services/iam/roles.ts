@@ -41,20 +41,17 @@ export function roleRows(
   const { store } = options;
   return {
     GetRole: {
-      action: "iam:GetRole",
       resource: roleArn,
       async handle(input) {
         return { Role: printRole(await existingRole(options, input.RoleName)) };
       },
     },
     CreateRole: {
-      action: "iam:CreateRole",
       refuses: [{ path: "PermissionsBoundary" }],
       resource: (input, { accountId }) => `arn:aws:iam::${accountId}:role${input.Path ?? "/"}${input.RoleName}`,
       handle: async (input, { accountId }) => ({ Role: printRole(await createRole(options, input, accountId)) }),
     },
     DeleteRole: {
-      action: "iam:DeleteRole",
       resource: roleArn,
       async handle(input) {
         const role = await existingRole(options, input.RoleName);
@@ -69,7 +66,6 @@ export function roleRows(
       },
     },
     ListRoles: {
-      action: "iam:ListRoles",
       resource: (input, { accountId }) => `arn:aws:iam::${accountId}:role${input.PathPrefix ?? "/"}`,
       async handle(input) {
         const roles = (await store.roles()).filter((role) => role.path.startsWith(input.PathPrefix ?? "/"));
@@ -78,7 +74,6 @@ export function roleRows(
       },
     },
     UpdateAssumeRolePolicy: {
-      action: "iam:UpdateAssumeRolePolicy",
       resource: roleArn,
       async handle(input) {
         const role = await existingRole(options, input.RoleName);

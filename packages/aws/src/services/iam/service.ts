@@ -24,6 +24,7 @@ export function iamService({ iam: options }: IamParts) {
     kind: "modelled",
     model: asServiceModel(iam),
     scope: "iam",
+    iamPrefix: "iam",
     validationCodes: { json: "ValidationError", query: "ValidationError" },
     operations,
   } as const satisfies ModelledService;

@@ -13,7 +13,6 @@ const pageMax = 100;
 export function simulationRows(options: IamOptions): Pick<IamRows, "SimulatePrincipalPolicy"> {
   return {
     SimulatePrincipalPolicy: {
-      action: "iam:SimulatePrincipalPolicy",
       resource: (input) => input.PolicySourceArn,
       async handle(input) {
         const { PolicySourceArn: arn, ActionNames: actions, ResourceArns: resources = ["*"], Marker, MaxItems } = input;

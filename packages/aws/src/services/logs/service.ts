@@ -73,29 +73,24 @@ export function logsService({ logs: store, clock, stopping, queries, metricFilte
   const tails = new LiveTails({ store, clock, stopping });
   const operations: LazyOperationRows<LogsOperations> = {
     DescribeLogGroups: {
-      action: "logs:DescribeLogGroups",
       resource: (_, context) => `${arnPrefix(context)}*`,
       refuses: otherAccounts,
       handle: (input, context) => describeGroups({ store, metricFilters }, input, context),
     },
     DescribeLogStreams: {
-      action: "logs:DescribeLogStreams",
       resource: group,
       handle: (input, context) => describeStreams(store, input, context),
     },
     GetLogEvents: {
-      action: "logs:GetLogEvents",
       resource: stream,
       handle: (input) => getEvents(store, input, clock.epochMs()),
     },
     FilterLogEvents: {
-      action: "logs:FilterLogEvents",
       resource: group,
       refuses: latestFirst,
       handle: (input, { turn }) => filter(store, input, { nowMs: clock.epochMs(), turn }),
     },
     StartLiveTail: {
-      action: "logs:StartLiveTail",
       // Who may see one of several groups may not see all of them.
       resource: ({ logGroupIdentifiers: identifiers }, context) =>
         identifiers.length === 1
@@ -107,11 +102,11 @@ export function logsService({ logs: store, clock, stopping, queries, metricFilte
       },
     },
     ...changingOperations({ store, clock, metricFilters }),
-    ...lazyRows("logs", filterOperations, async () => {
+    ...lazyRows(filterOperations, async () => {
       const { metricFilterOperations } = await import("./metric-filters/index.ts");
       return metricFilterOperations({ logs: store, metricFilters: await metricFilters.get(), clock });
     }),
-    ...lazyRows("logs", queryOperations, async () => {
+    ...lazyRows(queryOperations, async () => {
       const code = await import("./queries/index.ts");
       return code.queryOperations({ logs: store, queries: await queries.get() });
     }),
@@ -120,6 +115,7 @@ export function logsService({ logs: store, clock, stopping, queries, metricFilte
     kind: "modelled",
     model: asServiceModel(logs),
     scope: "logs",
+    iamPrefix: "logs",
     validationCodes: { json: "InvalidParameterException", query: "InvalidParameterException" },
     operations,
   } as const satisfies ModelledService;
@@ -143,39 +139,32 @@ function changingOperations({
 }: ChangingParts): Pick<OperationRows<LogsOperations>, ChangingOperation> {
   return {
     CreateLogGroup: {
-      action: "logs:CreateLogGroup",
       resource: group,
       refuses: unkeptPromises,
       handle: ({ logGroupName: name }) => nothing(metricFilters.createGroup(name, () => store.createGroup(name))),
     },
     CreateLogStream: {
-      action: "logs:CreateLogStream",
       resource: stream,
       handle: (input) => nothing(store.createStream(input.logGroupName, input.logStreamName)),
     },
     DeleteLogGroup: {
-      action: "logs:DeleteLogGroup",
       resource: group,
       handle: ({ logGroupName: name }) => nothing(metricFilters.deleteGroup(name, () => store.deleteGroup(name))),
     },
     DeleteLogStream: {
-      action: "logs:DeleteLogStream",
       resource: stream,
       handle: (input) => nothing(store.deleteStream(input.logGroupName, input.logStreamName)),
     },
     PutRetentionPolicy: {
-      action: "logs:PutRetentionPolicy",
       resource: group,
       handle: ({ logGroupName, retentionInDays }) =>
         nothing(store.setRetention(logGroupName, checkedRetention(retentionInDays))),
     },
     DeleteRetentionPolicy: {
-      action: "logs:DeleteRetentionPolicy",
       resource: group,
       handle: (input) => nothing(store.setRetention(input.logGroupName, null)),
     },
     PutLogEvents: {
-      action: "logs:PutLogEvents",
       resource: stream,
       handle: (input) => putEvents(store, input, clock.epochMs()),
     },

@@ -23,7 +23,6 @@ export function endpointConfigOperations(
     arnOf("endpoint-config", input.EndpointConfigName, context);
   return {
     CreateEndpointConfig: {
-      action: "sagemaker:CreateEndpointConfig",
       resource,
       refuses: refusedConfigMembers,
       async handle(input, context) {
@@ -59,7 +58,6 @@ export function endpointConfigOperations(
       },
     },
     DescribeEndpointConfig: {
-      action: "sagemaker:DescribeEndpointConfig",
       resource,
       async handle(input, context) {
         const record = await hosting.catalogue.config(input.EndpointConfigName, context);
@@ -74,7 +72,6 @@ export function endpointConfigOperations(
       },
     },
     DeleteEndpointConfig: {
-      action: "sagemaker:DeleteEndpointConfig",
       resource,
       async handle(input, context) {
         await hosting.catalogue.deleteConfig(input.EndpointConfigName, context);

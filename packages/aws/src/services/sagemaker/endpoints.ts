@@ -17,7 +17,6 @@ export function endpointOperations(
     arnOf("endpoint", input.EndpointName, context);
   return {
     CreateEndpoint: {
-      action: "sagemaker:CreateEndpoint",
       resource,
       async handle(input, context) {
         const owner = { region: context.region, accountId: context.accountId };
@@ -28,7 +27,6 @@ export function endpointOperations(
       },
     },
     DescribeEndpoint: {
-      action: "sagemaker:DescribeEndpoint",
       resource,
       async handle({ EndpointName: name }, context) {
         await holdWaiter(context, (wait) => hosting.settled(name, wait));
@@ -36,7 +34,6 @@ export function endpointOperations(
       },
     },
     UpdateEndpoint: {
-      action: "sagemaker:UpdateEndpoint",
       resource,
       async handle(input, context) {
         const owner = { region: context.region, accountId: context.accountId };
@@ -52,7 +49,6 @@ export function endpointOperations(
       },
     },
     UpdateEndpointWeightsAndCapacities: {
-      action: "sagemaker:UpdateEndpointWeightsAndCapacities",
       resource,
       async handle(input, context) {
         const sizes = input.DesiredWeightsAndCapacities.map(sizeOf);
@@ -61,7 +57,6 @@ export function endpointOperations(
       },
     },
     DeleteEndpoint: {
-      action: "sagemaker:DeleteEndpoint",
       resource,
       async handle(input, context) {
         await hosting.endpoints.delete(input.EndpointName, context);

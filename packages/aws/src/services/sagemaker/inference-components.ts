@@ -40,7 +40,6 @@ export function inferenceComponentOperations(hosting: Hosting): Pick<SageMakerRo
 function changes({ components }: Hosting): Pick<SageMakerRows, Changes> {
   return {
     CreateInferenceComponent: {
-      action: "sagemaker:CreateInferenceComponent",
       resource,
       async handle(input, context) {
         const spec = askedSpecs(input);
@@ -58,7 +57,6 @@ function changes({ components }: Hosting): Pick<SageMakerRows, Changes> {
       },
     },
     UpdateInferenceComponent: {
-      action: "sagemaker:UpdateInferenceComponent",
       resource,
       async handle(input, context) {
         const { arn } = await components.update({
@@ -72,7 +70,6 @@ function changes({ components }: Hosting): Pick<SageMakerRows, Changes> {
       },
     },
     UpdateInferenceComponentRuntimeConfig: {
-      action: "sagemaker:UpdateInferenceComponentRuntimeConfig",
       resource,
       async handle({ InferenceComponentName: name, DesiredRuntimeConfig: { CopyCount: copyCount } }, context) {
         const asked = { name, owner: ownerOf(context), spec: null, copyCount, rolling: null };
@@ -81,7 +78,6 @@ function changes({ components }: Hosting): Pick<SageMakerRows, Changes> {
       },
     },
     DeleteInferenceComponent: {
-      action: "sagemaker:DeleteInferenceComponent",
       resource,
       async handle({ InferenceComponentName: name }, context) {
         await components.delete(name, ownerOf(context));
@@ -94,7 +90,6 @@ function changes({ components }: Hosting): Pick<SageMakerRows, Changes> {
 function questions({ components }: Hosting): Pick<SageMakerRows, Questions> {
   return {
     DescribeInferenceComponent: {
-      action: "sagemaker:DescribeInferenceComponent",
       resource,
       async handle({ InferenceComponentName: name }, context) {
         await holdWaiter(context, (wait) => components.settled(name, wait));
@@ -103,7 +98,6 @@ function questions({ components }: Hosting): Pick<SageMakerRows, Questions> {
       },
     },
     ListInferenceComponents: {
-      action: "sagemaker:ListInferenceComponents",
       resource: () => "*",
       async handle(input, context) {
         const { EndpointNameEquals: endpoint, VariantNameEquals: variant } = input;

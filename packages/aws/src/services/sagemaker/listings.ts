@@ -22,7 +22,6 @@ export function listOperations(
 ): Pick<SageMakerRows, "ListModels" | "ListEndpointConfigs" | "ListEndpoints" | "ListTransformJobs"> {
   return {
     ListModels: {
-      action: "sagemaker:ListModels",
       resource: anyResource,
       async handle(input, context) {
         const { page, hasMore } = await hosting.catalogue.listModels(questionOf("ListModels", input), context.turn);
@@ -35,7 +34,6 @@ export function listOperations(
       },
     },
     ListEndpointConfigs: {
-      action: "sagemaker:ListEndpointConfigs",
       resource: anyResource,
       async handle(input, context) {
         const { page, hasMore } = await hosting.catalogue.listConfigs(
@@ -51,7 +49,6 @@ export function listOperations(
       },
     },
     ListEndpoints: {
-      action: "sagemaker:ListEndpoints",
       resource: anyResource,
       async handle(input, context) {
         const { page, hasMore } = await hosting.endpoints.list(questionOf("ListEndpoints", input), context.turn);
@@ -66,7 +63,6 @@ export function listOperations(
       },
     },
     ListTransformJobs: {
-      action: "sagemaker:ListTransformJobs",
       resource: anyResource,
       async handle(input, context) {
         const { page, hasMore } = await hosting.transforms.list(questionOf("ListTransformJobs", input), context.turn);

@@ -11,7 +11,6 @@ export function modelOperations(
     arnOf("model", input.ModelName, context);
   return {
     CreateModel: {
-      action: "sagemaker:CreateModel",
       resource,
       refuses: refusedModelMembers,
       async handle(input, context) {
@@ -30,7 +29,6 @@ export function modelOperations(
       },
     },
     DescribeModel: {
-      action: "sagemaker:DescribeModel",
       resource,
       async handle(input, context) {
         const record = await hosting.catalogue.model(input.ModelName, context);
@@ -44,7 +42,6 @@ export function modelOperations(
       },
     },
     DeleteModel: {
-      action: "sagemaker:DeleteModel",
       resource,
       async handle(input, context) {
         await hosting.catalogue.deleteModel(input.ModelName, context);

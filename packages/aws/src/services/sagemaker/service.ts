@@ -30,6 +30,7 @@ export function sagemakerService({ hosting }: SageMakerParts) {
     kind: "modelled",
     model: asServiceModel(sagemaker),
     scope: "sagemaker",
+    iamPrefix: "sagemaker",
     validationCodes: { json: "ValidationException", query: "ValidationException" },
     operations,
     refusals: refusedOperations,

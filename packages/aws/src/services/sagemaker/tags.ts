@@ -5,21 +5,18 @@ export function tagOperations(hosting: Hosting): Pick<SageMakerRows, "AddTags" |
   const resource = (input: { readonly ResourceArn: string }) => input.ResourceArn;
   return {
     AddTags: {
-      action: "sagemaker:AddTags",
       resource,
       async handle(input) {
         return { Tags: await hosting.catalogue.addTags(input.ResourceArn, input.Tags) };
       },
     },
     ListTags: {
-      action: "sagemaker:ListTags",
       resource,
       async handle(input) {
         return { Tags: await hosting.catalogue.tags(input.ResourceArn) };
       },
     },
     DeleteTags: {
-      action: "sagemaker:DeleteTags",
       resource,
       async handle(input) {
         await hosting.catalogue.removeTags(input.ResourceArn, new Set(input.TagKeys));

@@ -13,7 +13,6 @@ export function transformJobOperations(
     arnOf("transform-job", input.TransformJobName, context);
   return {
     CreateTransformJob: {
-      action: "sagemaker:CreateTransformJob",
       resource,
       refuses: refusedTransformMembers,
       async handle(input, context) {
@@ -31,7 +30,6 @@ export function transformJobOperations(
       },
     },
     DescribeTransformJob: {
-      action: "sagemaker:DescribeTransformJob",
       resource,
       async handle({ TransformJobName: name }, context) {
         await holdWaiter(context, (wait) => hosting.transforms.settled(name, wait));
@@ -39,7 +37,6 @@ export function transformJobOperations(
       },
     },
     StopTransformJob: {
-      action: "sagemaker:StopTransformJob",
       resource,
       async handle({ TransformJobName: name }) {
         await hosting.transforms.stop(name);

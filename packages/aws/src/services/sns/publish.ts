@@ -9,7 +9,6 @@ const subjectCharsMax = 100;
 export function publishOperation(topics: Topics): Pick<SnsRows, "Publish"> {
   return {
     Publish: {
-      action: "sns:Publish",
       resource: (input) => input.TopicArn ?? input.TargetArn ?? "*",
       refuses: [{ path: "PhoneNumber" }, { path: "MessageGroupId" }, { path: "MessageDeduplicationId" }],
       async handle(input) {

@@ -29,7 +29,7 @@ const operationNames = [
 
 /** SNS as far as topics with HTTP subscriptions go. The first operation loads the code of all. */
 export function snsService({ topics, clock }: SnsParts) {
-  const operations: LazyOperationRows<SnsOperations> = lazyRows("sns", operationNames, async () => {
+  const operations: LazyOperationRows<SnsOperations> = lazyRows(operationNames, async () => {
     const { snsOperations } = await import("./sns-operations.ts");
     return snsOperations(await topics(), clock);
   });
@@ -37,6 +37,7 @@ export function snsService({ topics, clock }: SnsParts) {
     kind: "modelled",
     model: asServiceModel(sns),
     scope: "sns",
+    iamPrefix: "sns",
     validationCodes: { json: "InvalidParameter", query: "InvalidParameter" },
     operations,
   } as const satisfies ModelledService;

@@ -16,7 +16,6 @@ export function subscriptionOperations(
 ): Pick<SnsRows, "Subscribe" | "ConfirmSubscription" | "Unsubscribe"> {
   return {
     Subscribe: {
-      action: "sns:Subscribe",
       resource: ofTopic,
       async handle(input, { accountId }) {
         const { TopicArn: topicArn, Endpoint: endpoint = "", Attributes: attributes = {} } = input;
@@ -29,7 +28,6 @@ export function subscriptionOperations(
       },
     },
     ConfirmSubscription: {
-      action: "sns:ConfirmSubscription",
       resource: ofTopic,
       async handle({ TopicArn: topicArn, Token: token, AuthenticateOnUnsubscribe: authenticates }) {
         const { arn } = await topics.confirm(topicArn, token, authenticates !== "true");
@@ -37,7 +35,6 @@ export function subscriptionOperations(
       },
     },
     Unsubscribe: {
-      action: "sns:Unsubscribe",
       resource: own,
       async handle({ SubscriptionArn: arn }) {
         if (topicOfArn(arn) === null) throw invalidParameter("SubscriptionArn");
@@ -57,14 +54,12 @@ export function subscriptionDescriptions(
 > {
   return {
     ListSubscriptions: {
-      action: "sns:ListSubscriptions",
       resource: () => "*",
       async handle(input) {
         return listed(topics.subscriptions(null), topicListing("ListSubscriptions", input));
       },
     },
     ListSubscriptionsByTopic: {
-      action: "sns:ListSubscriptionsByTopic",
       resource: ofTopic,
       async handle(input) {
         topics.topic(input.TopicArn);
@@ -72,7 +67,6 @@ export function subscriptionDescriptions(
       },
     },
     GetSubscriptionAttributes: {
-      action: "sns:GetSubscriptionAttributes",
       resource: own,
       async handle({ SubscriptionArn: arn }) {
         const subscription = topics.subscription(arn);
@@ -98,7 +92,6 @@ export function subscriptionDescriptions(
       },
     },
     SetSubscriptionAttributes: {
-      action: "sns:SetSubscriptionAttributes",
       resource: own,
       async handle({ SubscriptionArn: arn, AttributeName: name, AttributeValue: value = "" }) {
         topics.subscription(arn);

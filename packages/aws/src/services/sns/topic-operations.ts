@@ -22,7 +22,6 @@ export function topicOperations(
   const resource = ({ TopicArn: arn }: { readonly TopicArn: string }) => arn;
   return {
     CreateTopic: {
-      action: "sns:CreateTopic",
       resource: ({ Name: name }, context) => topicArn(name, context),
       refuses: [{ path: "DataProtectionPolicy" }],
       async handle({ Name: name, Attributes: attributes = {} }, context) {
@@ -51,7 +50,6 @@ export function topicOperations(
       },
     },
     DeleteTopic: {
-      action: "sns:DeleteTopic",
       resource,
       async handle({ TopicArn: arn }) {
         await topics.delete(arn);
@@ -59,14 +57,12 @@ export function topicOperations(
       },
     },
     GetTopicAttributes: {
-      action: "sns:GetTopicAttributes",
       resource,
       async handle({ TopicArn: arn }) {
         return { Attributes: attributesOf(topics, topics.topic(arn)) };
       },
     },
     SetTopicAttributes: {
-      action: "sns:SetTopicAttributes",
       resource,
       async handle({ TopicArn: arn, AttributeName: attribute, AttributeValue: value = "" }) {
         topics.topic(arn);
@@ -75,7 +71,6 @@ export function topicOperations(
       },
     },
     ListTopics: {
-      action: "sns:ListTopics",
       resource: () => "*",
       async handle(input) {
         const { page, next } = pageAfter(topics.list(), ({ arn }) => arn, topicListing("ListTopics", input));

@@ -22,6 +22,7 @@ export function stsService(parts: StsParts) {
     kind: "modelled",
     model: asServiceModel(sts),
     scope: "sts",
+    iamPrefix: "sts",
     validationCodes: { json: "ValidationError", query: "ValidationError" },
     operations: stsOperations(parts),
   } as const satisfies ModelledService;
@@ -36,7 +37,6 @@ function stsOperations({ sessions, identities, executionRole }: StsParts): Opera
   };
   return {
     GetCallerIdentity: {
-      action: "sts:GetCallerIdentity",
       resource: anyResource,
       async handle(_, context) {
         const { roleName, roleId, sessionName } = await caller(context);
@@ -48,7 +48,6 @@ function stsOperations({ sessions, identities, executionRole }: StsParts): Opera
       },
     },
     AssumeRole: {
-      action: "sts:AssumeRole",
       resource: (input) => input.RoleArn,
       // A session that may do less than its role.
       refuses: [
@@ -79,7 +78,6 @@ function stsOperations({ sessions, identities, executionRole }: StsParts): Opera
       },
     },
     GetSessionToken: {
-      action: "sts:GetSessionToken",
       resource: anyResource,
       async handle({ DurationSeconds: seconds = sessionSecondsDefault }, context) {
         const { roleName, roleId, sessionName } = await caller(context);
@@ -88,7 +86,6 @@ function stsOperations({ sessions, identities, executionRole }: StsParts): Opera
       },
     },
     GetAccessKeyInfo: {
-      action: "sts:GetAccessKeyInfo",
       resource: anyResource,
       handle: (_, context) => Promise.resolve({ Account: context.accountId }),
     },

@@ -37,7 +37,6 @@ export function metricFilterOperations(parts: MetricFilterParts): Pick<Operation
     `${arnPrefix(context)}${logGroupName}`;
   return {
     PutMetricFilter: {
-      action: "logs:PutMetricFilter",
       resource,
       refuses: refusedMembers,
       async handle(input) {
@@ -46,7 +45,6 @@ export function metricFilterOperations(parts: MetricFilterParts): Pick<Operation
       },
     },
     DeleteMetricFilter: {
-      action: "logs:DeleteMetricFilter",
       resource,
       async handle({ logGroupName, filterName }) {
         await logs.retentionDays(logGroupName);
@@ -55,12 +53,10 @@ export function metricFilterOperations(parts: MetricFilterParts): Pick<Operation
       },
     },
     DescribeMetricFilters: {
-      action: "logs:DescribeMetricFilters",
       resource: (_, context) => `${arnPrefix(context)}*`,
       handle: async (input) => describe(metricFilters, input),
     },
     TestMetricFilter: {
-      action: "logs:TestMetricFilter",
       resource: anyResource,
       async handle({ filterPattern, logEventMessages }, { turn }) {
         const pattern = readFilterPattern(filterPattern);

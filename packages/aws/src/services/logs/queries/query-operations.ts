@@ -26,7 +26,6 @@ export function queryOperations(parts: QueryParts): Pick<OperationRows<LogsOpera
   const { queries } = parts;
   return {
     StartQuery: {
-      action: "logs:StartQuery",
       // Who may see one of several groups may not see all of them.
       resource: (input, context) => {
         const [first = "", ...others] = groupsOf(input);
@@ -36,12 +35,10 @@ export function queryOperations(parts: QueryParts): Pick<OperationRows<LogsOpera
       handle: (input, context) => start(parts, input, context),
     },
     GetQueryResults: {
-      action: "logs:GetQueryResults",
       resource: anyResource,
       handle: async ({ queryId }) => printResults(existing(queries, queryId)),
     },
     StopQuery: {
-      action: "logs:StopQuery",
       resource: anyResource,
       handle: async ({ queryId }) => {
         existing(queries, queryId);
@@ -50,7 +47,6 @@ export function queryOperations(parts: QueryParts): Pick<OperationRows<LogsOpera
       },
     },
     DescribeQueries: {
-      action: "logs:DescribeQueries",
       resource: (_, context) => `${arnPrefix(context)}*`,
       refuses: [ownLanguage],
       handle: async (input) => describe(queries, input),
