@@ -111,7 +111,7 @@ async function run(gateway: GatewayState, asked: Asked, exchange: RawExchange, b
   // The rows' types are written from the model that was checked against just now.
   const input = parsed as never;
   const action = `${service.iamPrefix}:${asked.operation}`;
-  checkPermit(gateway, context, { action, resource: () => row.resource(input, context), protocol });
+  checkPermit(gateway, context, { action, resource: () => row.resource?.(input, context) ?? "*", protocol });
   refuseMembers(parsed, row.refuses ?? [], { code });
   const output = (await row.handle(input, context)) as Readonly<Record<string, unknown>>;
   if (isForm) {

@@ -228,6 +228,17 @@ test("what a caller may is asked by the row's action and resource, for members a
   ]);
 });
 
+test("an operation whose row names no resource is asked for everything at once", async () => {
+  const asked: string[] = [];
+  const { handle } = parcelOperations.SendParcel;
+  await using gateway = await served([{ ...parcels, operations: { SendParcel: { handle } } }], (action, resource) => {
+    asked.push(`${action} ${resource}`);
+    return true;
+  });
+  await gateway.ask({ headers: target("SendParcel"), body: '{"Name":"mine","Grams":1}' });
+  assert.deepEqual(asked, ["parcels:SendParcel *"]);
+});
+
 test("a service without its row is none of the platform's", async () => {
   await using gateway = await served([pipes]);
   const answer = await gateway.ask({ headers: target("SendParcel"), body: "{}" });

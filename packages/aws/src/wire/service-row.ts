@@ -53,8 +53,8 @@ export interface ValidationCodes {
  * Date, blobs Uint8Array, integers number. Handlers throw AwsError.
  */
 export interface OperationRow<Input, Output = object> {
-  /** The ARN of what the operation is about, `*` where IAM knows none. */
-  readonly resource: (input: Input, context: CallContext) => string;
+  /** The ARN of what the operation is about; `*` unless given, for operations that IAM allows or denies for everything at once. */
+  readonly resource?: (input: Input, context: CallContext) => string;
   /** Members of the input that are not built. */
   readonly refuses?: readonly RefusedMember[];
   readonly handle: (input: Input, context: CallContext) => Promise<Output>;

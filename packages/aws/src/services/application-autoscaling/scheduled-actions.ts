@@ -5,7 +5,7 @@ import type {
   ApplicationAutoscalingInputs,
   ApplicationAutoscalingOperations,
 } from "../../spec/gen/application-autoscaling.ts";
-import { anyResource, pageAfter, type CallContext, type OperationRows } from "../../wire/index.ts";
+import { pageAfter, type CallContext, type OperationRows } from "../../wire/index.ts";
 import { isAsked, knownTarget, pageQuery, type AutoscalingParts } from "./asking.ts";
 import { printScheduled } from "./descriptions.ts";
 import { scaledTarget, checkNamespace } from "./resources.ts";
@@ -17,7 +17,6 @@ export function scheduledOperations(parts: AutoscalingParts) {
   const { scaling } = parts;
   return {
     PutScheduledAction: {
-      resource: anyResource,
       async handle(input, context) {
         const { scheduled } = knownTarget(scaling, input);
         const before = scheduled.find(({ name }) => name === input.ScheduledActionName) ?? null;
@@ -26,7 +25,6 @@ export function scheduledOperations(parts: AutoscalingParts) {
       },
     },
     DeleteScheduledAction: {
-      resource: anyResource,
       async handle(input) {
         const { scheduled } = knownTarget(scaling, input);
         const found = scheduled.find(({ name }) => name === input.ScheduledActionName);
@@ -39,7 +37,6 @@ export function scheduledOperations(parts: AutoscalingParts) {
       },
     },
     DescribeScheduledActions: {
-      resource: anyResource,
       async handle(input) {
         checkNamespace(input);
         const names = input.ScheduledActionNames === undefined ? null : new Set(input.ScheduledActionNames);

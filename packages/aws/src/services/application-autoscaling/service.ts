@@ -7,13 +7,7 @@ import type {
   ApplicationAutoscalingOperations,
 } from "../../spec/gen/application-autoscaling.ts";
 import { asServiceModel } from "../../spec/index.ts";
-import {
-  anyResource,
-  pageAfter,
-  type CallContext,
-  type ModelledService,
-  type OperationRows,
-} from "../../wire/index.ts";
+import { pageAfter, type CallContext, type ModelledService, type OperationRows } from "../../wire/index.ts";
 import { isAsked, knownTarget, matches, pageQuery, type AutoscalingParts } from "./asking.ts";
 import { alarmsByAction, printActivity, printAlarms, printPolicy, printTarget } from "./descriptions.ts";
 import { stepPolicy, trackingPolicy } from "./policy-inputs.ts";
@@ -48,7 +42,6 @@ function targetOperations(parts: AutoscalingParts) {
   const { scaling } = parts;
   return {
     RegisterScalableTarget: {
-      resource: anyResource,
       async handle(input, context) {
         const target = await registered(parts, input, context);
         await scaling.register(target);
@@ -56,14 +49,12 @@ function targetOperations(parts: AutoscalingParts) {
       },
     },
     DeregisterScalableTarget: {
-      resource: anyResource,
       async handle(input) {
         await scaling.deregister(knownTarget(scaling, input).target);
         return {};
       },
     },
     DescribeScalableTargets: {
-      resource: anyResource,
       async handle(input) {
         checkNamespace(input);
         const ids = input.ResourceIds === undefined ? null : new Set(input.ResourceIds);
@@ -80,7 +71,6 @@ function targetOperations(parts: AutoscalingParts) {
       },
     },
     DescribeScalingActivities: {
-      resource: anyResource,
       async handle(input) {
         checkNamespace(input);
         const found = scaling
@@ -102,7 +92,6 @@ function targetOperations(parts: AutoscalingParts) {
 function policyOperations({ scaling, alarms, clock, newId }: AutoscalingParts) {
   return {
     PutScalingPolicy: {
-      resource: anyResource,
       async handle(input, context) {
         const { policies } = knownTarget(scaling, input);
         const before = policies.find(({ name }) => name === input.PolicyName) ?? null;
@@ -124,7 +113,6 @@ function policyOperations({ scaling, alarms, clock, newId }: AutoscalingParts) {
       },
     },
     DeleteScalingPolicy: {
-      resource: anyResource,
       async handle(input) {
         const found = knownTarget(scaling, input).policies.find(({ name }) => name === input.PolicyName);
         if (found === undefined) {
@@ -136,7 +124,6 @@ function policyOperations({ scaling, alarms, clock, newId }: AutoscalingParts) {
       },
     },
     DescribeScalingPolicies: {
-      resource: anyResource,
       async handle(input) {
         checkNamespace(input);
         const names = input.PolicyNames === undefined ? null : new Set(input.PolicyNames);

@@ -2,7 +2,7 @@ import type { AlarmActions, AlarmRecord, Alarms } from "@galatea/hosting/alarms"
 import { alarmsOfRule, parseRule } from "@galatea/hosting/alarms";
 import { AwsError, type Clock } from "@galatea/base";
 import type { CloudwatchInputs, CloudwatchOperations } from "../../spec/gen/cloudwatch.ts";
-import { anyResource, pageAfter, type CallContext, type OperationRows, type PageQuery } from "../../wire/index.ts";
+import { pageAfter, type CallContext, type OperationRows, type PageQuery } from "../../wire/index.ts";
 import { compositeAlarm, metricAlarm } from "./alarm-definitions.ts";
 import { alarmType, printCompositeAlarm, printHistory, printMetricAlarm } from "./alarm-descriptions.ts";
 import { dimensionsOf } from "./dimensions.ts";
@@ -47,48 +47,41 @@ export function alarmOperations(parts: AlarmParts): Pick<OperationRows<Cloudwatc
   };
   return {
     PutMetricAlarm: {
-      resource: anyResource,
       async handle(input, context) {
         await alarms.put(withTags(alarms, metricAlarm(input, facing(input.AlarmName, context))));
         return {};
       },
     },
     PutCompositeAlarm: {
-      resource: anyResource,
       async handle(input, context) {
         await alarms.put(withTags(alarms, compositeAlarm(input, facing(input.AlarmName, context))));
         return {};
       },
     },
     DescribeAlarms: {
-      resource: anyResource,
       handle: async (input) => describeAlarms(alarms, input),
     },
     DescribeAlarmsForMetric: {
-      resource: anyResource,
       handle: async (input) => alarmsForMetric(alarms, input),
     },
     DescribeAlarmHistory: {
-      resource: anyResource,
       handle: (input, { turn }) => alarmHistory(alarms, input, turn),
     },
     DeleteAlarms: {
-      resource: anyResource,
       async handle({ AlarmNames }) {
         await alarms.delete(AlarmNames);
         return {};
       },
     },
     SetAlarmState: {
-      resource: anyResource,
       async handle({ AlarmName, StateValue, StateReason, StateReasonData }) {
         checkJson(StateReasonData);
         await alarms.setState(AlarmName, StateValue, StateReason, StateReasonData ?? null);
         return {};
       },
     },
-    EnableAlarmActions: { resource: anyResource, handle: setActions(true) },
-    DisableAlarmActions: { resource: anyResource, handle: setActions(false) },
+    EnableAlarmActions: { handle: setActions(true) },
+    DisableAlarmActions: { handle: setActions(false) },
     ...tagOperations(alarms),
   };
 }

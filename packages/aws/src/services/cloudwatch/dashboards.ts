@@ -1,6 +1,6 @@
 import { AwsError, type Clock } from "@galatea/base";
 import type { CloudwatchOperations } from "../../spec/gen/cloudwatch.ts";
-import { anyResource, pageAfter, type OperationRows } from "../../wire/index.ts";
+import { pageAfter, type OperationRows } from "../../wire/index.ts";
 import { invalidNextTokenValue } from "./next-tokens.ts";
 
 export interface DashboardRecord {
@@ -31,7 +31,6 @@ export function dashboardOperations(
 ): Pick<OperationRows<CloudwatchOperations>, DashboardOperation> {
   return {
     PutDashboard: {
-      resource: anyResource,
       async handle({ DashboardName: name, DashboardBody: body }) {
         checkDashboard(name, body);
         const all = await store.all();
@@ -43,14 +42,12 @@ export function dashboardOperations(
       },
     },
     GetDashboard: {
-      resource: anyResource,
       async handle({ DashboardName: name }, { accountId }) {
         const { body } = await known(store, name);
         return { DashboardArn: dashboardArn(name, accountId), DashboardBody: body, DashboardName: name };
       },
     },
     ListDashboards: {
-      resource: anyResource,
       async handle(input, { accountId }) {
         const { DashboardNamePrefix: prefix = "", NextToken: token } = input;
         const all = (await store.all())
@@ -71,7 +68,6 @@ export function dashboardOperations(
       },
     },
     DeleteDashboards: {
-      resource: anyResource,
       async handle({ DashboardNames: names }) {
         for (const name of names) await known(store, name);
         for (const name of names) await store.delete(name);

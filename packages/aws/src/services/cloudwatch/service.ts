@@ -4,7 +4,6 @@ import cloudwatch from "../../spec/gen/cloudwatch.json" with { type: "json" };
 import type { CloudwatchInputs, CloudwatchOperations } from "../../spec/gen/cloudwatch.ts";
 import { asServiceModel } from "../../spec/index.ts";
 import {
-  anyResource,
   firstInOrder,
   type CallContext,
   type ModelledService,
@@ -39,11 +38,9 @@ export function cloudwatchService(parts: CloudWatchParts) {
   const { series, clock } = parts;
   const operations: OperationRows<CloudwatchOperations> = {
     GetMetricStatistics: {
-      resource: anyResource,
       handle: (input) => getMetricStatistics(series, clock.epochMs(), input),
     },
     GetMetricData: {
-      resource: anyResource,
       handle: (input, { turn }) => getMetricData({ series, clock, turn }, input),
     },
     PutMetricData: {
@@ -53,7 +50,6 @@ export function cloudwatchService(parts: CloudWatchParts) {
       handle: (input, { turn }) => putMetricData({ series, clock, turn }, input),
     },
     ListMetrics: {
-      resource: anyResource,
       handle: (input, context) => listMetrics({ series, clock }, input, context),
     },
     ...alarmOperations(parts),

@@ -98,7 +98,6 @@ function questions({ components }: Hosting): Pick<SageMakerRows, Questions> {
       },
     },
     ListInferenceComponents: {
-      resource: () => "*",
       async handle(input, context) {
         const { EndpointNameEquals: endpoint, VariantNameEquals: variant } = input;
         const isWanted = ({ endpointName, variantName }: ComponentRecord) =>

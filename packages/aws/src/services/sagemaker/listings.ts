@@ -1,5 +1,5 @@
 import { invalid, type Hosting, type ListAnswer, type ListedPlace, type ListQuestion } from "@galatea/hosting";
-import { anyResource, pageToken, placeOfToken, type Listing } from "../../wire/index.ts";
+import { pageToken, placeOfToken, type Listing } from "../../wire/index.ts";
 import type { SageMakerRows } from "./rows.ts";
 
 interface Question {
@@ -22,7 +22,6 @@ export function listOperations(
 ): Pick<SageMakerRows, "ListModels" | "ListEndpointConfigs" | "ListEndpoints" | "ListTransformJobs"> {
   return {
     ListModels: {
-      resource: anyResource,
       async handle(input, context) {
         const { page, hasMore } = await hosting.catalogue.listModels(questionOf("ListModels", input), context.turn);
         const rows = page.map((each) => ({
@@ -34,7 +33,6 @@ export function listOperations(
       },
     },
     ListEndpointConfigs: {
-      resource: anyResource,
       async handle(input, context) {
         const { page, hasMore } = await hosting.catalogue.listConfigs(
           questionOf("ListEndpointConfigs", input),
@@ -49,7 +47,6 @@ export function listOperations(
       },
     },
     ListEndpoints: {
-      resource: anyResource,
       async handle(input, context) {
         const { page, hasMore } = await hosting.endpoints.list(questionOf("ListEndpoints", input), context.turn);
         const rows = page.map((each) => ({
@@ -63,7 +60,6 @@ export function listOperations(
       },
     },
     ListTransformJobs: {
-      resource: anyResource,
       async handle(input, context) {
         const { page, hasMore } = await hosting.transforms.list(questionOf("ListTransformJobs", input), context.turn);
         const rows = page.map(({ state, ...each }) => ({

@@ -54,7 +54,6 @@ export function subscriptionDescriptions(
 > {
   return {
     ListSubscriptions: {
-      resource: () => "*",
       async handle(input) {
         return listed(topics.subscriptions(null), topicListing("ListSubscriptions", input));
       },

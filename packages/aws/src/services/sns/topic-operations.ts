@@ -71,7 +71,6 @@ export function topicOperations(
       },
     },
     ListTopics: {
-      resource: () => "*",
       async handle(input) {
         const { page, next } = pageAfter(topics.list(), ({ arn }) => arn, topicListing("ListTopics", input));
         return { Topics: page.map(({ arn }) => ({ TopicArn: arn })), NextToken: next };

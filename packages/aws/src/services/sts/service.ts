@@ -2,7 +2,7 @@ import { AwsError } from "@galatea/base";
 import sts from "../../spec/gen/sts.json" with { type: "json" };
 import type { StsOperations } from "../../spec/gen/sts.ts";
 import { asServiceModel } from "../../spec/index.ts";
-import { anyResource, type CallContext, type ModelledService, type OperationRows } from "../../wire/index.ts";
+import { type CallContext, type ModelledService, type OperationRows } from "../../wire/index.ts";
 import type { IdentityStore } from "../iam/index.ts";
 import type { Session, SessionIdentity, StsSessions } from "./sessions.ts";
 
@@ -37,7 +37,6 @@ function stsOperations({ sessions, identities, executionRole }: StsParts): Opera
   };
   return {
     GetCallerIdentity: {
-      resource: anyResource,
       async handle(_, context) {
         const { roleName, roleId, sessionName } = await caller(context);
         return {
@@ -78,7 +77,6 @@ function stsOperations({ sessions, identities, executionRole }: StsParts): Opera
       },
     },
     GetSessionToken: {
-      resource: anyResource,
       async handle({ DurationSeconds: seconds = sessionSecondsDefault }, context) {
         const { roleName, roleId, sessionName } = await caller(context);
         const session = sessions.open({ roleName, roleId, sessionName }, context, seconds);
@@ -86,7 +84,6 @@ function stsOperations({ sessions, identities, executionRole }: StsParts): Opera
       },
     },
     GetAccessKeyInfo: {
-      resource: anyResource,
       handle: (_, context) => Promise.resolve({ Account: context.accountId }),
     },
   };

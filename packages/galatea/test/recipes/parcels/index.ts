@@ -1,5 +1,5 @@
 import { asServiceModel } from "@galatea/aws/spec";
-import { anyResource, type ModelledService, type OperationRows } from "@galatea/aws/wire";
+import { type ModelledService, type OperationRows } from "@galatea/aws/wire";
 import parcels from "./spec.json" with { type: "json" };
 
 interface ParcelOperations {
@@ -17,8 +17,6 @@ export interface ParcelParts {
 export function parcelsService({ centsPerGram }: ParcelParts) {
   const operations: OperationRows<ParcelOperations> = {
     SendParcel: {
-      action: "parcels:SendParcel",
-      resource: anyResource,
       handle: ({ Grams: grams }) => Promise.resolve({ Cents: grams * centsPerGram }),
     },
   };
@@ -26,6 +24,7 @@ export function parcelsService({ centsPerGram }: ParcelParts) {
     kind: "modelled",
     model: asServiceModel(parcels),
     scope: "parcels",
+    iamPrefix: "parcels",
     validationCodes: { json: "ValidationException", query: "ValidationError" },
     operations,
   } as const satisfies ModelledService;

@@ -1,12 +1,6 @@
 import { AwsError, type Clock } from "@galatea/base";
 import type { LogsInputs, LogsOperations } from "../../../spec/gen/logs.ts";
-import {
-  anyResource,
-  pageAfter,
-  type CallContext,
-  type OperationRows,
-  type RefusedMember,
-} from "../../../wire/index.ts";
+import { pageAfter, type CallContext, type OperationRows, type RefusedMember } from "../../../wire/index.ts";
 import { readFilterPattern } from "../filter-patterns/index.ts";
 import { arnPrefix, logPage } from "../log-names.ts";
 import type { LogStreams } from "@galatea/hosting";
@@ -57,7 +51,6 @@ export function metricFilterOperations(parts: MetricFilterParts): Pick<Operation
       handle: async (input) => describe(metricFilters, input),
     },
     TestMetricFilter: {
-      resource: anyResource,
       async handle({ filterPattern, logEventMessages }, { turn }) {
         const pattern = readFilterPattern(filterPattern);
         const matched = new MatchedLength();

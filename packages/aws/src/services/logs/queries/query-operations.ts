@@ -1,7 +1,7 @@
 import { AwsError } from "@galatea/base";
 import { parseQuery, QueryError, rowsMax } from "../../../insights/index.ts";
 import type { LogsInputs, LogsOperations } from "../../../spec/gen/logs.ts";
-import { anyResource, pageAfter, type CallContext, type OperationRows } from "../../../wire/index.ts";
+import { pageAfter, type CallContext, type OperationRows } from "../../../wire/index.ts";
 import type { LogQueries, LogQuery } from "./log-queries.ts";
 import { arnPrefix, groupOf, invalidToken } from "../log-names.ts";
 import type { LogStreams } from "@galatea/hosting";
@@ -35,11 +35,9 @@ export function queryOperations(parts: QueryParts): Pick<OperationRows<LogsOpera
       handle: (input, context) => start(parts, input, context),
     },
     GetQueryResults: {
-      resource: anyResource,
       handle: async ({ queryId }) => printResults(existing(queries, queryId)),
     },
     StopQuery: {
-      resource: anyResource,
       handle: async ({ queryId }) => {
         existing(queries, queryId);
         if (queries.stop(queryId)) return { success: true };
