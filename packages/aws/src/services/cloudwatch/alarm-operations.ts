@@ -8,20 +8,6 @@ import { alarmType, printCompositeAlarm, printHistory, printMetricAlarm } from "
 import { dimensionsOf } from "./dimensions.ts";
 import { invalidNextToken } from "./next-tokens.ts";
 
-type AlarmOperation =
-  | "PutMetricAlarm"
-  | "PutCompositeAlarm"
-  | "DescribeAlarms"
-  | "DescribeAlarmsForMetric"
-  | "DescribeAlarmHistory"
-  | "DeleteAlarms"
-  | "SetAlarmState"
-  | "EnableAlarmActions"
-  | "DisableAlarmActions"
-  | "TagResource"
-  | "UntagResource"
-  | "ListTagsForResource";
-
 export interface AlarmParts {
   readonly alarms: Alarms;
   readonly alarmActions: AlarmActions;
@@ -31,7 +17,7 @@ export interface AlarmParts {
 const recordsMax = 100;
 const tagsMax = 50;
 
-export function alarmOperations(parts: AlarmParts): Pick<OperationRows<CloudwatchOperations>, AlarmOperation> {
+export function alarmOperations(parts: AlarmParts) {
   const { alarms, alarmActions: actions, clock } = parts;
   const facing = (name: string, context: CallContext) => ({
     arn: alarmArn(name, context),
@@ -83,12 +69,10 @@ export function alarmOperations(parts: AlarmParts): Pick<OperationRows<Cloudwatc
     EnableAlarmActions: { handle: setActions(true) },
     DisableAlarmActions: { handle: setActions(false) },
     ...tagOperations(alarms),
-  };
+  } satisfies Partial<OperationRows<CloudwatchOperations>>;
 }
 
-function tagOperations(
-  alarms: Alarms,
-): Pick<OperationRows<CloudwatchOperations>, "TagResource" | "UntagResource" | "ListTagsForResource"> {
+function tagOperations(alarms: Alarms) {
   const resource = (input: { readonly ResourceARN: string }) => input.ResourceARN;
   return {
     TagResource: {
@@ -122,7 +106,7 @@ function tagOperations(
         Tags: alarmOfArn(alarms, ResourceARN).definition.tags.map(({ key, value }) => ({ Key: key, Value: value })),
       }),
     },
-  };
+  } satisfies Partial<OperationRows<CloudwatchOperations>>;
 }
 
 /** Tags are given when an alarm is made; who configures it anew keeps those it has. */

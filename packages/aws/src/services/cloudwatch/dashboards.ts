@@ -22,13 +22,8 @@ const dashboardsMax = 500;
 const bodyBytesMax = 2 ** 20;
 const perPage = 100;
 
-type DashboardOperation = "PutDashboard" | "GetDashboard" | "ListDashboards" | "DeleteDashboards";
-
 /** Dashboards are kept for who asks for them; nothing draws them. */
-export function dashboardOperations(
-  store: DashboardStore,
-  clock: Clock,
-): Pick<OperationRows<CloudwatchOperations>, DashboardOperation> {
+export function dashboardOperations(store: DashboardStore, clock: Clock) {
   return {
     PutDashboard: {
       async handle({ DashboardName: name, DashboardBody: body }) {
@@ -74,7 +69,7 @@ export function dashboardOperations(
         return {};
       },
     },
-  };
+  } satisfies Partial<OperationRows<CloudwatchOperations>>;
 }
 
 async function known(store: DashboardStore, name: string): Promise<DashboardRecord> {

@@ -5,7 +5,7 @@ import type { IamRows } from "./rows.ts";
 
 const policiesMax = 1500;
 
-export function policyRows(options: IamOptions): Pick<IamRows, "CreatePolicy" | "GetPolicy" | "DeletePolicy"> {
+export function policyRows(options: IamOptions) {
   const { store } = options;
   const existing = async (arn: string): Promise<PolicyRecord> => {
     const policy = await store.policy(arn);
@@ -58,7 +58,7 @@ export function policyRows(options: IamOptions): Pick<IamRows, "CreatePolicy" | 
         return {};
       },
     },
-  };
+  } satisfies Partial<IamRows>;
 }
 
 function newPolicyArn(

@@ -35,9 +35,7 @@ export function newRole(
   };
 }
 
-export function roleRows(
-  options: IamOptions,
-): Pick<IamRows, "GetRole" | "CreateRole" | "DeleteRole" | "ListRoles" | "UpdateAssumeRolePolicy"> {
+export function roleRows(options: IamOptions) {
   const { store } = options;
   return {
     GetRole: {
@@ -82,7 +80,7 @@ export function roleRows(
         return {};
       },
     },
-  };
+  } satisfies Partial<IamRows>;
 }
 
 async function createRole(

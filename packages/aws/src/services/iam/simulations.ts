@@ -10,7 +10,7 @@ const pageMax = 100;
  * Whether a role may do what clients are about to do as it. Policies are kept here and not evaluated, and who assumed a role may
  * do everything: that is what a simulation is told.
  */
-export function simulationRows(options: IamOptions): Pick<IamRows, "SimulatePrincipalPolicy"> {
+export function simulationRows(options: IamOptions) {
   return {
     SimulatePrincipalPolicy: {
       resource: (input) => input.PolicySourceArn,
@@ -40,5 +40,5 @@ export function simulationRows(options: IamOptions): Pick<IamRows, "SimulatePrin
         };
       },
     },
-  };
+  } satisfies Partial<IamRows>;
 }

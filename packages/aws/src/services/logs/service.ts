@@ -121,22 +121,13 @@ export function logsService({ logs: store, clock, stopping, queries, metricFilte
   } as const satisfies ModelledService;
 }
 
-type ChangingOperation =
-  | `${"Create" | "Delete"}Log${"Group" | "Stream"}`
-  | `${"Put" | "Delete"}RetentionPolicy`
-  | "PutLogEvents";
-
 interface ChangingParts {
   readonly store: LogStreams;
   readonly clock: Clock;
   readonly metricFilters: GroupFilters;
 }
 
-function changingOperations({
-  store,
-  clock,
-  metricFilters,
-}: ChangingParts): Pick<OperationRows<LogsOperations>, ChangingOperation> {
+function changingOperations({ store, clock, metricFilters }: ChangingParts) {
   return {
     CreateLogGroup: {
       resource: group,
@@ -168,7 +159,7 @@ function changingOperations({
       resource: stream,
       handle: (input) => putEvents(store, input, clock.epochMs()),
     },
-  };
+  } satisfies Partial<OperationRows<LogsOperations>>;
 }
 
 /** The answer of an operation that only does something. */

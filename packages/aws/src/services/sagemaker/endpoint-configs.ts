@@ -16,9 +16,7 @@ import { arnOf, type SageMakerRows } from "./rows.ts";
 
 const instanceTypeDefault = "ml.m5.xlarge";
 
-export function endpointConfigOperations(
-  hosting: Hosting,
-): Pick<SageMakerRows, "CreateEndpointConfig" | "DescribeEndpointConfig" | "DeleteEndpointConfig"> {
+export function endpointConfigOperations(hosting: Hosting) {
   const resource = (input: { readonly EndpointConfigName: string }, context: CallContext) =>
     arnOf("endpoint-config", input.EndpointConfigName, context);
   return {
@@ -78,7 +76,7 @@ export function endpointConfigOperations(
         return {};
       },
     },
-  };
+  } satisfies Partial<SageMakerRows>;
 }
 
 /** Throws for variants that take no requests from a queue. */

@@ -7,12 +7,7 @@ import { holdWaiter } from "./waiters.ts";
 
 const retainable: readonly RetainedProperty[] = ["DesiredInstanceCount", "DesiredWeight", "DataCaptureConfig"];
 
-export function endpointOperations(
-  hosting: Hosting,
-): Pick<
-  SageMakerRows,
-  "CreateEndpoint" | "DescribeEndpoint" | "UpdateEndpoint" | "UpdateEndpointWeightsAndCapacities" | "DeleteEndpoint"
-> {
+export function endpointOperations(hosting: Hosting) {
   const resource = (input: { readonly EndpointName: string }, context: CallContext) =>
     arnOf("endpoint", input.EndpointName, context);
   return {
@@ -63,7 +58,7 @@ export function endpointOperations(
         return {};
       },
     },
-  };
+  } satisfies Partial<SageMakerRows>;
 }
 
 function sizeOf(size: SagemakerInputs["DesiredWeightAndCapacity"]): VariantSize {

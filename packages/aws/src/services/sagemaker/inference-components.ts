@@ -23,21 +23,14 @@ const mebi = 2 ** 20;
 type Described = SagemakerOperations["DescribeInferenceComponent"]["output"];
 type Spec = SagemakerInputs["InferenceComponentSpecification"];
 
-type Changes =
-  | "CreateInferenceComponent"
-  | "UpdateInferenceComponent"
-  | "UpdateInferenceComponentRuntimeConfig"
-  | "DeleteInferenceComponent";
-type Questions = "DescribeInferenceComponent" | "ListInferenceComponents";
-
 const resource = (input: { readonly InferenceComponentName: string }, context: CallContext) =>
   arnOf("inference-component", input.InferenceComponentName, context);
 
-export function inferenceComponentOperations(hosting: Hosting): Pick<SageMakerRows, Changes | Questions> {
+export function inferenceComponentOperations(hosting: Hosting) {
   return { ...changes(hosting), ...questions(hosting) };
 }
 
-function changes({ components }: Hosting): Pick<SageMakerRows, Changes> {
+function changes({ components }: Hosting) {
   return {
     CreateInferenceComponent: {
       resource,
@@ -84,10 +77,10 @@ function changes({ components }: Hosting): Pick<SageMakerRows, Changes> {
         return {};
       },
     },
-  };
+  } satisfies Partial<SageMakerRows>;
 }
 
-function questions({ components }: Hosting): Pick<SageMakerRows, Questions> {
+function questions({ components }: Hosting) {
   return {
     DescribeInferenceComponent: {
       resource,
@@ -121,7 +114,7 @@ function questions({ components }: Hosting): Pick<SageMakerRows, Questions> {
         return { InferenceComponents: rows, ...tokenOf("ListInferenceComponents", input, { page, hasMore }) };
       },
     },
-  };
+  } satisfies Partial<SageMakerRows>;
 }
 
 const ownerOf = ({ region, accountId }: CallContext) => ({ region, accountId });

@@ -53,11 +53,11 @@ test("ListModels of 10,000 models, by ten clients at once, looks at a thousand r
       }),
     );
   }
-  const { handle } = listOperations(hosting).ListModels;
+  const { ListModels } = listOperations(hosting);
   const turns = new LoopTurns();
   const signal = new AbortController().signal;
-  const list = (input: Parameters<typeof handle>[0]) =>
-    handle(input, { turn: () => turns.next(signal) } as CallContext);
+  const list = (input: Parameters<typeof ListModels.handle>[0]) =>
+    ListModels.handle(input, { turn: () => turns.next(signal) } as CallContext);
   let touchedBefore = 0;
   let mostInARound = 0;
   let isOver = false;

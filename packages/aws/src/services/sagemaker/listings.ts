@@ -17,9 +17,7 @@ interface Question {
 
 const pageLengthDefault = 10;
 
-export function listOperations(
-  hosting: Hosting,
-): Pick<SageMakerRows, "ListModels" | "ListEndpointConfigs" | "ListEndpoints" | "ListTransformJobs"> {
+export function listOperations(hosting: Hosting) {
   return {
     ListModels: {
       async handle(input, context) {
@@ -74,7 +72,7 @@ export function listOperations(
         return { TransformJobSummaries: rows, ...tokenOf("ListTransformJobs", input, { page, hasMore }) };
       },
     },
-  };
+  } satisfies Partial<SageMakerRows>;
 }
 
 const sortedBy = { Name: "name", CreationTime: "created", Status: "status" } as const;

@@ -7,9 +7,9 @@ import { modelOperations } from "./models.ts";
 const image = "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:25.04-py3";
 
 test("an address of model data that is badly encoded is refused as one where nothing lies", async () => {
-  const { handle } = modelOperations({} as Hosting).CreateModel;
+  const { CreateModel } = modelOperations({} as Hosting);
   const create = (ModelDataUrl: string) =>
-    handle({ ModelName: "m", PrimaryContainer: { Image: image, ModelDataUrl } }, {} as CallContext);
+    CreateModel.handle({ ModelName: "m", PrimaryContainer: { Image: image, ModelDataUrl } }, {} as CallContext);
   for (const url of ["https://b.s3.amazonaws.com/%zz", "https://s3.us-east-1.amazonaws.com/b/%"]) {
     await assert.rejects(create(url), {
       code: "ValidationException",

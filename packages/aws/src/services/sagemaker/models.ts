@@ -4,9 +4,7 @@ import { checkedContainers } from "./model-containers.ts";
 import { refusedModelMembers } from "./refused-members.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
 
-export function modelOperations(
-  hosting: Hosting,
-): Pick<SageMakerRows, "CreateModel" | "DescribeModel" | "DeleteModel"> {
+export function modelOperations(hosting: Hosting) {
   const resource = (input: { readonly ModelName: string }, context: CallContext) =>
     arnOf("model", input.ModelName, context);
   return {
@@ -48,5 +46,5 @@ export function modelOperations(
         return {};
       },
     },
-  };
+  } satisfies Partial<SageMakerRows>;
 }

@@ -1,7 +1,7 @@
 import type { Hosting } from "@galatea/hosting";
 import type { SageMakerRows } from "./rows.ts";
 
-export function tagOperations(hosting: Hosting): Pick<SageMakerRows, "AddTags" | "ListTags" | "DeleteTags"> {
+export function tagOperations(hosting: Hosting) {
   const resource = (input: { readonly ResourceArn: string }) => input.ResourceArn;
   return {
     AddTags: {
@@ -23,5 +23,5 @@ export function tagOperations(hosting: Hosting): Pick<SageMakerRows, "AddTags" |
         return {};
       },
     },
-  };
+  } satisfies Partial<SageMakerRows>;
 }

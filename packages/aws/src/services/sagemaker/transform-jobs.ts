@@ -6,9 +6,7 @@ import { refusedTransformMembers } from "./refused-members.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
 import { holdWaiter } from "./waiters.ts";
 
-export function transformJobOperations(
-  hosting: Hosting,
-): Pick<SageMakerRows, "CreateTransformJob" | "DescribeTransformJob" | "StopTransformJob"> {
+export function transformJobOperations(hosting: Hosting) {
   const resource = (input: { readonly TransformJobName: string }, context: CallContext) =>
     arnOf("transform-job", input.TransformJobName, context);
   return {
@@ -43,7 +41,7 @@ export function transformJobOperations(
         return {};
       },
     },
-  };
+  } satisfies Partial<SageMakerRows>;
 }
 
 type Description = SagemakerOperations["DescribeTransformJob"]["output"];

@@ -6,7 +6,7 @@ import type { SnsRows } from "./rows.ts";
 const messageBytesMax = 262_144;
 const subjectCharsMax = 100;
 
-export function publishOperation(topics: Topics): Pick<SnsRows, "Publish"> {
+export function publishOperation(topics: Topics) {
   return {
     Publish: {
       resource: (input) => input.TopicArn ?? input.TargetArn ?? "*",
@@ -27,7 +27,7 @@ export function publishOperation(topics: Topics): Pick<SnsRows, "Publish"> {
         return { MessageId: await topics.publish({ topicArn, subject, text, attributes }) };
       },
     },
-  };
+  } satisfies Partial<SnsRows>;
 }
 
 /** With a structure, what the message says for HTTP, or else for everybody. */

@@ -11,9 +11,7 @@ const ofTopic = ({ TopicArn: arn }: { readonly TopicArn: string }) => arn;
 const own = ({ SubscriptionArn: arn }: { readonly SubscriptionArn: string }) => topicOfArn(arn) ?? arn;
 
 /** How somebody subscribes, and leaves. */
-export function subscriptionOperations(
-  topics: Topics,
-): Pick<SnsRows, "Subscribe" | "ConfirmSubscription" | "Unsubscribe"> {
+export function subscriptionOperations(topics: Topics) {
   return {
     Subscribe: {
       resource: ofTopic,
@@ -42,16 +40,11 @@ export function subscriptionOperations(
         return {};
       },
     },
-  };
+  } satisfies Partial<SnsRows>;
 }
 
 /** Who is subscribed, and how messages come to them. */
-export function subscriptionDescriptions(
-  topics: Topics,
-): Pick<
-  SnsRows,
-  "ListSubscriptions" | "ListSubscriptionsByTopic" | "GetSubscriptionAttributes" | "SetSubscriptionAttributes"
-> {
+export function subscriptionDescriptions(topics: Topics) {
   return {
     ListSubscriptions: {
       async handle(input) {
@@ -101,7 +94,7 @@ export function subscriptionDescriptions(
         return {};
       },
     },
-  };
+  } satisfies Partial<SnsRows>;
 }
 
 function listed(all: readonly Subscription[], query: PageQuery) {

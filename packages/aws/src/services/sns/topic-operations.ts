@@ -15,10 +15,7 @@ const fifoText = "FIFO topics are not supported by this platform yet: their mess
 
 type Changes = Partial<Pick<Topic, "displayName" | "signatureVersion" | "deliveryPolicy" | "feedback">>;
 
-export function topicOperations(
-  topics: Topics,
-  clock: Clock,
-): Pick<SnsRows, "CreateTopic" | "DeleteTopic" | "GetTopicAttributes" | "ListTopics" | "SetTopicAttributes"> {
+export function topicOperations(topics: Topics, clock: Clock) {
   const resource = ({ TopicArn: arn }: { readonly TopicArn: string }) => arn;
   return {
     CreateTopic: {
@@ -76,7 +73,7 @@ export function topicOperations(
         return { Topics: page.map(({ arn }) => ({ TopicArn: arn })), NextToken: next };
       },
     },
-  };
+  } satisfies Partial<SnsRows>;
 }
 
 function attributesOf(topics: Topics, topic: Topic): Readonly<Record<string, string>> {

@@ -14,7 +14,6 @@ export interface MetricFilterParts {
   readonly clock: Clock;
 }
 
-type FilterOperation = `${"Put" | "Delete" | "Test"}MetricFilter` | "DescribeMetricFilters";
 type PutInput = LogsInputs["PutMetricFilterRequest"];
 
 const dimensionsMax = 3;
@@ -25,7 +24,7 @@ const refusedMembers: readonly RefusedMember[] = [
   { path: "emitSystemFieldDimensions", harmless: (value) => Array.isArray(value) && value.length === 0 },
 ];
 
-export function metricFilterOperations(parts: MetricFilterParts): Pick<OperationRows<LogsOperations>, FilterOperation> {
+export function metricFilterOperations(parts: MetricFilterParts) {
   const { logs, metricFilters, clock } = parts;
   const resource = ({ logGroupName }: { readonly logGroupName: string }, context: CallContext) =>
     `${arnPrefix(context)}${logGroupName}`;
@@ -63,7 +62,7 @@ export function metricFilterOperations(parts: MetricFilterParts): Pick<Operation
         return { matches };
       },
     },
-  };
+  } satisfies Partial<OperationRows<LogsOperations>>;
 }
 
 function recordOf(input: PutInput, nowMs: number): MetricFilterRecord {

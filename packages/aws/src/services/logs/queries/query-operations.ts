@@ -11,7 +11,6 @@ export interface QueryParts {
   readonly queries: LogQueries;
 }
 
-type QueryOperation = "StartQuery" | "GetQueryResults" | "StopQuery" | "DescribeQueries";
 type StartInput = LogsInputs["StartQueryRequest"];
 
 const groupsMax = 50;
@@ -22,7 +21,7 @@ const secondsMax = 100_000_000_000;
 
 const ownLanguage = { path: "queryLanguage", harmless: (value: unknown) => value === language };
 
-export function queryOperations(parts: QueryParts): Pick<OperationRows<LogsOperations>, QueryOperation> {
+export function queryOperations(parts: QueryParts) {
   const { queries } = parts;
   return {
     StartQuery: {
@@ -49,7 +48,7 @@ export function queryOperations(parts: QueryParts): Pick<OperationRows<LogsOpera
       refuses: [ownLanguage],
       handle: async (input) => describe(queries, input),
     },
-  };
+  } satisfies Partial<OperationRows<LogsOperations>>;
 }
 
 async function start({ logs, queries }: QueryParts, input: StartInput, { accountId }: CallContext) {
