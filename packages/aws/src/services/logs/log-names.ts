@@ -11,10 +11,10 @@ export interface NamedGroup {
 /** The name, from itself or from an ARN. */
 export function groupOf({ logGroupName, logGroupIdentifier }: NamedGroup): string {
   if (logGroupName !== undefined && logGroupIdentifier !== undefined) {
-    throw invalid("LogGroupName and LogGroupIdentifier cannot be used together.");
+    throw logParameterError("LogGroupName and LogGroupIdentifier cannot be used together.");
   }
   const given = logGroupName ?? logGroupIdentifier;
-  if (given === undefined) throw invalid("Either logGroupName or logGroupIdentifier is required.");
+  if (given === undefined) throw logParameterError("Either logGroupName or logGroupIdentifier is required.");
   return /^arn:[^:]*:logs:[^:]*:[^:]*:log-group:([^:]+)/.exec(given)?.[1] ?? given;
 }
 
@@ -30,12 +30,13 @@ export function logPage(
 }
 
 /** The error for a token that the listing did not give. */
-export const invalidToken = (): AwsError => invalid("The specified nextToken is invalid.");
+export const invalidToken = (): AwsError => logParameterError("The specified nextToken is invalid.");
 
 export function arnPrefix({ region, accountId }: CallContext): string {
   return `arn:aws:logs:${region}:${accountId}:log-group:`;
 }
 
-function invalid(message: string): AwsError {
+/** The error for input that the published model allows and CloudWatch Logs does not. */
+export function logParameterError(message: string): AwsError {
   return new AwsError("InvalidParameterException", message);
 }

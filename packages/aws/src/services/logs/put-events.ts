@@ -1,6 +1,6 @@
-import { AwsError } from "@galatea/base";
 import type { LogsInputs } from "../../spec/gen/logs.ts";
 import type { LogStreams } from "@galatea/hosting";
+import { logParameterError as invalid } from "./log-names.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -58,8 +58,4 @@ function checkBatch(events: readonly Event[]): void {
 function countBefore(events: readonly Event[], timeMs: number): number {
   const found = events.findIndex(({ timestamp }) => timestamp >= timeMs);
   return found === -1 ? events.length : found;
-}
-
-function invalid(message: string): AwsError {
-  return new AwsError("InvalidParameterException", message);
 }

@@ -15,7 +15,14 @@ import {
   type RefusedMember,
 } from "../../wire/index.ts";
 import { filterEvents } from "./filter-events.ts";
-import { arnPrefix, groupOf, invalidToken, logPage, type NamedGroup } from "./log-names.ts";
+import {
+  arnPrefix,
+  groupOf,
+  invalidToken,
+  logPage,
+  type NamedGroup,
+  logParameterError as invalid,
+} from "./log-names.ts";
 import type { GroupFilters } from "./group-filters.ts";
 import { LiveTails } from "./live-tail.ts";
 import { checkedRetention } from "./retention.ts";
@@ -332,10 +339,6 @@ async function filter(
     searchedLogStreams: [],
     nextToken: next === null ? undefined : pageToken(listing, next),
   };
-}
-
-function invalid(message: string): AwsError {
-  return new AwsError("InvalidParameterException", message);
 }
 
 function compare(a: string, b: string): number {

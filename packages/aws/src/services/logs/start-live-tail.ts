@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { AwsError } from "@galatea/base";
 import type { LogsInputs } from "../../spec/gen/logs.ts";
 import type { CallContext } from "../../wire/index.ts";
 import type { LiveTails, TailUpdate } from "./live-tail.ts";
 import type { LogStreams } from "@galatea/hosting";
 import { messageMatcher } from "./message-matcher.ts";
+import { logParameterError as invalid } from "./log-names.ts";
 
 type Input = LogsInputs["StartLiveTailRequest"];
 
@@ -47,8 +47,4 @@ async function* eventsOf(start: object, updates: AsyncIterable<TailUpdate>, acco
     }));
     yield { sessionUpdate: { sessionMetadata: { sampled: isSampled }, sessionResults } };
   }
-}
-
-function invalid(message: string): AwsError {
-  return new AwsError("InvalidParameterException", message);
 }

@@ -1,9 +1,9 @@
-import { AwsError, type Clock } from "@galatea/base";
+import { type Clock } from "@galatea/base";
 import type { LogsInputs, LogsOperations } from "../../../spec/gen/logs.ts";
 import { pageAfter, type CallContext, type OperationRows, type RefusedMember } from "../../../wire/index.ts";
 import { readFilterPattern } from "../filter-patterns/index.ts";
-import { arnPrefix, logPage } from "../log-names.ts";
 import type { LogStreams } from "@galatea/hosting";
+import { arnPrefix, logPage, logParameterError as invalid } from "../log-names.ts";
 import { extractedValues, type MetricFilterRecord } from "./metric-filter.ts";
 import type { MetricFilters } from "./metric-filters.ts";
 import { MatchedLength } from "../matched-length.ts";
@@ -117,8 +117,4 @@ function printFilter({ group, name, pattern, createdMs, metric }: MetricFilterRe
     creationTime: createdMs,
     logGroupName: group,
   };
-}
-
-function invalid(message: string): AwsError {
-  return new AwsError("InvalidParameterException", message);
 }

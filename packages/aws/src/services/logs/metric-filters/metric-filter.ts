@@ -1,5 +1,5 @@
-import { AwsError } from "@galatea/base";
 import { parseJsonSelector, readFilterPattern, type FilterPattern } from "../filter-patterns/index.ts";
+import { logParameterError as invalid } from "../log-names.ts";
 
 /** As it is kept: a metric out of the log events of a group that match. */
 export interface MetricFilterRecord {
@@ -94,7 +94,3 @@ function textOfValue(value: unknown): string | null {
 
 const bounded = (text: string | null) =>
   text === null || text === "" || text.length > dimensionLengthMax ? null : text;
-
-function invalid(message: string): AwsError {
-  return new AwsError("InvalidParameterException", message);
-}

@@ -3,8 +3,8 @@ import { parseQuery, QueryError, rowsMax } from "../../../insights/index.ts";
 import type { LogsInputs, LogsOperations } from "../../../spec/gen/logs.ts";
 import { pageAfter, type CallContext, type OperationRows } from "../../../wire/index.ts";
 import type { LogQueries, LogQuery } from "./log-queries.ts";
-import { arnPrefix, groupOf, invalidToken } from "../log-names.ts";
 import type { LogStreams } from "@galatea/hosting";
+import { arnPrefix, groupOf, invalidToken, logParameterError as invalid } from "../log-names.ts";
 
 export interface QueryParts {
   readonly logs: LogStreams;
@@ -137,8 +137,4 @@ function existing(queries: LogQueries, id: string): LogQuery {
   const query = queries.get(id);
   if (query === null) throw new AwsError("ResourceNotFoundException", `There is no query ${id}.`);
   return query;
-}
-
-function invalid(message: string): AwsError {
-  return new AwsError("InvalidParameterException", message);
 }
