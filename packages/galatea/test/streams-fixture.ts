@@ -24,6 +24,7 @@ import { createPlatformServer, listen, platformServerLimits, type PlatformServer
  */
 const program = `
 import { createServer } from "node:http";
+const parent = process.ppid; setInterval(() => process.ppid === parent || process.exit(), 1000).unref(); // Killed tests leave none.
 const [name, socketPath] = process.argv.slice(2);
 process.on("SIGTERM", () => process.exit(0));
 const held = new Set();

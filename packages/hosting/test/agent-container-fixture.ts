@@ -3,6 +3,7 @@ import { join } from "node:path";
 
 /** A container that answers the contract and does what the header `do` of an invocation says. */
 const program = `import { createServer } from "node:http";
+const parent = process.ppid; setInterval(() => process.ppid === parent || process.exit(), 1000).unref(); // Killed tests leave none.
 const [socketPath, behaviour] = process.argv.slice(2);
 process.on("SIGTERM", () => process.exit(0));
 const loaded = new Set();

@@ -25,6 +25,7 @@ import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
  */
 const program = `
 import { createServer } from "node:http";
+const parent = process.ppid; setInterval(() => process.ppid === parent || process.exit(), 1000).unref(); // Killed tests leave none.
 import { existsSync, appendFileSync } from "node:fs";
 const [socketPath, directory] = process.argv.slice(2);
 process.on("SIGTERM", () => process.exit(0));

@@ -18,6 +18,7 @@ const never = new AbortController().signal;
 /** A container that has so many MiB in memory before it listens. */
 const program = `
 import { createServer } from "node:http";
+const parent = process.ppid; setInterval(() => process.ppid === parent || process.exit(), 1000).unref(); // Killed tests leave none.
 const [socketPath, bytes] = process.argv.slice(2);
 process.on("SIGTERM", () => process.exit(0));
 globalThis.held = Buffer.alloc(Number(bytes), 1);

@@ -14,6 +14,7 @@ import { imaged, openHosting, owner } from "./hosting-fixture.ts";
 /** A multi-model container: it writes what it loads and unloads, and answers with the model's text, its instance and its process. */
 const program = `
 import { createServer } from "node:http";
+const parent = process.ppid; setInterval(() => process.ppid === parent || process.exit(), 1000).unref(); // Killed tests leave none.
 import { existsSync, readFileSync } from "node:fs";
 const [socketPath, mlRoot] = process.argv.slice(2);
 if (existsSync(mlRoot + "/../broken")) process.exit(1);

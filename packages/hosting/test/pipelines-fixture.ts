@@ -23,6 +23,7 @@ import { imaged, openHosting, owner } from "./hosting-fixture.ts";
  */
 const program = `
 import { createServer } from "node:http";
+const parent = process.ppid; setInterval(() => process.ppid === parent || process.exit(), 1000).unref(); // Killed tests leave none.
 const [name, socketPath, ping] = process.argv.slice(2);
 process.on("SIGTERM", () => process.exit(0));
 const told = (request) => JSON.parse(request.headers["x-amzn-sagemaker-custom-attributes"] ?? "{}")[name] ?? {};

@@ -24,6 +24,7 @@ import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
 const program = `
 import { existsSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+const parent = process.ppid; setInterval(() => process.ppid === parent || process.exit(), 1000).unref(); // Killed tests leave none.
 const [path, name, socketPath, breaks, falters] = process.argv.slice(1);
 const tried = path + socketPath.split("/").pop();
 if (falters && existsSync(path + ".falters") && !existsSync(tried)) { writeFileSync(tried, ""); process.exit(1); }

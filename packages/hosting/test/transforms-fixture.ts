@@ -14,6 +14,7 @@ import { imaged, openHosting, owner, type HostingFixture } from "./hosting-fixtu
  */
 const program = `
 import { createServer } from "node:http";
+const parent = process.ppid; setInterval(() => process.ppid === parent || process.exit(), 1000).unref(); // Killed tests leave none.
 import { existsSync, writeFileSync } from "node:fs";
 const died = process.argv[1] + ".died";
 const [does, socketPath, parameters] = process.argv.slice(2);

@@ -22,6 +22,7 @@ import { until } from "./traffic-fixture.ts";
 
 const program = `
 import { createServer } from "node:http";
+const parent = process.ppid; setInterval(() => process.ppid === parent || process.exit(), 1000).unref(); // Killed tests leave none.
 process.on("SIGTERM", () => process.exit(0));
 createServer((request, response) => response.end()).listen(process.argv[2]);
 `;

@@ -25,6 +25,7 @@ writeFileSync(
   program,
   `import { existsSync } from "node:fs";
   import { createServer } from "node:http";
+  const parent = process.ppid; setInterval(() => process.ppid === parent || process.exit(), 1000).unref(); // Killed tests leave none.
   const [behaviour, socketPath, mlRoot] = process.argv.slice(2);
   if (behaviour === "fail") {
     console.log("starting");

@@ -45,6 +45,7 @@ after(() => rmSync(root, { recursive: true, force: true }));
 writeFileSync(
   join(root, "container.mjs"),
   `import { createServer } from "node:http";
+  const parent = process.ppid; setInterval(() => process.ppid === parent || process.exit(), 1000).unref(); // Killed tests leave none.
   import { readFileSync, existsSync } from "node:fs";
   const [socketPath, mlRoot] = process.argv.slice(2);
   const multi = process.env.SAGEMAKER_MULTI_MODEL === "true";
