@@ -6,19 +6,17 @@ export {
   type CallContext,
   type DoorRules,
   type Gateway,
-  type GatewayOptions,
-  type Permits,
   type ServiceRow,
   checkInput,
 } from "./wire/index.ts";
 export { isOpenAiUrl } from "./services/sagemaker-runtime/index.ts";
-export { awsServices, type AwsServicesParts } from "./services/index.ts";
+export { awsServices } from "./services/index.ts";
 export { alarmValues, cloudwatchService, recordedDashboards, topicActions } from "./services/cloudwatch/index.ts";
 export { GroupFilters, lazyLogQueries, recordedMetricFilters } from "./services/logs/index.ts";
 export { autoscalingService } from "./services/application-autoscaling/index.ts";
-export { ObjectWriters, s3Service, type S3Parts } from "./services/s3/index.ts";
-export { ensureRole, recordedIdentities, type IamOptions } from "./services/iam/index.ts";
-export { StsSessions, type StsSessionsOptions } from "./services/sts/index.ts";
+export { ObjectWriters, s3Service } from "./services/s3/index.ts";
+export { ensureRole, recordedIdentities } from "./services/iam/index.ts";
+export { StsSessions } from "./services/sts/index.ts";
 export {
   answerHttpsHosts,
   clientEnvironment,
@@ -26,9 +24,6 @@ export {
   shellChanges,
   shellRestored,
   stsHosts,
-  type ClientEnvironment,
-  type ClientEnvironmentOptions,
   type ClientProxy,
-  type HttpsHostsOptions,
   type ShellChange,
 } from "./client-environment/index.ts";

@@ -23,14 +23,12 @@ export {
   resolveImage,
   unsupportedImageText,
   type AsyncInferenceConfig,
-  type BuiltInRuntime,
   type ContainerDefinition,
   type Containers,
   type DataCaptureConfig,
   type DeploymentConfig,
   type EndpointConfigRecord,
   type HostingResource,
-  type ModelRecord,
   type Owner,
   serverlessRefusal,
   weightRefusal,
@@ -43,7 +41,6 @@ export {
   groupKey,
   isProduction,
   stepOf,
-  type StateChange,
   type EndpointEvent,
   type EndpointRecord,
   type EndpointState,
@@ -54,12 +51,11 @@ export {
 } from "./endpoints/index.ts";
 export type { ComponentSpecAsked, ComponentUpdate } from "./operations/index.ts";
 export type { ComponentEvent, ComponentRecord, ComponentSpec } from "./components/index.ts";
-export type { LookAtAlarm } from "./reconcilers/index.ts";
 export type { EndpointUpdate, RetainedProperty, VariantSize } from "./operations/index.ts";
 export type { EndpointDescription } from "./operations/index.ts";
-export { Hosting, type HostingFigures, type HostingOptions } from "./hosting.ts";
+export { Hosting, type HostingOptions } from "./hosting.ts";
 export type { TransformEvent, TransformJobRecord, TransformRequest } from "./transforms/index.ts";
-export { mirrorLosses, type MirroringLimits } from "./mirrors/index.ts";
+export { mirrorLosses } from "./mirrors/index.ts";
 export { hostingLimits, type HostingLimits } from "./capacity/index.ts";
 export { invalid } from "./definitions/index.ts";
 export {
@@ -71,16 +67,13 @@ export {
   type HostedContainer,
   type HostedInstance,
   type InstanceAddress,
-  type InstanceCredentials,
   type InstanceIdentity,
-  type ModelDataReach,
   type InstanceLimits,
   type ContainerModels,
   type InstanceOwner,
   type InstanceSpec,
   type GpuUse,
   type InstanceUsage,
-  type IssuedCredentials,
   type ModelHost,
 } from "./instances/index.ts";
 export {
@@ -95,7 +88,6 @@ export {
 export {
   createDirectoryLogStreams,
   keepPruned,
-  type DirectoryLogStreamsOptions,
   type LogEvent,
   type LogFollower,
   type LogGroup,
@@ -104,12 +96,5 @@ export {
   type LogStream,
   type LogStreams,
 } from "./logs/index.ts";
-export {
-  type ListAnswer,
-  type ListedPlace,
-  type ListQuestion,
-  type NumberedStateChange,
-  type Tag,
-  type TimeRange,
-} from "./store/index.ts";
+export { type ListAnswer, type ListedPlace, type ListQuestion, type NumberedStateChange } from "./store/index.ts";
 export type { Wait } from "./waits/index.ts";

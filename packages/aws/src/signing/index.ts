@@ -2,16 +2,10 @@
  * Amazon's request signatures, verified and made, and the chunked bodies that carry them. Nothing here knows a protocol's codes:
  * a refused signature is a SignatureFailure with a reason. Bodies are the caller's to hold to the returned payload.
  */
-export {
-  Authenticator,
-  type Authentication,
-  type ChunkChain,
-  type CredentialLookup,
-  type SignedPayload,
-} from "./authenticator.ts";
+export { Authenticator, type CredentialLookup, type SignedPayload } from "./authenticator.ts";
 export { bearerScope } from "./bearer-token.ts";
-export { ChunkFramingError, ChunkSizeError, decodeAwsChunked, type ChunkedBodyOptions } from "./aws-chunked.ts";
-export { signedHeaders, type RequestToSign } from "./sign-request.ts";
+export { ChunkFramingError, ChunkSizeError, decodeAwsChunked } from "./aws-chunked.ts";
+export { signedHeaders } from "./sign-request.ts";
 export { uriEncode } from "./signature.ts";
 export {
   SignatureFailure,
@@ -22,6 +16,5 @@ export {
   rawQueryOf,
   type CredentialScope,
   type SignatureFailureReason,
-  type SignedRequest,
 } from "./signed-request.ts";
 export type { Credential } from "./credential.ts";

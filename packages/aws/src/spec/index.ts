@@ -4,12 +4,10 @@
  */
 export {
   asServiceModel,
-  type BlobShape,
   type ErrorModel,
   type ListShape,
   type MapShape,
   type MemberModel,
-  type NumberShape,
   type OperationModel,
   type ServiceModel,
   type ScalarShape,

@@ -8,7 +8,7 @@ export { parseDeliveryPolicy } from "./delivery-policy.ts";
 export { parseFilterPolicy } from "./filter-policy.ts";
 export { topicMetricUnits } from "./topic-metrics.ts";
 export { deliveryLimits, type SendMessage } from "./deliveries.ts";
-export type { MessageAttribute, MessageLinks, Sign, WrittenMessage } from "./message-text.ts";
+export type { MessageAttribute, Sign } from "./message-text.ts";
 export {
   invalidParameter,
   topicArn,
@@ -16,8 +16,7 @@ export {
   topicOfArn,
   type DeliveryFeedback,
   type FilterText,
-  type SignatureVersion,
   type Subscription,
   type Topic,
 } from "./topic.ts";
-export { Topics, type Publication, type TopicsOptions } from "./topics.ts";
+export { Topics } from "./topics.ts";

@@ -15,9 +15,7 @@ export {
   type CallContext,
   type LazyOperationRows,
   type ModelledService,
-  type OperationRow,
   type OperationRows,
-  type OpenedCall,
   type RawExchange,
   type RawOperationRow,
   type RawService,
@@ -32,8 +30,8 @@ export { refuseMembers, type RefusedMember } from "./refused-members.ts";
 export { adviceFor, type RefusedOperations } from "./refused-operations.ts";
 export { pageAfter, type PageQuery } from "./page-after.ts";
 export { pageToken, placeOfToken, type Listing } from "./page-token.ts";
-export { firstInOrder, type Selection } from "./first-in-order.ts";
+export { firstInOrder } from "./first-in-order.ts";
 export { isLoopbackName, refusedRequest, type DoorRules } from "./web-pages.ts";
 export { verifiedRequest } from "./body.ts";
 export { closeIfUnread } from "./last-answer.ts";
-export { malformed, readXml, writeXml, xmlDeclaration, type XmlContent, type XmlElements } from "./xml.ts";
+export { malformed, readXml, writeXml, xmlDeclaration, type XmlElements } from "./xml.ts";

@@ -1,2 +1,2 @@
 /** Self-signed X.509 certificates, written without OpenSSL. */
-export { createCertificate, type Certificate, type CertificateOptions } from "./certificate.ts";
+export { createCertificate, type Certificate } from "./certificate.ts";

@@ -1,7 +1,7 @@
 /** Words every folder may use: errors, time, logs, task groups, whole bodies, bytes in flight. Nothing here knows models, AWS or HTTP. */
 export { takeForCall } from "./call-memory.ts";
 export { ByteRate, type ByteRateLimits } from "./byte-rate.ts";
-export { ByteBudget, ByteLease, type IdleMemory } from "./byte-budget.ts";
+export { ByteBudget, ByteLease } from "./byte-budget.ts";
 export {
   AwsError,
   InferenceError,
@@ -14,9 +14,9 @@ export {
   type InferenceErrorOptions,
   type InferenceReason,
 } from "./errors.ts";
-export { asDiskError, DiskError, diskFault, diskText, makeDirectory, type DiskFault } from "./disk-fault.ts";
+export { asDiskError, DiskError, diskFault, diskText, makeDirectory } from "./disk-fault.ts";
 export { delay, systemClock, type Clock } from "./clock.ts";
-export { createLogger, silentLogger, type LogFields, type LogLevel, type LogSink, type Logger } from "./log.ts";
+export { createLogger, silentLogger, type LogFields, type LogLevel, type Logger } from "./log.ts";
 export {
   drained,
   Gate,
@@ -41,4 +41,4 @@ export {
   type RecordIoHeader,
 } from "./record-io.ts";
 export { makeSharedDirectory, sharedDirectoryMode, sharedFileMode } from "./shared-directory.ts";
-export { sealLine, soundText, unsealLine, type UnsealedLine } from "./sealed-line.ts";
+export { sealLine, soundText, unsealLine } from "./sealed-line.ts";

@@ -14,39 +14,14 @@ export type {
   SeriesKey,
   SeriesRecorder,
   StatisticSet,
-  StoredContents,
   StoredPoint,
   StoredSeries,
 } from "./series.ts";
-export { createGpuMetrics, type GpuFigures } from "./gpu-metrics.ts";
-export { createHostMetrics, type HostMetricsOptions } from "./host-metrics.ts";
-export {
-  createInferenceMetrics,
-  createPinnedMemoryMetrics,
-  type InferenceMetrics,
-  type InferenceMetricsOptions,
-  type ModelLabels,
-  type ModelMetrics,
-  type ModelMetricsSource,
-  type RequestTimes,
-} from "./inference-metrics.ts";
-export {
-  ModelFamilies,
-  type FamilyLimits,
-  type HeldCells,
-  type NamespaceFamilies,
-  type TakeCells,
-} from "./model-families.ts";
+export { createGpuMetrics } from "./gpu-metrics.ts";
+export { createHostMetrics } from "./host-metrics.ts";
+export { createInferenceMetrics, createPinnedMemoryMetrics } from "./inference-metrics.ts";
+export { ModelFamilies, type FamilyLimits, type TakeCells } from "./model-families.ts";
 export type { MetricStore } from "./metric-store.ts";
 export { MinuteSeries, type MinuteSeriesOptions } from "./minute-series.ts";
-export {
-  MetricRegistry,
-  type CounterRow,
-  type Family,
-  type GaugeFamily,
-  type GaugeRow,
-  type HistogramRow,
-  type Labels,
-} from "./registry.ts";
-export { printSeries, type ExpositionLimits } from "./series-exposition.ts";
-export type { SeriesTier } from "./series-tiers.ts";
+export { MetricRegistry, type CounterRow, type Labels } from "./registry.ts";
+export { printSeries } from "./series-exposition.ts";

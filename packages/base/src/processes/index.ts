@@ -5,19 +5,13 @@
  *
  * Whoever spawns a process owns it and stops it. A lasting process goes on when its starter has ended, and is adopted by the next. `readProcessStart` and `endLeftover` are for records that outlive a restart.
  */
-export { backoffMs, type BackoffOptions } from "./backoff.ts";
+export { backoffMs } from "./backoff.ts";
 export { adoptOrphans, endRemains, isAdoptable, isWatched, watchAdopted } from "./adopted-children.ts";
-export { defaultOutputLimits, OutputLines, type OutputLimits } from "./output-lines.ts";
+export { defaultOutputLimits, OutputLines } from "./output-lines.ts";
 export { lockDirectory, shareDirectory } from "./directory-lock.ts";
 export { describeEnd, endOfWaitStatus, type ProcessEnd } from "./process-end.ts";
 export { endLeftover, parseProcessStat, readProcessStart, type ProcessIdentity } from "./process-identity.ts";
-export {
-  adoptLasting,
-  startLasting,
-  type LastingEnd,
-  type LastingOptions,
-  type LastingProcess,
-} from "./lasting-process.ts";
+export { adoptLasting, startLasting, type LastingProcess } from "./lasting-process.ts";
 export { childrenOf, readProcessFile } from "./process-files.ts";
-export { spawnProcess, type SpawnedProcess, type SpawnOptions } from "./spawn.ts";
+export { spawnProcess, type SpawnedProcess } from "./spawn.ts";
 export { releaseMemoryWhenIdle } from "./idle-memory.ts";

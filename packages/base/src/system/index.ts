@@ -18,8 +18,6 @@ export {
   findEnded,
   isChild,
   reapNow,
-  type DescriptorPair,
-  type WaitResult,
   moveThread,
   receiveWaiting,
   sendWaiting,

@@ -9,19 +9,15 @@ export type {
   AlarmEvent,
   AlarmFacts,
   AlarmRecord,
-  AlarmState,
-  AlarmStatus,
-  AlarmTag,
   CompositeAlarm,
   ThresholdComparison,
   HistoryItem,
-  HistoryKind,
   MetricAlarm,
   MissingData,
   ReadValues,
   Suppressor,
   Watched,
 } from "./alarm.ts";
-export { Alarms, alarmLimits, type AlarmLimits, type AlarmsOptions } from "./alarms.ts";
+export { Alarms, alarmLimits } from "./alarms.ts";
 export { alarmNameOf, alarmsOfRule, parseRule, RuleError } from "./composite-rule.ts";
 export { suppressedReason } from "./suppression.ts";

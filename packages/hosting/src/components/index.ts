@@ -5,20 +5,13 @@ export {
   copiesFootprint,
   isMoving,
   copyNode,
-  type ComponentCopy,
   type ComponentDeployment,
   type ComponentGoal,
   type ComponentRecord,
   type ComponentSpec,
   type ComponentState,
 } from "./component-record.ts";
-export {
-  moveComponent,
-  nextComponentAction,
-  type ComponentAction,
-  type ComponentEvent,
-  type CopyRoom,
-} from "./component-state.ts";
+export { moveComponent, nextComponentAction, type ComponentAction, type ComponentEvent } from "./component-state.ts";
 export {
   claimSum,
   fits,

@@ -1,11 +1,11 @@
 /** One invocation: what is asked and answered, how it goes to an instance, and the sentences of what can go wrong. */
 export { newSession, readOpenedSession, sessionNotFound, type OpenedSession } from "./session-headers.ts";
 export { answerParts } from "./answer-parts.ts";
-export { beginHop, callLimitHeader, ContainerChain, type Hop, type InvokedContainer } from "./container-chain.ts";
+export { beginHop, callLimitHeader, ContainerChain, type InvokedContainer } from "./container-chain.ts";
 export { InstanceInvocations } from "./instance-invocations.ts";
 export { ContainerGone, NotBegun } from "../instance-agent/index.ts";
 export { heldBytesMax, invocationLimits } from "./invocation.ts";
-export type { InvocationBounds, InvocationLimits, InvocationReply, InvocationRequest } from "./invocation.ts";
+export type { InvocationLimits, InvocationReply, InvocationRequest } from "./invocation.ts";
 export { beginOutcome, recordOutcome, recordRefusal } from "./invocation-outcome.ts";
 export {
   containerError,

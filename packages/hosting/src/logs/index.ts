@@ -1,13 +1,4 @@
 /** What containers print and clients put, by group and stream. Errors are AwsError with CloudWatch Logs' codes. */
 export { createDirectoryLogStreams, type DirectoryLogStreamsOptions } from "./directory-log-streams.ts";
 export { keepPruned } from "./log-upkeep.ts";
-export type {
-  LogEvent,
-  LogFollower,
-  LogGroup,
-  LogPage,
-  LogReadOptions,
-  LogStream,
-  LogStreams,
-  NewLogEvent,
-} from "./log-streams.ts";
+export type { LogEvent, LogFollower, LogGroup, LogPage, LogReadOptions, LogStream, LogStreams } from "./log-streams.ts";

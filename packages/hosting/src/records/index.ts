@@ -8,22 +8,16 @@ export {
   ChangesForgotten,
   DocumentConflict,
   type ChangeBatch,
-  type ChangedDocument,
   type Document,
   type DocumentChange,
-  type DocumentPage,
   type DocumentPosition,
-  type DocumentQuery,
   type Documents,
   type Expectation,
-  type ListedDocument,
 } from "./documents.ts";
-export { allDocuments, allJson, readJson, type JsonDocument } from "./json-documents.ts";
-export { DocumentMemory, MemoryDocuments, type MemoryDocumentsOptions } from "./memory-documents.ts";
+export { allDocuments, allJson, readJson } from "./json-documents.ts";
+export { DocumentMemory, MemoryDocuments } from "./memory-documents.ts";
 export { RecordedValues } from "./recorded-values.ts";
 export { takeOverMetrics } from "./metric-takeover.ts";
-export type { Restored } from "./replace-database.ts";
 export { copyDatabase } from "./snapshot-files.ts";
-export type { SnapshotOptions } from "./snapshots.ts";
-export { openDocuments, restoreDocuments, type DocumentsOptions } from "./sqlite-documents.ts";
-export { openMetrics, type MetricsOptions, type StoredMetricLimits } from "./sqlite-metrics.ts";
+export { openDocuments, restoreDocuments } from "./sqlite-documents.ts";
+export { openMetrics } from "./sqlite-metrics.ts";

@@ -4,17 +4,14 @@
  */
 export { stepsFault } from "./capacity.ts";
 export type {
-  AdjustmentType,
   ScalableTarget,
   ScalingActivity,
   ScalingPolicy,
   ScheduledAction,
-  StepAdjustment,
   StepPolicy,
-  Suspended,
   TrackingPolicy,
 } from "./policy.ts";
 export type { ScalingRecord, TargetKey } from "./scaling-store.ts";
-export { Scaling, scalingLimits, type ScalableResources, type ScalingLimits, type ScalingOptions } from "./scaling.ts";
+export { Scaling, scalingLimits, type ScalableResources } from "./scaling.ts";
 export type { ResourceCapacity } from "./wanted-capacity.ts";
 export { nextRunMs, ScheduleError } from "./schedule.ts";

@@ -4,4 +4,4 @@ export { HostingStore, type WriteConsequences } from "./hosting-store.ts";
 export { listPage, type ListAnswer, type ListedPlace, type ListQuestion, type TimeRange } from "./listing.ts";
 export type { FoundPlace } from "./output-folders.ts";
 export type { NumberedStateChange } from "./state-change-log.ts";
-export type { FoundRecord, RecordKind, StoredRecord } from "./record-kind.ts";
+export type { FoundRecord, RecordKind } from "./record-kind.ts";

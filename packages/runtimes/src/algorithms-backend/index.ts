@@ -1,2 +1,2 @@
 /** Backends of SageMaker's algorithms: models that are given the body of a request, and its types, and answer with a body, a type and a status. */
-export { createAlgorithmBackend, type AlgorithmBackendOptions } from "./algorithm-backend.ts";
+export { createAlgorithmBackend } from "./algorithm-backend.ts";

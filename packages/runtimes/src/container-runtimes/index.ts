@@ -4,15 +4,6 @@
  *
  * A new kind is a folder here, a row of `kinds.ts`, and rows of image names in `definitions/image-names.ts`.
  */
-export { ArchiveCatalog, type ArchiveCatalogOptions } from "./archive-catalog.ts";
-export {
-  ContainerRefusal,
-  type ArchivedModel,
-  type ContainerEnvironment,
-  type ContainerKind,
-  type KindStart,
-  type OpenedContainer,
-  type PackageInstaller,
-  type PackageKeeper,
-} from "./container-kind.ts";
+export { ArchiveCatalog } from "./archive-catalog.ts";
+export { ContainerRefusal, type OpenedContainer, type PackageKeeper } from "./container-kind.ts";
 export { containerKinds, type ContainerKindName } from "./kinds.ts";

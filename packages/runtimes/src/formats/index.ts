@@ -3,6 +3,6 @@
  * does not hold. All of it is pure, takes time and memory in proportion to what it is given, and throws `PickleError` or `ZipError`, whose
  * message ends a sentence about the file.
  */
-export { PickledObject, PickleError, readPickle, type Pickled, type PickleReader } from "./pickle.ts";
+export { PickledObject, PickleError, readPickle, type Pickled } from "./pickle.ts";
 export { ZipArchive } from "./zip-archive.ts";
-export { zipData, zipDirectory, ZipError, type ByteRange, type ZipEntry } from "./zip-directory.ts";
+export { zipData, zipDirectory, ZipError, type ByteRange } from "./zip-directory.ts";

@@ -2,5 +2,5 @@
  * Backend `fil`: models of decision trees from XGBoost, LightGBM, scikit-learn and treelite. Their files are read and their trees
  * walked here: reading and large batches in threads, small batches where the request is served.
  */
-export { readXgboostScorer, type XgboostScorer } from "./xgboost-scorer.ts";
-export { createFilBackend, type FilBackendOptions } from "./fil-backend.ts";
+export { readXgboostScorer } from "./xgboost-scorer.ts";
+export { createFilBackend } from "./fil-backend.ts";

@@ -3,5 +3,5 @@ export { parsePlan, LoadError } from "./load.ts";
 export type { MetricSource } from "./metric-feed.ts";
 export { chartPage } from "./page-chart.ts";
 export { readTable } from "./series-table.ts";
-export { simulateScaling, type SimulatedMinute, type Simulation, type SimulationAsked } from "./simulate-scaling.ts";
+export { simulateScaling, type SimulationAsked } from "./simulate-scaling.ts";
 export { chartText } from "./text-chart.ts";

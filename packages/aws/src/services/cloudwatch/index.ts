@@ -2,4 +2,4 @@
 export { alarmValues } from "./alarm-values.ts";
 export { topicActions } from "./alarm-messages.ts";
 export { recordedDashboards } from "./recorded-dashboards.ts";
-export { cloudwatchService, type CloudWatchParts } from "./service.ts";
+export { cloudwatchService } from "./service.ts";

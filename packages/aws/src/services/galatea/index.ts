@@ -1,2 +1,2 @@
 /** What the platform can do beside SageMaker's API: stop and start endpoints, and tell of their state changes. */
-export { galateaService, type GalateaParts } from "./service.ts";
+export { galateaService } from "./service.ts";

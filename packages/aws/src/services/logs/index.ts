@@ -1,5 +1,5 @@
 /** CloudWatch Logs over hosting's `LogStreams`. */
-export { logsService, type LogsParts } from "./service.ts";
+export { logsService } from "./service.ts";
 export { lazyLogQueries } from "./lazy-log-queries.ts";
 export type { MetricFilterRecord, MetricFilterStore } from "./metric-filters/index.ts";
 export { recordedMetricFilters } from "./recorded-metric-filters.ts";

@@ -3,4 +3,4 @@
  * SageMaker's published model before; what is checked here is what SageMaker itself checks beyond it. Members that would change what
  * runs and are not built are refused by name.
  */
-export { sagemakerService, type SageMakerParts } from "./service.ts";
+export { sagemakerService } from "./service.ts";

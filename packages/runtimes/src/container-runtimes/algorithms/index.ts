@@ -1,3 +1,3 @@
 /** Containers of SageMaker's algorithms: an archive is what the algorithm's training has left, and nothing of it is code. */
-export { algorithmContainer, type AlgorithmContainerOptions } from "./algorithm-container.ts";
+export { algorithmContainer } from "./algorithm-container.ts";
 export { sparkExecution, xgboostBodyBytes, xgboostExecution } from "./execution-parameters.ts";

@@ -3,4 +3,4 @@
  * called as SageMaker's inference toolkit calls them. Bodies pass to the script as they came; the toolkit's part is played in
  * `python/galatea_frameworks/toolkit`.
  */
-export { scriptContainer, scriptOrElse, type ScriptContainerOptions } from "./script-container.ts";
+export { scriptContainer, scriptOrElse } from "./script-container.ts";
