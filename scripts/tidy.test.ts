@@ -147,7 +147,7 @@ test("only the records have SQL: every other module takes documents, metrics and
 
 test("hosting knows no machine: what it needs of memory, processors, disks and addresses the command passes in", () => {
   // Those that run on an instance's own machine.
-  const onNodes = /^hosting\/(agent|instances|process-host)$/;
+  const onNodes = /^hosting\/(model-cache|instances|process-host)$/;
   const machine =
     /\b(?:totalmem|freemem|cpus|loadavg|availableParallelism|availableMemory|constrainedMemory|networkInterfaces|statfs|statfsSync)\b|\/proc\/(?!self\/autogroup)|\/sys\/|\b127\.0\.0\.1\b|\blocalhost\b/g;
   none(

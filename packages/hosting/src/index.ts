@@ -12,7 +12,13 @@ export {
   type AsyncTicket,
   type ResultOutbox,
 } from "./async-inference/index.ts";
-export { absentAsNull, containerModelId, type KeptTree, type ModelArchive, type ModelTrees } from "./agent/index.ts";
+export {
+  absentAsNull,
+  containerModelId,
+  type KeptTree,
+  type ModelArchive,
+  type ModelTrees,
+} from "./model-cache/index.ts";
 export {
   hostingArn,
   isFolderMark,

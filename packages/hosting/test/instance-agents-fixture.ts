@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { Header } from "tar";
 import { silentLogger } from "@galatea/base";
-import { agentLimits } from "../src/agent/index.ts";
+import { modelCacheLimits } from "../src/model-cache/index.ts";
 import type { InstanceAgentSubject } from "../src/contracts/index.ts";
 import { LocalInstanceAgent, type AgentContainerSpec } from "../src/instance-agent/index.ts";
 import { instanceLimits } from "../src/instances/index.ts";
@@ -60,7 +60,7 @@ export async function openLocalAgent(
     specFor: (behaviour, kind = "one") => {
       const id = `i-${process.pid}-${(count += 1)}`;
       const modelDataUrl = `s3://${bucket}/many/`;
-      const limits = { ...agentLimits, diskBytesMax: 2 ** 30, memoryBytesMax: 2 ** 29 };
+      const limits = { ...modelCacheLimits, diskBytesMax: 2 ** 30, memoryBytesMax: 2 ** 29 };
       const container: AgentContainerSpec = {
         name: "primary",
         title: `e/v/${id}`,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { containerModelId } from "../agent/index.ts";
+import { containerModelId } from "../model-cache/index.ts";
 import type {
   ContainerPlace,
   ContainerSpec,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ModelArchive, ModelTrees } from "../agent/index.ts";
+import type { ModelArchive, ModelTrees } from "../model-cache/index.ts";
 
 /** What the suite asks of an implementer: trees over a store with objects. */
 export interface ModelTreesSubject extends AsyncDisposable {

@@ -1,7 +1,7 @@
 import { assert } from "@galatea/base";
 import { resolveImage, type BuiltInRuntime, type ContainerDefinition } from "../definitions/index.ts";
 import {
-  agentLimits,
+  modelCacheLimits,
   type AgentContainerSpec,
   type AgentInstanceSpec,
   type ModelCacheSpec,
@@ -70,10 +70,16 @@ function cacheOf(planned: PlannedContainer, { budget }: MemberOptions): ModelCac
   if (definition.Mode !== "MultiModel") return null;
   const keepsModels = definition.MultiModelConfig?.ModelCacheSetting !== "Disabled";
   // Where every request loads its model, as many load at once as the processors can work on.
-  const loadsMax = keepsModels ? agentLimits.loadsMax : Math.max(agentLimits.loadsMax, 2 * budget.vcpuCount);
+  const loadsMax = keepsModels ? modelCacheLimits.loadsMax : Math.max(modelCacheLimits.loadsMax, 2 * budget.vcpuCount);
   return {
     modelDataUrl: definition.ModelDataUrl ?? "",
-    limits: { ...agentLimits, keepsModels, loadsMax, diskBytesMax: modelDiskBytes, memoryBytesMax: modelMemoryBytes },
+    limits: {
+      ...modelCacheLimits,
+      keepsModels,
+      loadsMax,
+      diskBytesMax: modelDiskBytes,
+      memoryBytesMax: modelMemoryBytes,
+    },
     promisedBytes,
   };
 }

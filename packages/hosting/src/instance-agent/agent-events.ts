@@ -1,4 +1,4 @@
-import type { ModelsMemory, ModelState } from "../agent/index.ts";
+import type { ModelsMemory, ModelState } from "../model-cache/index.ts";
 import type { Unconfined } from "../instances/index.ts";
 import type { AgentInstanceSpec } from "./agent-spec.ts";
 

@@ -1,4 +1,4 @@
-import type { AgentLimits } from "../agent/index.ts";
+import type { ModelCacheLimits } from "../model-cache/index.ts";
 import type { InstanceBudget } from "../definitions/index.ts";
 import type { ContainerSpec, InstanceLimits, InstanceOwner } from "../instances/index.ts";
 
@@ -6,7 +6,7 @@ import type { ContainerSpec, InstanceLimits, InstanceOwner } from "../instances/
 export interface ModelCacheSpec {
   /** The prefix below which their archives are. */
   readonly modelDataUrl: string;
-  readonly limits: AgentLimits;
+  readonly limits: ModelCacheLimits;
   /** Memory that they may have whatever else is on the node. */
   readonly promisedBytes: number;
 }

@@ -4,9 +4,9 @@ import {
   ModelLoadError,
   ModelMissingError,
   ModelNotReadyError,
-  type AgentLease,
-  type ModelAgent,
-} from "../agent/index.ts";
+  type ModelCacheLease,
+  type ModelCache,
+} from "../model-cache/index.ts";
 import {
   errorText,
   InstanceFailure,
@@ -46,18 +46,18 @@ export class RunningLease implements AcquiredModel {
   readonly cacheHit: boolean;
   readonly waitedUs: number;
   readonly #running: RunningContainer;
-  readonly #models: ModelAgent;
+  readonly #models: ModelCache;
   readonly #target: string;
   readonly #asking: Disposable;
   /** A second one where the container lost the model. */
-  readonly #leases: AgentLease[];
+  readonly #leases: ModelCacheLease[];
 
   constructor(
     running: RunningContainer,
     of: {
-      readonly models: ModelAgent;
+      readonly models: ModelCache;
       readonly target: string;
-      readonly lease: AgentLease;
+      readonly lease: ModelCacheLease;
       readonly asking: Disposable;
     },
   ) {

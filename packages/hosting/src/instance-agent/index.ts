@@ -1,13 +1,13 @@
 /** The instances of one node: what hosting puts, invokes and sees there, and the agent that runs them in this process. */
 export {
-  agentLimits,
+  modelCacheLimits,
   ModelLoadError,
   ModelMissingError,
   ModelNotReadyError,
   type ModelCopy,
   type ModelState,
   type ModelsView,
-} from "../agent/index.ts";
+} from "../model-cache/index.ts";
 export { errorText, errorTextBytesMax, InstanceFailure, NotAdmitted } from "../instances/index.ts";
 export { ContainerGone, ContainerLate, NotBegun, UnknownInstance } from "./agent-errors.ts";
 export type { AgentEvent, InstanceEvent, ListedInstance, LostEvents } from "./agent-events.ts";

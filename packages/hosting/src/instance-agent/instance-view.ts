@@ -1,5 +1,5 @@
 import { assert, Gate, orAborted, unreachable } from "@galatea/base";
-import { ModelsView } from "../agent/index.ts";
+import { ModelsView } from "../model-cache/index.ts";
 import { InstanceFailure, type Unconfined } from "../instances/index.ts";
 import type { ContainerHealth, InstanceEvent, ListedInstance } from "./agent-events.ts";
 import type { AgentContainerSpec, AgentInstanceSpec } from "./agent-spec.ts";

@@ -1,5 +1,5 @@
 import type { Clock, Logger } from "@galatea/base";
-import { createArchiveSource, ModelAgent, type ModelTrees } from "../agent/index.ts";
+import { createArchiveSource, ModelCache, type ModelTrees } from "../model-cache/index.ts";
 import type { NodeDescription, NodeMemory } from "../nodes/index.ts";
 import type { ObjectStore } from "../objects/index.ts";
 import { InstanceContainer, type ContainerPlace, type InstanceUsage } from "../instances/index.ts";
@@ -27,7 +27,7 @@ export interface RunningContainerOptions extends RunningDependencies {
 /** One container of an instance on its node: kept in service, and its models where it has many. */
 export class RunningContainer implements AsyncDisposable {
   readonly container: InstanceContainer;
-  readonly models: ModelAgent | null;
+  readonly models: ModelCache | null;
   readonly clock: Clock;
   readonly restartWaitMsMax: number;
   readonly #options: RunningContainerOptions;
@@ -92,11 +92,11 @@ export class RunningContainer implements AsyncDisposable {
     this.#options.emit({ kind: "health", health: this.#health });
   }
 
-  #openModels(trees: ModelTrees, { limits, modelDataUrl, promisedBytes }: ModelCacheSpec): ModelAgent {
+  #openModels(trees: ModelTrees, { limits, modelDataUrl, promisedBytes }: ModelCacheSpec): ModelCache {
     const { store, memory, clock, logger, emit } = this.#options;
     const timed = (what: "downloaded" | "loaded" | "unloaded") => (target: string, durationUs: number) =>
       emit({ kind: "model-timed", what, target, durationUs });
-    return new ModelAgent({
+    return new ModelCache({
       trees,
       limits,
       source: createArchiveSource(modelDataUrl, store),

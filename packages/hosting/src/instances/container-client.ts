@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { Pool, type Dispatcher } from "undici";
 import { openDeadline, unreachable, type Clock } from "@galatea/base";
-import { ContainerLostError, type ContainedModel, type LoadReply, type ModelContainer } from "../agent/index.ts";
+import { ContainerLostError, type ContainedModel, type LoadReply, type ModelContainer } from "../model-cache/index.ts";
 import { WholeReplyHandler, type WholeReply, type WholeReplyOptions } from "./whole-reply.ts";
 import type { InstanceAddress } from "./model-host.ts";
 

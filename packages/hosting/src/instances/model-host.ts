@@ -1,4 +1,4 @@
-import type { ModelTrees } from "../agent/index.ts";
+import type { ModelTrees } from "../model-cache/index.ts";
 import type { BuiltInRuntime, ContainerDefinition, InstanceBudget } from "../definitions/index.ts";
 import type { NodeId } from "../nodes/index.ts";
 

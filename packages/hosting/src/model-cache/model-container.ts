@@ -1,6 +1,6 @@
 import type { ModelState } from "./models-view.ts";
 
-/** What the agent asks of a container that can hold several models: reference "Multi-model contract". */
+/** The part of SageMaker's multi-model contract that the model cache calls on a container. */
 export interface ModelContainer {
   load(model: { readonly id: string; readonly target: string }, signal: AbortSignal): Promise<LoadReply>;
   /** Resolves when the model is gone, also when it was never there. `target`: null where only the container knows the model. */
@@ -70,7 +70,7 @@ export class ModelNotReadyError extends Error {
 }
 
 /** Durations in microseconds. */
-export interface AgentObserver {
+export interface ModelCacheObserver {
   downloaded(target: string, durationUs: number): void;
   loaded(target: string, durationUs: number): void;
   unloaded(target: string, durationUs: number): void;

@@ -4,7 +4,7 @@ import type { ModelArchive } from "./model-trees.ts";
 
 export type ModelMemory = "absent" | "loading" | "loaded" | "unloading";
 
-/** One archive version of one target model on one instance. Only the agent and its disk cache change it. */
+/** One archive version of one target model on one instance. Only `ModelCache` and `DiskCache` change it. */
 export interface ModelVersion extends ModelArchive {
   tree: UnpackedArchive | null;
   /** False for a tree of an earlier life of the platform that has not been compared with its fingerprints yet. */

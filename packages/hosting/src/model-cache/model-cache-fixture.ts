@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { silentLogger, systemClock } from "@galatea/base";
 import { NodeMemory } from "../nodes/index.ts";
-import { agentLimits, type AgentLimits } from "./agent-limits.ts";
+import { modelCacheLimits, type ModelCacheLimits } from "./model-cache-limits.ts";
 import { MemoryDisk, MemoryTrees } from "./memory-trees-fixture.ts";
-import { ModelAgent } from "./model-agent.ts";
+import { ModelCache } from "./model-cache.ts";
 import { ContainerLostError, type LoadReply } from "./model-container.ts";
 import { ModelsView } from "./models-view.ts";
 
@@ -28,7 +28,7 @@ export class World {
   readonly loaded = new Map<string, { target: string; bytes: number }>();
   readonly busy = new Map<string, number>();
   readonly events: string[] = [];
-  readonly agent: ModelAgent;
+  readonly cache: ModelCache;
   readonly trees: MemoryTrees;
   memoryBytes = 0;
   containerBytesMax = Infinity;
@@ -39,7 +39,7 @@ export class World {
   unloadFailures = 0;
 
   constructor(
-    limits: Partial<AgentLimits>,
+    limits: Partial<ModelCacheLimits>,
     disk = new MemoryDisk(),
     {
       nodeMemory = unbounded,
@@ -52,8 +52,8 @@ export class World {
     });
     const view = new ModelsView({ keepsModels: limits.keepsModels ?? true });
     this.view = view;
-    this.agent = new ModelAgent({
-      limits: { ...agentLimits, diskBytesMax: 1000 * mebi, memoryBytesMax: 1000 * mebi, ...limits },
+    this.cache = new ModelCache({
+      limits: { ...modelCacheLimits, diskBytesMax: 1000 * mebi, memoryBytesMax: 1000 * mebi, ...limits },
       source: {
         find: async (target) => {
           await turn();
@@ -62,7 +62,7 @@ export class World {
         },
       },
       trees: this.trees,
-      joinMemory: (agent) => nodeMemory.join(agent, promisedBytes),
+      joinMemory: (cache) => nodeMemory.join(cache, promisedBytes),
       container: async () => ({
         load: async ({ id, target }) => await this.#load(id, target),
         unload: async ({ id }) => {
@@ -102,7 +102,7 @@ export class World {
     if ((object.deaths ?? 0) > 0) {
       object.deaths = (object.deaths ?? 0) - 1;
       this.loaded.delete(id);
-      this.agent.containerLost();
+      this.cache.containerLost();
       throw new ContainerLostError(new Error("other side closed"));
     }
     const fits = this.memoryBytes + object.bytes <= this.containerBytesMax;
@@ -119,7 +119,7 @@ export class World {
   }
 
   async invoke(target: string, signal = never, turns = 1): Promise<boolean> {
-    const lease = await this.agent.acquire(target, signal);
+    const lease = await this.cache.acquire(target, signal);
     assert(this.loaded.has(lease.id), "a lease is of a loaded model");
     this.busy.set(lease.id, (this.busy.get(lease.id) ?? 0) + 1);
     for (let index = 0; index < turns; index += 1) await turn();

@@ -1,10 +1,10 @@
 import { delay, openDeadline, type TaskGroup } from "@galatea/base";
-import type { AgentOptions } from "./agent-options.ts";
+import type { ModelCacheOptions } from "./model-cache-options.ts";
 import type { ModelMemory, ModelVersion } from "./model-version.ts";
 
 export interface ModelUnloadsOptions {
-  readonly agent: Pick<AgentOptions, "limits" | "container" | "observer" | "clock" | "logger">;
-  /** Of the agent, which closes it. */
+  readonly cache: Pick<ModelCacheOptions, "limits" | "container" | "observer" | "clock" | "logger">;
+  /** The task group of the cache, which closes it. */
   readonly tasks: TaskGroup;
   readonly moved: (version: ModelVersion, memory: ModelMemory) => void;
   readonly over: (version: ModelVersion) => void;
@@ -22,7 +22,7 @@ export class ModelUnloads {
   unload(version: ModelVersion): Promise<void> {
     if (version.memory !== "loaded") return version.unload ?? Promise.resolve();
     const { moved, over } = this.#options;
-    const { clock, limits, observer, logger } = this.#options.agent;
+    const { clock, limits, observer, logger } = this.#options.cache;
     moved(version, "unloading");
     const { promise, resolve } = Promise.withResolvers<void>();
     version.unload = promise;
@@ -58,14 +58,14 @@ export class ModelUnloads {
         await this.#ask({ id, target: null }, closing);
       } catch (error) {
         closing.throwIfAborted();
-        const { logger } = this.#options.agent;
+        const { logger } = this.#options.cache;
         logger.warning("a model that only its container knew did not unload", { id, error: String(error) });
       }
     });
   }
 
   async #ask(version: { readonly id: string; readonly target: string | null }, closing: AbortSignal): Promise<void> {
-    const { clock, limits, container } = this.#options.agent;
+    const { clock, limits, container } = this.#options.cache;
     const late = () => new Error("the unload did not end in time");
     using deadline = openDeadline({ clock, afterMs: limits.unloadMsMax, signal: closing, late });
     await (await container(deadline.signal)).unload(version, deadline.signal);

@@ -1,14 +1,14 @@
-/** What keeps many models on one instance: which are on its disk, which are in its container's memory, and who waits for them. */
-export { agentLimits, type AgentLimits } from "./agent-limits.ts";
-export type { AgentLease } from "./agent-options.ts";
-export { ModelAgent } from "./model-agent.ts";
+/** The models of one multi-model container: archives unpacked on the instance's disk, models loaded in the container, requests that wait for them. */
+export { modelCacheLimits, type ModelCacheLimits } from "./model-cache-limits.ts";
+export type { ModelCacheLease } from "./model-cache-options.ts";
+export { ModelCache } from "./model-cache.ts";
 export {
   ContainerLostError,
   ModelLoadError,
   ModelMissingError,
   ModelNotReadyError,
   type LoadReply,
-  type AgentObserver,
+  type ModelCacheObserver,
   type ContainedModel,
   type ModelContainer,
 } from "./model-container.ts";

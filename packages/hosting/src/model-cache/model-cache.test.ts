@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { ArchiveError } from "../objects/index.ts";
 import { modelTreesContract } from "../contracts/index.ts";
-import { mebi, turn, World, type StoredModel } from "./agent-world-fixture.ts";
+import { mebi, turn, World, type StoredModel } from "./model-cache-fixture.ts";
 import { MemoryDisk, MemoryTrees } from "./memory-trees-fixture.ts";
 import { NodeMemory } from "../nodes/index.ts";
 import { ModelLoadError, ModelMissingError, ModelNotReadyError } from "./model-container.ts";
@@ -44,17 +44,17 @@ test("any mixture of requests is answered, within the budgets, never unloading a
         for (const { target, turns, gap } of requests) {
           running.push(world.invoke(`t${target}`, never, turns));
           for (let index = 0; index < gap; index += 1) await turn();
-          assert(world.agent.memoryUsedBytes <= budget * mebi, "never above the memory budget");
+          assert(world.cache.memoryUsedBytes <= budget * mebi, "never above the memory budget");
           assert(world.memoryBytes <= budget * mebi, "nor is the container");
-          assert(world.agent.diskUsedBytes <= (budget + 14) * mebi, "never above the disk budget");
+          assert(world.cache.diskUsedBytes <= (budget + 14) * mebi, "never above the disk budget");
         }
         await Promise.all(running);
         assert.deepEqual(
           world.view.loadedModels().map(({ id }) => id),
-          world.agent.states().map(({ id }) => id),
+          world.cache.states().map(({ id }) => id),
         );
         assert.equal(world.view.loadedCount, world.view.loadedModels().length);
-        await world.agent[Symbol.asyncDispose]();
+        await world.cache[Symbol.asyncDispose]();
       },
     ),
     { numRuns: 60 },
@@ -66,7 +66,7 @@ test("the least recently used idle model goes first", async () => {
   for (const target of ["a", "b", "c", "d", "e"]) world.put(target);
   for (const target of ["a", "b", "c"]) await world.invoke(target);
   assert.equal(await world.invoke("a"), true);
-  const busy = await world.agent.acquire("b", never);
+  const busy = await world.cache.acquire("b", never);
   await world.invoke("d");
   assert.deepEqual(world.targets(), ["a", "b", "d"]);
   await world.invoke("e");
@@ -92,8 +92,8 @@ test("a load waits for a busy model to become idle, and its waiter for no longer
   const world = new World({ memoryBytesMax: mebi, waitMsMax: 40 });
   world.put("a");
   world.put("b");
-  const busy = await world.agent.acquire("a", never);
-  const error = await world.agent.acquire("b", never).catch((thrown: unknown) => thrown);
+  const busy = await world.cache.acquire("a", never);
+  const error = await world.cache.acquire("b", never).catch((thrown: unknown) => thrown);
   assert(
     error instanceof ModelNotReadyError && /is being loaded: it waits for memory/.test(error.message),
     String(error),
@@ -109,7 +109,7 @@ test("a caller who leaves gets its reason; the load goes on for the others", asy
   const held = Promise.withResolvers<void>();
   world.hold = held.promise;
   const controller = new AbortController();
-  const leaver = world.agent.acquire("a", controller.signal);
+  const leaver = world.cache.acquire("a", controller.signal);
   const stayer = world.invoke("a");
   await turn();
   controller.abort(new Error("client gone"));
@@ -134,9 +134,9 @@ test("failures are told to those who wait and not remembered", async () => {
 test("a replaced object is reloaded at once, beside requests that still use the old one", async () => {
   const world = new World({});
   world.put("a/b c.tar.gz");
-  const old = await world.agent.acquire("a/b c.tar.gz", never);
+  const old = await world.cache.acquire("a/b c.tar.gz", never);
   world.put("a/b c.tar.gz", mebi, "2");
-  const fresh = await world.agent.acquire("a/b c.tar.gz", never);
+  const fresh = await world.cache.acquire("a/b c.tar.gz", never);
   assert.notEqual(old.id, fresh.id);
   assert.match(fresh.id, /^[0-9A-Za-z._]+$/);
   assert(world.loaded.has(old.id), "in use");
@@ -153,7 +153,7 @@ test("an object that is replaced while its load waits for its turn is loaded ane
   world.hold = promise;
   const first = world.invoke("first");
   while (world.loaded.size === 0) await turn();
-  const waiting = world.agent.acquire("waits", never);
+  const waiting = world.cache.acquire("waits", never);
   for (let index = 0; index < 5; index++) await turn();
   world.put("waits", 2 * mebi, "2");
   resolve();
@@ -170,7 +170,7 @@ test("a deleted object is dropped, and comes back when it is put again", async (
   world.objects.delete("a");
   await assert.rejects(world.invoke("a"), ModelMissingError);
   while (world.loaded.size > 0 || world.trees.disk.kept.size > 0) await turn();
-  assert.equal(world.agent.diskUsedBytes, 0);
+  assert.equal(world.cache.diskUsedBytes, 0);
   world.put("a");
   assert.equal(await world.invoke("a"), false);
 });
@@ -183,14 +183,14 @@ test("the memory of a model that does not unload is not given to another until i
   world.unloadFailures = 3;
   const waiting = world.invoke("c");
   while (world.unloadFailures > 0) {
-    assert.equal(world.agent.memoryUsedBytes, 2 * mebi);
+    assert.equal(world.cache.memoryUsedBytes, 2 * mebi);
     assert.ok(!world.events.includes("load c"), "it waits for memory");
     await turn();
   }
   await waiting;
   assert.deepEqual(world.events.slice(-5), ["unload a", "unload a", "unload a", "unload a", "load c"]);
   assert.equal(world.memoryBytes, 2 * mebi);
-  await world.agent[Symbol.asyncDispose]();
+  await world.cache[Symbol.asyncDispose]();
 });
 
 test("unloaded models stay on disk until its bytes run out; a model that fits on no disk says so", async () => {
@@ -207,7 +207,7 @@ test("unloaded models stay on disk until its bytes run out; a model that fits on
   const error = await world.invoke("huge").catch((thrown: unknown) => thrown);
   assert(error instanceof ModelLoadError && error.cause instanceof ArchiveError);
   assert.match(error.message, /No space left on device/);
-  assert(world.agent.diskUsedBytes <= 2.5 * mebi);
+  assert(world.cache.diskUsedBytes <= 2.5 * mebi);
 });
 
 test("a container that died holds nothing: the next request loads again", async () => {
@@ -216,22 +216,22 @@ test("a container that died holds nothing: the next request loads again", async 
   await world.invoke("a");
   world.loaded.clear();
   world.memoryBytes = 0;
-  world.agent.containerLost();
-  assert.equal(world.agent.memoryUsedBytes, 0);
+  world.cache.containerLost();
+  assert.equal(world.cache.memoryUsedBytes, 0);
   assert.equal(await world.invoke("a"), false);
   assert.equal(world.events.filter((event) => event === "unpack a").length, 1);
 });
 
-test("who waits for a model of an agent that ends is told so with 503", async () => {
+test("a request that waits for a model of a cache that is disposed gets 503", async () => {
   const world = new World({ loadsMax: 1 });
   world.put("first");
   world.put("second");
   const { promise, resolve } = Promise.withResolvers<void>();
   world.hold = promise;
-  const first = world.agent.acquire("first", never);
-  const second = world.agent.acquire("second", never);
+  const first = world.cache.acquire("first", never);
+  const second = world.cache.acquire("second", never);
   while (world.loaded.size === 0) await turn();
-  const closed = world.agent[Symbol.asyncDispose]();
+  const closed = world.cache[Symbol.asyncDispose]();
   await assert.rejects(second, (error) => error instanceof ModelLoadError && error.status === 503);
   resolve();
   await first;
@@ -241,11 +241,11 @@ test("who waits for a model of an agent that ends is told so with 503", async ()
 test("a load that meets the end of the container is made again by its successor, and fails when that ends in it too", async () => {
   const world = new World({});
   world.objects.set("once", { etag: "1", bytes: mebi, deaths: 1 });
-  using lease = await world.agent.acquire("once", never);
+  using lease = await world.cache.acquire("once", never);
   assert.equal(world.loaded.get(lease.id)?.target, "once");
   world.objects.set("always", { etag: "1", bytes: mebi, deaths: 9 });
   await assert.rejects(
-    world.agent.acquire("always", never),
+    world.cache.acquire("always", never),
     (error) =>
       error instanceof ModelLoadError &&
       error.status === 503 &&
@@ -254,7 +254,7 @@ test("a load that meets the end of the container is made again by its successor,
   assert.equal(world.objects.get("always")?.deaths, 7);
   // The deaths took the other model too.
   assert.equal(world.view.loadedCount, 0);
-  assert.equal(world.agent.memoryUsedBytes, 0);
+  assert.equal(world.cache.memoryUsedBytes, 0);
 });
 
 test("agents of one node hold no more than it has together: others give up what is beyond their promise, and what cannot fit is told", async () => {
@@ -267,25 +267,25 @@ test("agents of one node hold no more than it has together: others give up what 
   }
   const held = () => [plain.view.loadedCount, promised.view.loadedCount];
   for (const name of ["a", "b", "c", "d"]) {
-    using _lease = await plain.agent.acquire(name, never);
+    using _lease = await plain.cache.acquire(name, never);
   }
   // Without the 30 that are promised to the other one.
   assert.deepEqual(held(), [3, 0]);
   const leases = [];
-  for (const name of ["a", "b", "c", "d"]) leases.push(await promised.agent.acquire(name, never));
+  for (const name of ["a", "b", "c", "d"]) leases.push(await promised.cache.acquire(name, never));
   assert.deepEqual(held(), [1, 4]);
-  assert.ok(plain.agent.memoryUsedBytes + promised.agent.memoryUsedBytes <= 100 * mebi);
+  assert.ok(plain.cache.memoryUsedBytes + promised.cache.memoryUsedBytes <= 100 * mebi);
   // The other one is busy: it is waited for.
-  using _last = await plain.agent.acquire("d", never);
-  const waiting = plain.agent.acquire("a", never);
+  using _last = await plain.cache.acquire("d", never);
+  const waiting = plain.cache.acquire("a", never);
   await turn();
   for (const lease of leases) lease[Symbol.dispose]();
   using _next = await waiting;
   assert.deepEqual(held(), [2, 3]);
-  await assert.rejects(plain.agent.acquire("huge", never), (error: ModelLoadError) => {
+  await assert.rejects(plain.cache.acquire("huge", never), (error: ModelLoadError) => {
     assert.equal(error.status, 507);
     assert.match(error.message, /^The model takes about 80 MiB, and 10 MiB of them are missing on the node/);
     return true;
   });
-  await Promise.all([plain.agent[Symbol.asyncDispose](), promised.agent[Symbol.asyncDispose]()]);
+  await Promise.all([plain.cache[Symbol.asyncDispose](), promised.cache[Symbol.asyncDispose]()]);
 });

@@ -1,6 +1,6 @@
 import type { UnpackedArchive } from "../objects/index.ts";
 import { Gate, openDeadline, orAborted, Semaphore, TaskGroup } from "@galatea/base";
-import type { AgentLease, AgentOptions } from "./agent-options.ts";
+import type { ModelCacheLease, ModelCacheOptions } from "./model-cache-options.ts";
 import { adoptModels, measuredOwnBytes } from "./adopted-models.ts";
 import { ChargedSet, chargedBytes, CostBook, chooseVictims, clipCharge, type Charge } from "./charges.ts";
 import { DiskCache } from "./disk-cache.ts";
@@ -29,8 +29,8 @@ const costFloorBytes = 1024 * 1024;
  * with requests in flight is never unloaded. All requests for one cold model wait for one load; the load goes on when they
  * leave. A version is an object's ETag: a replaced object is a new model beside the old one, which goes when it is idle.
  */
-export class ModelAgent implements AsyncDisposable {
-  readonly #options: AgentOptions;
+export class ModelCache implements AsyncDisposable {
+  readonly #options: ModelCacheOptions;
   /** By id, least recently used first. */
   readonly #versions = new Map<string, Version>();
   readonly #current = new Map<string, Version>();
@@ -45,15 +45,15 @@ export class ModelAgent implements AsyncDisposable {
   readonly #share: MemoryShare;
   #waiterCount = 0;
 
-  constructor(options: AgentOptions) {
+  constructor(options: ModelCacheOptions) {
     this.#options = options;
     this.#share = options.joinMemory(this);
     this.#tasks = new TaskGroup((error) => {
-      options.logger.error("multi-model agent", { error: String(error) });
+      options.logger.error("a task of the model cache failed", { error: String(error) });
     });
     this.#loads = new Semaphore(options.limits.loadsMax);
     this.#unloads = new ModelUnloads({
-      agent: options,
+      cache: options,
       tasks: this.#tasks,
       moved: (version, memory) => this.#setMemory(version, memory),
       over: (version) => this.#forgetIfUnused(version),
@@ -123,7 +123,7 @@ export class ModelAgent implements AsyncDisposable {
   }
 
   /** Throws ModelMissingError, ModelLoadError, ModelNotReadyError, or the signal's reason. */
-  async acquire(target: string, signal: AbortSignal): Promise<AgentLease> {
+  async acquire(target: string, signal: AbortSignal): Promise<ModelCacheLease> {
     const askedNs = this.#options.clock.monotonicNs();
     for (;;) {
       try {
@@ -135,7 +135,7 @@ export class ModelAgent implements AsyncDisposable {
     }
   }
 
-  async #acquireVersion(target: string, askedNs: number, signal: AbortSignal): Promise<AgentLease> {
+  async #acquireVersion(target: string, askedNs: number, signal: AbortSignal): Promise<ModelCacheLease> {
     const { clock, limits } = this.#options;
     const version = await this.#versionNow(target, signal);
     this.#touch(version);

@@ -1,4 +1,4 @@
-export interface AgentLimits {
+export interface ModelCacheLimits {
   /** Disk for unpacked archives; equal files count once. */
   readonly diskBytesMax: number;
   /** Memory for loaded models. */
@@ -18,7 +18,7 @@ export interface AgentLimits {
   readonly keepsModels: boolean;
 }
 
-export const agentLimits = {
+export const modelCacheLimits = {
   loadsMax: 4,
   waitersMax: 1000,
   waitMsMax: 55_000,
