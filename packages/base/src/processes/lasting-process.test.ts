@@ -91,9 +91,12 @@ test("it goes on when its starter was killed, and what it prints meanwhile is re
 });
 
 test("one that prints more than its pipe holds waits for the next process, which reads all of it", async () => {
+  // Before that its starter would read some of it.
+  const go = join(root, "print");
   const { identity, outputDirectory } = await shellOfKilled(
-    "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done",
+    `until [ -e ${go} ]; do sleep 0.01; done; i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done`,
   );
+  writeFileSync(go, "");
   const lines: string[] = [];
   const adopted = adoptLasting(identity, {
     outputDirectory,
