@@ -8,7 +8,7 @@ import { AsyncInferences } from "./operations/index.ts";
 import { LocalInstanceAgent } from "./instance-agent/index.ts";
 import { Catalogue } from "./operations/index.ts";
 import { nameKey } from "./definitions/index.ts";
-import { EndpointActions, Reconciler, TransformActions, type LookAtAlarm } from "./reconcilers/index.ts";
+import { EndpointActions, Reconciler, TransformActions, type ReadAlarmState } from "./reconcilers/index.ts";
 import { EndpointWatch } from "./operations/index.ts";
 import type { Wait } from "./waits/index.ts";
 import { Endpoints } from "./operations/index.ts";
@@ -38,7 +38,7 @@ export interface HostingOptions {
   readonly limits: HostingLimits;
   /** In [0, 1): which instance a request goes to. */
   readonly random: () => number;
-  readonly alarmState: LookAtAlarm;
+  readonly alarmState: ReadAlarmState;
   /** Where asynchronous inference tells its results; nothing is told unless given. */
   readonly outbox?: ResultOutbox;
   readonly asyncLimits?: AsyncLimits;

@@ -1,5 +1,6 @@
 /**
- * Hosting: models, endpoint configurations, endpoints, and what runs for them. `Hosting` is the deep door, with a member for each noun: it keeps the records,
+ * Hosting: models, endpoint configurations, endpoints, and what runs for them. `Hosting` is the deep door, with a member for each noun: it keeps the
+ * records,
  * makes every move of an endpoint (recorded before it is told, taken up again after a restart), starts instances through the
  * `ModelHost` it is given, and answers invocations. Multi-model endpoints have one agent per instance. Errors are AwsError with
  * the services' own codes and sentences. Nothing here reads the environment or knows HTTP servers.
@@ -68,7 +69,7 @@ export {
   instanceLimits,
   ModelDataError,
   type ContainerEnd,
-  type ContainerPlace,
+  type ContainerSlot,
   type ContainerSpec,
   type HostedContainer,
   type HostedInstance,

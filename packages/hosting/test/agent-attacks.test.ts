@@ -12,7 +12,7 @@ import {
   HttpInstanceAgent,
   type AgentAddress,
 } from "../src/instance-agent-http/index.ts";
-import { ContainerGone, NotBegun, type AgentRequest, type InstanceEvent } from "../src/instance-agent/index.ts";
+import { ContainerGone, NotSent, type AgentRequest, type InstanceEvent } from "../src/instance-agent/index.ts";
 import { openLocalAgent } from "./instance-agents-fixture.ts";
 
 const common = { clock: systemClock, logger: silentLogger };
@@ -101,7 +101,7 @@ test("an agent that ends fails its requests, makes its instances suspect, and is
   await world.server[Symbol.asyncDispose]();
   await Promise.all([failed, broken]);
   await assert.rejects(container.invoke(asked("echo")), ContainerGone);
-  await assert.rejects(container.invoke(asked("echo", { mayGoElsewhere: true })), NotBegun);
+  await assert.rejects(container.invoke(asked("echo", { mayGoElsewhere: true })), NotSent);
   await eventually(() => container.view.health.isSuspect);
   await using _again = await world.serve(world.port);
   await eventually(() => container.view.isHealthy);

@@ -3,7 +3,8 @@
  * went), their output cut into bounded lines with the last ones kept, ended politely and then by force, and reaped. Beside them,
  * processes that share a directory of the machine take turns by its lock.
  *
- * Whoever spawns a process owns it and stops it. A lasting process goes on when its starter has ended, and is adopted by the next. `readProcessStart` and `endLeftover` are for records that outlive a restart.
+ * Whoever spawns a process owns it and stops it. A detached process outlives the one that started it, and the next run adopts it. `readProcessStart`
+ * and `endLeftover` are for records that outlive a restart.
  */
 export { backoffMs } from "./backoff.ts";
 export { adoptOrphans, endRemains, isAdoptable, isWatched, watchAdopted } from "./adopted-children.ts";
@@ -11,7 +12,7 @@ export { defaultOutputLimits, OutputLines } from "./output-lines.ts";
 export { lockDirectory, shareDirectory } from "./directory-lock.ts";
 export { describeEnd, endOfWaitStatus, type ProcessEnd } from "./process-end.ts";
 export { endLeftover, parseProcessStat, readProcessStart, type ProcessIdentity } from "./process-identity.ts";
-export { adoptLasting, startLasting, type LastingProcess } from "./lasting-process.ts";
+export { adoptDetached, startDetached, type DetachedProcess } from "./detached-process.ts";
 export { childrenOf, readProcessFile } from "./process-files.ts";
 export { spawnProcess, type SpawnedProcess } from "./spawn.ts";
 export { releaseMemoryWhenIdle } from "./idle-memory.ts";

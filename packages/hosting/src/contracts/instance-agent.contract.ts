@@ -8,7 +8,7 @@ import {
   InstanceFailure,
   ModelLoadError,
   ModelMissingError,
-  NotBegun,
+  NotSent,
   type AgentContainer,
   type AgentInstance,
   type AgentInstanceSpec,
@@ -132,7 +132,7 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
     const watched = await new Watched(subject.agent, subject.specFor("serve")).started();
     await assert.rejects(watched.container.invoke(asked("die")), ContainerGone);
     // The container is suspect or gone: a request that another instance can take is not sent.
-    await assert.rejects(watched.container.invoke(asked(null, { mayGoElsewhere: true })), NotBegun);
+    await assert.rejects(watched.container.invoke(asked(null, { mayGoElsewhere: true })), NotSent);
     const reply = await watched.container.invoke(asked(null));
     assert.equal(await text(reply.body), "question");
     await eventually(() => watched.instance.view.isInService);

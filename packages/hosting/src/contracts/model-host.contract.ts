@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { containerModelId } from "../model-cache/index.ts";
 import type {
-  ContainerPlace,
+  ContainerSlot,
   ContainerSpec,
   HostedContainer,
   HostedInstance,
@@ -35,7 +35,7 @@ export interface ModelHostSubject extends AsyncDisposable {
 }
 
 /** One container at least. */
-const placesOf = ({ places }: HostedInstance) => places as readonly [ContainerPlace, ...ContainerPlace[]];
+const slotsOf = ({ slots }: HostedInstance) => slots as readonly [ContainerSlot, ...ContainerSlot[]];
 
 const never = new AbortController().signal;
 
@@ -46,9 +46,9 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
   };
 
   const started = async (subject: ModelHostSubject, spec: InstanceSpec): Promise<HostedContainer> => {
-    const [place] = placesOf(subject.host.open(spec));
-    await place.prepare(never);
-    return await place.start(never);
+    const [slot] = slotsOf(subject.host.open(spec));
+    await slot.prepare(never);
+    return await slot.start(never);
   };
 
   test(`${name}: a container answers at its address, is measured, and ends when stopped`, async () => {
@@ -92,9 +92,9 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
 
   test(`${name}: starting with a signal that is aborted starts nothing`, async () => {
     await using subject = await open();
-    const [place] = placesOf(subject.host.open(subject.specFor("serve")));
-    await place.prepare(never);
-    await assert.rejects(place.start(AbortSignal.abort(new Error("too late"))), /too late/);
+    const [slot] = slotsOf(subject.host.open(subject.specFor("serve")));
+    await slot.prepare(never);
+    await assert.rejects(slot.start(AbortSignal.abort(new Error("too late"))), /too late/);
   });
 
   test(`${name}: an instance of one model has it before its container starts, and nothing of it is left when it is disposed`, async () => {
@@ -103,11 +103,11 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     const models = { kind: "one", container: { ModelDataUrl: url }, bringMsMax: 20_000 } as const;
     const spec = subject.specFor("serve", { models });
     const instance = subject.host.open(spec);
-    const [place] = placesOf(instance);
-    assert.equal(place.trees, null);
-    await place.prepare(never);
+    const [slot] = slotsOf(instance);
+    assert.equal(slot.trees, null);
+    await slot.prepare(never);
     for (let start = 0; start < 2; start++) {
-      const container = await place.start(never);
+      const container = await slot.start(never);
       await answered(subject, container.address);
       await container.stop(5000);
     }
@@ -122,13 +122,13 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     const container = { ModelDataUrl: `${url}.late` };
     const models = { kind: "one", container, bringMsMax: 20_000 } as const;
     const instance = subject.host.open(subject.specFor("serve", { models }));
-    const [place] = placesOf(instance);
-    await assert.rejects(place.prepare(never), {
+    const [slot] = slotsOf(instance);
+    await assert.rejects(slot.prepare(never), {
       name: "ModelDataError",
       message: /^Failed to download model data for container "container_1" from URL: "/,
     });
     await subject.put("one.tar.gz.late");
-    await place.prepare(never);
+    await slot.prepare(never);
     await instance[Symbol.asyncDispose]();
   });
 
@@ -140,9 +140,9 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     const models = { kind: "many", modelDataUrl: url.slice(0, -"a.tar.gz".length) } as const;
     const first = { ...subject.specFor("serve", { models }), owner };
     const instance = subject.host.open(first);
-    const [place] = placesOf(instance);
-    await place.prepare(never);
-    const { trees } = place;
+    const [slot] = slotsOf(instance);
+    await slot.prepare(never);
+    const { trees } = slot;
     assert.ok(trees !== null);
     assert.deepEqual(await trees.adopt(), []);
     const model = { id: containerModelId("a.tar.gz", etag), target: "a.tar.gz", etag, archiveBytes };
@@ -155,7 +155,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     assert.equal(host.claim({ ...owner, seat: 0 }), null);
     assert.equal(host.claim(owner), first.instanceId);
     assert.equal(host.claim(owner), null);
-    const [next] = placesOf(host.open(first));
+    const [next] = slotsOf(host.open(first));
     assert.equal(await next.adopt(never), null);
     await next.prepare(never);
     assert.deepEqual(
@@ -164,20 +164,20 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     );
   });
 
-  test(`${name}: models of another place are not kept`, async () => {
+  test(`${name}: models of another slot are not kept`, async () => {
     await using subject = await open();
     const { url, etag, archiveBytes } = await subject.put("many/a.tar.gz");
     const models = { kind: "many", modelDataUrl: url.slice(0, -"a.tar.gz".length) } as const;
     const first = { ...subject.specFor("serve", { models }), owner };
-    const [place] = placesOf(subject.host.open(first));
-    await place.prepare(never);
+    const [slot] = slotsOf(subject.host.open(first));
+    await slot.prepare(never);
     const model = { id: containerModelId("a.tar.gz", etag), target: "a.tar.gz", etag, archiveBytes };
-    await place.trees?.unpack(model, { signal: never, onProgress: () => {} });
+    await slot.trees?.unpack(model, { signal: never, onProgress: () => {} });
     const host = await subject.reopen();
     await host.resume([owner]);
     const [container] = first.containers;
     const moved = { ...container, models: { kind: "many", modelDataUrl: "s3://models/elsewhere/" } } as const;
-    const [next] = placesOf(host.open({ ...first, containers: [moved] }));
+    const [next] = slotsOf(host.open({ ...first, containers: [moved] }));
     assert.equal(await next.adopt(never), null);
     await next.prepare(never);
     assert.deepEqual(await next.trees?.adopt(), []);
@@ -204,10 +204,10 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     const lines: string[] = [];
     const spec = { ...subject.specFor("serve", { models, output: (line) => lines.push(line) }), owner };
     const before = subject.host.open(spec);
-    const [place] = placesOf(before);
-    assert.equal(await place.adopt(never), null);
-    await place.prepare(never);
-    const container = await place.start(never);
+    const [slot] = slotsOf(before);
+    assert.equal(await slot.adopt(never), null);
+    await slot.prepare(never);
+    const container = await slot.start(never);
     await answered(subject, container.address);
     subject.host.detach();
     await container.stop(0);
@@ -215,7 +215,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     const host = await subject.reopen();
     await host.resume([owner]);
     assert.equal(host.claim(owner), spec.instanceId);
-    const [next] = placesOf(host.open(spec));
+    const [next] = slotsOf(host.open(spec));
     const adopted = await next.adopt(never);
     assert.ok(adopted !== null);
     assert.deepEqual(adopted.address, container.address);
@@ -239,23 +239,23 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     await second.resume([owner]);
     const [own] = spec.containers;
     const changed = { ...own, environment: { ...own.environment, MORE: "1" } };
-    const [other] = placesOf(second.open({ ...spec, containers: [changed] }));
+    const [other] = slotsOf(second.open({ ...spec, containers: [changed] }));
     assert.equal(await other.adopt(never), null);
     assert.equal(await subject.ping(container.address), null);
-    const [same] = placesOf(second.open(spec));
+    const [same] = slotsOf(second.open(spec));
     assert.equal(await same.adopt(never), null);
   });
 
-  test(`${name}: the containers of one instance have a place each, answer at addresses of their own, and end alone`, async () => {
+  test(`${name}: the containers of one instance have a slot each, answer at addresses of their own, and end alone`, async () => {
     await using subject = await open();
     const { url } = await subject.put("second.tar.gz");
     const [first] = subject.specFor("serve").containers;
     const models = { kind: "one", container: { ModelDataUrl: url }, bringMsMax: 20_000 } as const;
     const spec = subject.specFor("serve", { models });
     const instance = subject.host.open({ ...spec, containers: [first, ...spec.containers] });
-    assert.equal(instance.places.length, 2);
-    for (const place of instance.places) await place.prepare(never);
-    const [one, two] = await Promise.all(placesOf(instance).map((place) => place.start(never)));
+    assert.equal(instance.slots.length, 2);
+    for (const slot of instance.slots) await slot.prepare(never);
+    const [one, two] = await Promise.all(slotsOf(instance).map((slot) => slot.start(never)));
     assert.ok(one !== undefined && two !== undefined);
     // Only the second has a model with an answer in it.
     await answered(subject, one.address, 500);
@@ -277,7 +277,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     const [own] = spec.containers;
     const instance = subject.host.open({ ...spec, containers: [own, own, { ...own, models: named }] });
     for (const [index, said] of ["container_1", "container_2", "third"].entries()) {
-      await assert.rejects(instance.places[index]?.prepare(never) ?? Promise.resolve(), {
+      await assert.rejects(instance.slots[index]?.prepare(never) ?? Promise.resolve(), {
         message: new RegExp(`^Failed to download model data for container "${said}" from URL: "`),
       });
     }

@@ -4,7 +4,7 @@ import { budgetOf, type InstancePlacer, type InstanceRequest, type NodeId, type 
 import type { Unconfined } from "../instances/index.ts";
 import {
   ContainerGone,
-  NotBegun,
+  NotSent,
   type InvocationPlace,
   type InvocationReply,
   type InvocationRequest,
@@ -349,7 +349,7 @@ export class Fleet implements VariantFleet {
     try {
       return { reply: await first.invocations.invoke(again, { mayGoElsewhere: true }), holder: first };
     } catch (error) {
-      if (!(error instanceof NotBegun)) throw error;
+      if (!(error instanceof NotSent)) throw error;
     }
     // Once only: a request that ends each container it comes to is not taken through all of them.
     const others = this.#candidatesFor(request).filter((member) => member !== first);

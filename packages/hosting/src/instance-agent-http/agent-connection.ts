@@ -97,12 +97,12 @@ export class AgentConnection implements AsyncDisposable {
 /** The agent does not answer, or ended before it had. */
 export class AgentGone extends ContainerGone {
   /** Whether it had nothing of the request. */
-  readonly hadNotBegun: boolean;
+  readonly wasNotSent: boolean;
 
   constructor(cause: unknown) {
     super(`the instance agent is gone: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
     this.name = "AgentGone";
-    this.hadNotBegun = neverSent.has((cause as NodeJS.ErrnoException).code ?? "");
+    this.wasNotSent = neverSent.has((cause as NodeJS.ErrnoException).code ?? "");
   }
 }
 

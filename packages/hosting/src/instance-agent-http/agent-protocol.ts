@@ -6,7 +6,7 @@ import {
   ModelLoadError,
   ModelMissingError,
   ModelNotReadyError,
-  NotBegun,
+  NotSent,
   UnknownInstance,
   type AgentEvent,
   type AgentState,
@@ -67,7 +67,7 @@ interface ErrorRow {
 
 /** Subclasses come before their classes. */
 const rows: readonly ErrorRow[] = [
-  { code: "not-begun", is: (error) => error instanceof NotBegun, make: () => new NotBegun() },
+  { code: "not-sent", is: (error) => error instanceof NotSent, make: () => new NotSent() },
   { code: "container-late", is: (error) => error instanceof ContainerLate, make: () => new ContainerLate() },
   {
     code: "container-gone",

@@ -2,7 +2,7 @@ import type { InstanceUsage, WholeReply } from "../instances/index.ts";
 import {
   ContainerGone,
   InstanceView,
-  NotBegun,
+  NotSent,
   type AcquiredModel,
   type AgentContainer,
   type AgentInstance,
@@ -205,7 +205,7 @@ class HttpContainer implements AgentContainer {
         body: response.body,
       };
     } catch (error) {
-      if (error instanceof AgentGone && error.hadNotBegun && mayGoElsewhere) throw new NotBegun({ cause: error });
+      if (error instanceof AgentGone && error.wasNotSent && mayGoElsewhere) throw new NotSent({ cause: error });
       throw error;
     }
   }

@@ -1,8 +1,8 @@
 /** The container that a request was for is gone, and had not had the whole of it: another instance may be asked. */
-export class NotBegun extends Error {
+export class NotSent extends Error {
   constructor(options?: ErrorOptions) {
     super("the container ended before it had the request", options);
-    this.name = "NotBegun";
+    this.name = "NotSent";
   }
 }
 

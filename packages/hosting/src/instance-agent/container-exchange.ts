@@ -15,7 +15,7 @@ import {
   type ContainerReply,
   type WholeReply,
 } from "../instances/index.ts";
-import { ContainerGone, ContainerLate, NotBegun } from "./agent-errors.ts";
+import { ContainerGone, ContainerLate, NotSent } from "./agent-errors.ts";
 import type { AgentReply, AgentRequest, AcquiredModel, GatheredRequest } from "./instance-agent.ts";
 import type { RunningContainer } from "./running-container.ts";
 
@@ -114,7 +114,7 @@ async function post(
   const { container } = running;
   const { client } = container;
   const isHealthy = client !== null && !client.isSuspect;
-  if (!isHealthy && mayGoElsewhere) throw new NotBegun();
+  if (!isHealthy && mayGoElsewhere) throw new NotSent();
   try {
     const healthy = isHealthy ? client : await waited(running, signal, (limit) => container.trustedClient(limit));
     const sent = { path, headers: { ...headers }, body, isStreamed, signal };
@@ -125,7 +125,7 @@ async function post(
     try {
       return await healthy.invoke(sent);
     } catch (error) {
-      if (healthy.hadNotBegun(error)) throw new NotBegun({ cause: error });
+      if (healthy.wasNotSent(error)) throw new NotSent({ cause: error });
       throw error;
     }
   } catch (error) {
@@ -140,7 +140,7 @@ const own = [
   ModelMissingError,
   ModelNotReadyError,
   NotAdmitted,
-  NotBegun,
+  NotSent,
 ];
 
 /** An error of the connection becomes one of the contract. */
@@ -161,7 +161,7 @@ async function withSuccessor<Reply>(
   try {
     return await ask(client);
   } catch (error) {
-    if (!mayRepeat || !client.hadNotBegun(error)) throw error;
+    if (!mayRepeat || !client.wasNotSent(error)) throw error;
     const { container } = running;
     const successor = await waited(running, signal, (limit) => container.successor(client, limit)).catch(() => {
       throw error;

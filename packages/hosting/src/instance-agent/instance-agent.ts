@@ -15,7 +15,7 @@ export interface AgentRequest {
   readonly body: Buffer | Readable;
   /** Whether the reply may be silent for as long as its signal lets it. */
   readonly isStreamed: boolean;
-  /** Rejects with NotBegun instead of waiting for the container's successor: there is another instance. */
+  /** Rejects with NotSent instead of waiting for the container's successor: there is another instance. */
   readonly mayGoElsewhere: boolean;
   readonly signal: AbortSignal;
 }
@@ -30,7 +30,7 @@ export interface AgentReply {
 
 export interface Invocable {
   /**
-   * Rejects with NotBegun, ContainerGone, ContainerLate or InstanceFailure, those of `acquire` where the container has lost the model,
+   * Rejects with NotSent, ContainerGone, ContainerLate or InstanceFailure, those of `acquire` where the container has lost the model,
    * or the signal's reason.
    */
   invoke(request: AgentRequest): Promise<AgentReply>;

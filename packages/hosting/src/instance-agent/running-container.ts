@@ -2,7 +2,7 @@ import type { Clock, Logger } from "@galatea/base";
 import { createArchiveSource, ModelCache, type ModelTrees } from "../model-cache/index.ts";
 import type { NodeDescription, NodeMemory } from "../nodes/index.ts";
 import type { ObjectStore } from "../objects/index.ts";
-import { InstanceContainer, type ContainerPlace, type InstanceUsage } from "../instances/index.ts";
+import { InstanceContainer, type ContainerSlot, type InstanceUsage } from "../instances/index.ts";
 import type { ContainerChange, ContainerHealth, ListedContainer } from "./agent-events.ts";
 import type { AgentContainerSpec, AgentInstanceSpec, ModelCacheSpec } from "./agent-spec.ts";
 
@@ -20,7 +20,7 @@ export interface RunningDependencies {
 export interface RunningContainerOptions extends RunningDependencies {
   readonly instance: AgentInstanceSpec;
   readonly spec: AgentContainerSpec;
-  readonly place: ContainerPlace;
+  readonly slot: ContainerSlot;
   readonly emit: (change: ContainerChange) => void;
 }
 
@@ -34,18 +34,18 @@ export class RunningContainer implements AsyncDisposable {
 
   constructor(options: RunningContainerOptions) {
     this.#options = options;
-    const { instance, spec, place, clock, logger } = options;
+    const { instance, spec, slot, clock, logger } = options;
     this.clock = clock;
     this.restartWaitMsMax = instance.restartWaitMsMax;
     this.container = new InstanceContainer({
       id: instance.id,
       name: spec.name,
-      hosted: place,
+      slot,
       limits: instance.limits,
       clock,
       logger,
       prepare: async (signal) => {
-        await place.prepare(signal);
+        await slot.prepare(signal);
         await this.models?.adopt([]);
       },
       takeOver: async (client, signal) => {
@@ -54,7 +54,7 @@ export class RunningContainer implements AsyncDisposable {
       onLost: () => this.models?.containerLost(),
       onChanged: () => this.#tellHealth(),
     });
-    const { trees } = place;
+    const { trees } = slot;
     this.models = trees === null || spec.cache === null ? null : this.#openModels(trees, spec.cache);
   }
 

@@ -33,13 +33,13 @@ export class RunningInstance {
       containers: [first, ...more],
     });
     this.containers = spec.containers.map((container, position) => {
-      const place = this.#hosted.places[position];
-      assert(place !== undefined, "an instance has a place for each of its containers");
+      const slot = this.#hosted.slots[position];
+      assert(slot !== undefined, "an instance has a slot for each of its containers");
       return new RunningContainer({
         ...options,
         instance: spec,
         spec: container,
-        place,
+        slot,
         emit: (change) => emit({ ...change, position }),
       });
     });

@@ -138,7 +138,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
    * where its process ended with something unread in it, and each connection has one request at a time; one over TCP is reset for
    * other reasons, too.
    */
-  hadNotBegun(error: unknown): boolean {
+  wasNotSent(error: unknown): boolean {
     const { code = "" } = error as NodeJS.ErrnoException;
     return neverSent.has(code) || (this.#isSocket && code === "ECONNRESET");
   }

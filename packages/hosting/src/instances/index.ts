@@ -22,7 +22,7 @@ export { InstanceContainer, InstanceFailure, instanceLimits, type InstanceLimits
 export {
   ModelDataError,
   type ContainerEnd,
-  type ContainerPlace,
+  type ContainerSlot,
   type ContainerSpec,
   type HostedContainer,
   type HostedInstance,

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { silentLogger, systemClock } from "@galatea/base";
 import { InstanceContainer, instanceLimits } from "./instance-container.ts";
-import type { ContainerPlace, HostedContainer } from "./model-host.ts";
+import type { ContainerSlot, HostedContainer } from "./model-host.ts";
 import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-instance-"));
@@ -29,7 +29,7 @@ writeFileSync(
 let socketCount = 0;
 
 /** Containers as child processes; `pids` of those that run now. */
-class Host implements Pick<ContainerPlace, "adopt" | "start"> {
+class Host implements Pick<ContainerSlot, "adopt" | "start"> {
   readonly pids = new Set<number>();
   readonly #program: string;
   readonly #isOutOfMemory: boolean;
@@ -86,7 +86,7 @@ async function started() {
   const instance = new InstanceContainer({
     id: "i-1",
     name: "primary",
-    hosted: host,
+    slot: host,
     limits,
     clock: systemClock,
     logger: silentLogger,
@@ -149,7 +149,7 @@ async function failureOf(text: string, startMsMax: number, isOutOfMemory = false
   await using container = new InstanceContainer({
     id: "i-1",
     name: "primary",
-    hosted: new Host(path, isOutOfMemory),
+    slot: new Host(path, isOutOfMemory),
     limits: { ...instanceLimits, startMsMax },
     clock: systemClock,
     logger: silentLogger,

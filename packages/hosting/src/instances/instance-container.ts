@@ -1,7 +1,7 @@
 import { type Clock, delay, Gate, type Logger, orAborted, TaskGroup } from "@galatea/base";
 import { ContainerClient, containerLimits, type ContainerClientLimits } from "./container-client.ts";
 import { beginHealth, judgeHealth, type HealthLook } from "./health.ts";
-import type { ContainerEnd, ContainerPlace, HostedContainer, InstanceUsage } from "./model-host.ts";
+import type { ContainerEnd, ContainerSlot, HostedContainer, InstanceUsage } from "./model-host.ts";
 
 export interface InstanceLimits {
   /** From the start of the container to its first 200 on /ping. */
@@ -72,7 +72,7 @@ export interface InstanceContainerOptions {
   /** In the sentences of errors. */
   readonly name: string;
   /** Stays its opener's; left alone once this is disposed. */
-  readonly hosted: Pick<ContainerPlace, "adopt" | "start">;
+  readonly slot: Pick<ContainerSlot, "adopt" | "start">;
   readonly limits: InstanceLimits;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -236,8 +236,8 @@ export class InstanceContainer implements AsyncDisposable {
   async #adopted(signal: AbortSignal): Promise<Started | null> {
     if (this.#wasLookedFor) return null;
     this.#wasLookedFor = true;
-    const { hosted, takeOver, logger } = this.#options;
-    const container = await hosted.adopt(signal);
+    const { slot, takeOver, logger } = this.#options;
+    const container = await slot.adopt(signal);
     if (container === null) return null;
     const started = this.#connected(container);
     try {
@@ -256,7 +256,7 @@ export class InstanceContainer implements AsyncDisposable {
   async #fresh(signal: AbortSignal): Promise<Started> {
     if (!this.#isPrepared) await this.#options.prepare(signal);
     this.#isPrepared = true;
-    const started = this.#connected(await this.#options.hosted.start(signal));
+    const started = this.#connected(await this.#options.slot.start(signal));
     try {
       await this.#healthy(started, signal);
     } catch (error) {

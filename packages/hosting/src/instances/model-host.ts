@@ -7,12 +7,12 @@ export type InstanceAddress =
   | { readonly kind: "socket"; readonly path: string }
   | { readonly kind: "tcp"; readonly host: string; readonly port: number };
 
-/** What an instance is for: by it the platform's next life finds the instance again. */
+/** The purpose of an instance, by which the next run of the platform finds it again. */
 export interface InstanceOwner {
   readonly endpointName: string;
   /** The fleet among those of its endpoint: of one variant in one generation, or of one inference component. */
   readonly fleetKey: string;
-  /** Its number among the instances of its fleet. */
+  /** The ordinal of the instance in its fleet. */
   readonly seat: number;
 }
 
@@ -44,7 +44,7 @@ export interface InstanceSpec {
   /** Of letters, digits and dashes. */
   readonly instanceId: string;
   readonly node: NodeId;
-  /** Null for one that no later life of the platform takes over. */
+  /** Null for an instance that a later run of the platform ends instead of adopting. */
   readonly owner: InstanceOwner | null;
   /** What all containers may use together. */
   readonly budget: InstanceBudget;
@@ -69,7 +69,7 @@ export interface GpuUse {
   readonly memory: number;
 }
 
-/** Exit code and signal are both null where an earlier life of the platform started the container: its end alone is seen. */
+/** How a container ended. Exit code and signal are null for a container that a previous run of the platform started. */
 export interface ContainerEnd {
   readonly exitCode: number | null;
   readonly signal: string | null;
@@ -94,21 +94,21 @@ export interface HostedContainer {
   stop(graceMs: number): Promise<void>;
 }
 
-/** What a container of an instance has on its node: a place for its models, and one process after another. */
-export interface ContainerPlace {
+/** The slot of a container on its node: a directory of models, and one process at a time that serves them. */
+export interface ContainerSlot {
   /** The unpacked models of a container that has many; null for others. */
   readonly trees: ModelTrees | null;
   /**
-   * The container that an earlier life of the platform started here with the same spec, where it still runs; null otherwise, and then
-   * nothing of it runs. To be asked once, before `prepare`.
+   * Returns the container that a previous run of the platform started here, where it still runs with the same spec. Otherwise ends it and
+   * returns null. Call once, before `prepare`.
    */
   adopt(signal: AbortSignal): Promise<HostedContainer | null>;
   /**
-   * Puts in place what the container needs, over whatever an earlier attempt has left; with many models what an earlier life of the
-   * platform has unpacked of the same. Rejects with ModelDataError where a model cannot be brought.
+   * Prepares the directory that the container needs, and removes what an earlier attempt left. A multi-model container keeps the models that a
+   * previous run of the platform unpacked from the same prefix. Rejects with ModelDataError when a model cannot be downloaded.
    */
   prepare(signal: AbortSignal): Promise<void>;
-  /** Resolves when the container runs, not when it is healthy. Ends what an earlier life of this host left of the same container. */
+  /** Resolves when the container's process runs; it may not be healthy yet. */
   start(signal: AbortSignal): Promise<HostedContainer>;
 }
 
@@ -118,8 +118,8 @@ export interface ContainerPlace {
  */
 export interface HostedInstance extends AsyncDisposable {
   /** In the order of the instance's `containers`. */
-  readonly places: readonly ContainerPlace[];
-  /** For the platform's end: unpacked models stay for its next life, everything else goes. */
+  readonly slots: readonly ContainerSlot[];
+  /** For the platform's shutdown: removes everything but unpacked models, which the next run takes over. */
   leave(): Promise<void>;
 }
 
@@ -129,15 +129,15 @@ export interface HostedInstance extends AsyncDisposable {
  */
 export interface ModelHost extends AsyncDisposable {
   /**
-   * Keeps the instances that earlier lives have left for these owners, and ends and removes all others. Gives the ids of those that are kept.
-   * To be called once, before `open`.
+   * Keeps the running instances of a previous run for these owners; ends and removes all others. Resolves with the ids of the kept instances.
+   * Call once, before `open`.
    */
-  resume(wanted: readonly InstanceOwner[]): Promise<ReadonlySet<string>>;
-  /** The id of the instance that an earlier life has left for an owner, to be opened again; null where there is none. Each is given once. */
+  resume(desired: readonly InstanceOwner[]): Promise<ReadonlySet<string>>;
+  /** Returns the id of the kept instance of an owner, for `open`; null where there is none. Each id is returned once. */
   claim(owner: InstanceOwner): string | null;
-  /** From now on containers that are stopped go on alone, until the platform's next life adopts them; so do those that still run at disposal. */
+  /** Makes `stop` and disposal leave containers running, for the next run of the platform to adopt. */
   detach(): void;
-  /** Nothing is made before `prepare`. */
+  /** Opens an instance; creates nothing before `prepare`. */
   open(spec: InstanceSpec): HostedInstance;
 }
 

@@ -3,7 +3,7 @@ export { newSession, readOpenedSession, sessionNotFound, type OpenedSession } fr
 export { answerParts } from "./answer-parts.ts";
 export { beginHop, callLimitHeader, ContainerChain, type InvokedContainer } from "./container-chain.ts";
 export { InstanceInvocations } from "./instance-invocations.ts";
-export { ContainerGone, NotBegun } from "../instance-agent/index.ts";
+export { ContainerGone, NotSent } from "../instance-agent/index.ts";
 export { heldBytesMax, invocationLimits } from "./invocation.ts";
 export type { InvocationLimits, InvocationReply, InvocationRequest } from "./invocation.ts";
 export { beginOutcome, recordOutcome, recordRefusal } from "./invocation-outcome.ts";

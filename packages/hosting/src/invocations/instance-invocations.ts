@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { AwsError, Gate, openDeadline, orAborted, readWhole, takeForCall, type Clock } from "@galatea/base";
 import type { ModelRecord } from "../definitions/index.ts";
-import { ContainerGone, InstanceFailure, NotBegun, type AgentReply } from "../instance-agent/index.ts";
+import { ContainerGone, InstanceFailure, NotSent, type AgentReply } from "../instance-agent/index.ts";
 import type { VariantMetrics } from "../series/index.ts";
 import {
   ContainerChain,
@@ -67,7 +67,7 @@ export class InstanceInvocations {
 
   /**
    * Throws AwsError with the codes and sentences of SageMaker's runtime, or the request's own signal's reason; where another instance may
-   * be asked also NotBegun, and then nothing is recorded here.
+   * be asked also NotSent, and then nothing is recorded here.
    */
   async invoke(request: InvocationRequest, { mayGoElsewhere }: InvokeOptions): Promise<InvocationReply> {
     if (this.#inFlightCount >= this.#options.limits.requestsMax) {
@@ -104,7 +104,7 @@ export class InstanceInvocations {
       return reply;
     } catch (error) {
       if (error instanceof AwsError && outcome.status === 0) outcome.status = error.statusFallback;
-      isElsewhere = error instanceof NotBegun;
+      isElsewhere = error instanceof NotSent;
       finish();
       throw error;
     }
@@ -150,7 +150,7 @@ export class InstanceInvocations {
       outcome.waitedUs = lease.waitedUs;
     } catch (error) {
       // Its container does not come back: what only waited for it can be answered by another instance.
-      if (mayGoElsewhere && error instanceof InstanceFailure) throw new NotBegun({ cause: error });
+      if (mayGoElsewhere && error instanceof InstanceFailure) throw new NotSent({ cause: error });
       throw modelErrorOf(error, modelDataUrl, place);
     }
   }
@@ -219,7 +219,7 @@ export class InstanceInvocations {
   /** What is told of a request that failed on its way. */
   #errorOf(error: unknown, on: FailedRequest): unknown {
     const { request, outcome, awaited, isLate } = on;
-    if (error instanceof NotBegun) return error;
+    if (error instanceof NotSent) return error;
     if (error instanceof AwsError) {
       const told = error.members["OriginalStatusCode"];
       outcome.status = typeof told === "number" ? told : 0;

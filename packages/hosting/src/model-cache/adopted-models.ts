@@ -1,25 +1,25 @@
-import { clipCharge, type ChargedSet, type CostBook } from "./charges.ts";
+import { clipCharge, type ChargedSet, type LoadCostHistory } from "./charges.ts";
 import type { DiskCache } from "./disk-cache.ts";
 import type { ContainedModel } from "./model-container.ts";
 import type { ModelVersion } from "./model-version.ts";
 
 export interface AdoptedModels {
-  /** What is on the disk, last unpacked last. */
+  /** The models on disk, in the order in which they were unpacked. */
   readonly versions: readonly { readonly version: ModelVersion; readonly isLoaded: boolean }[];
-  /** What the container has loaded that is not on the disk: nothing is known of it but its id. */
+  /** The ids of models that the container has loaded and that are not on disk. Their targets are unknown. */
   readonly unknownIds: readonly string[];
 }
 
 /**
- * What an earlier life of the platform unpacked on an instance's disk, and of it what its container has loaded, which is charged. Each tree is
- * compared with its fingerprints before its next load.
+ * Takes over the models that a previous run of the platform unpacked on an instance's disk, and charges memory for those that its container has
+ * loaded. `DiskCache.wholeTree` checks the files of each model before its next load.
  */
 export async function adoptModels(
   loaded: readonly ContainedModel[],
   on: {
     readonly disk: DiskCache;
     readonly memory: ChargedSet;
-    readonly costs: CostBook;
+    readonly costs: LoadCostHistory;
     readonly memoryBytesMax: number;
   },
 ): Promise<AdoptedModels> {
@@ -39,7 +39,7 @@ export async function adoptModels(
   return { versions, unknownIds: [...measured.keys()] };
 }
 
-/** What a load took for itself, of what it took in all. */
+/** Returns the measured memory of a load without the shared contents that it was the first to load. */
 export function measuredOwnBytes(memoryBytes: number, newContents: readonly { readonly byteLength: number }[]): number {
   return Math.max(
     0,

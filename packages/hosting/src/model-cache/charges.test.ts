@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { ChargedSet, CostBook, chooseVictims, clipCharge, type Charge } from "./charges.ts";
+import { ChargedSet, LoadCostHistory, chooseVictims, clipCharge, type Charge } from "./charges.ts";
 
 const contentBytes = [100, 250, 400] as const;
 
@@ -67,7 +67,7 @@ test("a model larger than the whole capacity is charged the capacity", () => {
 });
 
 test("the last measured cost of the same content decides, and the book forgets the oldest", () => {
-  const book = new CostBook({ entriesMax: 2, floorBytes: 10 });
+  const book = new LoadCostHistory({ entriesMax: 2, floorBytes: 10 });
   assert.equal(book.estimateOwnBytes("x", 3), 10);
   assert.equal(book.estimateOwnBytes("x", 30), 30);
   book.learn("x", 7);

@@ -1,13 +1,13 @@
 import type { SharedContent } from "../objects/index.ts";
 
-/** What holding one model costs: bytes of its own, and contents that are charged once however many models hold them. */
+/** The cost of one model: its own bytes, and shared contents, each counted once for all models that have it. */
 export interface Charge {
   readonly key: string;
   readonly ownBytes: number;
   readonly contents: readonly SharedContent[];
 }
 
-/** The bytes a set of models costs together. Used for the loaded set and for the disk cache alike. */
+/** The total cost of a set of models, in bytes. Used for loaded models and for the disk cache. */
 export class ChargedSet {
   readonly #charges = new Map<string, Charge>();
   readonly #references = new Map<string, number>();
@@ -21,17 +21,17 @@ export class ChargedSet {
     return this.#charges.get(key);
   }
 
-  /** How many members hold this content. */
+  /** Returns the number of members that have this content. */
   references(id: string): number {
     return this.#references.get(id) ?? 0;
   }
 
-  /** Contents that no member holds. */
+  /** Returns the contents that no member has. */
   newAmong(contents: readonly SharedContent[]): readonly SharedContent[] {
     return contents.filter(({ id }) => this.references(id) === 0);
   }
 
-  /** What adding `charge` would cost now. */
+  /** Returns the bytes that adding `charge` would cost now. */
   costOf(charge: Charge): number {
     let bytes = charge.ownBytes;
     for (const content of charge.contents) if (this.references(content.id) === 0) bytes += content.byteLength;
@@ -112,21 +112,21 @@ export function chooseVictims(
   return null;
 }
 
-/** What a model costs alone, with all it shares. */
+/** Returns the cost of a model alone, shared contents included. */
 export function chargedBytes({ ownBytes, contents }: Charge): number {
   return contents.reduce((sum, { byteLength }) => sum + byteLength, ownBytes);
 }
 
-/** A model that cannot fit beside anything is charged the whole capacity: it is tried alone, and the container decides. */
+/** Clips a charge to the capacity. A model that is estimated above it is loaded alone, and the container decides whether it fits. */
 export function clipCharge(charge: Charge, capacityBytes: number): Charge {
   return chargedBytes(charge) <= capacityBytes ? charge : { key: charge.key, ownBytes: capacityBytes, contents: [] };
 }
 
 /**
- * What a load will cost. The last measured cost of the same content decides; what was never measured costs its files.
- * Bounded: the least recently learned are forgotten.
+ * Estimates the memory of a load: the last measured cost of the same content, or the size of its files where none was measured.
+ * Bounded; the oldest measurements are dropped.
  */
-export class CostBook {
+export class LoadCostHistory {
   readonly #ownBytes = new Map<string, number>();
   readonly #entriesMax: number;
   readonly #floorBytes: number;

@@ -17,10 +17,10 @@ export interface DiskCacheOptions {
   readonly unloadOne: () => Promise<boolean>;
 }
 
-/** One block and one directory entry per file, so that trees of empty files are not free. */
+/** One block and one directory entry for each file. Without it, a tree of empty files would cost nothing. */
 const fileOverheadBytes = 4096;
 
-/** Which unpacked archives one instance has, within its disk bytes. Sets `tree` of versions, and takes it away. */
+/** The unpacked archives of one instance, within `diskBytesMax`. Sets and clears `ModelVersion.tree`. */
 export class DiskCache {
   readonly #options: DiskCacheOptions;
   readonly #charges = new ChargedSet();
@@ -34,7 +34,7 @@ export class DiskCache {
     return this.#charges.usedBytes;
   }
 
-  /** What an earlier life of the platform has left here and fits, last unpacked last. To be asked before anything else. */
+  /** Takes over the trees of a previous run, as many of the newest as fit, in the order in which they were unpacked. Call before any other method. */
   async adopt(): Promise<readonly ModelVersion[]> {
     const { trees, diskBytesMax } = this.#options;
     const adopted: ModelVersion[] = [];
@@ -54,7 +54,7 @@ export class DiskCache {
     return adopted.toReversed();
   }
 
-  /** The version's tree; null where there is none, or where an adopted one is not what was unpacked: that is removed. */
+  /** Resolves with the version's tree, or null where there is none. Checks an adopted tree first, and removes it when its files have changed. */
   async wholeTree(version: ModelVersion, signal: AbortSignal): Promise<UnpackedArchive | null> {
     const { tree, target, isChecked } = version;
     if (tree === null || isChecked) return tree;
@@ -77,7 +77,7 @@ export class DiskCache {
     }
   }
 
-  /** Resolves with the tree and the microseconds it took. Throws ModelLoadError or ModelReplacedError; nothing is left behind then. */
+  /** Downloads and unpacks an archive. Rejects with ModelLoadError or ModelReplacedError, and leaves no files then. */
   async download(version: ModelVersion, signal: AbortSignal): Promise<{ tree: UnpackedArchive; durationUs: number }> {
     const { trees, clock } = this.#options;
     const startNs = clock.monotonicNs();
@@ -101,7 +101,7 @@ export class DiskCache {
     }
   }
 
-  /** Out of the way at once, so that the same version can be downloaded again while the old files are being deleted. */
+  /** Removes a version's tree. It is out of the way synchronously, so that the same version can be downloaded while old files are deleted. */
   async remove(version: ModelVersion): Promise<void> {
     const { tree } = version;
     if (tree === null) return;
@@ -111,7 +111,7 @@ export class DiskCache {
   }
 
   async #reserve(charge: Charge, signal: AbortSignal): Promise<void> {
-    using _turn = await this.#admission.acquire(signal);
+    using _lock = await this.#admission.acquire(signal);
     for (;;) {
       const victims = this.#victims(charge);
       if (victims !== null) {
@@ -119,12 +119,12 @@ export class DiskCache {
         await Promise.all(victims.map((victim) => this.remove(victim)));
         return;
       }
-      // All that is not loaded is not enough: a loaded but idle model has to leave memory to leave the disk.
+      // Evicting every model that is not loaded is not enough: an idle model is unloaded, so that its files can be evicted.
       if (!(await this.#options.unloadOne())) throw new ArchiveError("space", "No space left on device");
     }
   }
 
-  /** Called while an archive is written: it must not wait, so removals run behind it. */
+  /** Raises a reservation while an archive is being written. Synchronous: evicted trees are removed in the background. */
   #grow(charge: Charge): void {
     const victims = this.#victims(charge);
     if (victims === null) throw new ArchiveError("space", "No space left on device");

@@ -1,7 +1,7 @@
 import type { UnpackedArchive } from "../objects/index.ts";
 import type { KeptTree, ModelArchive, ModelTrees } from "./model-trees.ts";
 
-/** What lies on a disk that two lives of a platform have one after the other: trees by the id of their model, first unpacked first. */
+/** A disk that two runs of a platform use one after the other: trees by model id, in the order in which they were unpacked. */
 export class MemoryDisk {
   readonly kept = new Map<string, KeptTree>();
   readonly damaged = new Set<string>();
@@ -9,7 +9,7 @@ export class MemoryDisk {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Trees that take turns of the event loop and no disk. `find` says what object there is for a target. */
+/** Trees in memory, whose calls take event loop ticks. `find` returns the object of a target. */
 export class MemoryTrees implements ModelTrees {
   readonly disk: MemoryDisk;
   readonly #find: (target: string) => { readonly etag: string; readonly bytes: number } | undefined;

@@ -16,13 +16,13 @@ const unbounded = new NodeMemory({ bytesMax: Infinity, reservedBytes: () => 0 })
 export interface StoredModel {
   etag: string;
   bytes: number;
-  /** What the container answers instead of loading. */
+  /** The container's reply instead of loading. */
   refusal?: LoadReply;
-  /** How many of its loads the container does not survive. */
+  /** The number of its loads during which the container ends. */
   deaths?: number;
 }
 
-/** A container with a memory of its own and a store with objects, both of which take real turns of the event loop. */
+/** A model cache with a container and an object store in memory, whose calls take event loop ticks. */
 export class World {
   readonly objects = new Map<string, StoredModel>();
   readonly loaded = new Map<string, { target: string; bytes: number }>();
@@ -35,7 +35,7 @@ export class World {
   hold: Promise<void> = Promise.resolve();
   readonly view: ModelsView;
   readonly outdated: string[] = [];
-  /** So many unloads fail from now on: the container goes on holding the model. */
+  /** The number of next unloads that fail, so that the container keeps the model. */
   unloadFailures = 0;
 
   constructor(

@@ -6,15 +6,15 @@ export interface ModelCacheLimits {
   readonly loadsMax: number;
   /** Requests that may wait for cold models at a time. */
   readonly waitersMax: number;
-  /** How long a request waits for a cold model before it is told so. */
+  /** How long a request waits for a model to load before it is rejected with ModelNotReadyError. */
   readonly waitMsMax: number;
   readonly loadMsMax: number;
   readonly unloadMsMax: number;
-  /** An unload that failed is tried again after this time. */
+  /** The delay before a failed unload is tried again. */
   readonly unloadRetryMs: number;
-  /** How old the store's answer about a loaded model may be; 0 asks at each invocation (the local store answers from memory). */
+  /** How long a model's ETag is used without a new HEAD of its object; 0 for a HEAD at each invocation (the local store serves it from memory). */
   readonly headAgeMsMax: number;
-  /** Otherwise a model leaves memory and disk with the last request that holds it. */
+  /** ModelCacheSetting Enabled. When false, a model is removed from memory and disk after its last request. */
   readonly keepsModels: boolean;
 }
 

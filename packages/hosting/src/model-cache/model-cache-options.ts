@@ -9,10 +9,10 @@ export interface ModelCacheOptions {
   readonly trees: ModelTrees;
   readonly limits: ModelCacheLimits;
   readonly source: ArchiveSource;
-  /** Resolves with the container when it is up. */
+  /** Resolves with the container once it is in service. */
   readonly container: (signal: AbortSignal) => Promise<ModelContainer>;
   readonly observer: ModelCacheObserver;
-  /** What its models may have of the node, beside all others; closed with the cache. */
+  /** Joins the memory that all model caches of the node share. The cache disposes of its share. */
   readonly joinMemory: (cache: MemoryHolder) => MemoryShare;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -21,7 +21,7 @@ export interface ModelCacheOptions {
 /** A loaded model that stays loaded until released. */
 export interface ModelCacheLease extends Disposable {
   readonly id: string;
-  /** Whether it was loaded when asked for. */
+  /** Whether the model was already loaded when it was requested. */
   readonly cacheHit: boolean;
   readonly waitedUs: number;
 }

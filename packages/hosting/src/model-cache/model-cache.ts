@@ -2,7 +2,7 @@ import type { UnpackedArchive } from "../objects/index.ts";
 import { Gate, openDeadline, orAborted, Semaphore, TaskGroup } from "@galatea/base";
 import type { ModelCacheLease, ModelCacheOptions } from "./model-cache-options.ts";
 import { adoptModels, measuredOwnBytes } from "./adopted-models.ts";
-import { ChargedSet, chargedBytes, CostBook, chooseVictims, clipCharge, type Charge } from "./charges.ts";
+import { ChargedSet, chargedBytes, LoadCostHistory, chooseVictims, clipCharge, type Charge } from "./charges.ts";
 import { DiskCache } from "./disk-cache.ts";
 import { createModelVersion, type ModelMemory, type ModelVersion as Version } from "./model-version.ts";
 import { missingText, type MemoryShare } from "../nodes/index.ts";
@@ -19,15 +19,15 @@ import { ModelUnloads } from "./model-unloads.ts";
 import type { ModelsMemory, ModelState } from "./models-view.ts";
 
 const learnedEntriesMax = 20_000;
-/** Loads of one model that may meet the end of the container. */
+/** How often a load is tried when the container ends during it. */
 const loadAttemptsMax = 2;
 const costFloorBytes = 1024 * 1024;
 
 /**
- * Keeps the models of one instance: which archives are unpacked on its disk (least recently used go first when bytes run out)
- * and which are loaded in its container (the same, within a memory budget, and when the container answers 507). A model
- * with requests in flight is never unloaded. All requests for one cold model wait for one load; the load goes on when they
- * leave. A version is an object's ETag: a replaced object is a new model beside the old one, which goes when it is idle.
+ * The models of one multi-model container: archives unpacked on disk and models loaded in the container, each within a budget. Over a
+ * budget, or after a 507 of the container, the least recently used model is evicted; a model with requests in flight never is. Requests
+ * for one cold model share one load, which continues when they stop waiting. A version is an object's ETag: a replaced object is a new
+ * version next to the old one, which is removed once it is idle.
  */
 export class ModelCache implements AsyncDisposable {
   readonly #options: ModelCacheOptions;
@@ -36,7 +36,7 @@ export class ModelCache implements AsyncDisposable {
   readonly #current = new Map<string, Version>();
   readonly #memory = new ChargedSet();
   readonly #disk: DiskCache;
-  readonly #costs = new CostBook({ entriesMax: learnedEntriesMax, floorBytes: costFloorBytes });
+  readonly #costs = new LoadCostHistory({ entriesMax: learnedEntriesMax, floorBytes: costFloorBytes });
   readonly #tasks: TaskGroup;
   readonly #loads: Semaphore;
   readonly #unloads: ModelUnloads;
@@ -55,16 +55,16 @@ export class ModelCache implements AsyncDisposable {
     this.#unloads = new ModelUnloads({
       cache: options,
       tasks: this.#tasks,
-      moved: (version, memory) => this.#setMemory(version, memory),
-      over: (version) => this.#forgetIfUnused(version),
+      memoryChanged: (version, memory) => this.#setMemory(version, memory),
+      ended: (version) => this.#forgetIfUnused(version),
     });
     const { trees, clock, logger } = options;
     const { diskBytesMax } = options.limits;
-    const places = { trees, diskBytesMax, clock, logger, tasks: this.#tasks };
-    this.#disk = new DiskCache({ ...places, versions: this.#versions, unloadOne: () => this.makeRoom() });
+    const shared = { trees, diskBytesMax, clock, logger, tasks: this.#tasks };
+    this.#disk = new DiskCache({ ...shared, versions: this.#versions, unloadOne: () => this.makeRoom() });
   }
 
-  /** Otherwise each goes after the request that it was loaded for. */
+  /** When false, a model is removed from memory and disk after its last request. */
   get keepsModels(): boolean {
     return this.#options.limits.keepsModels;
   }
@@ -77,12 +77,12 @@ export class ModelCache implements AsyncDisposable {
     return this.#disk.usedBytes;
   }
 
-  /** What its models hold, and may hold now. */
+  /** Memory that its models use, and the most that they may use now. */
   get memory(): ModelsMemory {
     return { usedBytes: this.#memory.usedBytes, capacityBytes: this.#capacityBytes };
   }
 
-  /** Models that are loaded or on their way, least recently used first. */
+  /** Returns loaded and loading models, least recently used first. */
   states(): readonly ModelState[] {
     return [...this.#versions.values()]
       .filter(({ memory, load }) => memory === "loaded" || load !== null)
@@ -95,7 +95,7 @@ export class ModelCache implements AsyncDisposable {
     if (version !== undefined && version.pinCount === 0) this.#tasks.run(() => this.#unloads.unload(version));
   }
 
-  /** Somebody else has seen another object for it: what is old here goes. */
+  /** Compares a model with its object, which another container found replaced, and removes an old version. */
   recheck(target: string): void {
     if (!this.#current.has(target)) return;
     this.#tasks.run(async (signal) => {
@@ -105,7 +105,10 @@ export class ModelCache implements AsyncDisposable {
     });
   }
 
-  /** Takes over what an earlier life of the platform unpacked here, and of it what its container has loaded; what else that has is unloaded. */
+  /**
+   * Takes over the models that a previous run unpacked here, and those of them that the container has loaded. Unloads all other models of the
+   * container.
+   */
   async adopt(loaded: readonly ContainedModel[]): Promise<void> {
     const { memoryBytesMax } = this.#options.limits;
     const on = { disk: this.#disk, memory: this.#memory, costs: this.#costs, memoryBytesMax };
@@ -122,20 +125,20 @@ export class ModelCache implements AsyncDisposable {
     this.#tasks.run(() => this.#fitMemory());
   }
 
-  /** Throws ModelMissingError, ModelLoadError, ModelNotReadyError, or the signal's reason. */
+  /** Resolves when the model is loaded. Rejects with ModelMissingError, ModelLoadError, ModelNotReadyError, or the signal's reason. */
   async acquire(target: string, signal: AbortSignal): Promise<ModelCacheLease> {
-    const askedNs = this.#options.clock.monotonicNs();
+    const requestedNs = this.#options.clock.monotonicNs();
     for (;;) {
       try {
-        return await this.#acquireVersion(target, askedNs, signal);
+        return await this.#acquireVersion(target, requestedNs, signal);
       } catch (error) {
-        // Replaced meanwhile: who waited for the old bytes is given the new ones, within the same limit.
+        // The object was replaced during the wait: the request gets the new version, within the same time limit.
         if (!(error instanceof ModelReplacedError)) throw error;
       }
     }
   }
 
-  async #acquireVersion(target: string, askedNs: number, signal: AbortSignal): Promise<ModelCacheLease> {
+  async #acquireVersion(target: string, requestedNs: number, signal: AbortSignal): Promise<ModelCacheLease> {
     const { clock, limits } = this.#options;
     const version = await this.#versionNow(target, signal);
     this.#touch(version);
@@ -148,7 +151,7 @@ export class ModelCache implements AsyncDisposable {
         if (this.#waiterCount >= limits.waitersMax) throw new ModelNotReadyError("too many requests wait for models");
         this.#waiterCount += 1;
         try {
-          await this.#waitForLoad(version, askedNs, signal);
+          await this.#waitForLoad(version, requestedNs, signal);
         } finally {
           this.#waiterCount -= 1;
         }
@@ -158,7 +161,7 @@ export class ModelCache implements AsyncDisposable {
       return {
         id: version.id,
         cacheHit,
-        waitedUs: (clock.monotonicNs() - askedNs) / 1000,
+        waitedUs: (clock.monotonicNs() - requestedNs) / 1000,
         [Symbol.dispose]: () => {
           if (released) return;
           released = true;
@@ -170,20 +173,20 @@ export class ModelCache implements AsyncDisposable {
     }
   }
 
-  /** The container says that it does not hold this model (404): the next acquire loads it. */
+  /** Marks a model as not loaded, after a 404 of the container: the next acquire loads it again. */
   forget(id: string): void {
     const version = this.#versions.get(id);
     if (version?.memory === "loaded") this.#setMemory(version, "absent");
   }
 
-  /** The container died: it holds nothing any more. Leases end with the requests that held them. */
+  /** Marks all models as not loaded, after the container ended. Leases stay valid until they are disposed. */
   containerLost(): void {
     for (const version of this.#versions.values()) {
       if (version.memory === "loaded") this.#setMemory(version, "absent");
     }
   }
 
-  /** For a 507 during an invocation: unloads the least recently used idle model; false when there is none. */
+  /** Unloads the least recently used idle model, after a 507 of the container; resolves with false when there is none. */
   async makeRoom(): Promise<boolean> {
     const victim = this.#idleLoaded().next().value;
     if (victim === undefined) return false;
@@ -227,12 +230,12 @@ export class ModelCache implements AsyncDisposable {
 
   #openVersion(target: string, found: { readonly etag: string; readonly byteLength: number }): Version {
     const opened = createModelVersion(target, found, this.#options.clock.epochMs());
-    // The same bytes came back while the version they had before was still on its way out.
+    // The object has an ETag again whose version is still being removed: that version is used again.
     const version = this.#versions.get(opened.id) ?? opened;
     version.retired = false;
     this.#versions.set(version.id, version);
     this.#current.set(target, version);
-    this.#tell(version);
+    this.#notify(version);
     return version;
   }
 
@@ -242,15 +245,15 @@ export class ModelCache implements AsyncDisposable {
     this.#versions.set(version.id, version);
   }
 
-  async #waitForLoad(version: Version, askedNs: number, signal: AbortSignal): Promise<void> {
+  async #waitForLoad(version: Version, requestedNs: number, signal: AbortSignal): Promise<void> {
     const { clock, limits } = this.#options;
-    const afterMs = Math.max(0, limits.waitMsMax - (clock.monotonicNs() - askedNs) / 1e6);
+    const afterMs = Math.max(0, limits.waitMsMax - (clock.monotonicNs() - requestedNs) / 1e6);
     using deadline = openDeadline({ clock, afterMs, signal, late: () => new ModelNotReadyError(version.phase) });
-    // More than one round only when the container died between the end of the load and this request's turn.
+    // Loops only when the container ended between the end of the load and this continuation.
     while (version.memory !== "loaded") {
       if (version.load === null) {
         version.load = this.#startLoad(version);
-        this.#tell(version);
+        this.#notify(version);
       }
       await orAborted(version.load, deadline.signal);
     }
@@ -258,7 +261,7 @@ export class ModelCache implements AsyncDisposable {
 
   #startLoad(version: Version): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    // Each waiter handles the failure; without one it is nobody's.
+    // Waiters handle the rejection. Without this line, a load without waiters that fails would be an unhandled rejection.
     promise.catch(() => {});
     this.#tasks.run(async (signal) => {
       const { clock, limits, logger } = this.#options;
@@ -275,7 +278,7 @@ export class ModelCache implements AsyncDisposable {
           logger.warning("a model did not load", { target: version.target, error: String(error) });
         reject(signal.aborted ? new ModelLoadError(503, "the instance is stopped", { cause: error }) : error);
       } finally {
-        this.#tell(version);
+        this.#notify(version);
         this.#changed.open();
         this.#forgetIfUnused(version);
       }
@@ -286,7 +289,7 @@ export class ModelCache implements AsyncDisposable {
   async #load(version: Version, signal: AbortSignal): Promise<void> {
     version.phase = "it waits for its turn to load";
     using _slot = await this.#loads.acquire(signal);
-    // The version before it in memory is still being unloaded: its end decides what there is to load.
+    // An unload of the same version is still in progress; loading starts when it has ended.
     if (version.unload !== null) await orAborted(version.unload, signal);
     const tree = (await this.#disk.wholeTree(version, signal)) ?? (await this.#download(version, signal));
     for (let attempt = 1; ; attempt += 1) {
@@ -295,7 +298,7 @@ export class ModelCache implements AsyncDisposable {
         return;
       } catch (error) {
         if (!(error instanceof ContainerLostError)) throw error;
-        // Whatever ended it, this model's load is innocent until the container ends in it again.
+        // Another model may have ended the container, so the load is tried again; a second end is blamed on this model.
         const message = `the container ended while it loaded the model: ${String(error.cause)}`;
         if (attempt >= loadAttemptsMax) throw new ModelLoadError(503, message, { cause: error });
         this.#options.logger.warning("a model's load is tried again", { target: version.target, reason: message });
@@ -324,7 +327,7 @@ export class ModelCache implements AsyncDisposable {
   }
 
   async #reserveMemory(version: Version, tree: UnpackedArchive, signal: AbortSignal): Promise<Charge> {
-    using _turn = await this.#admission.acquire(signal);
+    using _lock = await this.#admission.acquire(signal);
     const { memoryBytesMax } = this.#options.limits;
     const share = this.#share;
     const ownBytes = this.#costs.estimateOwnBytes(tree.fingerprint, tree.ownBytes);
@@ -340,7 +343,7 @@ export class ModelCache implements AsyncDisposable {
       const idle = this.#idleCharges().map(({ charge }) => charge);
       const victims = chooseVictims(this.#memory, idle, options);
       if (victims === null) {
-        // What others on the node have beyond their promise goes before anybody is kept waiting.
+        // Models of other containers above their guarantee are evicted before this load waits.
         if (capacityBytes < memoryBytesMax && (await orAborted(share.makeRoom(), signal))) continue;
         await orAborted(Promise.race([this.#changed.opened(), freed]), signal);
         continue;
@@ -373,7 +376,7 @@ export class ModelCache implements AsyncDisposable {
           const ownBytes = measuredOwnBytes(reply.memoryBytes, newContents);
           this.#costs.learn(tree.fingerprint, ownBytes);
           this.#memory.set({ ...charge, ownBytes });
-          this.#tell(version);
+          this.#notify(version);
           this.#tasks.run(() => this.#fitMemory());
         }
         return;
@@ -383,7 +386,7 @@ export class ModelCache implements AsyncDisposable {
     }
   }
 
-  /** After a 507: one idle model goes, or one in use is waited for; with nothing else in memory the answer is final. */
+  /** Frees memory after a 507: unloads an idle model, or waits for a change. Throws ModelLoadError when no other model is loaded. */
   async #freeMemory(version: Version, message: string, signal: AbortSignal): Promise<void> {
     const victim = this.#idleLoaded().next().value;
     if (victim !== undefined) {
@@ -395,7 +398,7 @@ export class ModelCache implements AsyncDisposable {
     await orAborted(this.#changed.opened(), signal);
   }
 
-  /** A measured cost above its reservation may leave the set above the budget: idle models go until it fits. */
+  /** Unloads idle models until the rest fits: a measured cost above its reservation may exceed the budget. */
   async #fitMemory(): Promise<void> {
     const options = { incoming: null, capacityBytes: this.#capacityBytes };
     const idle = [...this.#idleCharges()].map(({ charge }) => charge);
@@ -419,7 +422,7 @@ export class ModelCache implements AsyncDisposable {
       this.#memory.remove(version.id);
       this.#share.freed();
     }
-    this.#tell(version);
+    this.#notify(version);
     this.#changed.open();
   }
 
@@ -439,7 +442,7 @@ export class ModelCache implements AsyncDisposable {
     };
   }
 
-  #tell(version: Version): void {
+  #notify(version: Version): void {
     this.#options.observer.changed(this.#stateOf(version));
   }
 
@@ -455,12 +458,12 @@ export class ModelCache implements AsyncDisposable {
     this.#forgetIfUnused(version);
   }
 
-  /** Replaced or deleted: leaves memory and disk as soon as nobody uses it. */
+  /** Removes a version from memory and disk as soon as no request uses it. */
   #retire(version: Version): void {
     version.retired = true;
     if (this.#current.get(version.target) === version) {
       this.#current.delete(version.target);
-      this.#tell(version);
+      this.#notify(version);
     }
     if (version.pinCount > 0 || version.load !== null) return;
     this.#tasks.run(async () => {
@@ -469,7 +472,7 @@ export class ModelCache implements AsyncDisposable {
     });
   }
 
-  /** The table holds what is on disk, in memory, used or on its way: nothing else, so it is bounded by those. */
+  /** Drops a version that is not on disk, not in memory, not in use and not loading. Without this, the tables would grow with each target. */
   #forgetIfUnused(version: Version): void {
     const used = version.pinCount > 0 || version.load !== null || version.memory !== "absent";
     if (used) return;

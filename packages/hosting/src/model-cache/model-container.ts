@@ -3,24 +3,24 @@ import type { ModelState } from "./models-view.ts";
 /** The part of SageMaker's multi-model contract that the model cache calls on a container. */
 export interface ModelContainer {
   load(model: { readonly id: string; readonly target: string }, signal: AbortSignal): Promise<LoadReply>;
-  /** Resolves when the model is gone, also when it was never there. `target`: null where only the container knows the model. */
+  /** Resolves when the model is not loaded, even if it never was. `target`: null for a model that only the container knows. */
   unload(model: { readonly id: string; readonly target: string | null }, signal: AbortSignal): Promise<void>;
 }
 
-/** A model that a container says it has loaded. */
+/** A model in a container's list of loaded models. */
 export interface ContainedModel {
   readonly id: string;
-  /** What its load added, as the container measured it; null where it does not say. */
+  /** Memory that its load added, as the container measured it; null where it reports none. */
   readonly memoryBytes: number | null;
 }
 
 export type LoadReply =
-  /** `memoryBytes`: what the load added, as the container measured it; null when it does not say. */
+  /** `memoryBytes`: memory that the load added, as the container measured it; null where it reports none. */
   | { readonly outcome: "loaded"; readonly memoryBytes: number | null }
   | { readonly outcome: "out-of-memory"; readonly message: string }
   | { readonly outcome: "refused"; readonly status: number; readonly message: string };
 
-/** A load that failed, to be told to those who wait for it. `status` is what the container answered, or the nearest. */
+/** A load failed; each request that waits for it is rejected with this. `status`: the container's HTTP status, or the closest one. */
 export class ModelLoadError extends Error {
   readonly status: number;
 
@@ -31,7 +31,7 @@ export class ModelLoadError extends Error {
   }
 }
 
-/** The connection to the container broke before it answered: it ended, or is about to. */
+/** The connection to the container broke before its response: the container has ended or is ending. */
 export class ContainerLostError extends Error {
   constructor(cause: unknown) {
     super(`the container ended: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
@@ -39,7 +39,7 @@ export class ContainerLostError extends Error {
   }
 }
 
-/** The object was replaced while its archive waited for its turn or was unpacked: what is asked for now is another version. */
+/** The object was replaced before its archive was unpacked: the next acquire gets the new version. */
 export class ModelReplacedError extends Error {
   constructor(target: string) {
     super(`the object of target model ${target} was replaced while it was loaded`);
@@ -58,7 +58,7 @@ export class ModelMissingError extends Error {
   }
 }
 
-/** The wait ended before the load did; the load goes on. `reason` says what it was doing. */
+/** The request waited too long for a load, which continues. `reason`: the current phase of the load. */
 export class ModelNotReadyError extends Error {
   readonly reason: string;
 
@@ -77,6 +77,6 @@ export interface ModelCacheObserver {
   changed(model: ModelState): void;
   /** A request for a model has come or gone. */
   used(id: string, pinCount: number, usedNs: number): void;
-  /** The object is another one than before, or gone: who else has the model has an old one. */
+  /** The object was replaced or deleted: other containers that have the model have an old version. */
   outdated(target: string): void;
 }

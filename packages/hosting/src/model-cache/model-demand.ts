@@ -1,9 +1,9 @@
-/** Which models the requests of one instance are for, from when they come to when they have been answered. */
+/** The number of pending requests for each model of one container. */
 export class ModelDemand {
   readonly #counts = new Map<string, number>();
   #sum = 0;
 
-  /** To be disposed once, when the request is over. */
+  /** Counts a request. Dispose once, when the request is over. */
   begin(target: string): Disposable {
     this.#sum += 1;
     this.#counts.set(target, this.of(target) + 1);
@@ -21,7 +21,7 @@ export class ModelDemand {
     return this.#counts.get(target) ?? 0;
   }
 
-  /** Whether there are as many requests for it as for the others on average, or more. */
+  /** Returns whether the model has at least the average number of pending requests. */
   isMostlyFor(target: string): boolean {
     return this.of(target) * this.#counts.size >= this.#sum;
   }

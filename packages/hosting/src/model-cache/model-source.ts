@@ -2,28 +2,28 @@ import { AwsError } from "@galatea/base";
 import type { ObjectStore } from "../objects/index.ts";
 import { parseS3Uri } from "../definitions/index.ts";
 
-/** Where the archives of a multi-model endpoint are: below a prefix, by the store's ETag. */
+/** The archives of a multi-model endpoint, below one S3 prefix. */
 export interface ArchiveSource {
-  /** The archive's version now (its ETag) and length; null when there is no such object. */
+  /** Resolves with the current ETag and length of a target's archive; null when there is no such object. */
   find(target: string, signal: AbortSignal): Promise<{ readonly etag: string; readonly byteLength: number } | null>;
 }
 
 export function createArchiveSource(uri: string, store: Pick<ObjectStore, "head">): ArchiveSource {
-  const place = parseS3Uri(uri);
-  if (place === null) throw new Error(`not an S3 location: ${uri}`);
+  const location = parseS3Uri(uri);
+  if (location === null) throw new Error(`not an S3 location: ${uri}`);
   return {
     async find(target, signal) {
       signal.throwIfAborted();
-      const head = await absentAsNull(store.head(place.bucket, `${place.key}${target}`));
+      const head = await absentAsNull(store.head(location.bucket, `${location.key}${target}`));
       return head === null ? null : { etag: head.etag, byteLength: head.byteLength };
     },
   };
 }
 
-/** Null where the store says that there is no such object or bucket. */
-export async function absentAsNull<Value>(asked: Promise<Value>): Promise<Value | null> {
+/** Resolves with null instead of rejecting because the object or bucket does not exist. */
+export async function absentAsNull<Value>(found: Promise<Value>): Promise<Value | null> {
   try {
-    return await asked;
+    return await found;
   } catch (error) {
     if (error instanceof AwsError && absentCodes.has(error.code)) return null;
     throw error;

@@ -1,6 +1,6 @@
 import type { UnpackedArchive } from "../objects/index.ts";
 
-/** One version of one target model: what its tree is unpacked from, and the id under which the container knows it. */
+/** One version of one target model: its archive, and its id in the container. */
 export interface ModelArchive {
   readonly id: string;
   readonly target: string;
@@ -8,7 +8,7 @@ export interface ModelArchive {
   readonly archiveBytes: number;
 }
 
-/** A tree that an earlier life of the platform has unpacked. */
+/** A tree that a previous run of the platform unpacked. */
 export interface KeptTree {
   readonly target: string;
   readonly etag: string;
@@ -17,23 +17,22 @@ export interface KeptTree {
 }
 
 /**
- * The unpacked models of one instance, where its container sees them as `/opt/ml/models/<id>/model`. Who asks decides what is there
- * and counts its bytes; every implementation passes `model-trees.contract.ts`.
+ * The unpacked models of one instance, which its container sees as `/opt/ml/models/<id>/model`. The caller decides which trees exist
+ * and counts their bytes. Every implementation passes `model-trees.contract.ts`.
  */
 export interface ModelTrees {
-  /** Those that an earlier life of the platform has left whole, last unpacked last. To be asked once, before anything else. */
+  /** Resolves with the complete trees of a previous run, in the order in which they were unpacked. Call once, before any other method. */
   adopt(): Promise<readonly KeptTree[]>;
   /**
-   * Unpacks an archive that is not there yet, and remembers it for the platform's next life. Null when the object is not (any more) of
-   * that version. `onProgress` may throw to end it (a quota); its error is what the call rejects with, else ArchiveError. Without a
-   * tree nothing is left.
+   * Unpacks an archive that has no tree yet, and records it for the next run of the platform. Resolves with null when the object has another
+   * version. Rejects with ArchiveError, or with the error that `onProgress` throws to stop it (for a quota). Leaves no files without a tree.
    */
   unpack(
     model: ModelArchive,
     options: { readonly signal: AbortSignal; readonly onProgress: (expandedBytes: number) => void },
   ): Promise<UnpackedArchive | null>;
-  /** Whether it is still as it was unpacked. Throws ArchiveError where it cannot be read. */
+  /** Resolves with whether the files are as they were unpacked. Rejects with ArchiveError when they cannot be read. */
   isWhole(id: string, tree: UnpackedArchive, signal: AbortSignal): Promise<boolean>;
-  /** At once out of the container's sight and forgotten: the same id may be unpacked again while this still frees its bytes. */
+  /** Hides the tree from the container synchronously, then deletes its files. The same id can be unpacked again meanwhile. */
   remove(id: string, tree: UnpackedArchive): Promise<void>;
 }

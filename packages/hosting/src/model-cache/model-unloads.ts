@@ -6,11 +6,11 @@ export interface ModelUnloadsOptions {
   readonly cache: Pick<ModelCacheOptions, "limits" | "container" | "observer" | "clock" | "logger">;
   /** The task group of the cache, which closes it. */
   readonly tasks: TaskGroup;
-  readonly moved: (version: ModelVersion, memory: ModelMemory) => void;
-  readonly over: (version: ModelVersion) => void;
+  readonly memoryChanged: (version: ModelVersion, memory: ModelMemory) => void;
+  readonly ended: (version: ModelVersion) => void;
 }
 
-/** Models on their way out of a container's memory, each asked for until the container says that it is gone. */
+/** The unloads in progress of one container. Each is repeated until the container confirms it. */
 export class ModelUnloads {
   readonly #options: ModelUnloadsOptions;
 
@@ -18,21 +18,21 @@ export class ModelUnloads {
     this.#options = options;
   }
 
-  /** Resolves when a loaded model is gone, at once for one that is not there; many may wait for one. */
+  /** Resolves when the model is unloaded; at once for one that is not loaded. Concurrent calls share one unload. */
   unload(version: ModelVersion): Promise<void> {
     if (version.memory !== "loaded") return version.unload ?? Promise.resolve();
-    const { moved, over } = this.#options;
+    const { memoryChanged, ended } = this.#options;
     const { clock, limits, observer, logger } = this.#options.cache;
-    moved(version, "unloading");
+    memoryChanged(version, "unloading");
     const { promise, resolve } = Promise.withResolvers<void>();
     version.unload = promise;
     this.#options.tasks.run(async (closing) => {
       const startNs = clock.monotonicNs();
       try {
-        // Its memory counts until the container says that it is gone: a container that was started anew says so, too.
+        // The model's memory is counted until the container confirms the unload; a restarted container confirms it as well.
         for (let isGone = false; !isGone;) {
           try {
-            await this.#ask(version, closing);
+            await this.#send(version, closing);
             isGone = true;
           } catch (error) {
             closing.throwIfAborted();
@@ -43,19 +43,19 @@ export class ModelUnloads {
         observer.unloaded(version.target, (clock.monotonicNs() - startNs) / 1000);
       } finally {
         version.unload = null;
-        moved(version, "absent");
+        memoryChanged(version, "absent");
         resolve();
-        over(version);
+        ended(version);
       }
     });
     return promise;
   }
 
-  /** Begins to unload a model of which only its container knows, once. */
+  /** Starts to unload a model that only the container knows; a failure is logged and not repeated. */
   unloadUnknown(id: string): void {
     this.#options.tasks.run(async (closing) => {
       try {
-        await this.#ask({ id, target: null }, closing);
+        await this.#send({ id, target: null }, closing);
       } catch (error) {
         closing.throwIfAborted();
         const { logger } = this.#options.cache;
@@ -64,7 +64,7 @@ export class ModelUnloads {
     });
   }
 
-  async #ask(version: { readonly id: string; readonly target: string | null }, closing: AbortSignal): Promise<void> {
+  async #send(version: { readonly id: string; readonly target: string | null }, closing: AbortSignal): Promise<void> {
     const { clock, limits, container } = this.#options.cache;
     const late = () => new Error("the unload did not end in time");
     using deadline = openDeadline({ clock, afterMs: limits.unloadMsMax, signal: closing, late });

@@ -4,21 +4,21 @@ import type { ModelArchive } from "./model-trees.ts";
 
 export type ModelMemory = "absent" | "loading" | "loaded" | "unloading";
 
-/** One archive version of one target model on one instance. Only `ModelCache` and `DiskCache` change it. */
+/** The state of one version of a target model on one instance. Only `ModelCache`, `ModelUnloads` and `DiskCache` change it. */
 export interface ModelVersion extends ModelArchive {
   tree: UnpackedArchive | null;
-  /** False for a tree of an earlier life of the platform that has not been compared with its fingerprints yet. */
+  /** False for a tree of a previous run whose files have not been checked yet. */
   isChecked: boolean;
   memory: ModelMemory;
-  /** What the running load is doing, for those whose wait ends before it. */
+  /** The current step of the load, for the error of a request that stops waiting. */
   phase: string;
   load: Promise<void> | null;
   unload: Promise<void> | null;
   /** Requests that use it or wait for it; above zero it is not evicted. */
   pinCount: number;
-  /** By the monotonic clock: when a request last came or went. */
+  /** When a request last started or ended, by the monotonic clock. */
   usedNs: number;
-  /** Replaced or deleted in the store: goes away when nobody uses it. */
+  /** Whether its object was replaced or deleted: the version is removed when no request uses it. */
   retired: boolean;
   checkedAtMs: number;
 }
@@ -46,7 +46,7 @@ export function createModelVersion(
   };
 }
 
-/** Opaque, stable, of the characters the contract allows; equal for equal archives of one target only. */
+/** Returns the model's id in the container: a hash of target and ETag, of the characters that the contract allows. */
 export function containerModelId(target: string, etag: string): string {
   return createHash("sha256").update(`${target}\0${etag}`).digest("hex").slice(0, 32);
 }

@@ -1,9 +1,9 @@
 import { ModelDemand } from "./model-demand.ts";
 
-/** What an instance has of a model for its next request: in memory, on its way there, or not. */
+/** Whether a container has a model for its next request: loaded, loading or requested, or neither. */
 export type ModelCopy = "loaded" | "coming" | "absent";
 
-/** One version of a model on one instance, as it is after a change. */
+/** A snapshot of one version of a model on one instance. */
 export interface ModelState {
   readonly id: string;
   readonly target: string;
@@ -11,27 +11,27 @@ export interface ModelState {
   readonly isLoading: boolean;
   /** Whether the next request for the target gets this version. */
   readonly isCurrent: boolean;
-  /** Memory without what it shares with others. */
+  /** Memory without contents that models share. */
   readonly ownBytes: number;
-  /** Memory with all it shares. */
+  /** Memory with all shared contents. */
   readonly wholeBytes: number;
   /** Requests that use it or wait for it. */
   readonly pinCount: number;
-  /** By the monotonic clock: when a request last came or went. */
+  /** When a request last started or ended, by the monotonic clock. */
   readonly usedNs: number;
 }
 
-/** The memory of a container's models together. */
+/** The memory of all models of a container. */
 export interface ModelsMemory {
   readonly usedBytes: number;
   readonly capacityBytes: number;
 }
 
-/** The models of one container as its events tell: those that are loaded, or on their way. Routing reads it synchronously. */
+/** The loaded and loading models of one container, kept by its events. Routing reads it synchronously. */
 export class ModelsView {
-  /** Otherwise each goes after the request that it was loaded for. */
+  /** When false, a model is unloaded after its last request. */
   readonly keepsModels: boolean;
-  /** The requests of this client. */
+  /** The pending requests of this client. */
   readonly demand = new ModelDemand();
   /** By id, least recently used first. */
   readonly #models = new Map<string, ModelState>();
@@ -47,29 +47,29 @@ export class ModelsView {
     return this.#loadedCount;
   }
 
-  /** Least recently used first. */
+  /** Returns loaded models, least recently used first. */
   loadedModels(): ModelState[] {
     return [...this.#models.values()].filter(({ isLoaded }) => isLoaded);
   }
 
-  /** The copy that a request for the model finds. */
+  /** Returns the state of the copy that the next request for the model uses. */
   copyOf(target: string): ModelCopy {
     const model = this.#current.get(target);
     if (model?.isLoaded === true) return "loaded";
     return this.demand.of(target) > 0 || model?.isLoading === true ? "coming" : "absent";
   }
 
-  /** Whether there are as many requests for it here as for the others on average, or more. */
+  /** Returns whether the model has at least the average number of pending requests. */
   isBusyWith(target: string): boolean {
     return this.demand.isMostlyFor(target);
   }
 
-  /** What a loaded model holds in memory, with what it shares; zero for others. */
+  /** Returns the memory of a loaded model, shared contents included; 0 for a model that is not loaded. */
   memoryBytesOf(target: string): number {
     return this.#current.get(target)?.wholeBytes ?? 0;
   }
 
-  /** Whether a model of so many bytes could come without one going that was used since. */
+  /** Returns whether a model of this size fits without evicting a model that was used after `unusedSinceNs`. */
   hasRoomFor(bytes: number, unusedSinceNs: number): boolean {
     const { capacityBytes } = this.#memory;
     let { usedBytes } = this.#memory;
@@ -77,7 +77,7 @@ export class ModelsView {
       if (usedBytes + bytes <= capacityBytes) return true;
       if (!isLoaded || pinCount > 0) continue;
       if (usedNs > unusedSinceNs) return false;
-      // What it shares with others may stay: a guess on the safe side.
+      // Its shared contents may stay in memory: a conservative estimate.
       usedBytes -= ownBytes;
     }
     return usedBytes + bytes <= capacityBytes;
@@ -93,7 +93,7 @@ export class ModelsView {
     else if (this.#current.get(target)?.id === id) this.#current.delete(target);
   }
 
-  /** A request for it has come or gone. */
+  /** Records that a request for the model started or ended. */
   used(id: string, pinCount: number, usedNs: number): void {
     const before = this.#models.get(id);
     if (before === undefined) return;
@@ -107,7 +107,7 @@ export class ModelsView {
     this.#memory = memory;
   }
 
-  /** Before what is there is told anew. */
+  /** Removes all models, before a whole state is restored. */
   clear(): void {
     this.#models.clear();
     this.#current.clear();

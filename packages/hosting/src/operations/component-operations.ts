@@ -34,7 +34,7 @@ import { alreadyExists, invalid, notFound } from "../definitions/index.ts";
 import type { InstanceOwner } from "../instances/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
 import { WriteReservation, type AccountQuotas, type Reservations } from "../capacity/index.ts";
-import type { LookAtAlarm } from "../reconcilers/index.ts";
+import type { ReadAlarmState } from "../reconcilers/index.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
 import { openWait, untilSettled, type Wait } from "../waits/index.ts";
 import { fitsSomewhere, usedCount, type SharedVariants } from "../reconcilers/index.ts";
@@ -83,7 +83,7 @@ export interface ComponentsOptions {
   readonly actions: Pick<ComponentActions, "running" | "of">;
   readonly variants: SharedVariants;
   readonly fleet: FleetOptions;
-  readonly alarmState: LookAtAlarm;
+  readonly alarmState: ReadAlarmState;
   readonly watch: Pick<EndpointWatch, "stopping">;
 }
 

@@ -3,7 +3,7 @@ import { DocumentConflict } from "../records/index.ts";
 import type { Catalogue } from "./catalog.ts";
 import type { Components } from "./component-operations.ts";
 import { hostingArn, nameKey, type DeploymentConfig, type Owner } from "../definitions/index.ts";
-import type { EndpointActions, LookAtAlarm, Reconciler } from "../reconcilers/index.ts";
+import type { EndpointActions, ReadAlarmState, Reconciler } from "../reconcilers/index.ts";
 import {
   alarmsOf,
   productionCount,
@@ -49,7 +49,7 @@ export interface EndpointsOptions {
   readonly components: Components;
   readonly variants: SharedVariants;
   readonly clock: Clock;
-  readonly alarmState: LookAtAlarm;
+  readonly alarmState: ReadAlarmState;
   readonly logger: Logger;
 }
 

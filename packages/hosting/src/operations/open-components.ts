@@ -3,7 +3,7 @@ import { ComponentActions, Reconciler } from "../reconcilers/index.ts";
 import { Components } from "./component-operations.ts";
 import type { Owner } from "../definitions/index.ts";
 import type { Wait } from "../waits/index.ts";
-import type { LookAtAlarm } from "../reconcilers/index.ts";
+import type { ReadAlarmState } from "../reconcilers/index.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
 import type { VariantSize } from "./endpoint-updates.ts";
 import type { FleetParts } from "../endpoints/index.ts";
@@ -23,7 +23,7 @@ export function openComponents(of: {
   readonly catalogue: Catalogue;
   readonly parts: FleetParts;
   readonly retirements: Retirements;
-  readonly alarmState: LookAtAlarm;
+  readonly alarmState: ReadAlarmState;
   readonly watch: EndpointWatch;
   readonly settled: (endpointName: string, wait: Wait) => Promise<void>;
   readonly resize: (endpointName: string, size: VariantSize, owner: Owner) => Promise<unknown>;

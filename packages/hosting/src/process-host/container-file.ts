@@ -6,27 +6,27 @@ import type { ProcessIdentity } from "@galatea/base/processes";
 import { readSealed, sealedText } from "../objects/index.ts";
 import type { ContainerSpec, InstanceOwner } from "../index.ts";
 
-/** What the platform's next life has to know of a container: a file in the container's directory. */
+/** The content of `container.json` in a container's directory, from which the next run of the platform adopts the container or ends it. */
 export interface ContainerFile {
-  /** Null where the next life only ends it. */
+  /** Null for a container that the next run ends instead of adopting. */
   readonly owner: InstanceOwner | null;
-  /** Where its models come from, where it has many; null for others. */
+  /** The S3 prefix of the archives of a multi-model container; null for other containers. */
   readonly modelDataUrl: string | null;
-  /** Of the spec that its process was started with. */
+  /** The digest of the spec that the process was started with. */
   readonly specDigest: string;
   readonly process: ContainerProcess | null;
 }
 
-/** The process of a container, and where it answers. */
+/** The process of a container, and the socket that it listens on. */
 export interface ContainerProcess extends ProcessIdentity {
-  /** Another after each start of the machine: process ids and start times begin anew then. */
+  /** Changes with each boot of the machine. Without it, a pid and start time from before a reboot could match an unrelated process. */
   readonly bootId: string;
   readonly socketPath: string;
 }
 
 const fileName = "container.json";
 
-/** By the bytes that a process is started with: what its log lines go to is no part of it. */
+/** Returns a digest of everything a process is started with; `output` is not part of it. */
 export function specDigest(spec: ContainerSpec): string {
   const environment = Object.entries(spec.environment).toSorted(([one], [other]) => (one < other ? -1 : 1));
   return createHash("sha256")
@@ -42,7 +42,7 @@ export async function writeContainerFile(directory: string, file: ContainerFile)
   await rename(`${path}.tmp`, path);
 }
 
-/** Null where there is none that can be read: the container was just being made. */
+/** Returns null for a file that is missing or damaged: the run before this one ended while it created the container. */
 export async function readContainerFile(directory: string): Promise<ContainerFile | null> {
   try {
     return (await readSealed<ContainerFile>(join(directory, fileName))).content;

@@ -13,30 +13,30 @@ import { absentAsNull, parseS3Uri, type KeptTree, type ModelArchive, type ModelT
 import { KeptTrees } from "./kept-trees.ts";
 
 export interface DirectoryTreesOptions {
-  /** `<ml root>/models`, which exists when it is used: a model lies in `<id>/model` below it. */
+  /** `<ml root>/models`. Must exist before the first call; a model is unpacked to `<id>/model` below it. */
   readonly models: string;
-  /** Where the trees are described for the platform's next life; no container looks there. */
+  /** The directory of the descriptions that the next run of the platform reads; outside the container's view. */
   readonly descriptions: string;
-  /** The prefix of the archives. */
+  /** The S3 prefix of the archives. */
   readonly modelDataUrl: string;
   readonly store: ObjectStore;
   readonly unpacker: ArchiveUnpacker;
   readonly logger: Logger;
 }
 
-/** The unpacked models of one instance in a directory of this machine; equal files of all instances are kept once. */
+/** The unpacked models of one instance, in a local directory. Equal files of all instances are hard links to one copy. */
 export class DirectoryTrees implements ModelTrees {
   readonly #options: DirectoryTreesOptions;
   readonly #kept: KeptTrees;
-  readonly #place: { readonly bucket: string; readonly key: string };
+  readonly #location: { readonly bucket: string; readonly key: string };
   #trashCount = 0;
 
   constructor(options: DirectoryTreesOptions) {
     const { models, descriptions, modelDataUrl } = options;
-    const place = parseS3Uri(modelDataUrl);
-    if (place === null) throw new Error(`not an S3 location: ${modelDataUrl}`);
+    const location = parseS3Uri(modelDataUrl);
+    if (location === null) throw new Error(`not an S3 location: ${modelDataUrl}`);
     this.#options = options;
-    this.#place = place;
+    this.#location = location;
     this.#kept = new KeptTrees({ models, descriptions });
   }
 
@@ -68,7 +68,7 @@ export class DirectoryTrees implements ModelTrees {
     options: { readonly signal: AbortSignal; readonly onProgress: (expandedBytes: number) => void },
   ): Promise<UnpackedArchive | null> {
     const { store, unpacker } = this.#options;
-    const object = await absentAsNull(store.get(this.#place.bucket, `${this.#place.key}${target}`));
+    const object = await absentAsNull(store.get(this.#location.bucket, `${this.#location.key}${target}`));
     if (object === null) return null;
     if (object.head.etag !== etag) {
       object.body.destroy();
@@ -90,14 +90,14 @@ export class DirectoryTrees implements ModelTrees {
     this.#collect(tree);
   }
 
-  /** Removes the shared files that no tree holds any more. */
+  /** Removes the shared files of a removed tree that no other tree links to. */
   #collect(tree: UnpackedArchive): void {
     const { unpacker, logger } = this.#options;
     if (unpacker.contentDirectory === null) return;
     try {
       collectContents(unpacker.contentDirectory, tree.contents);
     } catch (error) {
-      logger.error("shared model files were not collected", { error: String(error) });
+      logger.error("shared model files could not be removed", { error: String(error) });
     }
   }
 

@@ -1,6 +1,6 @@
 import { statfs } from "node:fs/promises";
 
-/** How full the disk of a directory is for who is not root, from 0 to 1. */
+/** Returns the used share of a directory's file system, from 0 to 1. Blocks that are reserved for root count as used. */
 export async function diskShareOf(directory: string): Promise<number> {
   const { bavail, blocks } = await statfs(directory);
   return 1 - bavail / Math.max(1, blocks);

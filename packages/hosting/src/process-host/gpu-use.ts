@@ -1,13 +1,13 @@
 import type { GpuUse } from "../index.ts";
 
-/** What a GPU of the machine says of itself; null: it does not tell. */
+/** One GPU as its driver reports it; null where the driver reports no value. */
 export interface MachineGpu {
   readonly memoryTotalBytes: number | null;
   readonly utilization: number | null;
   readonly processes: readonly { readonly pid: number; readonly memoryBytes: number }[];
 }
 
-/** What these processes use of the machine's GPUs; null where there is none. */
+/** Returns the use of the machine's GPUs by these processes; null on a machine without GPUs. */
 export function gpuUseOf(gpus: readonly MachineGpu[], pids: ReadonlySet<number>): GpuUse | null {
   if (gpus.length === 0) return null;
   let busy = 0;

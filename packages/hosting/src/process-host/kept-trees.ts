@@ -6,8 +6,8 @@ import { readSealed, sealedText } from "../objects/index.ts";
 import { containerModelId, type KeptTree } from "../index.ts";
 
 /**
- * The descriptions of the trees of one instance, a file for each. A tree is described after it was unpacked whole, and no longer
- * from before it is removed: what kill -9 leaves half done has no description. They lie where no container looks.
+ * The descriptions of the unpacked trees of one instance, one file for each tree, outside the container's view. `describe` writes a
+ * description after its tree is complete, and `forget` removes it before the tree: a tree that kill -9 left incomplete has none.
  */
 export class KeptTrees {
   readonly #models: string;
@@ -25,12 +25,12 @@ export class KeptTrees {
     await rename(`${path}.tmp`, `${path}.json`);
   }
 
-  /** At once: the same version may be described anew right after. */
+  /** Removes a description synchronously, so that the same version can be described again at once. */
   forget(id: string): void {
     rmSync(join(this.#descriptions, `${id}.json`), { force: true });
   }
 
-  /** Those that are described, last unpacked last; whatever else lies in the two directories is removed. */
+  /** Returns the described trees in the order in which they were unpacked. Removes everything else from the two directories. */
   async read(logger: Logger): Promise<readonly KeptTree[]> {
     await mkdir(this.#descriptions, { recursive: true });
     const found: { readonly kept: KeptTree; readonly id: string; readonly ms: number }[] = [];

@@ -7,13 +7,13 @@ import { readBootId, readContainerFile, type ContainerProcess } from "./containe
 
 const keyOf = ({ endpointName, fleetKey, seat }: InstanceOwner) => JSON.stringify([endpointName, fleetKey, seat]);
 
-/** Instances from an earlier life of the platform, until somebody claims them for the same owner. */
+/** The instances of a previous run of the platform that no fleet has claimed yet. */
 export class LeftInstances {
   readonly #ids = new Map<string, string>();
 
-  /** Keeps one instance for each wanted owner; ends and removes the others. */
-  async open(directory: string, wanted: readonly InstanceOwner[], clock: Clock): Promise<void> {
-    const keys = new Set(wanted.map(keyOf));
+  /** Keeps one instance for each desired owner; ends and removes all others. */
+  async open(directory: string, desired: readonly InstanceOwner[], clock: Clock): Promise<void> {
+    const keys = new Set(desired.map(keyOf));
     for (const [id, names] of await instancesIn(directory)) {
       const paths = names.map((name) => join(directory, name));
       const files = await Promise.all(paths.map(readContainerFile));
@@ -40,7 +40,10 @@ export class LeftInstances {
   }
 }
 
-/** Directories of containers by the instance that they belong to: the first one has the instance's name. */
+/**
+ * Returns the names of container directories by instance id. The first container's directory is named by the id, further ones by the id with `-2`,
+ * `-3`.
+ */
 async function instancesIn(directory: string): Promise<ReadonlyMap<string, readonly string[]>> {
   const byId = new Map<string, string[]>();
   for (const name of await readdir(directory)) {
@@ -50,14 +53,14 @@ async function instancesIn(directory: string): Promise<ReadonlyMap<string, reado
   return byId;
 }
 
-/** Ends what runs of a container that nobody wants any more. */
+/** Ends a container's process from a previous run, with its socket; does nothing for a process from before the last boot. */
 export async function endProcess(process: ContainerProcess | null, clock: Clock): Promise<void> {
   if (process === null || process.bootId !== readBootId()) return;
   await endLeftover(process, clock, new AbortController().signal);
   await rm(process.socketPath, { force: true });
 }
 
-/** Removes the shared files that no tree links to: what an interrupted removal has left. */
+/** Removes the shared files that no tree links to, which an interrupted removal leaves. */
 export async function collectLeftContents(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true });
   for (const length of await readdir(directory)) {

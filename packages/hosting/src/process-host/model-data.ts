@@ -6,10 +6,13 @@ import { makeSharedDirectory, sharedFileMode } from "@galatea/base";
 import { ArchiveError, type ArchiveUnpacker, type ObjectStore } from "../objects/index.ts";
 import { isFolderMark, ModelDataError, parseS3Uri, type ContainerDefinition } from "../index.ts";
 
-/** What another archive would mend. */
+/** Errors that a repaired archive would fix; all others are reported as failed downloads. */
 const notArchives: ReadonlySet<ArchiveError["reason"]> = new Set(["damaged", "unsafe", "clash", "limit"]);
 
-/** Brings a single model's data below `directory` (absent before), as ModelDataUrl or ModelDataSource says. */
+/**
+ * Downloads a model's data from its ModelDataUrl or ModelDataSource to `directory`, which must not exist. Rejects with ModelDataError, and leaves
+ * nothing.
+ */
 export async function downloadModelData(
   container: ContainerDefinition,
   directory: string,
@@ -27,15 +30,15 @@ export async function downloadModelData(
     return;
   }
   try {
-    const place = parseS3Uri(uri);
-    if (place === null) throw new Error("it is no S3 location, such as s3://bucket/model.tar.gz");
+    const location = parseS3Uri(uri);
+    if (location === null) throw new Error("it is no S3 location, such as s3://bucket/model.tar.gz");
     if (source === undefined || source.CompressionType === "Gzip") {
-      const { body } = await options.store.get(place.bucket, place.key);
+      const { body } = await options.store.get(location.bucket, location.key);
       await options.unpacker.unpack(body, directory, { signal: options.signal });
     } else if (source.S3DataType === "S3Object") {
-      await downloadObject(place, join(directory, place.key.slice(place.key.lastIndexOf("/") + 1)), options);
+      await downloadObject(location, join(directory, location.key.slice(location.key.lastIndexOf("/") + 1)), options);
     } else {
-      await downloadPrefix(place, directory, options);
+      await downloadPrefix(location, directory, options);
     }
   } catch (error) {
     if (options.signal.aborted) throw options.signal.reason;
@@ -58,23 +61,23 @@ export async function downloadModelData(
 }
 
 async function downloadPrefix(
-  place: { readonly bucket: string; readonly key: string },
+  location: { readonly bucket: string; readonly key: string },
   directory: string,
   options: { readonly store: ObjectStore; readonly signal: AbortSignal },
 ): Promise<void> {
   let startAfter = "";
   for (let objectCount = 0; ;) {
-    const page = await options.store.list(place.bucket, {
-      prefix: place.key,
+    const page = await options.store.list(location.bucket, {
+      prefix: location.key,
       delimiter: "",
       startAfter,
       keysMax: 1000,
     });
     for (const { key, byteLength } of page.objects) {
       if (isFolderMark({ key, byteLength })) continue;
-      const relative = key.slice(place.key.length).replace(/^\//, "");
+      const relative = key.slice(location.key.length).replace(/^\//, "");
       if (!isSafeRelative(relative)) throw new Error(`the key ${key} does not name a file below the prefix`);
-      await downloadObject({ bucket: place.bucket, key }, join(directory, relative), options);
+      await downloadObject({ bucket: location.bucket, key }, join(directory, relative), options);
       objectCount += 1;
     }
     if (page.nextStartAfter === null) {
@@ -86,12 +89,12 @@ async function downloadPrefix(
 }
 
 async function downloadObject(
-  place: { readonly bucket: string; readonly key: string },
+  location: { readonly bucket: string; readonly key: string },
   path: string,
   options: { readonly store: ObjectStore; readonly signal: AbortSignal },
 ): Promise<void> {
   await makeSharedDirectory(dirname(path));
-  const { body } = await options.store.get(place.bucket, place.key);
+  const { body } = await options.store.get(location.bucket, location.key);
   await pipeline(body, createWriteStream(path, { flags: "wx" }), { signal: options.signal });
   await chmod(path, sharedFileMode);
 }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { systemClock } from "@galatea/base";
-import { startLasting } from "@galatea/base/processes";
+import { startDetached } from "@galatea/base/processes";
 import { readOomKillCount } from "./oom-kills.ts";
 import { ProcessContainer } from "./process-container.ts";
 
@@ -21,7 +21,7 @@ for (const [about, counts, isOutOfMemory] of [
 ] as const)
   test(`a container that ${about} is${isOutOfMemory ? "" : " not"} said to have run out of memory`, async () => {
     const directory = await mkdtemp(join(tmpdir(), "oom-kills-"));
-    const child = await startLasting({
+    const child = await startDetached({
       command: process.execPath,
       args: ["-e", "setInterval(() => {}, 1000)"],
       env: {},

@@ -1,45 +1,45 @@
 import { rm } from "node:fs/promises";
 import type { ContainerEnd, HostedContainer, InstanceAddress, InstanceUsage } from "../index.ts";
-import { endRemains, type LastingProcess } from "@galatea/base/processes";
+import { endRemains, type DetachedProcess } from "@galatea/base/processes";
 import type { ContainerProcess } from "./container-file.ts";
 import { diskShareOf } from "./disk-share.ts";
 import { gpuUseOf, type MachineGpu } from "./gpu-use.ts";
 import { readOomKillCount } from "./oom-kills.ts";
 import { processorNs, processTreeUsage } from "./process-usage.ts";
 
-/** The machine's GPUs as they are now; none where there is none, or none that tells. */
+/** Reads the machine's GPUs; empty without a GPU or a driver that reports. */
 export interface MachineGpus {
   readonly gpus: () => readonly MachineGpu[];
 }
 
 interface ContainerSurroundings {
-  /** On the disk of the instance's models. */
+  /** A directory on the file system of the instance's models. */
   readonly directory: string;
   readonly machine: MachineGpus;
   readonly bootId: string;
-  /** Whether the host lets go of what it stops. */
+  /** Whether `stop` leaves the process running for the next run of the platform. */
   readonly isDetached: () => boolean;
-  /** See readOomKillCount. */
+  /** Replaces `readOomKillCount` in tests. */
   readonly oomKillCount?: () => number | null;
 }
 
-/** A process that answers the container contract on a Unix socket. */
+/** A process that serves the container contract on a Unix socket. */
 export class ProcessContainer implements HostedContainer {
-  /** For the platform's next life. */
+  /** The identity that the next run of the platform adopts it by. */
   readonly process: ContainerProcess;
   readonly address: InstanceAddress;
   readonly ended: Promise<ContainerEnd>;
-  readonly #running: LastingProcess;
+  readonly #running: DetachedProcess;
   readonly #isDetached: () => boolean;
   readonly #directory: string;
   readonly #machine: MachineGpus;
   readonly #oomKillCount: () => number | null;
-  /** The kernel's count when the container was last checked. */
+  /** The kernel's count of OOM kills at the last `workedNs`. A higher count at the end marks the end as out of memory. */
   #lastOomKillCount: number | null;
   #isEnded = false;
 
   constructor(
-    running: LastingProcess,
+    running: DetachedProcess,
     socketPath: string,
     { directory, machine, bootId, isDetached, oomKillCount = readOomKillCount }: ContainerSurroundings,
   ) {
@@ -56,7 +56,8 @@ export class ProcessContainer implements HostedContainer {
       const count = oomKillCount();
       const isOutOfMemory = count !== null && this.#lastOomKillCount !== null && count > this.#lastOomKillCount;
       await rm(socketPath, { force: true });
-      // What its models had started in sessions of their own is this process's now; what a living one's have started is its own.
+      // Kills the orphans of its models, which left its process group and are children of this process now. Descendants of running containers
+      // are still children of those.
       await endRemains(({ family }) => family !== null);
       return { ...end, isOutOfMemory, lastLines: running.outputTail() };
     });
@@ -81,7 +82,7 @@ export class ProcessContainer implements HostedContainer {
     return await processorNs(this.#running.pid);
   }
 
-  /** Where the host has detached what runs, the process goes on alone, and `ended` never settles. */
+  /** Stops the process; on a detached host releases it instead, and `ended` stays pending. */
   async stop(graceMs: number): Promise<void> {
     if (this.#isDetached()) return this.#running.release();
     if (!this.#isEnded) await this.#running.stop(graceMs);

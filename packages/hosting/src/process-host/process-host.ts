@@ -10,34 +10,34 @@ import {
   type InstanceSpec,
   type ModelHost,
 } from "../index.ts";
-import { adoptLasting, adoptOrphans, startLasting, type LastingProcess } from "@galatea/base/processes";
+import { adoptDetached, adoptOrphans, startDetached, type DetachedProcess } from "@galatea/base/processes";
 import { readBootId, type ContainerProcess } from "./container-file.ts";
 import { LeftInstances, collectLeftContents } from "./left-instances.ts";
 import { ProcessContainer, type MachineGpus } from "./process-container.ts";
-import { ProcessPlace, type ProcessDirectories } from "./process-place.ts";
+import { ProcessSlot, type ProcessDirectories } from "./process-slot.ts";
 
 export interface ContainerCommand {
   readonly command: string;
   readonly args: readonly string[];
-  /** The whole environment; the instance's own variables are to be part of it. */
+  /** The whole environment of the process, the variables of the spec included. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** What a container is started for. */
+/** The input of `commandFor`. */
 export interface ContainerStart {
   readonly spec: ContainerSpec;
-  /** What /opt/ml means to it; exists. The container writes nothing there. */
+  /** The existing directory that stands for /opt/ml. The container only reads it. */
   readonly mlRoot: string;
-  /** Where it is to answer. */
+  /** The Unix socket that the container must listen on. */
   readonly socketPath: string;
 }
 
 export interface ProcessHostOptions {
-  /** What to start so that the container contract is answered on the socket. */
+  /** Returns the command of a process that serves the container contract on the socket. */
   readonly commandFor: (start: ContainerStart) => ContainerCommand;
-  /** Made when absent; its path has to be short: a Unix socket's name has 107 bytes. */
+  /** Created when absent. Keep its path short: the path of a Unix socket has at most 107 bytes. */
   readonly socketsDirectory: string;
-  /** One directory per instance below it, on the unpacker's file system. */
+  /** Gets one directory for each container. Must be on the unpacker's file system, for hard links. */
   readonly instancesDirectory: string;
   readonly store: ObjectStore;
   readonly unpacker: ArchiveUnpacker;
@@ -58,8 +58,8 @@ const noGpus = () => [];
 const socketPathBytesMax = 107;
 
 /**
- * Instances as processes of this machine, each container with a directory and a Unix socket. They outlive this process when it is killed, and
- * when it detaches them: the next one over the same directories adopts them.
+ * Runs instances as local processes, one process, directory and Unix socket for each container. The processes outlive this one when it is
+ * killed or calls `detach`; a later host over the same directories adopts them.
  */
 export class ProcessHost implements ModelHost {
   readonly #options: ProcessHostOptions;
@@ -73,10 +73,10 @@ export class ProcessHost implements ModelHost {
     adoptOrphans();
   }
 
-  async resume(wanted: readonly InstanceOwner[]): Promise<ReadonlySet<string>> {
+  async resume(desired: readonly InstanceOwner[]): Promise<ReadonlySet<string>> {
     const { instancesDirectory, unpacker } = this.#options;
     await mkdir(instancesDirectory, { recursive: true });
-    await this.#left.open(instancesDirectory, wanted, this.#options.clock);
+    await this.#left.open(instancesDirectory, desired, this.#options.clock);
     if (unpacker.contentDirectory !== null) await collectLeftContents(unpacker.contentDirectory);
     return this.#left.ids;
   }
@@ -91,9 +91,9 @@ export class ProcessHost implements ModelHost {
 
   open({ instanceId, owner, containers }: InstanceSpec): HostedInstance {
     const { instancesDirectory, store, unpacker, clock, logger } = this.#options;
-    const places = containers.map((spec, index) => {
+    const slots = containers.map((spec, index) => {
       const id = index === 0 ? instanceId : `${instanceId}-${index + 1}`;
-      return new ProcessPlace({
+      return new ProcessSlot({
         spec,
         position: index + 1,
         directory: join(instancesDirectory, id),
@@ -109,11 +109,11 @@ export class ProcessHost implements ModelHost {
       });
     });
     return {
-      places,
+      slots,
       leave: async () => {
-        if (!this.#goesOn(owner)) await Promise.all(places.map((place) => place.leave()));
+        if (!this.#staysRunning(owner)) await Promise.all(slots.map((slot) => slot.leave()));
       },
-      [Symbol.asyncDispose]: async () => void (await Promise.all(places.map((place) => place[Symbol.asyncDispose]()))),
+      [Symbol.asyncDispose]: async () => void (await Promise.all(slots.map((slot) => slot[Symbol.asyncDispose]()))),
     };
   }
 
@@ -126,36 +126,36 @@ export class ProcessHost implements ModelHost {
       );
     }
     await mkdir(socketsDirectory, { recursive: true, mode: 0o700 });
-    // A socket file outlives its process, and a bind to an existing name fails.
+    // A socket file outlives its process, and binding to an existing path fails with EADDRINUSE.
     await rm(socketPath, { force: true });
     signal.throwIfAborted();
     const { mlRoot, outputDirectory } = at;
     const { command, args, env } = commandFor({ spec, mlRoot, socketPath });
     const output = { outputDirectory, onLine: spec.output, clock };
-    return this.#watched(await startLasting({ command, args, env, cwd: mlRoot, ...output }), socketPath, owner);
+    return this.#track(await startDetached({ command, args, env, cwd: mlRoot, ...output }), socketPath, owner);
   }
 
   #adopt(process: ContainerProcess, { id, owner, spec, at }: ContainerAt): ProcessContainer | null {
     const { bootId, socketPath } = process;
     if (bootId !== this.#bootId || socketPath !== this.#socketPath(id) || !existsSync(socketPath)) return null;
     const { outputDirectory } = at;
-    const running = adoptLasting(process, { outputDirectory, onLine: spec.output, clock: this.#options.clock });
-    return running === null ? null : this.#watched(running, socketPath, owner);
+    const running = adoptDetached(process, { outputDirectory, onLine: spec.output, clock: this.#options.clock });
+    return running === null ? null : this.#track(running, socketPath, owner);
   }
 
-  #watched(running: LastingProcess, socketPath: string, owner: InstanceOwner | null): ProcessContainer {
+  #track(running: DetachedProcess, socketPath: string, owner: InstanceOwner | null): ProcessContainer {
     const container = new ProcessContainer(running, socketPath, {
       directory: this.#options.instancesDirectory,
       machine: { gpus: this.#options.gpus ?? noGpus },
       bootId: this.#bootId,
-      isDetached: () => this.#goesOn(owner),
+      isDetached: () => this.#staysRunning(owner),
     });
     this.#running.add(container);
     void container.ended.then(() => this.#running.delete(container));
     return container;
   }
 
-  #goesOn(owner: InstanceOwner | null): boolean {
+  #staysRunning(owner: InstanceOwner | null): boolean {
     return this.#isDetached && owner !== null;
   }
 

@@ -7,12 +7,12 @@ const tickNs = 1e9 / 100;
 /** Bounds the walk; an instance with more processes is under-reported, not a reason to stall. */
 const processesMax = 4096;
 
-/** What a tree of processes uses. */
+/** The resources that a process and its descendants use. */
 export interface TreeUsage extends Pick<InstanceUsage, "cpuNs" | "memoryBytes"> {
   readonly pids: ReadonlySet<number>;
 }
 
-/** Processor time, that of ended children included, and proportional memory of a process and all below it; null when it is gone. */
+/** Returns CPU time (ended children included) and proportional memory (PSS) of a process and its descendants; null when the process has ended. */
 export async function processTreeUsage(pid: number): Promise<TreeUsage | null> {
   let cpuNs = 0;
   let memoryBytes = 0;
@@ -35,7 +35,7 @@ export async function processTreeUsage(pid: number): Promise<TreeUsage | null> {
   return isRootSeen ? { cpuNs, memoryBytes, pids } : null;
 }
 
-/** Processor time of one process, null when it is gone. */
+/** Returns the CPU time of one process; null when it has ended. */
 export async function processorNs(pid: number): Promise<number | null> {
   const stat = await readProcessFile(pid, "stat");
   return stat === null ? null : parseProcessStat(stat).cpuTicks * tickNs;

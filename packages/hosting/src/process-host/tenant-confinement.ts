@@ -2,16 +2,16 @@ import { readFileSync } from "node:fs";
 import type { Logger } from "@galatea/base";
 import { landlockVersion } from "@galatea/base/system";
 
-/** What decides on this machine how tenants can be kept apart. */
+/** The privileges and kernel features that decide how tenants can be isolated on this machine. */
 export interface ConfinementMeans {
   readonly isRoot: boolean;
   /** The effective capabilities of the platform, by their bits. */
   readonly capabilities: bigint;
-  /** The ABI of Landlock; 0: there is none. */
+  /** The ABI version of Landlock; 0 for a kernel without it. */
   readonly landlock: number;
 }
 
-/** What keeps tenants apart, as containers report it. */
+/** The kinds of isolation between tenants, as containers report them. */
 export const confinementKinds = [
   "users",
   "files",
@@ -25,11 +25,11 @@ export const confinementKinds = [
 type ConfinementKind = (typeof confinementKinds)[number];
 export type ConfinementGaps = Readonly<Partial<Record<ConfinementKind, string>>>;
 
-/** CAP_SETGID, CAP_SETUID and CAP_SETPCAP: to become another user for good. */
+/** CAP_SETGID, CAP_SETUID and CAP_SETPCAP: a process needs them to become another user irrevocably. */
 const userCapabilities = [6n, 7n, 8n];
 const systemAdministration = 21n;
 
-/** What the containers of this machine cannot apply, and why; empty where they can apply everything. */
+/** Returns the kinds of isolation that containers cannot apply on this machine, each with the reason. */
 export function confinementGaps({ isRoot, capabilities, landlock }: ConfinementMeans): ConfinementGaps {
   const has = (capability: bigint) => isRoot && ((capabilities >> capability) & 1n) === 1n;
   const kernel = (kind: ConfinementKind, since: number, what: string) =>
@@ -45,7 +45,7 @@ export function confinementGaps({ isRoot, capabilities, landlock }: ConfinementM
   };
 }
 
-/** Reads what this process has and what its kernel allows. */
+/** Reads the privileges of this process and the features of its kernel. */
 export function confinementMeans(): ConfinementMeans {
   const status = readFileSync("/proc/self/status", "utf8");
   const effective = /^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? "0";
@@ -56,7 +56,7 @@ export function confinementMeans(): ConfinementMeans {
   };
 }
 
-/** Logs what tenants cannot be confined in, before any of them runs. */
+/** Logs the gaps at start, before any code of a tenant runs. */
 export function warnOfGaps(gaps: ConfinementGaps, log: Logger): void {
   const missing = Object.entries(gaps).map(([kind, why]) => `${kind} (${why})`);
   if (missing.length === 0) return;

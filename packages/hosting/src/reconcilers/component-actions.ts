@@ -14,8 +14,8 @@ import {
 import { nameKey } from "../definitions/index.ts";
 import { failureSentence, footprintBeyond, type FleetParts } from "../endpoints/index.ts";
 import type { HostingStore, WriteConsequences } from "../store/index.ts";
-import { alarmLookMs, raisedAlarm, withinDeadline, type LookAtAlarm } from "./deployment-limits.ts";
-import type { InState, Reconciled, RecordStep, StepOutcome } from "./reconciler.ts";
+import { alarmLookMs, raisedAlarm, withinDeadline, type ReadAlarmState } from "./deployment-limits.ts";
+import type { InState, ReconciledKind, RecordStep, StepOutcome } from "./reconciler.ts";
 import { sharedInstances, type SharedVariants } from "./shared-variants.ts";
 
 export interface ComponentActionsOptions {
@@ -23,7 +23,7 @@ export interface ComponentActionsOptions {
   readonly parts: FleetParts;
   readonly variants: SharedVariants;
   readonly retirements: Retirements;
-  readonly alarmState: LookAtAlarm;
+  readonly alarmState: ReadAlarmState;
   readonly reservations: Pick<Reservations, "reserveComponent">;
 }
 
@@ -36,11 +36,11 @@ type ComponentOutcome = Promise<StepOutcome<ComponentRecord, ComponentEvent>>;
  * What runs for inference components, and what is done in each of their states. Copies are placed while no other component places any on the
  * same endpoint, and are recorded before they start, so that what is claimed of an instance is never more than it has.
  */
-export class ComponentActions implements Reconciled<ComponentRecord, ComponentEvent> {
+export class ComponentActions implements ReconciledKind<ComponentRecord, ComponentEvent> {
   readonly what = "an inference component";
   readonly records: HostingStore["kinds"]["components"];
   readonly transition = moveComponent;
-  readonly actions: Reconciled<ComponentRecord, ComponentEvent>["actions"] = {
+  readonly actions: ReconciledKind<ComponentRecord, ComponentEvent>["actions"] = {
     Creating: (step) => this.#approach(step),
     Updating: (step) => this.#approach(step),
     InService: (step) => this.#release(step),

@@ -1,13 +1,13 @@
 import { openDeadline, type Clock } from "@galatea/base";
 
 /** Of a CloudWatch alarm by its name; null for one that there is not. */
-export type LookAtAlarm = (name: string) => "OK" | "ALARM" | "INSUFFICIENT_DATA" | null;
+export type ReadAlarmState = (name: string) => "OK" | "ALARM" | "INSUFFICIENT_DATA" | null;
 
 /** Between looks at the alarms of what bakes. */
 export const alarmLookMs = 1000;
 
 /** The failure reason of a deployment with these alarms; null where none of them is raised. */
-export function raisedAlarm(names: readonly string[], alarmState: LookAtAlarm): string | null {
+export function raisedAlarm(names: readonly string[], alarmState: ReadAlarmState): string | null {
   const raised = names.find((name) => alarmState(name) === "ALARM");
   return raised === undefined ? null : `The CloudWatch alarm ${raised} is in the state ALARM.`;
 }

@@ -12,25 +12,25 @@ import {
   type RunningEndpointParts,
 } from "../endpoints/index.ts";
 import type { HostingStore, WriteConsequences } from "../store/index.ts";
-import { alarmLookMs, raisedAlarm, withinDeadline, type LookAtAlarm } from "./deployment-limits.ts";
-import type { InState, Reconciled, RecordStep, StepOutcome } from "./reconciler.ts";
+import { alarmLookMs, raisedAlarm, withinDeadline, type ReadAlarmState } from "./deployment-limits.ts";
+import type { InState, ReconciledKind, RecordStep, StepOutcome } from "./reconciler.ts";
 
 export interface EndpointActionsOptions {
   readonly store: HostingStore;
   readonly parts: RunningEndpointParts;
   readonly retirements: Retirements;
-  readonly alarmState: LookAtAlarm;
+  readonly alarmState: ReadAlarmState;
 }
 
 type EndpointStep<Found extends EndpointRecord = EndpointRecord> = RecordStep<EndpointRecord, EndpointEvent, Found>;
 type EndpointOutcome = Promise<StepOutcome<EndpointRecord, EndpointEvent>>;
 
 /** What runs for endpoints, and what is done in each of their states. */
-export class EndpointActions implements Reconciled<EndpointRecord, EndpointEvent> {
+export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointEvent> {
   readonly what = "an endpoint";
   readonly records: HostingStore["kinds"]["endpoints"];
   readonly transition = moveEndpoint;
-  readonly actions: Reconciled<EndpointRecord, EndpointEvent>["actions"] = {
+  readonly actions: ReconciledKind<EndpointRecord, EndpointEvent>["actions"] = {
     Creating: (step) => this.#create(step),
     InService: null,
     Updating: (step) => this.#change(step),

@@ -7,7 +7,13 @@ import type { Document, DocumentChange } from "../records/index.ts";
 import { DocumentMemory, MemoryDocuments } from "../records/memory-documents.ts";
 import { HostingStore } from "../store/index.ts";
 import { RecordKind } from "../store/record-kind.ts";
-import { Reconciler, type Reconciled, type ReconciledRecord, type RecordStep, type StepOutcome } from "./reconciler.ts";
+import {
+  Reconciler,
+  type ReconciledKind,
+  type ReconciledRecord,
+  type RecordStep,
+  type StepOutcome,
+} from "./reconciler.ts";
 
 interface ToyRecord extends ReconciledRecord {
   readonly desiredCount: number;
@@ -117,12 +123,12 @@ const hastyClock: Clock = {
 };
 
 /** A platform from its start to its kill. */
-class ToyPlatform implements Reconciled<ToyRecord, ToyEvent> {
+class ToyPlatform implements ReconciledKind<ToyRecord, ToyEvent> {
   readonly what = "a toy";
   readonly records: RecordKind<ToyRecord>;
   readonly failures: string[] = [];
   readonly transition = toyTransition;
-  readonly actions: Reconciled<ToyRecord, ToyEvent>["actions"] = {
+  readonly actions: ReconciledKind<ToyRecord, ToyEvent>["actions"] = {
     Creating: (step) => this.#alone(step, () => this.#reach(step)),
     Updating: (step) => this.#alone(step, () => this.#reach(step)),
     Serving: null,

@@ -48,7 +48,7 @@ type Action<Value extends ReconciledRecord, Event, Found extends Value = Value> 
 ) => Promise<StepOutcome<Value, Event>>;
 
 /** One kind of records: its transitions, the action of each state, and what runs for it. */
-export interface Reconciled<Value extends ReconciledRecord, Event> {
+export interface ReconciledKind<Value extends ReconciledRecord, Event> {
   /** As log lines name one of them, such as `an endpoint`. */
   readonly what: string;
   readonly records: RecordKind<Value>;
@@ -88,12 +88,12 @@ interface Written<Value> {
  * one begins from the record as it is. So whatever a caller has recorded meanwhile (a deletion, another update) goes first.
  */
 export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncDisposable {
-  readonly #kind: Reconciled<Value, Event>;
+  readonly #kind: ReconciledKind<Value, Event>;
   readonly #options: ReconcilerOptions;
   readonly #leases = new Leases();
   readonly #tasks: TaskGroup;
 
-  constructor(kind: Reconciled<Value, Event>, options: ReconcilerOptions) {
+  constructor(kind: ReconciledKind<Value, Event>, options: ReconcilerOptions) {
     this.#kind = kind;
     this.#options = options;
     this.#tasks = new TaskGroup((error) => {

@@ -11,7 +11,7 @@ import {
   type TransformProgress,
 } from "../transforms/index.ts";
 import { LatestWrite } from "./latest-write.ts";
-import type { Reconciled, RecordStep, StepOutcome } from "./reconciler.ts";
+import type { ReconciledKind, RecordStep, StepOutcome } from "./reconciler.ts";
 
 export interface TransformActionsOptions {
   readonly store: HostingStore;
@@ -23,10 +23,10 @@ export interface TransformActionsOptions {
 }
 
 /** What is done for transform jobs: a job in progress runs, from where its progress says. */
-export class TransformActions implements Reconciled<TransformJobRecord, TransformEvent> {
+export class TransformActions implements ReconciledKind<TransformJobRecord, TransformEvent> {
   readonly what = "a transform job";
   readonly records: HostingStore["kinds"]["transformJobs"];
-  readonly actions: Reconciled<TransformJobRecord, TransformEvent>["actions"] = {
+  readonly actions: ReconciledKind<TransformJobRecord, TransformEvent>["actions"] = {
     InProgress: (step) => this.#run(step),
     Stopping: async () => ({ do: "transition", event: { kind: "stopped", atMs: this.#nowMs } }),
     Completed: null,

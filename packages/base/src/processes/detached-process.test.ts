@@ -9,10 +9,10 @@ import { fileURLToPath } from "node:url";
 import { after, test } from "node:test";
 import { eventually } from "../core/eventually-fixture.ts";
 import { systemClock } from "../core/index.ts";
-import { adoptLasting, startLasting } from "./lasting-process.ts";
+import { adoptDetached, startDetached } from "./detached-process.ts";
 import { readProcessStart, type ProcessIdentity } from "./process-identity.ts";
 
-const root = mkdtempSync(join(tmpdir(), "gal-lasting-"));
+const root = mkdtempSync(join(tmpdir(), "gal-detached-"));
 after(() => rmSync(root, { recursive: true, force: true }));
 
 const env = { PATH: "/usr/bin:/bin" };
@@ -22,7 +22,7 @@ async function shell(script: string, lines: string[] = []) {
   const output = { outputDirectory, onLine: (line: string) => void lines.push(line), clock: systemClock };
   return {
     ...output,
-    process: await startLasting({ command: "/bin/sh", args: ["-c", script], env, cwd: root, ...output }),
+    process: await startDetached({ command: "/bin/sh", args: ["-c", script], env, cwd: root, ...output }),
   };
 }
 
@@ -32,9 +32,9 @@ async function shellOfKilled(
 ): Promise<{ readonly identity: ProcessIdentity; readonly outputDirectory: string }> {
   const outputDirectory = await mkdtemp(join(root, "o"));
   const program = `
-    import { startLasting } from ${JSON.stringify(fileURLToPath(new URL("lasting-process.ts", import.meta.url)))};
+    import { startDetached } from ${JSON.stringify(fileURLToPath(new URL("detached-process.ts", import.meta.url)))};
     import { systemClock } from ${JSON.stringify(fileURLToPath(new URL("../core/index.ts", import.meta.url)))};
-    const { pid, startTicks } = await startLasting({
+    const { pid, startTicks } = await startDetached({
       command: "/bin/sh", args: ["-c", ${JSON.stringify(script)}], env: ${JSON.stringify(env)}, cwd: "/",
       outputDirectory: ${JSON.stringify(outputDirectory)}, onLine: () => {}, clock: systemClock,
     });
@@ -59,7 +59,7 @@ test("its lines, its last words and how it ended are known to the process that s
 test("a command that does not exist is an error of the call", async () => {
   const outputDirectory = await mkdtemp(join(root, "o"));
   const options = { args: [], env, cwd: root, outputDirectory, onLine: () => {}, clock: systemClock };
-  await assert.rejects(startLasting({ command: "/nonexistent/thing", ...options }), { code: "ENOENT" });
+  await assert.rejects(startDetached({ command: "/nonexistent/thing", ...options }), { code: "ENOENT" });
 });
 
 test("stopping takes force when asking was not enough, and the rest of its group goes, too", async () => {
@@ -79,7 +79,7 @@ test("it goes on when its starter was killed, and what it prints meanwhile is re
   writeFileSync(go, "");
   await eventually(() => existsSync(`${go}.said`));
   const lines: string[] = [];
-  const adopted = adoptLasting(identity, {
+  const adopted = adoptDetached(identity, {
     outputDirectory,
     onLine: (line) => void lines.push(line),
     clock: systemClock,
@@ -98,7 +98,7 @@ test("one that prints more than its pipe holds waits for the next process, which
   );
   writeFileSync(go, "");
   const lines: string[] = [];
-  const adopted = adoptLasting(identity, {
+  const adopted = adoptDetached(identity, {
     outputDirectory,
     onLine: (line) => void lines.push(line),
     clock: systemClock,
@@ -112,18 +112,18 @@ test("one that prints more than its pipe holds waits for the next process, which
 test("one that was adopted is stopped as any other, and one that has ended is not adopted", async () => {
   const { identity, outputDirectory } = await shellOfKilled("trap 'exit 0' TERM; while true; do sleep 0.01; done");
   const output = { outputDirectory, onLine: () => {}, clock: systemClock };
-  const adopted = adoptLasting(identity, output);
+  const adopted = adoptDetached(identity, output);
   assert.ok(adopted !== null);
   await adopted.stop(5000);
   assert.equal(readProcessStart(identity.pid), null);
-  assert.equal(adoptLasting(identity, output), null);
+  assert.equal(adoptDetached(identity, output), null);
 });
 
 test("one that is released goes on, and can be adopted again", async () => {
   const { process: child, outputDirectory } = await shell("exec sleep 1000");
   child.release();
   assert.notEqual(readProcessStart(child.pid), null);
-  const adopted = adoptLasting(child, { outputDirectory, onLine: () => {}, clock: systemClock });
+  const adopted = adoptDetached(child, { outputDirectory, onLine: () => {}, clock: systemClock });
   await adopted?.stop(0);
   assert.equal(readProcessStart(child.pid), null);
 });

@@ -4,7 +4,7 @@ import { makeSharedDirectory, openDeadline, unreachable, type Clock, type Logger
 import type { ArchiveUnpacker, ObjectStore } from "../objects/index.ts";
 import type {
   ContainerDefinition,
-  ContainerPlace,
+  ContainerSlot,
   ContainerSpec,
   HostedContainer,
   InstanceOwner,
@@ -16,25 +16,25 @@ import { readContainerFile, specDigest, writeContainerFile, type ContainerProces
 import { endProcess } from "./left-instances.ts";
 import { downloadModelData } from "./model-data.ts";
 
-export interface ProcessPlaceOptions {
+export interface ProcessSlotOptions {
   readonly spec: ContainerSpec;
-  /** In its instance, from 1: by it a container without a name is called. */
+  /** The container's position in its instance, from 1. Names a container without ContainerHostname: `container_1`. */
   readonly position: number;
-  /** The container's own, absent before `prepare`; its containers find what /opt/ml means to them in `ml` below it. */
+  /** The directory of this slot, created by `prepare`; `ml` below it stands for /opt/ml. */
   readonly directory: string;
-  /** As the instance's. */
+  /** The owner of the instance. */
   readonly owner: InstanceOwner | null;
   readonly store: ObjectStore;
   readonly unpacker: ArchiveUnpacker;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly processes: PlaceProcesses;
+  readonly processes: SlotProcesses;
 }
 
-/** How a place starts a process that finds its models below `mlRoot` and prints to pipes in `outputDirectory`, and takes one over. */
-export interface PlaceProcesses {
+/** Starts and adopts the process of a slot: it reads models below `mlRoot` and writes to pipes in `outputDirectory`. */
+export interface SlotProcesses {
   start(at: ProcessDirectories, signal: AbortSignal): Promise<HostedContainer & { readonly process: ContainerProcess }>;
-  /** Null where it has ended, or does not answer where it should. */
+  /** Returns null for a process that has ended or has another socket. */
   adopt(process: ContainerProcess, at: ProcessDirectories): HostedContainer | null;
 }
 
@@ -45,12 +45,12 @@ export interface ProcessDirectories {
 
 const submittedCodeVariable = "SAGEMAKER_SUBMIT_DIRECTORY";
 
-/** A container's place as a directory of this machine, and the processes that are started over it. */
-export class ProcessPlace implements ContainerPlace, AsyncDisposable {
+/** A container's slot as a local directory, and the processes that are started in it one after another. */
+export class ProcessSlot implements ContainerSlot, AsyncDisposable {
   readonly trees: ModelTrees | null;
-  readonly #options: ProcessPlaceOptions;
+  readonly #options: ProcessSlotOptions;
 
-  constructor(options: ProcessPlaceOptions) {
+  constructor(options: ProcessSlotOptions) {
     this.#options = options;
     const { spec, store, unpacker, logger } = options;
     this.trees =
@@ -85,7 +85,7 @@ export class ProcessPlace implements ContainerPlace, AsyncDisposable {
     await makeSharedDirectory(this.#modelsDirectory);
     switch (models.kind) {
       case "one":
-        await this.#bringOne(models, signal);
+        await this.#downloadModel(models, signal);
         break;
       case "many":
         await emptyDirectory(this.#mlRoot, modelsName);
@@ -95,11 +95,11 @@ export class ProcessPlace implements ContainerPlace, AsyncDisposable {
         unreachable(models);
     }
     await this.#describe(null);
-    await this.#bringCode(signal);
+    await this.#downloadCode(signal);
   }
 
-  /** The script that all archives of the container share, where one lies in S3: SageMaker's containers fetch it themselves, to the same place. */
-  async #bringCode(signal: AbortSignal): Promise<void> {
+  /** Downloads SAGEMAKER_SUBMIT_DIRECTORY from S3 to `code`, as SageMaker's containers do: one script for all archives of the container. */
+  async #downloadCode(signal: AbortSignal): Promise<void> {
     const { spec } = this.#options;
     const url = spec.environment[submittedCodeVariable] ?? "";
     const directory = join(this.#mlRoot, "code");
@@ -114,7 +114,7 @@ export class ProcessPlace implements ContainerPlace, AsyncDisposable {
     await downloadModelData(container, directory, { store, unpacker, containerName, signal });
   }
 
-  async #bringOne(
+  async #downloadModel(
     { container, bringMsMax }: Extract<ContainerModels, { readonly kind: "one" }>,
     signal: AbortSignal,
   ): Promise<void> {
@@ -136,7 +136,7 @@ export class ProcessPlace implements ContainerPlace, AsyncDisposable {
     await writeContainerFile(directory, { owner, modelDataUrl, specDigest: specDigest(spec), process });
   }
 
-  /** As `HostedInstance.leave`. */
+  /** See `HostedInstance.leave`: keeps the directory of a multi-model container for the next run, removes others. */
   async leave(): Promise<void> {
     if (this.trees === null) await this[Symbol.asyncDispose]();
   }
@@ -158,7 +158,7 @@ export class ProcessPlace implements ContainerPlace, AsyncDisposable {
   }
 }
 
-/** What is taken over of the directory of a container with many models that has ended. */
+/** The entries that `prepare` keeps for a multi-model container whose process has ended. */
 const keptNames: ReadonlySet<string> = new Set(["ml", "trees", "container.json"]);
 const modelsName: ReadonlySet<string> = new Set(["models"]);
 const noNames: ReadonlySet<string> = new Set();

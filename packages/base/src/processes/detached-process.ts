@@ -10,15 +10,15 @@ import { OutputLines } from "./output-lines.ts";
 import type { ProcessEnd } from "./process-end.ts";
 import { readProcessStart, type ProcessIdentity } from "./process-identity.ts";
 
-/** What a process does with what another one that outlives it prints. */
-interface LastingOutput {
-  /** Exists, and belongs to the process as long as it runs: it prints to the named pipes `stdout` and `stderr` in it. */
+/** Where a detached process writes its output, and the handler of each line. */
+interface DetachedOutput {
+  /** An existing directory for this process alone. It gets the named pipes `stdout` and `stderr`, which the process writes to. */
   readonly outputDirectory: string;
   readonly onLine: (line: string) => void;
   readonly clock: Clock;
 }
 
-export interface LastingOptions extends LastingOutput {
+export interface DetachedProcessOptions extends DetachedOutput {
   readonly command: string;
   readonly args: readonly string[];
   /** The whole environment of the process. */
@@ -26,32 +26,41 @@ export interface LastingOptions extends LastingOutput {
   readonly cwd: string;
 }
 
-/** How a process ended; both are null where another process started it, which alone is told. */
-export type LastingEnd = ProcessEnd | { readonly exitCode: null; readonly signal: null };
+/**
+ * How a process ended. Both fields are null for an adopted process that is not a child of this one: the kernel reports an exit status to the parent
+ * only.
+ */
+export type DetachedEnd = ProcessEnd | { readonly exitCode: null; readonly signal: null };
 
-/** A process that goes on when the one that started it has ended, however that ended; leader of a process group of its own. */
-export interface LastingProcess extends ProcessIdentity {
-  /** Settles when the process has ended and its output was read; never rejects, and never settles after `release`. */
-  readonly ended: Promise<LastingEnd>;
-  /** The last lines of its standard output, then of its standard error. */
+/** A process that outlives the process that started it, even after SIGKILL. It leads a process group of its own. */
+export interface DetachedProcess extends ProcessIdentity {
+  /** Resolves when the process has ended and its output has been read. Never rejects; stays pending after `release`. */
+  readonly ended: Promise<DetachedEnd>;
+  /** Returns the last lines of stdout, then those of stderr. */
   outputTail(): readonly string[];
-  /** SIGTERM, then after `graceMs` SIGKILL to the whole group. Resolves when it has ended. */
+  /** Sends SIGTERM to the process and, after `graceMs`, SIGKILL to its group. Resolves when the process has ended. */
   stop(graceMs: number): Promise<void>;
-  /** Lets it go on alone. What it prints waits in its pipes, up to what these hold, until somebody adopts it. */
+  /**
+   * Stops watching and reading, and leaves the process running. Its output waits in the pipes (64 KiB each) until `adoptDetached`; then its writes
+   * block.
+   */
   release(): void;
 }
 
 const streams = ["stdout", "stderr"] as const;
-/** How long the last words of a process that has ended are waited for: a daemon of its may hold its output open for ever. */
-const lastWordsMs = 1000;
-/** Between looks at a process that is no child of this one: the kernel tells its end to nobody else. */
-const endLookMs = 200;
+/**
+ * Time to read the remaining output of a process that has ended. Without this limit, a daemon that left the group and holds the pipe would keep
+ * `ended` pending.
+ */
+const lastOutputMs = 1000;
+/** Poll interval for an adopted process that is not a child of this one: the kernel signals an exit to the parent only. */
+const endPollMs = 200;
 
-/** Starts a process that outlives this one. Rejects with Node's error (ENOENT, EACCES) when the command cannot be started. */
-export async function startLasting(options: LastingOptions): Promise<LastingProcess> {
+/** Starts a process that outlives this one. Rejects with Node's error (such as ENOENT or EACCES) when the command cannot be started. */
+export async function startDetached(options: DetachedProcessOptions): Promise<DetachedProcess> {
   const { command, args, env, cwd, outputDirectory } = options;
   const paths = streams.map((stream) => join(outputDirectory, stream));
-  // The process reads what it writes, as far as the kernel knows: a write is no error (EPIPE) while nobody else reads.
+  // O_RDWR makes the process a reader of its own pipes: without this, its writes fail with EPIPE after this process has ended.
   const fds = paths.map((path) => {
     rmSync(path, { force: true });
     makeNamedPipe(path);
@@ -62,9 +71,9 @@ export async function startLasting(options: LastingOptions): Promise<LastingProc
     const child = spawn(command, args, { cwd, env: { ...env }, detached: true, stdio: ["ignore", ...fds] });
     const ended = endOfChild(child);
     await once(child, "spawn");
-    // A child that has ended at once is a zombie until Node waits for it: it has no start time any more, and nobody will look for it.
+    // A child that ended at once is a zombie without a start time. 0 is safe: a process that has ended is never adopted.
     const identity = { pid: child.pid!, startTicks: readProcessStart(child.pid!) ?? 0 };
-    return new Lasting(identity, { outputs, ended: () => ended, clock: options.clock });
+    return new RunningProcess(identity, { outputs, ended: () => ended, clock: options.clock });
   } catch (error) {
     for (const output of outputs) output.close();
     throw error;
@@ -73,55 +82,55 @@ export async function startLasting(options: LastingOptions): Promise<LastingProc
   }
 }
 
-/** Takes over a process that an earlier life of this program started; null when it has ended. */
-export function adoptLasting(identity: ProcessIdentity, output: LastingOutput): LastingProcess | null {
+/** Takes over a process that a previous run of this program started; returns null when that process has ended. */
+export function adoptDetached(identity: ProcessIdentity, output: DetachedOutput): DetachedProcess | null {
   const { clock } = output;
   if (!isRunning(identity)) return null;
   const outputs = openOutputs(output);
-  return new Lasting(identity, { outputs, ended: (released) => endOfAdopted(identity, clock, released), clock });
+  return new RunningProcess(identity, { outputs, ended: (released) => endOfAdopted(identity, clock, released), clock });
 }
 
 const isRunning = ({ pid, startTicks }: ProcessIdentity) => readProcessStart(pid) === startTicks;
 
-function endOfChild(child: ChildProcess): Promise<LastingEnd> {
+function endOfChild(child: ChildProcess): Promise<DetachedEnd> {
   return new Promise((resolve) => {
     child.once("exit", (exitCode, signal) => resolve({ exitCode, signal }));
-    // Its start failed: whoever waits for the start is told.
+    // The start failed: `once(child, "spawn")` rejects with the error.
     child.once("error", () => resolve({ exitCode: null, signal: null }));
   });
 }
 
-async function endOfAdopted(identity: ProcessIdentity, clock: Clock, released: AbortSignal): Promise<LastingEnd> {
-  // After an exec of this program its children are still its children.
+async function endOfAdopted(identity: ProcessIdentity, clock: Clock, released: AbortSignal): Promise<DetachedEnd> {
+  // An exec keeps the children of this process, so their exit status is still available.
   if (isAdoptable(identity.pid)) return await new Promise((resolve) => watchAdopted(identity.pid, resolve));
-  while (isRunning(identity)) await delay(clock, endLookMs, released);
+  while (isRunning(identity)) await delay(clock, endPollMs, released);
   return { exitCode: null, signal: null };
 }
 
 interface Output {
   readonly lines: OutputLines;
-  /** Resolves when nobody holds the pipe any more. */
+  /** Resolves when no writer has the pipe open any more, or after `close`. */
   readonly closed: Promise<unknown>;
   close(): void;
 }
 
-function openOutputs({ outputDirectory, onLine, clock }: LastingOutput): readonly Output[] {
+function openOutputs({ outputDirectory, onLine, clock }: DetachedOutput): readonly Output[] {
   return streams.map((stream) => {
     const lines = new OutputLines(clock, onLine);
     const fd = openSync(join(outputDirectory, stream), constants.O_RDONLY | constants.O_NONBLOCK);
     const socket = new Socket({ fd, readable: true, writable: false });
     socket.on("data", (chunk: Buffer) => lines.push(chunk));
-    // A pipe that cannot be read is as good as one that is closed.
+    // A read error counts as the end of the output.
     socket.on("error", () => socket.destroy());
     const closed = once(socket, "close").then(() => lines.end());
     return { lines, closed, close: () => void socket.destroy() };
   });
 }
 
-class Lasting implements LastingProcess {
+class RunningProcess implements DetachedProcess {
   readonly pid: number;
   readonly startTicks: number;
-  readonly ended: Promise<LastingEnd>;
+  readonly ended: Promise<DetachedEnd>;
   readonly #outputs: readonly Output[];
   readonly #clock: Clock;
   readonly #released = new AbortController();
@@ -129,17 +138,17 @@ class Lasting implements LastingProcess {
 
   constructor(
     { pid, startTicks }: ProcessIdentity,
-    parts: {
+    dependencies: {
       readonly outputs: readonly Output[];
-      readonly ended: (released: AbortSignal) => Promise<LastingEnd>;
+      readonly ended: (released: AbortSignal) => Promise<DetachedEnd>;
       readonly clock: Clock;
     },
   ) {
     this.pid = pid;
     this.startTicks = startTicks;
-    this.#outputs = parts.outputs;
-    this.#clock = parts.clock;
-    this.ended = this.#end(parts.ended(this.#released.signal));
+    this.#outputs = dependencies.outputs;
+    this.#clock = dependencies.clock;
+    this.ended = this.#end(dependencies.ended(this.#released.signal));
   }
 
   outputTail(): readonly string[] {
@@ -159,15 +168,15 @@ class Lasting implements LastingProcess {
     for (const output of this.#outputs) output.close();
   }
 
-  async #end(ended: Promise<LastingEnd>): Promise<LastingEnd> {
+  async #end(ended: Promise<DetachedEnd>): Promise<DetachedEnd> {
     const never = new Promise<never>(() => {});
     const end = await ended.catch(() => never);
     if (this.#released.signal.aborted) return await never;
     this.#isEnded = true;
-    // What it left running in its group goes with it, and lets go of the pipes. What left the group may hold them on.
+    // Kills the rest of the process group, which still holds the pipes. Processes that left the group may keep a pipe open.
     signalGroup(this.pid, 9);
     {
-      using _lastWords = this.#clock.timer(lastWordsMs, () => this.#outputs.forEach((output) => output.close()));
+      using _lastOutput = this.#clock.timer(lastOutputMs, () => this.#outputs.forEach((output) => output.close()));
       await Promise.all(this.#outputs.map(({ closed }) => closed));
     }
     return end;
