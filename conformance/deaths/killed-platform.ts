@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
+import { freePorts } from "../environments/index.ts";
 import { shareMadePython } from "../shared-python.ts";
 
 const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
@@ -21,16 +22,19 @@ export interface KillPoint {
 /** `galatea up` over a directory of its own, which also holds everything temporary of it. */
 export class KilledPlatform implements AsyncDisposable {
   readonly directory: string;
+  /** The same in each life, so that the next one takes the instances over. */
+  readonly #port: number;
   #child: ChildProcess | null = null;
   #url = "";
   #told = "";
 
-  private constructor(directory: string) {
+  private constructor(directory: string, port: number) {
     this.directory = directory;
+    this.#port = port;
   }
 
   static async open(): Promise<KilledPlatform> {
-    const platform = new KilledPlatform(await mkdtemp(join(tmpdir(), "gal-k-")));
+    const platform = new KilledPlatform(await mkdtemp(join(tmpdir(), "gal-k-")), (await freePorts(1))[0] ?? 0);
     await shareMadePython(platform.data);
     await mkdir(platform.temporary);
     await platform.start();
@@ -56,7 +60,7 @@ export class KilledPlatform implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
-    const args = [main, "up", "--open", "--port=0", `--data=${this.data}`];
+    const args = [main, "up", "--open", `--port=${this.#port}`, `--data=${this.data}`];
     const env = { ...process.env, TMPDIR: this.temporary };
     const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], env });
     this.#child = child;
@@ -72,7 +76,7 @@ export class KilledPlatform implements AsyncDisposable {
     throw new Error(`the platform ended before it was up: ${text}\n${this.#told.slice(-2000)}`);
   }
 
-  /** kill -9 at that point of what is being done; resolves when nothing of it runs any more. */
+  /** kill -9 at that point of what is being done; resolves when the platform's own process has ended: instances go on. */
   async killedAt(point: KillPoint): Promise<void> {
     const child = this.#child;
     if (child === null) throw new Error("bug: nothing runs");
@@ -80,7 +84,6 @@ export class KilledPlatform implements AsyncDisposable {
     using _watch = whenWritten(join(this.data, "records"), point, () => child.kill("SIGKILL"));
     await closed;
     this.#child = null;
-    await this.#untilGone();
   }
 
   /** An orderly stop. */

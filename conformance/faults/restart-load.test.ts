@@ -1,9 +1,8 @@
 /** `galatea restart`, and kill -9 of the platform, with fifty endpoints under load: what clients see, and what stays in memory. */
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
+import { freePorts } from "../environments/index.ts";
 import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-sagemaker-runtime";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { doing } from "./asking.ts";
@@ -18,7 +17,7 @@ const names = Array.from({ length: endpointCount }, (_, index) => `e${index}`);
 
 let platform: Platform;
 before(async () => {
-  platform = await Platform.open(async () => {}, { verified: true, port: await freePort() });
+  platform = await Platform.open(async () => {}, { verified: true, port: (await freePorts(1))[0] ?? 0 });
   const program = readFileSync(new URL("models/faulty.py", import.meta.url));
   const archive = tarball([
     { path: "model/config.pbtxt", body: faultyConfig },
@@ -31,15 +30,6 @@ before(async () => {
 after(async () => {
   await platform[Symbol.asyncDispose]();
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 /** Clients that ask one endpoint after the other, each as an SDK does: connections are kept, and failed connections are tried again. */
 class Load {

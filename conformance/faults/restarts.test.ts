@@ -1,9 +1,8 @@
 /** Instances outlive the platform: kill -9 of it and `galatea restart`, with models in memory and requests under way. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
-import { once } from "node:events";
 import { after, before, test } from "node:test";
+import { freePorts } from "../environments/index.ts";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { doing } from "./asking.ts";
 import { faultyConfig } from "./faulty-model.ts";
@@ -19,7 +18,7 @@ const archive = tarball([
 
 let platform: Platform;
 before(async () => {
-  platform = await Platform.open(async () => {}, { verified: true, port: await freePort() });
+  platform = await Platform.open(async () => {}, { verified: true, port: (await freePorts(1))[0] ?? 0 });
   for (const name of ["a.tar.gz", "b.tar.gz"])
     await platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: prefix + name, Body: archive }));
   await createEndpoint(platform, { name: "many" });
@@ -29,15 +28,6 @@ before(async () => {
 after(async () => {
   await platform[Symbol.asyncDispose]();
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 /** The model's process: another one after each load. */
 async function workerPid(name: string, target: string | null): Promise<string> {
