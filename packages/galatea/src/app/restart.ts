@@ -4,11 +4,11 @@ import type { RestartOptions } from "../options/index.ts";
 import { restartSignal } from "./restart-signal.ts";
 import { findRunningPlatform, PlatformChoice, type RunningPlatform } from "../data-directory/index.ts";
 
-const lookMs = 20;
+const pollMs = 20;
 
 /**
- * `galatea restart`: has the running platform replace itself by the program that is installed now, with its former arguments, and returns
- * when that one is up. Its instances go on, with the models that they have loaded.
+ * `galatea restart`: makes the running platform replace itself with the installed program, with the same arguments. Returns when the new platform
+ * is up. Instances keep running, with the models that they have loaded.
  */
 export async function restart(options: RestartOptions): Promise<number> {
   try {
@@ -27,14 +27,14 @@ export async function restart(options: RestartOptions): Promise<number> {
   }
 }
 
-/** The platform once it is up again; null where its process has ended. */
+/** Resolves with the platform when it is up again; null when its process has ended. */
 async function restarted(before: RunningPlatform, options: RestartOptions): Promise<RunningPlatform | null> {
   const { pid, startTicks } = before.process;
   const place = { ...options, data: before.dataDirectory };
   while (readProcessStart(pid) === startTicks) {
     const found = findRunningPlatform(place, process.env);
     if (found !== null && found.openedMs !== before.openedMs) return found;
-    await delay(systemClock, lookMs, new AbortController().signal);
+    await delay(systemClock, pollMs, new AbortController().signal);
   }
   return null;
 }

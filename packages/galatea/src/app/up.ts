@@ -24,14 +24,14 @@ import { endBySignal, stopSignal } from "./stop-signal.ts";
 import { onRestart, startAnew, takeListeningSocket } from "./restart-signal.ts";
 import { createTritonLog, type TritonLog } from "./serving/triton-log.ts";
 
-/** How long the last lines of the log are waited for. */
+/** How long a stop waits for the last log lines to be written. */
 const lastLinesMsMax = 1000;
 const graceSecs = platformServerLimits.stopGraceMs / 1000;
 
 /**
- * `galatea up`: one line with the URL when it is ready, then nothing on stdout; logs go to stderr. 0 after a signal, and death by
- * the signal where it came before the platform was open or a second one came while it stopped: kill -9 is safe for all data.
- * `clock`: that of the platform's services.
+ * `galatea up`: prints one line with the URL on stdout when it is ready; logs go to stderr. Resolves with 0 after a signal. A signal before the
+ * platform is open, or a second one during the stop, kills the process: this is safe, because kill -9 loses no data.
+ * `clock`: the clock of the platform's services.
  */
 export async function up(options: UpOptions, clock: Clock = systemClock): Promise<number> {
   process.umask(platformUmask);
@@ -75,8 +75,8 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
     });
     opened.resolve(platform);
   } catch (error) {
-    const told = asDiskError(error, `'${directories.root}'`) as NodeJS.ErrnoException;
-    process.stderr.write(`galatea up: ${told.message}${hintFor(told)}\n`);
+    const reported = asDiskError(error, `'${directories.root}'`) as NodeJS.ErrnoException;
+    process.stderr.write(`galatea up: ${reported.message}${hintFor(reported)}\n`);
     return 1;
   }
   using _released = releaseMemoryWhenIdle(log);
@@ -85,9 +85,9 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
     const tookMs = (systemClock.monotonicNs() - startedNs) / 1e6;
     process.stdout.write(`Galatea is up at ${platform.url} (${tookMs.toFixed(0)} ms)\n`);
     if (options.open) log.warning("open: every program that reaches this address may do everything, model code too");
-    const asked = await Promise.race([stop.stopped, restart.asked]);
-    if (asked === "restart") await startedAnew(platform, log);
-    log.info(`stopping: ${asked}; requests under way have ${graceSecs} s, a second signal ends them at once`);
+    const cause = await Promise.race([stop.stopped, restart.requested]);
+    if (cause === "restart") await restartPlatform(platform, log);
+    log.info(`stopping: ${cause}; requests under way have ${graceSecs} s, a second signal ends them at once`);
     void stop.insisted.then((name) => {
       log.info(`stopping at once: ${name}`);
       log.writeNow();
@@ -95,13 +95,13 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
     });
     await platform[Symbol.asyncDispose]();
   }
-  // A reader that takes nothing any more must not keep the process.
+  // Without this limit, a reader of stderr that has stopped reading would keep the process alive.
   if (!(await log.written(lastLinesMsMax))) process.exit(0);
   return 0;
 }
 
-/** Ends this platform but not its instances, and starts the program that is there now in its place. */
-async function startedAnew(platform: Platform, log: TritonLog): Promise<never> {
+/** Stops this platform, leaves its instances running, and replaces the process with the installed program. */
+async function restartPlatform(platform: Platform, log: TritonLog): Promise<never> {
   log.info("restarting: instances go on, and the platform that starts now takes them over");
   const listeningFd = platform.detach();
   await platform[Symbol.asyncDispose]();
@@ -133,7 +133,7 @@ async function startingKeys(options: UpOptions, directories: DataDirectories, lo
   return await rootKeys(sourceOf(options, directories), log);
 }
 
-/** Handles SIGHUP: keys that are no longer in the file are refused from then on. A file that cannot be used changes nothing. */
+/** Handles SIGHUP: reads the keys again, and rejects keys that are no longer in the file. An unusable file changes nothing. */
 async function reloadKeys(platform: Platform, source: () => KeySource, log: Logger): Promise<void> {
   try {
     const from = source();
@@ -151,7 +151,7 @@ async function reloadKeys(platform: Platform, source: () => KeySource, log: Logg
   }
 }
 
-/** Announces the platform to the commands that call it. */
+/** Writes the file by which other commands find this platform, until disposal. */
 async function announced(
   options: UpOptions,
   { directories, url, log }: { readonly directories: DataDirectories; readonly url: string; readonly log: Logger },

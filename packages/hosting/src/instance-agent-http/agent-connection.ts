@@ -16,8 +16,8 @@ export interface AgentExchange {
   readonly headers?: Record<string, string>;
   readonly body?: Dispatcher.DispatchOptions["body"];
   readonly signal?: AbortSignal;
-  /** The longest silence of the response; without a bound unless given. */
-  readonly silentMsMax?: number;
+  /** Read time-out: the longest time without data of the response. No time-out by default. */
+  readonly readTimeoutMs?: number;
 }
 
 export interface AgentResponse {
@@ -26,10 +26,10 @@ export interface AgentResponse {
   readonly body: Readable;
 }
 
-/** Without a connection the agent has not had the request. */
-const neverSent = new Set(["ECONNREFUSED", "ENOENT", "UND_ERR_CONNECT_TIMEOUT"]);
+/** Errors before a connection: the request was not sent. */
+const notSentCodes = new Set(["ECONNREFUSED", "ENOENT", "UND_ERR_CONNECT_TIMEOUT"]);
 
-/** Exchanges with an agent, each on a connection of its own while it lasts. */
+/** HTTP exchanges with an agent. Each has a connection of the pool to itself. */
 export class AgentConnection implements AsyncDisposable {
   readonly #pool: Pool;
   readonly #headers: Record<string, string>;
@@ -44,10 +44,10 @@ export class AgentConnection implements AsyncDisposable {
     };
   }
 
-  /** Rejects with the agent's error, ContainerGone where the agent is gone, or the signal's reason. */
+  /** Rejects with the agent's error, AgentGone when the agent does not respond, AgentProtocolError, or the signal's reason. */
   async send({
     headers: more,
-    silentMsMax = 0,
+    readTimeoutMs = 0,
     signal,
     body: sent,
     ...exchange
@@ -58,8 +58,8 @@ export class AgentConnection implements AsyncDisposable {
         ...exchange,
         body: sent ?? null,
         headers: { ...more, ...this.#headers },
-        headersTimeout: silentMsMax,
-        bodyTimeout: silentMsMax,
+        headersTimeout: readTimeoutMs,
+        bodyTimeout: readTimeoutMs,
         signal: signal ?? null,
       });
     } catch (error) {
@@ -67,14 +67,14 @@ export class AgentConnection implements AsyncDisposable {
       throw new AgentGone(error);
     }
     const { headers: received, body, statusCode } = response;
-    // Also heard where nobody reads: a body that is dropped has an error to tell, which would end the process.
+    // Without this listener, a connection that breaks after the body was dropped would be an uncaught error.
     body.on("error", () => {});
     if (statusCode === 200 && received[headers.protocol] === protocolVersion) return { headers: received, body };
     const text = await errorText(body);
     if (received[headers.error] !== undefined) throw errorFromWire(JSON.parse(text) as AgentErrorBody);
-    const said = String(received[headers.protocol] ?? "none");
+    const agentVersion = String(received[headers.protocol] ?? "none");
     throw new AgentProtocolError(
-      `The client speaks version ${protocolVersion} of the agent's protocol, and the agent ${said}: run the same version of Galatea on both`,
+      `The client speaks version ${protocolVersion} of the agent's protocol, and the agent ${agentVersion}: run the same version of Galatea on both`,
     );
   }
 
@@ -94,15 +94,15 @@ export class AgentConnection implements AsyncDisposable {
   }
 }
 
-/** The agent does not answer, or ended before it had. */
+/** The agent does not respond, or ended before its response was complete. */
 export class AgentGone extends ContainerGone {
-  /** Whether it had nothing of the request. */
+  /** Whether the request was not sent: it is safe to retry. */
   readonly wasNotSent: boolean;
 
   constructor(cause: unknown) {
     super(`the instance agent is gone: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
     this.name = "AgentGone";
-    this.wasNotSent = neverSent.has((cause as NodeJS.ErrnoException).code ?? "");
+    this.wasNotSent = notSentCodes.has((cause as NodeJS.ErrnoException).code ?? "");
   }
 }
 

@@ -14,23 +14,23 @@ import {
   type LostEvents,
 } from "../instance-agent/index.ts";
 
-/** Both sides say it with every exchange, and refuse another one. */
+/** Sent by both sides with every exchange; each side rejects another version. */
 export const protocolVersion = "1";
 
-/** Headers of the agent's own. Those of a container travel with `containerPrefix` before their names. */
+/** Headers of the protocol. Headers of a container are sent with `containerPrefix` before their names. */
 export const headers = {
   protocol: "x-agent-protocol",
-  /** Of a response: the code of an error, whose body is a `AgentErrorBody`. */
+  /** Response: the code of an error; the body is an `AgentErrorBody`. */
   error: "x-agent-error",
-  /** Of a response: the container's status. */
+  /** Response: the container's status. */
   status: "x-agent-status",
-  /** Of an invocation: what is asked of the container. */
+  /** Invocation: the path on the container. */
   path: "x-agent-container-path",
   isStreamed: "x-agent-streamed",
   mayGoElsewhere: "x-agent-may-go-elsewhere",
-  /** Of an invocation: the body is a whole one, which can be sent again. */
+  /** Invocation: the server buffers the body, so that it can be sent again. */
   isWhole: "x-agent-whole",
-  /** Of an invocation, and of the response to an acquired model: its number. */
+  /** Invocation, and response to an acquire: the number of the lease. */
   lease: "x-agent-lease",
   cacheHit: "x-agent-cache-hit",
   waitedUs: "x-agent-waited-us",
@@ -38,8 +38,8 @@ export const headers = {
 
 export const containerPrefix = "x-container-";
 
-/** Between two lines of events. */
-export const beatMs = 5000;
+/** Interval of heartbeats in the stream of events. */
+export const heartbeatMs = 5000;
 
 export interface AgentErrorBody {
   readonly code: string;
@@ -50,7 +50,7 @@ export interface AgentErrorBody {
   readonly lastLines?: readonly string[];
 }
 
-/** The other side speaks another version of the protocol, or is no agent or none of its clients. */
+/** The other side speaks another version of the protocol, sends a wrong token or an invalid request, or is not an agent. */
 export class AgentProtocolError extends Error {
   constructor(message: string) {
     super(message);
@@ -65,7 +65,7 @@ interface ErrorRow {
   readonly make: (wire: AgentErrorBody) => Error;
 }
 
-/** Subclasses come before their classes. */
+/** Subclasses come before their base classes. */
 const rows: readonly ErrorRow[] = [
   { code: "not-sent", is: (error) => error instanceof NotSent, make: () => new NotSent() },
   { code: "container-late", is: (error) => error instanceof ContainerLate, make: () => new ContainerLate() },
@@ -128,7 +128,7 @@ export function errorFromWire(wire: AgentErrorBody): Error {
   return rows.find(({ code }) => code === wire.code)?.make(wire) ?? new Error(wire.message);
 }
 
-/** A line of the stream of events. `atNs`: the agent's monotonic clock, by which its events tell times. */
+/** A line of the stream of events. `atNs`: the agent's monotonic clock when it wrote the line; times in events are by that clock. */
 export type EventLine = { readonly atNs: number } & (
   | { readonly kind: "beat" }
   | LostEvents
@@ -141,37 +141,37 @@ export function eventToLine(event: AgentEvent | LostEvents, atNs: number): Event
   return { ...event, atNs, error: event.error === null ? null : errorToWire(event.error) };
 }
 
-/** `laterNs`: what the reader's monotonic clock is ahead of the agent's. */
+/** Converts times to the reader's clock. `clockOffsetNs`: the reader's monotonic clock minus the agent's. */
 export function eventOfLine(
   line: Exclude<EventLine, { readonly kind: "beat" } | LostEvents>,
-  laterNs: number,
+  clockOffsetNs: number,
 ): InstanceEvent {
   switch (line.kind) {
     case "ended":
       return { kind: "ended", error: line.error === null ? null : errorFromWire(line.error) };
     case "model":
-      return { ...line, model: { ...line.model, usedNs: line.model.usedNs + laterNs } };
+      return { ...line, model: { ...line.model, usedNs: line.model.usedNs + clockOffsetNs } };
     case "model-used":
-      return { ...line, usedNs: line.usedNs + laterNs };
+      return { ...line, usedNs: line.usedNs + clockOffsetNs };
     default:
       return line;
   }
 }
 
-/** The state with the agent's monotonic clock. */
+/** The agent's state, and its monotonic clock when it was read. */
 export interface WireState extends AgentState {
   readonly atNs: number;
 }
 
 export function stateFromWire({ atNs, ...state }: WireState, nowNs: number): AgentState {
-  const laterNs = nowNs - atNs;
+  const clockOffsetNs = nowNs - atNs;
   return {
     ...state,
     instances: state.instances.map((instance) => ({
       ...instance,
       containers: instance.containers.map((container) => ({
         ...container,
-        models: container.models.map((model) => ({ ...model, usedNs: model.usedNs + laterNs })),
+        models: container.models.map((model) => ({ ...model, usedNs: model.usedNs + clockOffsetNs })),
       })),
     })),
   };

@@ -29,11 +29,11 @@ export type AgentAddress =
   | { readonly kind: "tcp"; readonly host: string; readonly port: number };
 
 export interface AgentServerLimits {
-  /** Exchanges at a time, streams of events and acquired models among them. */
+  /** Concurrent exchanges, event streams and leases included. */
   readonly requestsMax: number;
-  /** A spec. */
+  /** Size of the body of a put. */
   readonly specBytesMax: number;
-  /** Bodies up to this length are read whole, so that they can be sent again. */
+  /** The longest body that is buffered, so that it can be sent again. */
   readonly wholeBytesMax: number;
 }
 
@@ -44,10 +44,10 @@ export const agentServerLimits: AgentServerLimits = {
 };
 
 export interface AgentServerOptions {
-  /** Stays its opener's. */
+  /** Owned by the caller: disposal of the server does not dispose of it. */
   readonly agent: InstanceAgent;
   readonly listen: AgentAddress;
-  /** What clients have to send as bearer token. Null on a Unix socket alone: its permissions decide. */
+  /** The bearer token of clients. Null only on a Unix socket, whose file permissions decide instead. */
   readonly token: string | null;
   readonly limits: AgentServerLimits;
   readonly clock: Clock;
@@ -59,11 +59,11 @@ interface Exchange {
   readonly response: ServerResponse;
   readonly path: readonly string[];
   readonly query: URLSearchParams;
-  /** Aborts when the client leaves or the server closes. */
+  /** Aborts when the client disconnects or the server closes. */
   readonly signal: AbortSignal;
 }
 
-/** An agent for clients in other processes. */
+/** Serves an agent to clients in other processes. */
 export class AgentServer implements AsyncDisposable {
   readonly #options: AgentServerOptions;
   readonly #server: Server;
@@ -79,7 +79,7 @@ export class AgentServer implements AsyncDisposable {
     this.#server = createServer((request, response) =>
       this.#tasks.run((closing) => this.#serve(request, response, closing)),
     );
-    // A model may take as long to answer as its client waits.
+    // The client decides how long a request may take.
     this.#server.requestTimeout = 0;
   }
 
@@ -104,8 +104,8 @@ export class AgentServer implements AsyncDisposable {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse, closing: AbortSignal): Promise<void> {
-    const left = new AbortController();
-    response.on("close", () => left.abort(new Error("the client left")));
+    const disconnected = new AbortController();
+    response.on("close", () => disconnected.abort(new Error("the client disconnected")));
     response.on("error", () => {});
     const { pathname, searchParams: query } = new URL(request.url ?? "/", "http://agent");
     const path = pathname.split("/").slice(1).map(decodeURIComponent);
@@ -113,9 +113,9 @@ export class AgentServer implements AsyncDisposable {
     this.#requestCount += 1;
     try {
       this.#admit(request);
-      await this.#route({ request, response, path, query, signal: AbortSignal.any([left.signal, closing]) });
+      await this.#route({ request, response, path, query, signal: AbortSignal.any([disconnected.signal, closing]) });
     } catch (error) {
-      if (response.headersSent || left.signal.aborted) response.destroy();
+      if (response.headersSent || disconnected.signal.aborted) response.destroy();
       else sendError(response, error);
     } finally {
       this.#requestCount -= 1;
@@ -220,7 +220,7 @@ export class AgentServer implements AsyncDisposable {
     await pipeline(reply.body, response);
   }
 
-  /** The response stays open for as long as the model is held. */
+  /** Acquires a model for as long as the response stays open: the client disconnects to release it. */
   async #acquire({ response, query, signal }: Exchange, container: AgentContainer): Promise<void> {
     using model = await container.acquire(query.get("target") ?? "", signal);
     const number = String((this.#leaseCount += 1));
@@ -246,7 +246,7 @@ export class AgentServer implements AsyncDisposable {
     return instance;
   }
 
-  /** One that another client has put is found in the agent's state. */
+  /** Finds an instance; one that another client has put is in the agent's state. */
   async #find(id: string): Promise<AgentInstance | null> {
     const known = this.#instances.get(id);
     if (known !== undefined) return known;
@@ -280,7 +280,7 @@ function containerHeaders(sent: IncomingMessage["headers"]): Record<string, stri
   return found;
 }
 
-/** The hashes are compared: the time tells nothing of the token. */
+/** Compares hashes in constant time, so that the duration does not reveal the token. */
 function isToken(authorization: string, token: string): boolean {
   const hash = (text: string) => createHash("sha256").update(text).digest();
   return timingSafeEqual(hash(authorization), hash(`Bearer ${token}`));

@@ -1,17 +1,17 @@
 import type { ServerResponse } from "node:http";
 import { delay, drained, type Clock } from "@galatea/base";
 import type { InstanceAgent } from "../instance-agent/index.ts";
-import { beatMs, eventToLine, type EventLine } from "./agent-protocol.ts";
+import { heartbeatMs, eventToLine, type EventLine } from "./agent-protocol.ts";
 
 export interface EventStreamOptions {
   readonly agent: InstanceAgent;
   readonly clock: Clock;
-  /** The last event that the client knows. */
+  /** The number of the last event that the client knows. */
   readonly after: number | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Writes events as JSON lines until the client leaves. What the client does not read stays in the agent's bounded log, and is lost there. */
+/** Writes events as JSON lines until the client disconnects. Events that a slow client does not read are overwritten in the agent's event log. */
 export async function writeEvents(
   response: ServerResponse,
   { agent, clock, after, signal }: EventStreamOptions,
@@ -19,7 +19,7 @@ export async function writeEvents(
   const write = async (line: EventLine) => {
     if (!response.write(`${JSON.stringify(line)}\n`)) await drained(response, signal);
   };
-  // From here on nothing is missed: the client reads the state when it has the first line.
+  // Reading starts before the first line is written. The client reads the state after that line, so it misses no event.
   const events = agent.events({ after, signal });
   let next = events.next();
   next.catch(() => {});
@@ -27,11 +27,11 @@ export async function writeEvents(
   await write({ kind: "beat", atNs: clock.monotonicNs() });
   for (;;) {
     const quiet = new AbortController();
-    const beat = delay(clock, beatMs, AbortSignal.any([quiet.signal, signal])).then(
+    const heartbeat = delay(clock, heartbeatMs, AbortSignal.any([quiet.signal, signal])).then(
       () => null,
       () => null,
     );
-    const result = await Promise.race([next, beat]);
+    const result = await Promise.race([next, heartbeat]);
     quiet.abort();
     signal.throwIfAborted();
     if (result === null) await write({ kind: "beat", atNs: clock.monotonicNs() });

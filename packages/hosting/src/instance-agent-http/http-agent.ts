@@ -11,14 +11,14 @@ import {
   type LostEvents,
 } from "../instance-agent/index.ts";
 import { AgentConnection } from "./agent-connection.ts";
-import { beatMs, eventOfLine, stateFromWire, type EventLine, type WireState } from "./agent-protocol.ts";
+import { heartbeatMs, eventOfLine, stateFromWire, type EventLine, type WireState } from "./agent-protocol.ts";
 import type { AgentAddress } from "./agent-server.ts";
 import { HttpInstance, type InstanceFollower } from "./http-instance.ts";
 import { jsonLines } from "./json-lines.ts";
 
 export interface HttpAgentOptions {
   readonly address: AgentAddress;
-  /** Null where the agent listens on a socket without one. */
+  /** Null for an agent that listens on a Unix socket without a token. */
   readonly token: string | null;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -27,17 +27,17 @@ export interface HttpAgentOptions {
 const connectMsMax = 2000;
 const reconnectMsMin = 20;
 const reconnectMsMax = 2000;
-/** Of so many beats one at least has to arrive. */
-const missedBeatsMax = 3;
+/** The connection is closed after this many heartbeat intervals without data. */
+const missedHeartbeatsMax = 3;
 
 type NumberedLine = Exclude<EventLine, { readonly kind: "beat" }>;
 
-/** The agent of another node, or of another process on this one. One stream of events keeps the views of all its instances. */
+/** A client of an agent on another node or in another process. One stream of events updates the views of all its instances. */
 export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
   readonly connection: AgentConnection;
   readonly #options: HttpAgentOptions;
   readonly #tasks: TaskGroup;
-  /** By id; several clients may follow one instance. */
+  /** By instance id; several clients may follow one instance. */
   readonly #followed = new Map<string, Set<HttpInstance>>();
   readonly #changed = new Gate();
   #isConnected = false;
@@ -63,10 +63,10 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
   }
 
   async *events({ after, signal }: EventReading): AsyncGenerator<AgentEvent | LostEvents, void> {
-    for await (const { line, laterNs } of this.#lines(after, signal)) {
+    for await (const { line, clockOffsetNs } of this.#lines(after, signal)) {
       if (line.kind === "beat") continue;
       if (line.kind === "lost") yield { kind: "lost", seq: line.seq };
-      else yield { ...eventOfLine(line, laterNs), seq: line.seq, instanceId: line.instanceId };
+      else yield { ...eventOfLine(line, clockOffsetNs), seq: line.seq, instanceId: line.instanceId };
     }
   }
 
@@ -102,19 +102,19 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
     await this.connection[Symbol.asyncDispose]();
   }
 
-  /** One connection after another, for as long as this client lives. */
+  /** Reads events until disposal; reconnects with backoff and continues after the last event. */
   async #read(closing: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     let after: number | undefined;
     let waitMs = reconnectMsMin;
     for (;;) {
       try {
-        for await (const { line, laterNs } of this.#lines(after, closing)) {
+        for await (const { line, clockOffsetNs } of this.#lines(after, closing)) {
           if (!this.#isConnected || line.kind === "lost") await this.#restoreAll();
           waitMs = reconnectMsMin;
           if (line.kind === "beat") continue;
           after = line.seq;
-          if (line.kind !== "lost") this.#apply(line, laterNs);
+          if (line.kind !== "lost") this.#apply(line, clockOffsetNs);
         }
         throw new ContainerGone("the instance agent ended its events");
       } catch (error) {
@@ -129,28 +129,28 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
   async *#lines(
     after: number | undefined,
     signal: AbortSignal,
-  ): AsyncGenerator<{ readonly line: EventLine; readonly laterNs: number }, void> {
+  ): AsyncGenerator<{ readonly line: EventLine; readonly clockOffsetNs: number }, void> {
     const path = after === undefined ? "/events" : `/events?after=${after}`;
-    const silentMsMax = missedBeatsMax * beatMs;
-    const { body } = await this.connection.send({ method: "GET", path, silentMsMax, signal });
+    const readTimeoutMs = missedHeartbeatsMax * heartbeatMs;
+    const { body } = await this.connection.send({ method: "GET", path, readTimeoutMs, signal });
     try {
       for await (const line of jsonLines<EventLine>(body)) {
-        yield { line, laterNs: this.#options.clock.monotonicNs() - line.atNs };
+        yield { line, clockOffsetNs: this.#options.clock.monotonicNs() - line.atNs };
       }
     } finally {
       body.destroy();
     }
   }
 
-  #apply(line: Exclude<NumberedLine, LostEvents>, laterNs: number): void {
+  #apply(line: Exclude<NumberedLine, LostEvents>, clockOffsetNs: number): void {
     const clients = this.#followed.get(line.instanceId);
     if (clients === undefined) return;
-    const event = eventOfLine(line, laterNs);
+    const event = eventOfLine(line, clockOffsetNs);
     for (const client of clients) client.apply(event, line.seq);
     if (event.kind === "ended") this.#followed.delete(line.instanceId);
   }
 
-  /** Events that follow are newer, or are known to be in the state already. */
+  /** Restores all views from the agent's state. Later events are newer than the state, or are recognised as part of it by their number. */
   async #restoreAll(): Promise<void> {
     const { seq, instances } = await this.state();
     const listed = new Map(instances.map((instance) => [instance.spec.id, instance]));
@@ -166,17 +166,17 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
     this.#changed.open();
   }
 
-  /** The agent was started again without the instance. */
+  /** Ends a client whose instance is not in the state of the agent, which has restarted. */
   #forget(client: HttpInstance): void {
     this.unfollow(client);
     client.apply({ kind: "ended", error: new ContainerGone("the instance agent has lost the instance") }, Infinity);
   }
 
   #lost(error: unknown): void {
-    if (this.#isConnected) this.log("an instance agent is gone", error);
+    if (this.#isConnected) this.log("the connection to an instance agent is lost", error);
     this.#isConnected = false;
     this.#failure = error;
-    for (const clients of this.#followed.values()) for (const client of clients) client.unsure();
+    for (const clients of this.#followed.values()) for (const client of clients) client.markUnhealthy();
     this.#changed.open();
   }
 }

@@ -18,26 +18,26 @@ import {
 import { AgentGone, type AgentConnection, type AgentResponse } from "./agent-connection.ts";
 import { containerPrefix, headers, type WireUsages } from "./agent-protocol.ts";
 
-/** What an instance's client needs of its agent's. */
+/** The part of `HttpInstanceAgent` that clients of instances use. */
 export interface InstanceFollower {
   readonly connection: AgentConnection;
-  /** Resolves when events of the instance arrive, and with it as the agent lists it now. */
+  /** Starts to deliver events of the instance. Resolves with its listed state; null when the agent does not have it. */
   follow(instance: HttpInstance): Promise<ListedInstance | null>;
   unfollow(instance: HttpInstance): void;
   log(text: string, error: unknown): void;
 }
 
-/** A client of an instance on another node, or in another process. */
+/** A client of an instance on another node or in another process. */
 export class HttpInstance implements AgentInstance {
   readonly spec: AgentInstanceSpec;
   readonly view: InstanceView;
   readonly containers: readonly HttpContainer[];
   readonly #agent: InstanceFollower;
   readonly #onEvent: (event: InstanceEvent) => void;
-  /** Events up to this one are in the view already. */
+  /** Events up to this number are in the view already. */
   #viewSeq = 0;
-  #isUnsure = false;
-  /** Whether the agent has had the instance. */
+  #isMarkedUnhealthy = false;
+  /** Whether the agent has had the instance since this client was created. */
   wasListed = false;
 
   constructor(agent: InstanceFollower, spec: AgentInstanceSpec, onEvent: (event: InstanceEvent) => void) {
@@ -58,8 +58,8 @@ export class HttpInstance implements AgentInstance {
     await this.#agent.follow(this);
     const body = JSON.stringify({ spec: this.spec, onStartFailure });
     try {
-      const asked = { method: "PUT", path: this.#path, body } as const;
-      const { wasThere } = await this.#agent.connection.json<{ readonly wasThere: boolean }>(asked);
+      const exchange = { method: "PUT", path: this.#path, body } as const;
+      const { wasThere } = await this.#agent.connection.json<{ readonly wasThere: boolean }>(exchange);
       this.wasListed = true;
       if (wasThere) await this.#agent.follow(this);
       return wasThere;
@@ -87,25 +87,25 @@ export class HttpInstance implements AgentInstance {
     return await this.#end("leave");
   }
 
-  /** For the agent's client: the instance as it was listed after event `seq`. */
+  /** Called by the agent's client: restores the state as of event `seq`. */
   restore(listed: ListedInstance, seq: number): void {
     this.#viewSeq = seq;
-    this.#isUnsure = false;
+    this.#isMarkedUnhealthy = false;
     this.wasListed = true;
     this.view.restore(listed);
   }
 
-  /** For the agent's client. */
+  /** Called by the agent's client. */
   apply(event: InstanceEvent, seq: number): void {
     if (seq > this.#viewSeq) this.view.apply(event);
     this.#onEvent(event);
   }
 
-  /** For the agent's client: nothing more is heard of the instance. Its state is read anew when the agent is there again. */
-  unsure(): void {
-    if (this.#isUnsure) return;
-    this.#isUnsure = true;
-    for (const { view } of this.containers) view.become({ ...view.health, isSuspect: true });
+  /** Called by the agent's client when the connection is lost. The state is restored after it reconnects. */
+  markUnhealthy(): void {
+    if (this.#isMarkedUnhealthy) return;
+    this.#isMarkedUnhealthy = true;
+    for (const { view } of this.containers) view.setHealth({ ...view.health, isSuspect: true });
   }
 
   get #path(): string {
@@ -160,7 +160,7 @@ class HttpContainer implements AgentContainer {
   }
 
   async acquire(target: string, signal: AbortSignal): Promise<AcquiredModel> {
-    const asking = this.view.models?.demand.begin(target);
+    const demand = this.view.models?.demand.begin(target);
     try {
       const path = `${this.#path}/models?target=${encodeURIComponent(target)}`;
       const response = await this.#agent.connection.send({ method: "POST", path, signal });
@@ -170,22 +170,22 @@ class HttpContainer implements AgentContainer {
         waitedUs: Number(textOf(response, headers.waitedUs)),
         invoke: (request) => this.#invoke(request, lease),
         [Symbol.dispose]: () => {
-          asking?.[Symbol.dispose]();
+          demand?.[Symbol.dispose]();
           response.body.destroy();
         },
       };
     } catch (error) {
-      asking?.[Symbol.dispose]();
+      demand?.[Symbol.dispose]();
       throw error;
     }
   }
 
   release(id: string): void {
-    this.#tell("DELETE", `${this.#path}/models/${encodeURIComponent(id)}`);
+    this.#send("DELETE", `${this.#path}/models/${encodeURIComponent(id)}`);
   }
 
   recheck(target: string): void {
-    this.#tell("POST", `${this.#path}/rechecks?target=${encodeURIComponent(target)}`);
+    this.#send("POST", `${this.#path}/rechecks?target=${encodeURIComponent(target)}`);
   }
 
   async #invoke(request: AgentRequest, lease: Record<string, string>): Promise<AgentReply> {
@@ -210,9 +210,9 @@ class HttpContainer implements AgentContainer {
     }
   }
 
-  #tell(method: "DELETE" | "POST", path: string): void {
+  #send(method: "DELETE" | "POST", path: string): void {
     this.#agent.connection.json({ method, path }).catch((error: unknown) => {
-      this.#agent.log("an instance agent did not take a message", error);
+      this.#agent.log("a message to an instance agent failed", error);
     });
   }
 }

@@ -1,4 +1,4 @@
-/** The instance agent over HTTP: a server over any agent, and a client that is one. */
+/** The instance agent over HTTP: a server for any `InstanceAgent`, and a client that implements `InstanceAgent`. */
 export { AgentProtocolError } from "./agent-protocol.ts";
 export { AgentServer, agentServerLimits, type AgentAddress } from "./agent-server.ts";
 export { HttpInstanceAgent } from "./http-agent.ts";

@@ -1,9 +1,9 @@
 import type { Readable } from "node:stream";
 
-/** A line of events is at most as long as a container's line, and the lines that a container printed last. */
+/** The longest event is the health of a container with its last lines of output. */
 const lineBytesMax = 4 * 2 ** 20;
 
-/** The values of a body that has one on each line. */
+/** Yields the values of a body with one JSON value on each line. Throws when a line is longer than 4 MiB. */
 export async function* jsonLines<Value>(body: Readable): AsyncGenerator<Value, void> {
   let rest: Buffer[] = [];
   let restBytes = 0;

@@ -1,4 +1,4 @@
-/** The container that a request was for is gone, and had not had the whole of it: another instance may be asked. */
+/** The container ended before it had the whole request: the request is safe to send to another instance. */
 export class NotSent extends Error {
   constructor(options?: ErrorOptions) {
     super("the container ended before it had the request", options);
@@ -6,7 +6,7 @@ export class NotSent extends Error {
   }
 }
 
-/** The container of a request ended, or did not come back: the same request may succeed another time. */
+/** The container ended during a request, or did not restart in time. The request may have been executed; a retry may succeed. */
 export class ContainerGone extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -14,7 +14,7 @@ export class ContainerGone extends Error {
   }
 }
 
-/** The container was not in service again within the time that a request waits for it. */
+/** The container did not restart within `restartWaitMsMax`. */
 export class ContainerLate extends ContainerGone {
   constructor() {
     super("the time for it is over");
@@ -22,7 +22,7 @@ export class ContainerLate extends ContainerGone {
   }
 }
 
-/** The agent does not run the instance, or the container is none of it. */
+/** The agent does not run the instance, or the instance has no such container. */
 export class UnknownInstance extends Error {
   readonly what: string;
 

@@ -2,24 +2,24 @@ import type { ModelsMemory, ModelState } from "../model-cache/index.ts";
 import type { Unconfined } from "../instances/index.ts";
 import type { AgentInstanceSpec } from "./agent-spec.ts";
 
-/** A container as routing and errors know it. */
+/** The state of a container, for routing and for errors. */
 export interface ContainerHealth {
   readonly at: "starting" | "in-service" | "waiting" | "stopped";
-  /** The newest reason why it was not in service. */
+  /** The latest reason why the container was not in service. */
   readonly failure: string;
-  /** What it printed before its last start failed. */
+  /** The last output before its latest failed start. */
   readonly lastLines: readonly string[];
-  /** Whether its starts keep failing: a request need not wait for the next. */
+  /** Whether its starts keep failing: requests are rejected instead of waiting for the next start. */
   readonly isFailing: boolean;
-  /** Whether a connection broke and nothing has been answered since: it may be ending. */
+  /** Whether a connection broke and no response has arrived since: the container may be ending. */
   readonly isSuspect: boolean;
-  /** Parts of its tenants' confinement that it lacks, with reasons; null where it does not say. */
+  /** The kinds of isolation between tenants that it cannot apply, with reasons; null where it reports none. */
   readonly unconfined: Unconfined | null;
 }
 
 export type ModelTiming = "downloaded" | "loaded" | "unloaded";
 
-/** A change of one container. */
+/** A change of one container. `model-timed` reports one duration for metrics; `line` is a line of output. */
 export type ContainerChange =
   | { readonly kind: "health"; readonly health: ContainerHealth }
   | { readonly kind: "model"; readonly model: ModelState }
@@ -31,24 +31,24 @@ export type ContainerChange =
       readonly target: string;
       readonly durationUs: number;
     }
-  /** The store has another object for a model than before, or none. */
+  /** The object of a model was replaced or deleted. */
   | { readonly kind: "outdated"; readonly target: string }
   | { readonly kind: "line"; readonly text: string };
 
-/** What happened to an instance. */
+/** A change of an instance. */
 export type InstanceEvent =
-  /** `position`: among the containers of the instance, from 0. */
+  /** `position`: index of the container in the instance, from 0. */
   | (ContainerChange & { readonly position: number })
-  /** It is gone, with the failure of its first start or because it was deleted. */
+  /** The instance has ended. `error`: why its first start failed; null for a deleted instance. */
   | { readonly kind: "ended"; readonly error: Error | null };
 
-/** An event in the stream of an agent. `seq` counts up by one. */
+/** An event in the stream of an agent. `seq` increases by one with each event. */
 export type AgentEvent = InstanceEvent & { readonly seq: number; readonly instanceId: string };
 
-/** The reader was slower than the stream's bound: events are missing, and the state has to be read anew. */
+/** Replaces events that a slow reader missed: the reader has to read the whole state again. */
 export interface LostEvents {
   readonly kind: "lost";
-  /** The events that follow come after this one. */
+  /** The number of the last missed event. */
   readonly seq: number;
 }
 
@@ -60,7 +60,7 @@ export interface ListedContainer {
 }
 
 export interface ListedInstance {
-  /** As it was put. */
+  /** The spec of its `put`. */
   readonly spec: AgentInstanceSpec;
   readonly containers: readonly ListedContainer[];
 }

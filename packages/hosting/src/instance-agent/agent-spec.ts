@@ -2,36 +2,36 @@ import type { ModelCacheLimits } from "../model-cache/index.ts";
 import type { InstanceBudget } from "../definitions/index.ts";
 import type { ContainerSpec, InstanceLimits, InstanceOwner } from "../instances/index.ts";
 
-/** The models of a container that has many. */
+/** The model cache of a multi-model container. */
 export interface ModelCacheSpec {
-  /** The prefix below which their archives are. */
+  /** The S3 prefix of the archives. */
   readonly modelDataUrl: string;
   readonly limits: ModelCacheLimits;
-  /** Memory that they may have whatever else is on the node. */
+  /** Guaranteed memory for its models, whatever else runs on the node (GALATEA_MODEL_MEMORY_BYTES). */
   readonly promisedBytes: number;
 }
 
-/** One container of an instance, in plain data. */
+/** One container of an instance, as plain data. */
 export interface AgentContainerSpec extends Omit<ContainerSpec, "output"> {
-  /** As errors call it. */
+  /** The container's name in errors. */
   readonly name: string;
-  /** Null where its models are there before it starts. */
+  /** Null for a container whose model is downloaded before it starts. */
   readonly cache: ModelCacheSpec | null;
 }
 
-/** What an instance is put with: plain data, which the agent lists as it was given. */
+/** The desired instance as plain data, which the agent's state lists unchanged. */
 export interface AgentInstanceSpec {
-  /** Of letters, digits and dashes. */
+  /** Letters, digits and dashes. */
   readonly id: string;
-  /** Null for one that no later life of the platform takes over. */
+  /** Null for an instance that a later run of the platform ends instead of adopting. */
   readonly owner: InstanceOwner | null;
-  /** What all containers may use together. */
+  /** The resources that all containers share. */
   readonly budget: InstanceBudget;
   readonly containers: readonly [AgentContainerSpec, ...AgentContainerSpec[]];
   readonly limits: InstanceLimits;
-  /** How long a request waits for a container that is started again. */
+  /** How long a request waits for a container that restarts. */
   readonly restartWaitMsMax: number;
 }
 
-/** `delete`: an instance whose first start fails is deleted. `retry`: its starts are tried until one succeeds. */
+/** `delete`: an instance whose first start fails is deleted. `retry`: starts are repeated until one succeeds. */
 export type OnStartFailure = "delete" | "retry";

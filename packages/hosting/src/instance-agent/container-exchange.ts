@@ -19,37 +19,37 @@ import { ContainerGone, ContainerLate, NotSent } from "./agent-errors.ts";
 import type { AgentReply, AgentRequest, AcquiredModel, GatheredRequest } from "./instance-agent.ts";
 import type { RunningContainer } from "./running-container.ts";
 
-/** One exchange with a container that has no models to be named. */
+/** Sends a request to a single-model container. */
 export async function exchange(running: RunningContainer, request: AgentRequest): Promise<AgentReply> {
   return await post(running, request.containerPath ?? "/invocations", request);
 }
 
-/** The whole reply of a container that has no models to be named, made again as `exchange` does. */
+/** Sends a request to a single-model container and buffers the response. A request that was not sent is repeated once, as in `exchange`. */
 export async function exchangeWhole(running: RunningContainer, request: GatheredRequest): Promise<WholeReply> {
   const { container } = running;
   const { client } = container;
   const { signal } = request;
-  const ask = (asked: ContainerClient) => asked.invokeWhole({ ...request, path: "/invocations" });
+  const send = (to: ContainerClient) => to.invokeWhole({ ...request, path: "/invocations" });
   try {
     const healthy =
       client === null || client.isSuspect
         ? await waited(running, signal, (limit) => container.trustedClient(limit))
         : client;
-    return await withSuccessor(running, { client: healthy, mayRepeat: true, signal }, ask);
+    return await withSuccessor(running, { client: healthy, mayRepeat: true, signal }, send);
   } catch (error) {
     throw reported(error, signal);
   }
 }
 
-/** A model that is loaded in a running container. */
+/** A loaded model of a container in this process. */
 export class RunningLease implements AcquiredModel {
   readonly cacheHit: boolean;
   readonly waitedUs: number;
   readonly #running: RunningContainer;
   readonly #models: ModelCache;
   readonly #target: string;
-  readonly #asking: Disposable;
-  /** A second one where the container lost the model. */
+  readonly #demand: Disposable;
+  /** One lease, and one more for each time that the container had lost the model. */
   readonly #leases: ModelCacheLease[];
 
   constructor(
@@ -58,19 +58,21 @@ export class RunningLease implements AcquiredModel {
       readonly models: ModelCache;
       readonly target: string;
       readonly lease: ModelCacheLease;
-      readonly asking: Disposable;
+      readonly demand: Disposable;
     },
   ) {
     this.#running = running;
     this.#models = of.models;
     this.#target = of.target;
-    this.#asking = of.asking;
+    this.#demand = of.demand;
     this.#leases = [of.lease];
     this.cacheHit = of.lease.cacheHit;
     this.waitedUs = of.lease.waitedUs;
   }
 
-  /** A second exchange follows for a model that the container lost (404) or could not run for want of memory (507). */
+  /**
+   * Sends a request; sends it once more after a 404 (the container lost the model: it is loaded again) or a 507 (an idle model is unloaded first).
+   */
   async invoke(request: AgentRequest): Promise<AgentReply> {
     const models = this.#models;
     const path = this.#path(request);
@@ -81,7 +83,7 @@ export class RunningLease implements AcquiredModel {
       if (!(await models.makeRoom())) return { ...reply, body: Readable.from([Buffer.from(text)]) };
       return await post(this.#running, path, request);
     }
-    // An empty 404 is the contract's "not loaded"; one with a text is the model's own reply.
+    // An empty 404 is the contract's "not loaded"; a 404 with a body is the model's own response.
     if (text !== "") return { ...reply, body: Readable.from([Buffer.from(text)]) };
     models.forget(this.#id);
     this.#leases.push(await models.acquire(this.#target, request.signal));
@@ -89,7 +91,7 @@ export class RunningLease implements AcquiredModel {
   }
 
   [Symbol.dispose](): void {
-    this.#asking[Symbol.dispose]();
+    this.#demand[Symbol.dispose]();
     for (const lease of this.#leases) lease[Symbol.dispose]();
   }
 
@@ -103,8 +105,8 @@ export class RunningLease implements AcquiredModel {
 }
 
 /**
- * A refused connection was never a request: it is made again, once, to another instance or to the container's successor. A connection
- * that broke later is reported, because the model may have acted on the request.
+ * Sends a request to a healthy container. A request that was not sent is repeated once, by the caller on another instance (`NotSent`) or
+ * here on the restarted container. After a connection that broke later it is not repeated, because the model may have executed the request.
  */
 async function post(
   running: RunningContainer,
@@ -120,7 +122,7 @@ async function post(
     const sent = { path, headers: { ...headers }, body, isStreamed, signal };
     const mayRepeat = Buffer.isBuffer(body);
     if (!mayGoElsewhere || !mayRepeat) {
-      return await withSuccessor(running, { client: healthy, mayRepeat, signal }, (asked) => asked.invoke(sent));
+      return await withSuccessor(running, { client: healthy, mayRepeat, signal }, (to) => to.invoke(sent));
     }
     try {
       return await healthy.invoke(sent);
@@ -133,7 +135,7 @@ async function post(
   }
 }
 
-const own = [
+const contractErrors = [
   ContainerGone,
   InstanceFailure,
   ModelLoadError,
@@ -143,9 +145,9 @@ const own = [
   NotSent,
 ];
 
-/** An error of the connection becomes one of the contract. */
+/** Converts an error of the connection to ContainerGone; returns errors of the contract unchanged. */
 function reported(error: unknown, signal: AbortSignal): unknown {
-  if (signal.aborted || own.some((kind) => error instanceof kind)) return error;
+  if (signal.aborted || contractErrors.some((kind) => error instanceof kind)) return error;
   return new ContainerGone(error instanceof Error ? error.message : String(error), { cause: error });
 }
 
@@ -156,21 +158,21 @@ async function withSuccessor<Reply>(
     mayRepeat,
     signal,
   }: { readonly client: ContainerClient; readonly mayRepeat: boolean; readonly signal: AbortSignal },
-  ask: (client: ContainerClient) => Promise<Reply>,
+  send: (client: ContainerClient) => Promise<Reply>,
 ): Promise<Reply> {
   try {
-    return await ask(client);
+    return await send(client);
   } catch (error) {
     if (!mayRepeat || !client.wasNotSent(error)) throw error;
     const { container } = running;
     const successor = await waited(running, signal, (limit) => container.successor(client, limit)).catch(() => {
       throw error;
     });
-    return await ask(successor);
+    return await send(successor);
   }
 }
 
-/** For as long as a request waits for a container that is started again. */
+/** Waits for a container that restarts, for `restartWaitMsMax`; rejects with ContainerLate after that. */
 async function waited<Value>(
   { clock, restartWaitMsMax }: RunningContainer,
   signal: AbortSignal,

@@ -2,30 +2,30 @@ import { Gate, orAborted } from "@galatea/base";
 import type { AgentEvent, InstanceEvent, LostEvents } from "./agent-events.ts";
 import type { EventReading } from "./instance-agent.ts";
 
-/** Bounds of what is kept for all readers together. */
+/** Bounds of the events that are kept for all readers together. */
 export interface EventLogLimits {
   readonly eventsMax: number;
-  /** Of log lines and targets, which are as long as a container makes them. */
+  /** Characters of log lines, failures and targets, whose length the container decides. */
   readonly charsMax: number;
 }
 
 export const eventLogLimits: EventLogLimits = { eventsMax: 16_384, charsMax: 4 * 2 ** 20 };
 
 /**
- * The newest events of an agent, once for any number of readers: a slow reader holds nothing up and costs no memory, and loses events.
- * Nothing is kept before the first reader.
+ * A ring buffer of the newest events of an agent, shared by all readers. A slow reader delays nobody and costs no memory; it gets `lost`
+ * instead of the events that were overwritten. No events are kept before the first reader.
  */
 export class EventLog {
   readonly #limits: EventLogLimits;
   readonly #appended = new Gate();
-  /** The event of number `seq` is at `seq % eventsMax`. */
+  /** The event with number `seq` is at `seq % eventsMax`. */
   readonly #ring: (AgentEvent | undefined)[] = [];
   #seq: number;
   #oldestSeq: number;
   #chars = 0;
   #isRead = false;
 
-  /** `startMs`: when the agent's process began. Its events have larger numbers than those of the processes before it. */
+  /** `startMs`: the epoch time at which the agent started. Numbers begin there, so they are larger than those of a previous run. */
   constructor(limits: EventLogLimits, startMs: number) {
     this.#limits = limits;
     this.#seq = startMs * 1000;
@@ -53,7 +53,7 @@ export class EventLog {
 
   async *read({ after = this.#seq, signal }: EventReading): AsyncGenerator<AgentEvent | LostEvents, void> {
     this.#isRead = true;
-    // A larger number than there is was another agent's.
+    // A number from the future is another agent's: the reader gets `lost`.
     let seq = after > this.#seq ? 0 : after;
     for (;;) {
       signal.throwIfAborted();

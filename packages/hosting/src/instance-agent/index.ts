@@ -1,4 +1,4 @@
-/** The instances of one node: what hosting puts, invokes and sees there, and the agent that runs them in this process. */
+/** The instance agent of a node: the contract by which hosting starts, invokes and observes its instances, and the agent in this process. */
 export {
   modelCacheLimits,
   ModelLoadError,

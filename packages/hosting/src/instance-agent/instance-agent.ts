@@ -7,20 +7,20 @@ import type { ContainerView, InstanceView } from "./instance-view.ts";
 
 /** A request to a container. */
 export interface AgentRequest {
-  /** What is asked of the container, such as `/v1/chat/completions`; its invocation unless given. */
+  /** The path on the container, such as `/v1/chat/completions`; by default the container's invocation path. */
   readonly containerPath?: string | undefined;
-  /** Lower-case names. */
+  /** Header names are lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** A Buffer can be sent again; a stream is consumed or destroyed. */
+  /** A Buffer can be sent again. A stream cannot; it is consumed or destroyed. */
   readonly body: Buffer | Readable;
-  /** Whether the reply may be silent for as long as its signal lets it. */
+  /** Whether the response has no read time-out other than the signal. */
   readonly isStreamed: boolean;
-  /** Rejects with NotSent instead of waiting for the container's successor: there is another instance. */
+  /** Whether another instance can take the request: rejects with NotSent instead of waiting for the container to restart. */
   readonly mayGoElsewhere: boolean;
   readonly signal: AbortSignal;
 }
 
-/** A container's reply, whatever its status. */
+/** A container's response with any status. */
 export interface AgentReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -30,20 +30,20 @@ export interface AgentReply {
 
 export interface Invocable {
   /**
-   * Rejects with NotSent, ContainerGone, ContainerLate or InstanceFailure, those of `acquire` where the container has lost the model,
-   * or the signal's reason.
+   * Rejects with NotSent, ContainerGone, ContainerLate, InstanceFailure, the signal's reason, or an error of `acquire` when the container
+   * has lost the model.
    */
   invoke(request: AgentRequest): Promise<AgentReply>;
 }
 
-/** A model that stays loaded until disposed. A model that its container lost is loaded again by `invoke`. */
+/** A lease: the model stays loaded until this is disposed. `invoke` loads it again when its container has lost it. */
 export interface AcquiredModel extends Invocable, Disposable {
-  /** Whether it was loaded when asked for. */
+  /** Whether the model was already loaded when it was requested. */
   readonly cacheHit: boolean;
   readonly waitedUs: number;
 }
 
-/** A request whose reply is gathered. */
+/** A request whose response is buffered. */
 export interface GatheredRequest extends WholeReplyOptions {
   readonly headers: Record<string, string>;
   readonly body: Buffer;
@@ -52,60 +52,62 @@ export interface GatheredRequest extends WholeReplyOptions {
 export interface AgentContainer extends Invocable {
   readonly name: string;
   readonly view: ContainerView;
-  /** As `invoke`; rejects also with what `admit` throws. */
+  /** Invokes the container and buffers the response. Rejects like `invoke`, or with the error that `admit` throws. */
   invokeWhole(request: GatheredRequest): Promise<WholeReply>;
-  /** How a batch is to be sent, as the container says it once it is in service; null where it says nothing. */
+  /** Resolves with the body of `/execution-parameters` once the container is in service; null where it has none. */
   executionParameters(signal: AbortSignal): Promise<string | null>;
-  /** Loads the model where it is not loaded. Rejects with ModelMissingError, ModelLoadError, ModelNotReadyError or InstanceFailure. */
+  /** Loads the model unless it is loaded, and pins it. Rejects with ModelMissingError, ModelLoadError, ModelNotReadyError or InstanceFailure. */
   acquire(target: string, signal: AbortSignal): Promise<AcquiredModel>;
-  /** Unloads a model that no request holds; its files stay on the disk. */
+  /** Unloads an idle model; its files stay on disk. */
   release(id: string): void;
-  /** Another instance has seen another object for the model: an old version goes. */
+  /** Compares the model with its object, which another instance found replaced, and removes an old version. */
   recheck(target: string): void;
 }
 
-/** An instance that is put, or will be. */
+/** A client of one instance of an agent. */
 export interface AgentInstance {
   readonly id: string;
   readonly view: InstanceView;
-  /** In the order of its spec. */
+  /** In the order of the spec. */
   readonly containers: readonly AgentContainer[];
-  /** Starts the instance; one that the agent has already stays as it is. Resolves with whether it was there. */
+  /** Starts the instance, unless the agent has it already. Resolves with whether the agent had it. */
   put(onStartFailure: OnStartFailure): Promise<boolean>;
-  /** Follows the instance where the agent has it; resolves with whether it has. */
+  /** Follows an instance that the agent has. Resolves with false when the agent does not have it. */
   attach(): Promise<boolean>;
-  /** By container; null for one that does not run. */
+  /** Resolves with the usage of each container; null for a container that does not run. */
   usages(): Promise<readonly (readonly [name: string, usage: InstanceUsage | null])[]>;
-  /** Stops everything; resolves with whether it was there when nothing of it is left. */
+  /** Stops and removes the instance. Resolves when it is removed, with whether the agent had it. */
   delete(): Promise<boolean>;
-  /** As `delete`, but unpacked models stay for the platform's next start. */
+  /** Like `delete`, but keeps unpacked models for the next run of the platform. */
   leave(): Promise<boolean>;
 }
 
 export interface AgentState {
-  /** The newest event that it includes. */
+  /** The number of the newest event that the state includes. */
   readonly seq: number;
   readonly node: NodeDescription;
   readonly instances: readonly ListedInstance[];
 }
 
 export interface EventReading {
-  /** The last event that is known; those after it come first. The newest unless given. */
+  /** The number of the last known event: reading starts after it. By default, after the newest event. */
   readonly after?: number | undefined;
   readonly signal: AbortSignal;
 }
 
 /**
- * The instances of one node. Hosting knows nothing else of them: it puts instances, sends requests to their containers, and decides by
- * views that the agent's events keep. Every implementation passes `instance-agent.contract.ts`.
+ * The agent of one node, and hosting's only interface to its instances: hosting puts instances, sends requests to their containers, and
+ * routes by views that the agent's events update. Every implementation passes `instance-agent.contract.ts`.
  */
 export interface InstanceAgent extends AsyncDisposable {
-  /** A client of an instance; nothing happens before `put` or `attach`. `onEvent` is called after the view has changed and must not throw. */
+  /**
+   * Returns a client of an instance, which does nothing before `put` or `attach`. `onEvent` is called after the view has changed; it must not throw.
+   */
   instance(spec: AgentInstanceSpec, onEvent: (event: InstanceEvent) => void): AgentInstance;
   state(): Promise<AgentState>;
   /**
-   * Every event of every instance, in order; ends by rejecting with the signal's reason. A reader that is too slow gets `lost` in place
-   * of what it missed.
+   * Yields every event of every instance in order, until it rejects with the signal's reason. A slow reader gets `lost` instead of the
+   * events that it missed.
    */
   events(options: EventReading): AsyncGenerator<AgentEvent | LostEvents, void>;
 }

@@ -13,10 +13,10 @@ const notStarted: ContainerHealth = {
   unconfined: null,
 };
 
-/** A container as the newest event says it is. */
+/** A container as of its newest event. */
 export class ContainerView {
   readonly name: string;
-  /** Null where its models are there before it starts. */
+  /** Null for a container whose model is downloaded before it starts. */
   readonly models: ModelsView | null;
   readonly #changed = new Gate();
   #health = notStarted;
@@ -34,7 +34,7 @@ export class ContainerView {
     return this.#health.at === "in-service";
   }
 
-  /** Whether nothing says that it is about to end. */
+  /** Whether the container is in service and no broken connection suggests that it is ending. */
   get isHealthy(): boolean {
     return this.isInService && !this.#health.isSuspect;
   }
@@ -55,13 +55,13 @@ export class ContainerView {
     }
   }
 
-  become(health: ContainerHealth): void {
+  setHealth(health: ContainerHealth): void {
     this.#health = health;
     this.#changed.open();
   }
 }
 
-/** An instance as its events say it is; the same for every implementation of the agent. */
+/** An instance as of its newest event. All implementations of the agent share it. */
 export class InstanceView {
   readonly id: string;
   readonly containers: readonly ContainerView[];
@@ -96,7 +96,7 @@ export class InstanceView {
     const { models } = container;
     switch (event.kind) {
       case "health":
-        container.become(event.health);
+        container.setHealth(event.health);
         this.#changed.open();
         break;
       case "model":
@@ -117,7 +117,7 @@ export class InstanceView {
     }
   }
 
-  /** Takes the whole state, in place of events that this view has not seen. */
+  /** Replaces the view by the listed state, after events were missed. */
   restore({ containers }: ListedInstance): void {
     this.#end = null;
     for (const [position, { health, models, memory }] of containers.entries()) {
@@ -126,7 +126,7 @@ export class InstanceView {
       container.models?.clear();
       for (const model of models) container.models?.changed(model);
       if (memory !== null) container.models?.resized(memory);
-      container.become(health);
+      container.setHealth(health);
     }
     this.#changed.open();
   }
@@ -135,7 +135,7 @@ export class InstanceView {
     this.#end = { error };
     for (const container of this.containers) {
       container.models?.clear();
-      container.become({ ...container.health, at: "stopped" });
+      container.setHealth({ ...container.health, at: "stopped" });
     }
     this.#changed.open();
   }

@@ -30,19 +30,22 @@ export interface LocalAgentOptions extends RunningDependencies {
 interface Entry {
   readonly running: RunningInstance;
   readonly clients: Set<LocalInstance>;
-  /** Resolves when nothing of it is left; null before its end begins. */
+  /** Resolves when the instance is removed; null while it is not ending. */
   ending: Promise<void> | null;
 }
 
-/** The agent of the node that this process runs on. Instances that run at disposal go on until the host's own end. */
+/** The agent of the node that this process runs on. Disposal leaves instances running; the host ends or detaches them. */
 export class LocalInstanceAgent implements InstanceAgent {
   readonly #options: LocalAgentOptions;
   readonly #entries = new Map<string, Entry>();
   readonly #log: EventLog;
   readonly #tasks: TaskGroup;
-  /** The memory that was told last. */
-  readonly #toldMemory = new Map<RunningContainer, { readonly usedBytes: number; readonly capacityBytes: number }>();
-  #isMemoryDue = false;
+  /** The last reported memory of each container. */
+  readonly #reportedMemory = new Map<
+    RunningContainer,
+    { readonly usedBytes: number; readonly capacityBytes: number }
+  >();
+  #isMemoryReportQueued = false;
 
   constructor(options: LocalAgentOptions) {
     this.#options = options;
@@ -56,7 +59,7 @@ export class LocalInstanceAgent implements InstanceAgent {
     return new LocalInstance(this, spec, onEvent);
   }
 
-  /** For its clients. */
+  /** Called by its clients. */
   async put(client: LocalInstance, onStartFailure: OnStartFailure): Promise<boolean> {
     const { spec } = client;
     for (;;) {
@@ -70,7 +73,7 @@ export class LocalInstanceAgent implements InstanceAgent {
     }
   }
 
-  /** For its clients. */
+  /** Called by its clients. */
   attach(client: LocalInstance): boolean {
     const entry = this.#entries.get(client.id);
     if (entry === undefined || entry.ending !== null) return false;
@@ -79,7 +82,7 @@ export class LocalInstanceAgent implements InstanceAgent {
     return true;
   }
 
-  /** Resolves with whether it was there, when nothing of it is left. */
+  /** Resolves when the instance is removed, with whether the agent had it. */
   async end(id: string, how: "delete" | "leave"): Promise<boolean> {
     const entry = this.#entries.get(id);
     if (entry === undefined) return false;
@@ -123,7 +126,7 @@ export class LocalInstanceAgent implements InstanceAgent {
     const { running, clients } = entry;
     entry.ending ??= running.end(how).finally(() => {
       this.#entries.delete(running.spec.id);
-      for (const container of running.containers) this.#toldMemory.delete(container);
+      for (const container of running.containers) this.#reportedMemory.delete(container);
       const event = { kind: "ended", error } as const;
       this.#log.append(running.spec.id, event);
       for (const client of clients) client.apply(event);
@@ -132,26 +135,26 @@ export class LocalInstanceAgent implements InstanceAgent {
     return entry.ending;
   }
 
-  /** What one container's models take, others may not: all are looked at, once for any number of changes at a time. */
+  /** Reports the memory of all containers, once for all changes of a tick: a model of one container lowers the capacity of the others. */
   #memoryChanged(): void {
-    if (this.#isMemoryDue) return;
-    this.#isMemoryDue = true;
+    if (this.#isMemoryReportQueued) return;
+    this.#isMemoryReportQueued = true;
     queueMicrotask(() => {
-      this.#isMemoryDue = false;
+      this.#isMemoryReportQueued = false;
       for (const { running, clients, ending } of this.#entries.values()) {
         if (ending !== null) continue;
-        for (const position of running.containers.keys()) this.#tellMemory(running, position, clients);
+        for (const position of running.containers.keys()) this.#reportMemory(running, position, clients);
       }
     });
   }
 
-  #tellMemory({ spec, containers }: RunningInstance, position: number, clients: ReadonlySet<LocalInstance>): void {
+  #reportMemory({ spec, containers }: RunningInstance, position: number, clients: ReadonlySet<LocalInstance>): void {
     const container = containers[position];
     const memory = container?.models?.memory;
     if (container === undefined || memory === undefined) return;
-    const told = this.#toldMemory.get(container);
-    if (told?.usedBytes === memory.usedBytes && told.capacityBytes === memory.capacityBytes) return;
-    this.#toldMemory.set(container, memory);
+    const reported = this.#reportedMemory.get(container);
+    if (reported?.usedBytes === memory.usedBytes && reported.capacityBytes === memory.capacityBytes) return;
+    this.#reportedMemory.set(container, memory);
     const event = { kind: "memory", position, memory } as const;
     this.#log.append(spec.id, event);
     for (const client of clients) client.apply(event);
@@ -199,14 +202,14 @@ class LocalInstance implements AgentInstance {
     return Promise.resolve(this.#agent.attach(this));
   }
 
-  /** For the agent. */
+  /** Called by the agent. */
   attached(running: RunningInstance): void {
     this.#running = running;
     for (const [index, container] of this.containers.entries()) container.running = running.containers[index] ?? null;
     this.view.restore(running.listed);
   }
 
-  /** For the agent. */
+  /** Called by the agent. */
   apply(event: InstanceEvent): void {
     this.view.apply(event);
     this.#onEvent(event);
@@ -227,27 +230,27 @@ class LocalContainer implements AgentContainer {
   }
 
   async invoke(request: AgentRequest): Promise<AgentReply> {
-    return await exchange(this.#runs, request);
+    return await exchange(this.#started, request);
   }
 
   async invokeWhole(request: GatheredRequest): Promise<WholeReply> {
-    return await exchangeWhole(this.#runs, request);
+    return await exchangeWhole(this.#started, request);
   }
 
   async executionParameters(signal: AbortSignal): Promise<string | null> {
-    return await (await this.#runs.container.ready(signal)).executionParameters(signal);
+    return await (await this.#started.container.ready(signal)).executionParameters(signal);
   }
 
   async acquire(target: string, signal: AbortSignal): Promise<AcquiredModel> {
-    const running = this.#runs;
+    const running = this.#started;
     const { models } = running;
     if (models === null || this.view.models === null) throw new UnknownInstance(`container ${this.name} with models`);
-    const asking = this.view.models.demand.begin(target);
+    const demand = this.view.models.demand.begin(target);
     try {
       const lease = await models.acquire(target, signal);
-      return new RunningLease(running, { models, target, lease, asking });
+      return new RunningLease(running, { models, target, lease, demand });
     } catch (error) {
-      asking[Symbol.dispose]();
+      demand[Symbol.dispose]();
       throw error;
     }
   }
@@ -260,7 +263,7 @@ class LocalContainer implements AgentContainer {
     this.running?.models?.recheck(target);
   }
 
-  get #runs(): RunningContainer {
+  get #started(): RunningContainer {
     if (this.running !== null) return this.running;
     throw new InstanceFailure("it has not been started yet", { containerName: this.name, lastLines: [] });
   }

@@ -6,12 +6,12 @@ import { InstanceContainer, type ContainerSlot, type InstanceUsage } from "../in
 import type { ContainerChange, ContainerHealth, ListedContainer } from "./agent-events.ts";
 import type { AgentContainerSpec, AgentInstanceSpec, ModelCacheSpec } from "./agent-spec.ts";
 
-/** What the containers of an agent share. */
+/** Dependencies that all containers of an agent share. */
 export interface RunningDependencies {
-  /** Asked for the versions of models. */
+  /** The store of model archives, for their ETags. */
   readonly store: Pick<ObjectStore, "head">;
   readonly node: NodeDescription;
-  /** The node's, for the models of its containers. */
+  /** The memory of the node that model caches share. */
   readonly memory: NodeMemory;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -24,7 +24,7 @@ export interface RunningContainerOptions extends RunningDependencies {
   readonly emit: (change: ContainerChange) => void;
 }
 
-/** One container of an instance on its node: kept in service, and its models where it has many. */
+/** One container of an instance on this node: keeps it in service, and keeps the model cache of a multi-model container. */
 export class RunningContainer implements AsyncDisposable {
   readonly container: InstanceContainer;
   readonly models: ModelCache | null;
@@ -52,7 +52,7 @@ export class RunningContainer implements AsyncDisposable {
         if (this.models !== null) await this.models.adopt(await client.models(signal));
       },
       onLost: () => this.models?.containerLost(),
-      onChanged: () => this.#tellHealth(),
+      onChanged: () => this.#reportHealth(),
     });
     const { trees } = slot;
     this.models = trees === null || spec.cache === null ? null : this.#openModels(trees, spec.cache);
@@ -88,7 +88,7 @@ export class RunningContainer implements AsyncDisposable {
     };
   }
 
-  #tellHealth(): void {
+  #reportHealth(): void {
     this.#options.emit({ kind: "health", health: this.#health });
   }
 

@@ -10,7 +10,7 @@ export interface RunningInstanceOptions extends RunningDependencies {
   readonly emit: (event: InstanceEvent) => void;
 }
 
-/** An instance that an agent runs. */
+/** An instance that this process runs. */
 export class RunningInstance {
   readonly spec: AgentInstanceSpec;
   readonly containers: readonly RunningContainer[];
@@ -49,7 +49,7 @@ export class RunningInstance {
     return { spec: this.spec, containers: this.containers.map((container) => container.listed) };
   }
 
-  /** Resolves with null once all containers are in service, and at once where starts are retried; with the first failure otherwise. */
+  /** Starts all containers. Resolves with null when they are in service, or with the first failure. With `retry` it resolves with null at once. */
   async start(onStartFailure: OnStartFailure): Promise<Error | null> {
     if (onStartFailure === "retry") {
       for (const { container } of this.containers) container.resume();
@@ -57,7 +57,7 @@ export class RunningInstance {
     }
     const { signal } = this.#starting;
     const starts = this.containers.map(({ container }) => container.start(signal));
-    // The others are not waited for.
+    // The first failure cancels the other starts.
     for (const start of starts) start.catch((error: unknown) => this.#starting.abort(error));
     this.#starts = Promise.allSettled(starts);
     await this.#starts;
@@ -71,10 +71,10 @@ export class RunningInstance {
     );
   }
 
-  /** `leave`: unpacked models stay for the platform's next start. */
+  /** Stops all containers. `leave` keeps unpacked models for the next run of the platform; `delete` removes everything. */
   async end(how: "delete" | "leave"): Promise<void> {
     this.#starting.abort(new Error("the instance is stopped"));
-    // A start that is under way may still write to the directories that are about to be removed.
+    // Without this wait, a start in progress could write to directories that are being removed.
     await this.#starts;
     await Promise.all(this.containers.map((container) => container[Symbol.asyncDispose]()));
     await (how === "leave" ? this.#hosted.leave() : this.#hosted[Symbol.asyncDispose]());

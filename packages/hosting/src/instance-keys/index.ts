@@ -1,6 +1,6 @@
 /**
- * The access keys of instances' code, and what they give access to. Keys are records: an instance that outlives the platform's process has
- * keys that the next one knows.
+ * The access keys of code in instances, and the access that they grant. Keys are recorded, so that the keys of an instance that outlives the
+ * platform are valid after a restart.
  */
 export { mayAccess, type AccessFacts, type InstanceAccess, type ObjectName } from "./instance-access.ts";
 export { InstanceKeys, type InstanceKey, type InstanceKeysOptions } from "./instance-keys.ts";

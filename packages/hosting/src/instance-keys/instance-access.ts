@@ -2,7 +2,7 @@ import { unreachable } from "@galatea/base";
 import { isPlatformsNamespace } from "../definitions/index.ts";
 import type { InstanceIdentity, ModelDataReach } from "../instances/index.ts";
 
-/** An access that the code of an instance asks for. */
+/** An access that code in an instance requests. */
 export type InstanceAccess =
   | { readonly to: "endpoint"; readonly name: string }
   | { readonly to: "log-group"; readonly name: string }
@@ -14,7 +14,7 @@ export interface ObjectName {
   readonly key: string;
 }
 
-/** What accesses are decided by beside the identity of the instance. */
+/** Facts about the platform that decide an access, in addition to the identity of the instance. */
 export interface AccessFacts {
   /** Names of endpoints that the code of every instance may invoke; `*` for all. */
   readonly invokableEndpoints: readonly string[];
@@ -26,7 +26,7 @@ export interface AccessFacts {
   ) => { readonly prefix: string; readonly owners: ReadonlySet<string> } | null;
 }
 
-/** Returns whether the code of an instance may have an access. */
+/** Returns whether code in an instance has an access. */
 export function mayAccess(identity: InstanceIdentity, access: InstanceAccess, facts: AccessFacts): boolean {
   switch (access.to) {
     case "endpoint":
@@ -42,7 +42,7 @@ export function mayAccess(identity: InstanceIdentity, access: InstanceAccess, fa
   }
 }
 
-/** The instance's own endpoint, and those that its model's Environment or the operator names. */
+/** Allows the instance's own endpoint, and endpoints that its model's Environment or the operator names. */
 function mayInvoke(endpointName: string, identity: InstanceIdentity, { invokableEndpoints }: AccessFacts): boolean {
   const name = endpointName.toLowerCase();
   const named = [identity.endpointName, ...identity.invokableEndpoints, ...invokableEndpoints];
@@ -50,8 +50,11 @@ function mayInvoke(endpointName: string, identity: InstanceIdentity, { invokable
 }
 
 /**
- * Where both an output location and a prefix of the instance's model contain the object, the longer one decides: a prefix around another
- * endpoint's outputs does not grant access to these. Model data is never written: its writer could run code as another endpoint.
+ * Allows reads of the instance's own model data (unless it is a prefix of several tenants), and of objects that are neither model data nor outputs of
+ * another endpoint. Allows writes
+ * only below a prefix of its model's Environment or an output location of its endpoint. When both an output location and such a prefix contain
+ * the object, the longer one decides: a prefix around another endpoint's outputs grants no access to them. Nobody may write model data,
+ * because its writer could run code as another endpoint.
  */
 function mayReach(
   { object, writes }: Extract<InstanceAccess, { readonly to: "object" }>,
@@ -69,14 +72,14 @@ function mayReach(
 
 const containersLog = /^\/aws\/sagemaker\/(?:Endpoints|InferenceComponents|TransformJobs)(?:\/|$)/;
 
-/** Returns whether a log group is that of others' containers. All transform jobs share one, which no instance may use. */
+/** Returns whether a log group belongs to containers of other owners. All transform jobs share one group, which no instance may use. */
 function isOthersLog(group: string, { logGroup, endpointName }: InstanceIdentity): boolean {
   if (!containersLog.test(group)) return false;
   const isOwn = group === logGroup || group === `/aws/sagemaker/Endpoints/${endpointName}`;
   return group === "/aws/sagemaker/TransformJobs" || !isOwn;
 }
 
-/** Returns whether an object is the model data that was named, or below its prefix. */
+/** Returns whether an object is this model data, or below its prefix. */
 function isPartOf(object: ObjectName, place: ModelDataReach): boolean {
   return place.kind === "object" ? object.bucket === place.bucket && object.key === place.key : isBelow(object, place);
 }

@@ -20,14 +20,14 @@ export interface InstanceKey {
 
 interface IssuedKey {
   readonly key: InstanceKey;
-  /** `written`: a write has begun, so that there may be a record. */
+  /** `none`: not recorded. `written`: a write has begun, so there may be a record. `kept`: recorded. */
   record: "none" | "written" | "kept";
 }
 
 const kind = "instance-key";
-const removedAtOnce = 500;
+const removedAtOnceMax = 500;
 
-/** One key for each container of each instance: at most as many as the quotas allow instances. */
+/** The access keys of containers, one for each container of each instance. The quotas on instances bound their number. */
 export class InstanceKeys implements InstanceCredentials {
   readonly #options: InstanceKeysOptions;
   readonly #byContainer = new Map<string, IssuedKey>();
@@ -38,7 +38,7 @@ export class InstanceKeys implements InstanceCredentials {
     this.#options = options;
   }
 
-  /** Reads the keys that earlier runs have issued. */
+  /** Reads the keys that previous runs issued. */
   static async open(options: InstanceKeysOptions): Promise<InstanceKeys> {
     const keys = new InstanceKeys(options);
     for await (const { key: name, value } of allJson<InstanceKey>(options.documents, kind, options))
@@ -52,26 +52,26 @@ export class InstanceKeys implements InstanceCredentials {
 
   issue(identity: InstanceIdentity): IssuedCredentials {
     const name = nameOf(identity);
-    const former = this.#byContainer.get(name);
-    let issued = former;
+    const previous = this.#byContainer.get(name);
+    let issued = previous;
     if (issued === undefined || !isDeepStrictEqual(issued.key.identity, identity)) {
-      if (former !== undefined) this.#byId.delete(former.key.accessKeyId);
-      issued = { key: this.#create(identity), record: former === undefined ? "none" : "written" };
+      if (previous !== undefined) this.#byId.delete(previous.key.accessKeyId);
+      issued = { key: this.#create(identity), record: previous === undefined ? "none" : "written" };
       this.#add(name, issued);
     }
-    const given = issued;
+    const current = issued;
     return {
-      environment: this.#environmentOf(given.key),
-      record: () => this.#writes.run(name, () => this.#record(name, given)),
-      [Symbol.asyncDispose]: () => this.#end(name, given),
+      environment: this.#environmentOf(current.key),
+      record: () => this.#writes.run(name, () => this.#record(name, current)),
+      [Symbol.asyncDispose]: () => this.#end(name, current),
     };
   }
 
   async keepOnly(instanceIds: ReadonlySet<string>): Promise<void> {
     const gone = [...this.#byContainer].filter(([, { key }]) => !instanceIds.has(key.identity.instanceId));
     for (const [name, issued] of gone) this.#forget(name, issued);
-    for (let from = 0; from < gone.length; from += removedAtOnce)
-      await this.#remove(gone.slice(from, from + removedAtOnce).map(([name]) => name));
+    for (let from = 0; from < gone.length; from += removedAtOnceMax)
+      await this.#remove(gone.slice(from, from + removedAtOnceMax).map(([name]) => name));
   }
 
   #create(identity: InstanceIdentity): InstanceKey {
@@ -103,7 +103,7 @@ export class InstanceKeys implements InstanceCredentials {
     issued.record = "kept";
   }
 
-  /** A record that cannot be removed is removed by the next start, because its instance is gone. */
+  /** Ends a key at once, then removes its record. A record that cannot be removed is removed at the next start by `keepOnly`. */
   async #end(name: string, issued: IssuedKey): Promise<void> {
     this.#forget(name, issued);
     await this.#writes.run(name, async () => {

@@ -284,7 +284,7 @@ test("agents of one node hold no more than it has together: others give up what 
   assert.deepEqual(held(), [2, 3]);
   await assert.rejects(plain.cache.acquire("huge", never), (error: ModelLoadError) => {
     assert.equal(error.status, 507);
-    assert.match(error.message, /^The model takes about 80 MiB, and 10 MiB of them are missing on the node/);
+    assert.match(error.message, /^Not enough memory: the model needs about 80 MiB and 70 MiB are free on the node/);
     return true;
   });
   await Promise.all([plain.cache[Symbol.asyncDispose](), promised.cache[Symbol.asyncDispose]()]);

@@ -5,7 +5,7 @@ import { adoptModels, measuredOwnBytes } from "./adopted-models.ts";
 import { ChargedSet, chargedBytes, LoadCostHistory, chooseVictims, clipCharge, type Charge } from "./charges.ts";
 import { DiskCache } from "./disk-cache.ts";
 import { createModelVersion, type ModelMemory, type ModelVersion as Version } from "./model-version.ts";
-import { missingText, type MemoryShare } from "../nodes/index.ts";
+import { notEnoughMemoryText, type MemoryShare } from "../nodes/index.ts";
 import {
   ContainerLostError,
   ModelLoadError,
@@ -335,8 +335,8 @@ export class ModelCache implements AsyncDisposable {
     const aloneBytes = chargedBytes(charge);
     for (;;) {
       signal.throwIfAborted();
-      const missingBytes = aloneBytes - share.mostBytes();
-      if (missingBytes > 0) throw new ModelLoadError(507, missingText(aloneBytes, missingBytes));
+      const mostBytes = share.mostBytes();
+      if (aloneBytes > mostBytes) throw new ModelLoadError(507, notEnoughMemoryText(aloneBytes, mostBytes));
       const freed = share.whenFreed();
       const capacityBytes = this.#capacityBytes;
       const options = { incoming: charge, capacityBytes };

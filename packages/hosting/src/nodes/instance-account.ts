@@ -4,7 +4,7 @@ import type { Nodes } from "./nodes.ts";
 import type { InstanceRequest } from "./place-instance.ts";
 
 export interface InstanceAccountOptions {
-  /** As a sentence names the owner. */
+  /** The endpoint or inference component, as error messages name it. */
   readonly of: string;
   readonly nodes: Nodes;
   readonly clock: Clock;
@@ -16,8 +16,8 @@ interface Entry {
 }
 
 /**
- * The instances that an endpoint or an inference component has on the nodes, beside what its record reserves: what the record reserves no
- * more is counted as leaving until it has answered what it holds, and is gone.
+ * The instances of one endpoint or inference component. Its record reserves memory for the desired instances; memory of instances above that
+ * is counted as draining until their requests have ended and they are removed.
  */
 export class InstanceAccount implements InstancePlacer, Disposable {
   readonly #options: InstanceAccountOptions;
@@ -45,13 +45,16 @@ export class InstanceAccount implements InstancePlacer, Disposable {
     return this.#enter(this.#options.nodes.restore(request));
   }
 
-  /** Sets what the record reserves. While it moves all of that may be needed beside what leaves; otherwise it is among what is there. */
+  /**
+   * Sets the memory that the record reserves. During a transition (`isMoving`), all of it may be needed in addition to draining instances; otherwise
+   * the instances that exist use it.
+   */
   recorded(reservedBytes: number, isMoving: boolean): void {
     this.#reservedBytes = reservedBytes;
     this.#isMoving = isMoving;
   }
 
-  /** All of it leaves from now on. */
+  /** Marks all instances as draining. */
   ends(): void {
     this.#isEnding = true;
     this.#sinceMs = this.#options.clock.epochMs();
@@ -61,7 +64,7 @@ export class InstanceAccount implements InstancePlacer, Disposable {
     return this.#leavingBytes > 0;
   }
 
-  /** Resolves when the nodes have room for all that is recorded, or nothing leaves here that takes any of it. */
+  /** Resolves when the nodes have room for all that is recorded, or when no instance of this account drains any more. */
   async room(signal: AbortSignal): Promise<void> {
     const { nodes } = this.#options;
     for (;;) {
@@ -71,7 +74,7 @@ export class InstanceAccount implements InstancePlacer, Disposable {
     }
   }
 
-  /** Nothing is reserved any more: what is still there leaves. */
+  /** Ends the reservation. Instances that still exist count as draining until they are removed. */
   [Symbol.dispose](): void {
     this.#isOver = true;
     if (this.#entries.size > 0) return;

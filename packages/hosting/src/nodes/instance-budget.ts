@@ -1,13 +1,16 @@
 import { instanceType, type InstanceBudget } from "../definitions/index.ts";
 import type { Node } from "./node.ts";
 
-/** Left to the system and to the platform itself. */
+/** The share of a machine's memory that instances may use; the system and the platform use the rest. */
 const machineShare = 0.9;
 
-/** What of a machine's memory is a node's capacity. */
+/** Returns the memory capacity of a node on a machine. */
 export const usableMemoryBytes = (machineBytes: number): number => Math.floor(machineBytes * machineShare);
 
-/** The type's published size, clipped to the node; a type without one gets what the node has. Processors, GPUs and disk are shared with others. */
+/**
+ * Returns the published size of an instance type, at most the node's capacity; an unknown type gets the whole capacity. Processors, GPUs and disk are
+ * shared with other instances.
+ */
 export function budgetOf(type: string, { capacity }: Pick<Node, "capacity">): InstanceBudget {
   const { vcpuCount, memoryBytes, gpuCount, diskBytes } = capacity;
   const published = instanceType(type);

@@ -1,5 +1,5 @@
 import { localNode, type NodeDescription } from "./node.ts";
 
-/** A node with so much memory, and enough of everything else. */
+/** Returns a node with this much memory and 4 vCPUs. */
 export const nodeWith = (memoryBytes = Infinity): NodeDescription =>
   localNode({ memoryBytes, vcpuCount: 4, gpuCount: 0, diskBytes: Infinity });

@@ -2,24 +2,24 @@ import { NodeMemory } from "./node-memory.ts";
 import { noResources, type Node, type NodeDescription, type NodeResources } from "./node.ts";
 import { resourceNames, type InstanceRequest } from "./place-instance.ts";
 
-/** What an instance takes of its node, from before it starts. Disposed when nothing of it is left. */
+/** The resources that an instance reserves on its node. Created before it starts; dispose it when the instance is removed. */
 export interface NodeShare extends Disposable {
   readonly node: NodeDescription;
-  /** Memory of the node that is its own. */
+  /** Memory that is reserved for the instance. */
   readonly reservedBytes: number;
-  /** From now on it ends when it has answered what it holds. */
+  /** Marks the instance as draining: it ends when its pending requests have. */
   leaves(): void;
-  /** Sets how many bytes its containers were last seen to take in addition to what is reserved for them. */
+  /** Sets the measured memory of its containers above the reservation. */
   measured(beyondBytes: number): void;
 }
 
 /** Places instances on nodes. */
 export interface InstancePlacer {
-  /** Whether instances that it placed leave, and make room for others when they are gone. */
+  /** Whether instances that it placed are draining, and free memory when they have ended. */
   readonly isLeaving: boolean;
-  /** For a new instance. Throws AwsError with SageMaker's failure reason where no node has room. */
+  /** Reserves resources for a new instance. Throws AwsError with SageMaker's failure reason when no node has room. */
   place(request: InstanceRequest): NodeShare;
-  /** For an instance that was in service before the platform ended: it comes back also where its node has less than before. */
+  /** Reserves resources for an instance that was in service before the platform restarted, even when its node has no room for it. */
   restore(request: InstanceRequest): NodeShare;
 }
 
@@ -28,14 +28,14 @@ interface Entry {
   beyondBytes: number;
 }
 
-/** Everything that is taken of one node. */
+/** The reserved and measured resources of one node. */
 export class NodeLedger {
   readonly description: NodeDescription;
-  /** For the models of its containers. */
+  /** The memory that model caches on the node share. */
   readonly memory: NodeMemory;
   readonly #entries = new Set<Entry>();
 
-  /** `unplacedBytes`: memory that is reserved for instances without a node yet, which may come here. */
+  /** `unplacedBytes`: memory that is reserved for instances without a node, any of which may be placed here. */
   constructor(description: NodeDescription, unplacedBytes: () => number) {
     this.description = description;
     this.memory = new NodeMemory({
@@ -52,7 +52,7 @@ export class NodeLedger {
     return [...this.#entries].reduce((sum, { needs }) => resourceSum(sum, needs), noResources);
   }
 
-  /** What instances were seen to take in addition to what is reserved for them. */
+  /** Measured memory of all instances above their reservations. */
   get beyondBytes(): number {
     return [...this.#entries].reduce((sum, { beyondBytes }) => sum + beyondBytes, 0);
   }

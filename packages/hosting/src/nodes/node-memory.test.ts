@@ -5,7 +5,7 @@ import { NodeMemory } from "./node-memory.ts";
 
 class Holder {
   memoryUsedBytes = 0;
-  /** Of its models, so many are idle. */
+  /** The bytes of its idle models. */
   idleBytes = 0;
 
   makeRoom(): Promise<boolean> {
@@ -19,7 +19,7 @@ class Holder {
 const promises = fc.array(fc.nat(10), { minLength: 1, maxLength: 6 });
 const steps = fc.array(fc.record({ who: fc.nat(5), isLoad: fc.boolean() }), { maxLength: 200 });
 
-test("together the holders never have more than the node, and each can have what it was promised", async () => {
+test("all caches together never use more than the node, and each can use its guarantee", async () => {
   await fc.assert(
     fc.asyncProperty(promises, fc.nat(20), steps, async (promised, spareBytes, taken) => {
       const promisedSum = promised.reduce((sum, each) => sum + each, 0);
@@ -45,7 +45,7 @@ test("together the holders never have more than the node, and each can have what
   );
 });
 
-test("who has most beyond its promise makes room first, and who has no more than that makes none", async () => {
+test("the cache furthest above its guarantee unloads first, and a cache within its guarantee unloads nothing", async () => {
   const memory = new NodeMemory({ bytesMax: 20, reservedBytes: () => 6 });
   const holders = [new Holder(), new Holder(), new Holder()];
   const [asking, ...others] = holders.map((holder, index) => memory.join(holder, [0, 6, 0][index] ?? 0));

@@ -1,29 +1,29 @@
 import { Gate } from "@galatea/base";
 
-/** A holder of models on a node. */
+/** A model cache, as far as `NodeMemory` uses it. */
 export interface MemoryHolder {
   readonly memoryUsedBytes: number;
   /** Unloads the least recently used idle model; false where there is none. */
   makeRoom(): Promise<boolean>;
 }
 
-/** What one holder may have of a node's memory. */
+/** The share of one model cache in the memory of its node. */
 export interface MemoryShare extends Disposable {
-  /** Now: what it was promised, and what nobody else has been promised or holds. */
+  /** Returns the bytes that its models may use now: its guarantee, and memory that others neither use nor have guaranteed. */
   capacityBytes(): number;
-  /** While nobody holds more than promised. */
+  /** Returns the bytes that its models could use if every other cache kept within its guarantee. */
   mostBytes(): number;
-  /** Has another holder unload a model, whoever has most beyond its promise; false where nobody can. */
+  /** Unloads one idle model of another cache, first of the one that is furthest above its guarantee. Resolves with false when none can unload. */
   makeRoom(): Promise<boolean>;
-  /** Something was unloaded, or may be from now on. */
+  /** Reports that a model was unloaded, or that one became idle. */
   freed(): void;
-  /** Resolves with the next `freed` of anybody. */
+  /** Resolves at the next `freed` of any share. */
   whenFreed(): Promise<void>;
 }
 
 export interface NodeMemoryOptions {
   readonly bytesMax: number;
-  /** What the containers take themselves, and all that is promised, on the whole node. */
+  /** Returns the memory of the node that containers use without models, plus all guarantees. */
   readonly reservedBytes: () => number;
 }
 
@@ -33,8 +33,9 @@ interface Member {
 }
 
 /**
- * The memory of one node, for the models of all its multi-model containers together. Each may use up to the size of its instance, which
- * together may be more than there is; so what goes beyond its promise each takes from what is left, or from whoever has most beyond its own.
+ * Divides the memory of one node between the model caches of its multi-model containers. Each has a guarantee (`promisedBytes`) and may use
+ * more, up to the size of its instance. The sum of those sizes may exceed the node: bytes above a guarantee come from free memory, or from the
+ * cache that is furthest above its own guarantee.
  */
 export class NodeMemory {
   readonly #options: NodeMemoryOptions;
@@ -45,7 +46,7 @@ export class NodeMemory {
     this.#options = options;
   }
 
-  /** To be disposed when the holder has ended. */
+  /** Adds a model cache. Dispose the share when the cache has ended. */
   join(holder: MemoryHolder, promisedBytes: number): MemoryShare {
     const member = { holder, promisedBytes };
     this.#members.add(member);
@@ -76,11 +77,11 @@ export class NodeMemory {
 
 const beyondPromise = ({ holder, promisedBytes }: Member) => Math.max(0, holder.memoryUsedBytes - promisedBytes);
 
-/** For a model that has no room even where nobody holds more than promised. */
-export function missingText(bytes: number, missingBytes: number): string {
+/** Returns the error of a model that does not fit even if every other cache keeps within its guarantee. */
+export function notEnoughMemoryText(bytes: number, freeBytes: number): string {
   const mebi = 2 ** 20;
   return (
-    `The model takes about ${Math.ceil(bytes / mebi)} MiB, and ${Math.ceil(missingBytes / mebi)} MiB of them are missing on the node ` +
-    "beside the containers and what GALATEA_MODEL_MEMORY_BYTES promises to other models."
+    `Not enough memory: the model needs about ${Math.ceil(bytes / mebi)} MiB and ${Math.floor(freeBytes / mebi)} MiB are free on the node ` +
+    "(the rest is reserved by other containers and by GALATEA_MODEL_MEMORY_BYTES)."
   );
 }

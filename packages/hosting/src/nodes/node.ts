@@ -1,10 +1,10 @@
-/** Amounts of what a node has. */
+/** Amounts of a node's resources. */
 export interface NodeResources {
-  /** What the system and the platform take for themselves is not among it. */
+  /** Without the memory of the system and the platform. */
   readonly memoryBytes: number;
   readonly vcpuCount: number;
   readonly gpuCount: number;
-  /** Of the disk that instances' models lie on. */
+  /** Space on the file system of instances' models. */
   readonly diskBytes: number;
 }
 
@@ -17,7 +17,7 @@ export interface NodeDescription {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** A node with what its instances have of it. */
+/** A node, and the resources that are reserved for its instances. */
 export interface Node extends NodeDescription {
   readonly reserved: NodeResources;
 }
@@ -26,14 +26,14 @@ export const noResources: NodeResources = { memoryBytes: 0, vcpuCount: 0, gpuCou
 
 const idPattern = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
-/** Throws where the text is no name of a host. */
+/** Returns a node id. Throws when the text is not a host name in lower case. */
 export function parseNodeId(text: string): NodeId {
   if (!idPattern.test(text))
     throw new Error(`'${text}' is no node id: use lower-case letters, digits, dots and dashes`);
   return text as NodeId;
 }
 
-/** The only node of a platform that runs its instances itself. */
+/** Returns the only node of a platform that runs its instances on its own machine. */
 export const localNode = (capacity: NodeResources): NodeDescription => ({
   id: parseNodeId("local"),
   capacity,

@@ -4,35 +4,35 @@ import type { NodeMemory } from "./node-memory.ts";
 import { NodeLedger, type InstancePlacer, type NodeShare } from "./node-ledger.ts";
 import { placeInstance, refusalText, type InstanceRequest } from "./place-instance.ts";
 
-/** Instances that answer what they hold, and then end. */
+/** Draining instances of one owner. */
 export interface Leaving {
-  /** As a sentence names their owner. */
+  /** The owner, as error messages name it. */
   readonly of: string;
   readonly bytes: number;
-  /** When the last of it began to leave. */
+  /** When the latest of them began to drain. */
   readonly sinceMs: number;
-  /** Whether all of it ends: then it has less time than what leaves while others stay. */
+  /** Whether the owner is being deleted or stopped: its instances get less time to drain than those of an update. */
   readonly isEnding: boolean;
 }
 
 export interface NodesOptions {
-  /** One at least; of equals the first is preferred. */
+  /** At least one. Placement prefers the first of equal nodes. */
   readonly nodes: readonly NodeDescription[];
-  /** What is recorded, or claimed without a record, reserves for instances, whether they have a node or not. */
+  /** Returns the memory that records (and claims without a record) reserve for instances, placed or not. */
   readonly recordedBytes: () => number;
-  /** What is about to be recorded reserves in addition. */
+  /** Returns the memory of changes that are being recorded. */
   readonly pendingBytes: () => number;
-  /** Resolves when the records are others than now. */
+  /** Resolves at the next change of the records. */
   readonly recordsChanged: () => Promise<void>;
 }
 
-/** The nodes that instances run on, and what is taken of their memory. Instances stay where they are placed. */
+/** The nodes that instances run on, and their reserved memory. An instance stays on the node where it was placed. */
 export class Nodes implements InstancePlacer {
-  /** What leaves belongs to accounts. */
+  /** Always false: draining instances are counted by their `InstanceAccount`. */
   readonly isLeaving = false;
   readonly #options: NodesOptions;
   readonly #ledgers: readonly [NodeLedger, ...NodeLedger[]];
-  /** What no record reserves any more, and is there until it has answered what it holds. */
+  /** Draining instances, whose memory no record reserves any more. */
   readonly #leaving = new Set<() => Leaving>();
   readonly #freed = new Gate();
 
@@ -43,7 +43,7 @@ export class Nodes implements InstancePlacer {
     this.#ledgers = [first, ...more];
   }
 
-  /** As they are now, in their order. */
+  /** All nodes with their current reservations, in the order of the options. */
   get all(): readonly Node[] {
     return this.#ledgers.map(({ node }) => node);
   }
@@ -63,7 +63,7 @@ export class Nodes implements InstancePlacer {
     return this.#ledgerOf(id).enter(request.needs);
   }
 
-  /** For the models on a node. */
+  /** Returns the memory that model caches on a node share. */
   memoryOf(id: NodeId): NodeMemory {
     return this.#ledgerOf(id).memory;
   }
@@ -72,17 +72,17 @@ export class Nodes implements InstancePlacer {
     return this.#ledgers.reduce((sum, { description }) => sum + description.capacity.memoryBytes, 0);
   }
 
-  /** What is recorded, what leaves, and what instances take in addition to that. */
+  /** Memory of recorded and draining instances, and measured memory above reservations. */
   get usedBytes(): number {
     return this.#reservedBytes + this.#ledgers.reduce((sum, { beyondBytes }) => sum + beyondBytes, 0);
   }
 
-  /** As above, with what is about to be recorded. */
+  /** `usedBytes`, and the memory of changes that are being recorded. */
   get takenBytes(): number {
     return this.usedBytes + this.#options.pendingBytes();
   }
 
-  /** Memory that is free on each node, in their order, with room kept for what has no node yet. */
+  /** Free memory of each node, in the order of the nodes. Each node keeps room for all instances without a node. */
   get freeOfEach(): readonly { readonly node: Node; readonly freeBytes: number }[] {
     const unplacedBytes = this.#unplacedBytes + this.#options.pendingBytes();
     return this.#ledgers.map(({ node, beyondBytes }) => {
@@ -90,12 +90,12 @@ export class Nodes implements InstancePlacer {
     });
   }
 
-  /** Whether there is room for all that is recorded, beside what leaves. */
+  /** Whether all recorded and draining instances fit. */
   get fits(): boolean {
     return this.usedBytes <= this.memoryBytes;
   }
 
-  /** Counts instances that leave, as they are at each time. To be disposed when nothing of them is left. */
+  /** Adds draining instances, which `look` returns at each call. Dispose when they are removed. */
   countLeaving(look: () => Leaving): Disposable {
     this.#leaving.add(look);
     return { [Symbol.dispose]: () => void this.#leaving.delete(look) };
@@ -105,12 +105,12 @@ export class Nodes implements InstancePlacer {
     return [...this.#leaving].map((look) => look()).filter(({ bytes }) => bytes > 0);
   }
 
-  /** Resolves when less may be taken than before. To be asked for before `fits`. */
+  /** Resolves when memory may have been freed. Call before reading `fits`; otherwise a change in between is missed. */
   freed(): Promise<void> {
     return Promise.race([this.#freed.opened(), this.#options.recordsChanged()]);
   }
 
-  /** To be called when less is taken than before. */
+  /** Reports that memory was freed. */
   gone(): void {
     this.#freed.open();
   }
@@ -119,7 +119,7 @@ export class Nodes implements InstancePlacer {
     return this.#options.recordedBytes() + this.leaving.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** What has no node yet may come to any, so each keeps room for all of it. */
+  /** Memory of instances without a node. Each node keeps room for all of it, because they may be placed on any node. */
   get #unplacedBytes(): number {
     const placedBytes = this.#ledgers.reduce((sum, { reserved }) => sum + reserved.memoryBytes, 0);
     return Math.max(0, this.#reservedBytes - placedBytes);

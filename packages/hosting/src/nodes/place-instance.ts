@@ -2,28 +2,28 @@ import type { Node, NodeId, NodeResources } from "./node.ts";
 
 export type ResourceName = keyof NodeResources;
 
-/** What an instance is to have of a node for itself. */
+/** The resources and the node that an instance requires. */
 export interface InstanceRequest {
   readonly needs: Partial<NodeResources>;
-  /** The only node that it may come to; any unless given. */
+  /** The only node that it may be placed on; any node by default. */
   readonly node?: NodeId;
-  /** The node has them all; none unless given. */
+  /** Labels that the node must have; none by default. */
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** Why no node takes an instance. */
+/** Why no node can take an instance. */
 export interface Refusal {
-  /** The node that lacks least of what is asked for; null where no node is one that it may come to. */
+  /** The eligible node with the smallest shortage; null when no node is eligible. */
   readonly closest: NodeId | null;
-  /** What the closest node lacks, the scarcest first. */
+  /** The shortages of the closest node, largest share first. */
   readonly missing: readonly { readonly resource: ResourceName; readonly amount: number }[];
 }
 
 export const resourceNames = ["memoryBytes", "vcpuCount", "gpuCount", "diskBytes"] as const;
 
 /**
- * Returns the node that a new instance goes to: of those with room for it the one with the most memory left, the first of equals. Instances
- * that are there stay where they are.
+ * Returns the node for a new instance: of the eligible nodes with room, the one with the most free memory, the first of equals. Never moves
+ * other instances.
  */
 export function placeInstance(nodes: readonly Node[], request: InstanceRequest): NodeId | Refusal {
   let best: Node | null = null;
@@ -45,10 +45,10 @@ export function placeInstance(nodes: readonly Node[], request: InstanceRequest):
 
 const freeOf = ({ capacity, reserved }: Node, resource: ResourceName) => capacity[resource] - reserved[resource];
 
-const hasLabels = ({ labels }: Node, wanted: Readonly<Record<string, string>>) =>
-  Object.entries(wanted).every(([name, value]) => labels[name] === value);
+const hasLabels = ({ labels }: Node, required: Readonly<Record<string, string>>) =>
+  Object.entries(required).every(([name, value]) => labels[name] === value);
 
-/** `share`: how much of what is needed is missing, from 0 to 1 and beyond. What needs nothing of a resource lacks nothing of it. */
+/** Returns the missing resources. `share`: missing amount by needed amount; above 1 on a node that is reserved beyond its capacity. */
 function missingOf(node: Node, needs: Partial<NodeResources>) {
   return resourceNames
     .flatMap((resource) => {
@@ -59,7 +59,7 @@ function missingOf(node: Node, needs: Partial<NodeResources>) {
     .toSorted((one, other) => other.share - one.share);
 }
 
-/** As a sentence says it: what the closest node lacks. */
+/** Returns a refusal as text: the shortages of the closest node. */
 export function refusalText({ closest, missing }: Refusal): string {
   if (closest === null) return "no node is one that the instance may come to";
   const amounts = missing.map(({ resource, amount }) => amountTexts[resource](amount));

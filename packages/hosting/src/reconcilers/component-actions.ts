@@ -14,7 +14,7 @@ import {
 import { nameKey } from "../definitions/index.ts";
 import { failureSentence, footprintBeyond, type FleetParts } from "../endpoints/index.ts";
 import type { HostingStore, WriteConsequences } from "../store/index.ts";
-import { alarmLookMs, raisedAlarm, withinDeadline, type ReadAlarmState } from "./deployment-limits.ts";
+import { alarmPollMs, raisedAlarm, withinDeadline, type ReadAlarmState } from "./deployment-limits.ts";
 import type { InState, ReconciledKind, RecordStep, StepOutcome } from "./reconciler.ts";
 import { sharedInstances, type SharedVariants } from "./shared-variants.ts";
 
@@ -33,8 +33,8 @@ type ApproachStep = RecordStep<ComponentRecord, ComponentEvent, Approaching>;
 type ComponentOutcome = Promise<StepOutcome<ComponentRecord, ComponentEvent>>;
 
 /**
- * What runs for inference components, and what is done in each of their states. Copies are placed while no other component places any on the
- * same endpoint, and are recorded before they start, so that what is claimed of an instance is never more than it has.
+ * The running inference components, and the action of each state of a component. Copies of one endpoint are placed under a lock and recorded
+ * before they start. Without this, two components could claim more of an instance than it has.
  */
 export class ComponentActions implements ReconciledKind<ComponentRecord, ComponentEvent> {
   readonly what = "an inference component";
@@ -49,7 +49,7 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
   };
   readonly #options: ComponentActionsOptions;
   readonly #running = new Map<string, ComponentCopies>();
-  /** All there are, as they were last recorded: the limit of an account bounds them. */
+  /** All components as last recorded, by name. The quota of the account bounds their number. */
   readonly #recorded = new Map<string, ComponentRecord>();
 
   constructor(options: ComponentActionsOptions) {
@@ -57,12 +57,12 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
     this.records = options.store.kinds.components;
   }
 
-  /** What runs for a component; undefined while no request is taken for it. */
+  /** Returns the running copies of a component; undefined while the component takes no requests. */
   running(name: string): ComponentCopies | undefined {
     return this.#running.get(nameKey(name));
   }
 
-  /** Those of an endpoint. */
+  /** Returns the components of an endpoint. */
   of(endpointName: string): readonly ComponentRecord[] {
     const key = nameKey(endpointName);
     return [...this.#recorded.values()].filter((each) => nameKey(each.endpointName) === key);
@@ -88,7 +88,7 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
     this.#running.clear();
   }
 
-  /** Null where its endpoint or variant is gone. */
+  /** Returns null when the endpoint or variant does not exist. */
   async #copiesOf(record: ComponentRecord): Promise<ComponentCopies | null> {
     const key = nameKey(record.name);
     const found = this.#running.get(key);
@@ -100,7 +100,7 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
     return copies;
   }
 
-  /** Until copies come or go, or the goal is reached or missed. */
+  /** Tries until copies are placed, or the goal is reached or missed. */
   async #approach(step: ApproachStep): ComponentOutcome {
     const { record } = step;
     const copies = await this.#copiesOf(record);
@@ -136,14 +136,14 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
         return placed;
       case "bake": {
         const bakesMs = placed.untilMs - clock.epochMs();
-        await delay(clock, alarms.length === 0 ? bakesMs : Math.min(bakesMs, alarmLookMs), signal);
+        await delay(clock, alarms.length === 0 ? bakesMs : Math.min(bakesMs, alarmPollMs), signal);
         return again;
       }
       case "no-memory": {
         const { freed } = placed;
         if (freed === null) return missed(noMemory(record, placed.missingCount));
         const tooLate = await this.#within(step, async (limited) => {
-          using _hurry = this.#hurry(step, limited);
+          using _shortenedDrain = this.#shortenDrain(step, limited);
           await orAborted(freed, limited);
         });
         return tooLate === null ? again : missed(tooLate);
@@ -157,7 +157,7 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
     }
   }
 
-  /** Null, or the failure of the work, whose time ends with that of the goal. */
+  /** Runs work until the deadline of the goal. Resolves with null, or with the text of its failure. */
   async #within(
     { record, signal }: ApproachStep,
     work: (signal: AbortSignal) => Promise<void>,
@@ -173,23 +173,23 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
     }
   }
 
-  /** Copies that drain are waited for where the nodes have no room for new ones beside them. */
+  /** Starts copies. When nodes have no room, waits for draining copies first. */
   async #bringUp(step: ApproachStep, copies: ComponentCopies): Promise<void> {
     const { record, signal } = step;
     copies.countBy(record);
     {
-      using _hurry = this.#hurry(step, signal);
+      using _shortenedDrain = this.#shortenDrain(step, signal);
       await copies.room(signal);
     }
     await copies.bringUp(record, signal);
   }
 
-  /** Copies that drain have their time, unless a roll-back needs their room. */
-  #hurry({ key, record: { state } }: ApproachStep, signal: AbortSignal): Disposable | null {
+  /** Shortens the drain of copies during a roll-back, which needs their memory. */
+  #shortenDrain({ key, record: { state } }: ApproachStep, signal: AbortSignal): Disposable | null {
     return state.at === "Updating" && state.undoing !== null ? this.#options.retirements.hurry(key, signal) : null;
   }
 
-  /** While no other component places copies on the endpoint. */
+  /** Places copies under the endpoint's lock. */
   async #place(step: ApproachStep, copies: ComponentCopies): Promise<Placed> {
     const { key, record } = step;
     const { variants, parts, reservations } = this.#options;
@@ -211,13 +211,13 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
     });
   }
 
-  /** In the background: the next step need not wait for the requests that ending copies have. */
+  /** Drains ending copies in the background: the next step does not wait for their requests. */
   #follow({ key, background }: ComponentStep, copies: ComponentCopies, record: ComponentRecord): void {
     const { retirements } = this.#options;
     background((closing) => retirements.leave(key, closing, (signal) => copies.follow(record, signal)));
   }
 
-  /** In the background, too: instances that no copy is on are given up, and come back when a component needs them. */
+  /** Releases instances without copies in the background; `grow` adds them again when a component needs them. */
   async #release({ record, background }: ComponentStep): ComponentOutcome {
     const { variants } = this.#options;
     background((closing) => variants.release(record, () => this.of(record.endpointName), closing));
@@ -232,9 +232,9 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
   async #tearDown(step: ComponentStep): ComponentOutcome {
     const { key, record, closing } = step;
     await this.#retire(step);
-    // No copy of it is on an instance any more.
+    // All copies have ended. Without this line, `release` would count their instances as used.
     this.#recorded.delete(key);
-    // While its record is there: a platform that is killed now does it again at its next start.
+    // Releases before the record is deleted, so that a platform that is killed here releases at its next start.
     await this.#options.variants.release(record, () => this.of(record.endpointName), closing);
     return { do: "forget" };
   }
@@ -246,10 +246,10 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
   }
 }
 
-/** What an attempt to come to a goal has come to. */
+/** The outcome of one attempt to reach a goal. */
 type Approach =
   | { readonly do: "again" }
-  /** Copies that come or go are recorded. */
+  /** A new placement of copies is recorded. */
   | { readonly do: "placed" }
   | { readonly do: "settle" }
   | { readonly do: "missed"; readonly reason: string };
@@ -272,7 +272,7 @@ function limitReached(error: unknown): Placed {
 const noResources =
   "There are not enough hardware resources on the instances for this endpoint to create a copy of the inference component.";
 
-/** SageMaker's sentence, and what is missing. */
+/** Returns SageMaker's failure reason with the missing resources. */
 function noRoom(record: Approaching, missingCount: number): string {
   const { cpuCores, memoryBytes, acceleratorCount } = goalClaim(record);
   return (

@@ -1,18 +1,18 @@
 import { openDeadline, type Clock } from "@galatea/base";
 
-/** Of a CloudWatch alarm by its name; null for one that there is not. */
+/** Returns the state of a CloudWatch alarm by name; null when there is no such alarm. */
 export type ReadAlarmState = (name: string) => "OK" | "ALARM" | "INSUFFICIENT_DATA" | null;
 
-/** Between looks at the alarms of what bakes. */
-export const alarmLookMs = 1000;
+/** Poll interval of alarms while a deployment bakes. */
+export const alarmPollMs = 1000;
 
-/** The failure reason of a deployment with these alarms; null where none of them is raised. */
+/** Returns the failure reason of a deployment when one of its alarms is in the state ALARM; null otherwise. */
 export function raisedAlarm(names: readonly string[], alarmState: ReadAlarmState): string | null {
   const raised = names.find((name) => alarmState(name) === "ALARM");
   return raised === undefined ? null : `The CloudWatch alarm ${raised} is in the state ALARM.`;
 }
 
-/** Runs work with a signal that aborts at the deadline of a deployment, too; `what` names the deployment in the reason. */
+/** Runs work with a signal that also aborts at the deadline of a deployment. `what`: the word for the deployment in the error. */
 export async function withinDeadline<Value>(
   {
     deadlineMs,

@@ -12,7 +12,7 @@ import {
   type RunningEndpointParts,
 } from "../endpoints/index.ts";
 import type { HostingStore, WriteConsequences } from "../store/index.ts";
-import { alarmLookMs, raisedAlarm, withinDeadline, type ReadAlarmState } from "./deployment-limits.ts";
+import { alarmPollMs, raisedAlarm, withinDeadline, type ReadAlarmState } from "./deployment-limits.ts";
 import type { InState, ReconciledKind, RecordStep, StepOutcome } from "./reconciler.ts";
 
 export interface EndpointActionsOptions {
@@ -25,7 +25,7 @@ export interface EndpointActionsOptions {
 type EndpointStep<Found extends EndpointRecord = EndpointRecord> = RecordStep<EndpointRecord, EndpointEvent, Found>;
 type EndpointOutcome = Promise<StepOutcome<EndpointRecord, EndpointEvent>>;
 
-/** What runs for endpoints, and what is done in each of their states. */
+/** The running endpoints, and the action of each state of an endpoint. */
 export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointEvent> {
   readonly what = "an endpoint";
   readonly records: HostingStore["kinds"]["endpoints"];
@@ -42,7 +42,7 @@ export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointE
   };
   readonly #options: EndpointActionsOptions;
   readonly #running = new Map<string, RunningEndpoint>();
-  /** Those that are not in service for the first time yet: no request goes to them. */
+  /** Endpoints that have not been in service yet: they get no requests. */
   readonly #created = new Map<string, RunningEndpoint>();
 
   constructor(options: EndpointActionsOptions) {
@@ -50,7 +50,7 @@ export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointE
     this.records = options.store.kinds.endpoints;
   }
 
-  /** What runs for an endpoint; undefined while no request is taken for it. */
+  /** Returns a running endpoint; undefined while the endpoint takes no requests. */
   running(name: string): RunningEndpoint | undefined {
     return this.#running.get(nameKey(name));
   }
@@ -65,7 +65,7 @@ export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointE
     const running = new RunningEndpoint(record, this.#options.parts);
     running.resume(record);
     this.#running.set(nameKey(record.name), running);
-    this.#options.parts.fleet.logger.verbose("an endpoint is brought back", { endpoint: record.name });
+    this.#options.parts.fleet.logger.verbose("an endpoint is resumed", { endpoint: record.name });
   }
 
   consequences(before: EndpointRecord, after: EndpointRecord | null): WriteConsequences {
@@ -98,19 +98,19 @@ export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointE
       withinDeadline({ deadlineMs, clock, signal: step.signal, what: "deployment" }, async (signal) => {
         const action = nextChangeAction(change, clock.epochMs());
         if (action.do === "bring-up") {
-          this.#lookAtAlarms(change);
+          this.#checkAlarms(change);
           await this.#bringUp({ ...step, signal }, running);
           return { kind: "reached", nowMs: clock.epochMs() };
         }
         if (action.do === "bake") await this.#bake(change, action.untilMs, signal);
         await running.inService(signal);
-        if (action.do === "bake") this.#lookAtAlarms(change);
+        if (action.do === "bake") this.#checkAlarms(change);
         return { kind: "advanced" };
       }),
     );
   }
 
-  /** With what the work comes to, or its failure. */
+  /** Returns the transition of the work's event, or of its failure. */
   async #outcome(step: EndpointStep, running: RunningEndpoint, work: () => Promise<EndpointEvent>): EndpointOutcome {
     const event = await work().catch((error: unknown): EndpointEvent => {
       step.signal.throwIfAborted();
@@ -125,11 +125,11 @@ export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointE
     return { do: "transition", event, recorded };
   }
 
-  /** Instances that drain are waited for where the nodes have no room for new ones beside them. They have their time, unless a roll-back needs it. */
+  /** Starts the instances of a step. When nodes have no room, waits for draining instances first; a roll-back shortens the drain. */
   async #bringUp({ key, record, signal }: EndpointStep, running: RunningEndpoint): Promise<void> {
     running.countBy(record);
     {
-      using _hurry = record.state.at === "RollingBack" ? this.#options.retirements.hurry(key, signal) : null;
+      using _shortenedDrain = record.state.at === "RollingBack" ? this.#options.retirements.hurry(key, signal) : null;
       await running.room(signal);
     }
     await running.bringUp(record, signal);
@@ -138,31 +138,31 @@ export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointE
   async #bake(change: Change, untilMs: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options.parts.fleet;
     for (;;) {
-      this.#lookAtAlarms(change);
+      this.#checkAlarms(change);
       const leftMs = untilMs - clock.epochMs();
       if (leftMs <= 0) return;
-      await delay(clock, change.alarms.length === 0 ? leftMs : Math.min(leftMs, alarmLookMs), signal);
+      await delay(clock, change.alarms.length === 0 ? leftMs : Math.min(leftMs, alarmPollMs), signal);
     }
   }
 
-  #lookAtAlarms({ alarms }: Change): void {
+  #checkAlarms({ alarms }: Change): void {
     const reason = raisedAlarm(alarms, this.#options.alarmState);
     if (reason !== null) throw new Error(reason);
   }
 
-  /** In the background: the next step need not wait for the requests that old instances have. */
+  /** Drains old instances in the background: the next step does not wait for their requests. */
   #follow({ key, background }: EndpointStep, running: RunningEndpoint, record: EndpointRecord): void {
     const { retirements } = this.#options;
     background((closing) => retirements.leave(key, closing, (signal) => running.follow(record, signal)));
   }
 
-  /** In the background: the endpoint may start again meanwhile. */
+  /** Drains in the background: the endpoint may be started again meanwhile. */
   async #stop(step: EndpointStep): EndpointOutcome {
     step.background(() => this.#retire(step));
     return null;
   }
 
-  /** The name is free when everything that ran has ended. */
+  /** Deletes the record, which frees the name, once everything has been drained. */
   async #tearDown(step: EndpointStep): EndpointOutcome {
     await this.#discard(step);
     await this.#retire(step);
@@ -177,7 +177,7 @@ export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointE
     await this.#options.retirements.end(key, closing, (signal) => running.retire(signal));
   }
 
-  /** Ends what never came into service. */
+  /** Stops the instances of an endpoint that never came into service. */
   async #discard({ key }: EndpointStep): EndpointOutcome {
     const created = this.#created.get(key);
     this.#created.delete(key);

@@ -1,4 +1,4 @@
-/** One reconciler: it brings what runs to what is recorded, for endpoints, inference components and transform jobs, and resumes after a restart. */
+/** A reconciler that makes running instances follow the records of endpoints, inference components and transform jobs, also after a restart. */
 export { ComponentActions } from "./component-actions.ts";
 export type { ReadAlarmState } from "./deployment-limits.ts";
 export { EndpointActions } from "./endpoint-actions.ts";

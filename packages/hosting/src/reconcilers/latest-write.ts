@@ -1,27 +1,27 @@
-/** Writes of one thing, of which the last says everything: those that come while one is under way become one. */
+/** Writes the latest value of something. Values that arrive during a write are coalesced: only the last of them is written next. */
 export class LatestWrite<Value> {
   readonly #write: (value: Value) => Promise<void>;
-  #underWay: Promise<void> = Promise.resolve();
+  #current: Promise<void> = Promise.resolve();
   #next: { value: Value } | null = null;
 
   constructor(write: (value: Value) => Promise<void>) {
     this.#write = write;
   }
 
-  /** Resolves when this value or a later one is written. */
+  /** Resolves when this value or a later one is written; rejects with the error of that write. */
   write(value: Value): Promise<void> {
     if (this.#next !== null) {
       this.#next.value = value;
-      return this.#underWay;
+      return this.#current;
     }
     const next = { value };
     this.#next = next;
-    this.#underWay = this.#underWay
+    this.#current = this.#current
       .catch(() => {})
       .then(() => {
         this.#next = null;
         return this.#write(next.value);
       });
-    return this.#underWay;
+    return this.#current;
   }
 }

@@ -1,38 +1,38 @@
 type Work = (superseded: AbortSignal) => Promise<void>;
 
-interface Held {
+interface Holder {
   readonly aborter: AbortController;
-  /** The work that begins when the holder's has ended; null where the lease ends with it. */
+  /** The work that starts when the current one has ended; null when none waits. */
   next: Work | null;
 }
 
 /**
- * Who works on which record: one holder at a time for each key. `hold` is asynchronous, and the only way to a lease, so that processes may come
- * to compete for one.
+ * Runs one work at a time for each record. `hold` is asynchronous and the only access, so that a later version can compete for leases with other
+ * processes.
  */
 export class Leases {
-  readonly #held = new Map<string, Held>();
+  readonly #holders = new Map<string, Holder>();
 
   /**
-   * Runs the work, which must not reject. Where the key is worked on already, the holder's signal aborts, and the work begins when the holder's
-   * has ended; of several works that wait so only the last runs.
+   * Runs work for a key; the work must not reject. If the key is held, aborts the holder's signal and returns; this work starts when the
+   * holder's work has ended. Of several waiting works, only the last runs.
    */
   async hold(key: string, work: Work): Promise<void> {
-    const holder = this.#held.get(key);
-    if (holder !== undefined) {
-      holder.next = work;
-      holder.aborter.abort(new Error("superseded by a newer change of the record"));
+    const current = this.#holders.get(key);
+    if (current !== undefined) {
+      current.next = work;
+      current.aborter.abort(new Error("superseded by a newer change of the record"));
       return;
     }
     try {
       for (let now: Work | null = work; now !== null;) {
-        const held: Held = { aborter: new AbortController(), next: null };
-        this.#held.set(key, held);
-        await now(held.aborter.signal);
-        now = held.next;
+        const holder: Holder = { aborter: new AbortController(), next: null };
+        this.#holders.set(key, holder);
+        await now(holder.aborter.signal);
+        now = holder.next;
       }
     } finally {
-      this.#held.delete(key);
+      this.#holders.delete(key);
     }
   }
 }

@@ -4,7 +4,7 @@ import { DocumentConflict } from "../records/index.ts";
 import type { HostingStore, RecordKind, WriteConsequences } from "../store/index.ts";
 import { Leases } from "./leases.ts";
 
-/** What every record has that is reconciled. */
+/** The fields of every reconciled record. */
 export interface ReconciledRecord {
   readonly name: string;
   readonly arn: string;
@@ -17,27 +17,27 @@ export type InState<Value extends ReconciledRecord, At extends Value["state"]["a
   readonly state: Extract<Value["state"], { readonly at: At }>;
 };
 
-/** One action on a record: from the reading of the record to the transition that the action comes to. */
+/** The context of one action on a record. */
 export interface RecordStep<Value extends ReconciledRecord, Event, Found extends Value = Value> {
   readonly key: string;
-  /** As it was read. */
+  /** The record as it was read before the action. */
   readonly record: Found;
-  /** Aborts when another writer has changed the record, or the platform ends. */
+  /** Aborts when another writer has changed the record, or the platform shuts down. */
   readonly signal: AbortSignal;
-  /** Aborts when the platform ends: for work that goes on when the record changes. */
+  /** Aborts when the platform shuts down; for work that continues when the record changes. */
   readonly closing: AbortSignal;
   /**
-   * Records a transition in the middle of the action: once, without a retry. Rejects with the signal's reason where another writer has changed
-   * the record.
+   * Records a transition before the action ends, without a retry. Rejects with DocumentConflict, and aborts `signal`, when another writer has
+   * changed the record.
    */
   readonly transition: (event: Event) => Promise<Value>;
-  /** Runs work that the next step does not wait for. */
+  /** Runs work in the background: the next action does not wait for it. */
   readonly background: (work: (closing: AbortSignal) => Promise<void>) => void;
 }
 
-/** What an action comes to; null where it has nothing more to record. */
+/** The outcome of an action; null when it has nothing more to record. */
 export type StepOutcome<Value, Event> =
-  /** `recorded` is called when the transition is recorded, before anybody is notified of it. */
+  /** `recorded` is called when the transition is recorded, before observers are notified. */
   | { readonly do: "transition"; readonly event: Event; readonly recorded?: (moved: Value) => void }
   /** The record is deleted. */
   | { readonly do: "forget" }
@@ -47,22 +47,22 @@ type Action<Value extends ReconciledRecord, Event, Found extends Value = Value> 
   step: RecordStep<Value, Event, Found>,
 ) => Promise<StepOutcome<Value, Event>>;
 
-/** One kind of records: its transitions, the action of each state, and what runs for it. */
+/** One kind of record: its transitions, and the action of each state. */
 export interface ReconciledKind<Value extends ReconciledRecord, Event> {
-  /** As log lines name one of them, such as `an endpoint`. */
+  /** The name of one such record in log lines, such as `an endpoint`. */
   readonly what: string;
   readonly records: RecordKind<Value>;
-  /** Pure. Throws where the state does not know the event: a bug of the caller. */
+  /** Returns the record after an event. Pure. Throws for an event that the state does not allow, a bug of the caller. */
   readonly transition: (record: Value, event: Event) => Value;
-  /** Null for a state that stays until a caller changes it. An action may begin again from its start: after a kill, and after a disk fault. */
+  /** Null for a state that only a caller's event leaves. Actions must be repeatable: they start again after a kill or a disk fault. */
   readonly actions: { readonly [At in Value["state"]["at"]]: Action<Value, Event, InState<Value, At>> | null };
-  /** Called with each record that is resumed or created, before anything is done for it. */
+  /** Called with each resumed or created record, before its first action. */
   readonly added?: (record: Value) => void;
-  /** Starts again what ran for a record when the platform ended. */
+  /** Starts again the instances of a record, after a restart of the platform. */
   readonly resume?: (record: Value) => Promise<void>;
-  /** `after`: null where the record is deleted. */
+  /** Returns the effects of a write. `after`: null for a deletion. */
   readonly consequences?: (before: Value, after: Value | null) => WriteConsequences;
-  /** For the platform's end: what runs for the records stops. */
+  /** Stops all instances of the records, when the platform shuts down. */
   readonly leave?: () => Promise<void>;
 }
 
@@ -83,9 +83,9 @@ interface Written<Value> {
 }
 
 /**
- * Makes what runs follow what is recorded. For each record one action after the other runs, as the record's state says, until the state has
- * none. A transition is written over the record that its action was given; where that is another by now the action is given up, and the next
- * one begins from the record as it is. So whatever a caller has recorded meanwhile (a deletion, another update) goes first.
+ * Makes running instances follow the records of one kind. For each record, runs the action of its state, records the transition that the action
+ * returns, and continues until a state has no action. A transition is written only over the version that its action has read. If a caller has
+ * recorded another version meanwhile (a deletion, another update), the action is cancelled and the next one starts from that version.
  */
 export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncDisposable {
   readonly #kind: ReconciledKind<Value, Event>;
@@ -101,7 +101,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     });
   }
 
-  /** Goes on with a record of a previous run of the platform. */
+  /** Continues with a record of a previous run of the platform. */
   resume(record: Value): void {
     const key = nameKey(record.name);
     this.#kind.added?.(record);
@@ -111,15 +111,15 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     });
   }
 
-  /** Begins with a record that was created. */
+  /** Starts with a record that was just created. */
   begin(record: Value): void {
     this.#kind.added?.(record);
     this.#changed(nameKey(record.name));
   }
 
   /**
-   * Records a transition that a caller decides on for the record as it is, and goes on from there: the action that is under way is given up.
-   * Null where the record is gone, or `decide` finds no transition to make.
+   * Records the event that `decide` returns for the current record, cancels the action in progress, and continues from the new state.
+   * Resolves with null when the record does not exist or `decide` returns null.
    */
   async transition(key: string, decide: (record: Value) => Event | null): Promise<Value | null> {
     const moved = await this.#options.store.attempt(async () => {
@@ -135,7 +135,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     return moved;
   }
 
-  /** Whatever runs stops; records stay. */
+  /** Cancels actions and stops instances; records stay. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
     await this.#kind.leave?.();
@@ -145,7 +145,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     this.#work(key, (signal) => this.#reconcile(key, signal));
   }
 
-  /** Alone, as soon as what is done for the record now has ended. */
+  /** Runs work for a record once the current work for it has been cancelled and has ended. */
   #work(key: string, work: (signal: AbortSignal) => Promise<void>): void {
     const { what } = this.#kind;
     this.#tasks.run((closing) =>
@@ -164,21 +164,21 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     while (!signal.aborted && (await patientWrite(step, this.#patience(key, "disk faults", signal))));
   }
 
-  /** Whether another one may follow. */
+  /** Runs the action of a record's state. Resolves with whether another action may follow. */
   async #step(key: string, signal: AbortSignal): Promise<boolean> {
     const found = await this.#kind.records.find(key);
     if (found.at !== "found") return false;
     const action = this.#actionOf(found.value);
     if (action === null) return false;
-    const refused = new AbortController();
-    const either = AbortSignal.any([signal, refused.signal]);
+    const conflict = new AbortController();
+    const either = AbortSignal.any([signal, conflict.signal]);
     let now: Versioned<Value> = found;
     const write = async (after: Written<Value> | null) => {
       try {
         const version = await this.#write(key, now, after);
         if (after !== null) now = { value: after.value, version };
       } catch (error) {
-        if (error instanceof DocumentConflict) refused.abort(error);
+        if (error instanceof DocumentConflict) conflict.abort(error);
         throw error;
       }
     };
@@ -196,14 +196,14 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
       await patientWrite(() => write(after), this.#patience(key, "every error", either));
       return true;
     } catch (error) {
-      if (refused.signal.aborted) return true;
+      if (conflict.signal.aborted) return true;
       throw error;
     }
   }
 
   #actionOf({ state }: Value): Action<Value, Event> | null {
     const at: Value["state"]["at"] = state.at;
-    // The action of a state is given records in that state alone.
+    // The cast is safe: the action of a state gets only records in that state.
     return this.#kind.actions[at] as Action<Value, Event> | null;
   }
 
@@ -211,7 +211,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     return { ...this.#kind.transition(value, event), modifiedMs: this.#options.clock.epochMs() };
   }
 
-  /** `after`: null where the record is deleted. */
+  /** Writes a record, or deletes it where `after` is null. Resolves with the new version. */
   #write(key: string, { value, version }: Versioned<Value>, after: Written<Value> | null): Promise<number> {
     const { store } = this.#options;
     const { records } = this.#kind;

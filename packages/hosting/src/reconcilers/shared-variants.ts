@@ -14,13 +14,13 @@ import { isShared, nameKey, variantBudget, type ProductionVariant } from "../def
 import type { EndpointRecord, FleetOptions, VariantGroup } from "../endpoints/index.ts";
 import type { HostingStore } from "../store/index.ts";
 
-/** A variant whose instances components share. */
+/** A variant whose instances are shared by inference components. */
 export interface SharedVariant {
   readonly variant: ProductionVariant;
   readonly configName: string;
-  /** What an instance has on each node, in their order. */
+  /** The resources of an instance on each node, in the order of the nodes. */
   readonly nodes: readonly Pick<CopyNode, "id" | "has">[];
-  /** That copies may be placed on: while it changes, the lower number. */
+  /** The number of instances that copies may be placed on; during an update, the lower of the old and new numbers. */
   readonly instanceCount: number;
 }
 
@@ -29,11 +29,11 @@ type PlacedOn = Pick<ComponentRecord, "endpointName" | "variantName">;
 export interface SharedVariantsOptions {
   readonly store: HostingStore;
   readonly nodes: FleetOptions["nodes"];
-  /** Has the component's endpoint have so many instances of the variant, and resolves when it has. Throws AwsError where it may not. */
+  /** Sets the variant's number of instances. Resolves when they are in service; rejects with AwsError when the endpoint does not allow it. */
   readonly resize: (of: ComponentRecord, instanceCount: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** The variants of endpoints that inference components run on: what room they have, and who may take of it. */
+/** The variants that inference components run on: their capacity, and a lock on its placement for each endpoint. */
 export class SharedVariants {
   readonly #options: SharedVariantsOptions;
   readonly #placing = new KeyedLock();
@@ -43,12 +43,12 @@ export class SharedVariants {
     this.#options = options;
   }
 
-  /** Copies are placed, and instances taken away, by one at a time. */
+  /** Runs a placement under the endpoint's lock. */
   placing<Value>(endpointName: string, act: () => Promise<Value>): Promise<Value> {
     return this.#placing.run(nameKey(endpointName), act);
   }
 
-  /** Null where there is no such endpoint or variant. */
+  /** Resolves with null when there is no such endpoint or variant. */
   async find(of: PlacedOn): Promise<SharedVariant | null> {
     const found = await this.#options.store.kinds.endpoints.find(nameKey(of.endpointName));
     return found.at === "found" ? this.of(found.value, of.variantName) : null;
@@ -81,7 +81,7 @@ export class SharedVariants {
     return { variant, configName, nodes, instanceCount: settled.instanceCount };
   }
 
-  /** The nodes that further copies of a component may come to. */
+  /** Returns the nodes that further copies of a component can be placed on. */
   nodesFor(record: ComponentRecord, { nodes }: SharedVariant): readonly CopyNode[] {
     return this.#options.nodes.freeOfEach.map(({ node: { id }, freeBytes }) => {
       const has = nodes.find((node) => node.id === id)?.has ?? noClaim;
@@ -89,13 +89,16 @@ export class SharedVariants {
     });
   }
 
-  /** For a copy that has no place: another instance, where ManagedInstanceScaling may have one. Null when there is one, or else why there is none. */
+  /**
+   * Adds an instance for a copy without room, where ManagedInstanceScaling allows it. Resolves with null, or with the reason of a refusal ("" for
+   * none).
+   */
   async grow(record: ComponentRecord, signal: AbortSignal): Promise<string | null> {
     const before = await this.find(record);
     return await this.#growing.run(nameKey(record.endpointName), async () => {
       const shared = await this.find(record);
       if (before === null || shared === null) return "";
-      // Somebody else needed one, too.
+      // Another component has added an instance meanwhile: placement is tried again.
       if (shared.instanceCount > before.instanceCount) return null;
       const { Status: status, MaxInstanceCount: max = 0 } = shared.variant.ManagedInstanceScaling ?? {};
       if (status !== "ENABLED" || shared.instanceCount >= max) return "";
@@ -106,15 +109,15 @@ export class SharedVariants {
     });
   }
 
-  /** Gives instances up that ManagedInstanceScaling has and no copy is on, the last ones first. */
+  /** Removes instances without copies, last ones first, down to ManagedInstanceScaling's minimum. */
   async release(record: ComponentRecord, all: () => readonly ComponentRecord[], signal: AbortSignal): Promise<void> {
     await this.#growing.run(nameKey(record.endpointName), async () => {
       const shared = await this.find(record);
       const { Status: status, MinInstanceCount: min = 1 } = shared?.variant.ManagedInstanceScaling ?? {};
       if (shared === null || status !== "ENABLED") return;
-      const wanted = Math.max(min, usedCount(all(), record.variantName));
-      // What is refused is tried again when the next component has come to its goal.
-      if (wanted < shared.instanceCount) await this.#resize(record, wanted, signal);
+      const desired = Math.max(min, usedCount(all(), record.variantName));
+      // A refused removal is tried again when the next component has reached its goal.
+      if (desired < shared.instanceCount) await this.#resize(record, desired, signal);
     });
   }
 
@@ -130,17 +133,17 @@ export class SharedVariants {
   }
 }
 
-/** Instances up to the last one that a copy is on. */
+/** Returns the number of instances up to the last one with a copy. */
 export function usedCount(components: readonly ComponentRecord[], variantName: string): number {
   const own = components.filter((each) => each.variantName === variantName);
   return Math.max(0, ...own.flatMap(({ copies }) => copies.map(({ instance }) => instance + 1)));
 }
 
-/** Whether an empty instance has room for a claim on any node. */
+/** Returns whether an empty instance of any node has room for a claim. */
 export const fitsSomewhere = ({ nodes }: Pick<SharedVariant, "nodes">, claim: ComponentClaim): boolean =>
   nodes.some(({ has }) => fits({ has, taken: noClaim }, claim));
 
-/** The node of each instance of a variant, what components have taken of it, and how many copies of this one are on it. */
+/** Returns for each instance of a variant: its node, the resources that components claim, and the number of copies of this component. */
 export function sharedInstances(
   { instanceCount }: Pick<SharedVariant, "instanceCount">,
   { name, variantName }: Pick<ComponentRecord, "name" | "variantName">,

@@ -17,12 +17,12 @@ export interface TransformActionsOptions {
   readonly store: HostingStore;
   readonly fleet: FleetOptions;
   readonly newInstanceId: () => string;
-  /** Of all jobs. */
+  /** Shared by all jobs. */
   readonly memory: JobMemory;
   readonly turns: LoopTurns;
 }
 
-/** What is done for transform jobs: a job in progress runs, from where its progress says. */
+/** The action of each state of a transform job. A job in progress continues from its recorded progress. */
 export class TransformActions implements ReconciledKind<TransformJobRecord, TransformEvent> {
   readonly what = "a transform job";
   readonly records: HostingStore["kinds"]["transformJobs"];
@@ -44,7 +44,7 @@ export class TransformActions implements ReconciledKind<TransformJobRecord, Tran
     return { ...job, state: moveTransform(job.state, event) };
   }
 
-  /** When the signal aborts, nothing of the job runs any more. */
+  /** Runs a job. After the signal aborts, settles only when nothing of the job runs any more. */
   async #run(
     step: RecordStep<TransformJobRecord, TransformEvent>,
   ): Promise<StepOutcome<TransformJobRecord, TransformEvent>> {

@@ -1,7 +1,7 @@
 import { systemClock, type Clock, type Logger } from "@galatea/base";
 import { endAfter } from "@galatea/base/system";
 
-/** How much longer than its time this process may be too busy to notice that nobody pings it: as long as its platform would let it be busy. */
+/** How long after the grace the kernel ends a process whose event loop is blocked: as long as the platform tolerates a busy container. */
 const busySecsMax = 600;
 
 export interface PingWatch extends Disposable {
@@ -9,8 +9,8 @@ export interface PingWatch extends Disposable {
 }
 
 /**
- * Watches whether this server's platform is there: calls `onSilent` once when nobody has pinged the server for so long. Where the event loop
- * does not come to that, the kernel ends the process later.
+ * Calls `onSilent` once when the server got no ping for `graceSecs`: its platform is gone. If the event loop is blocked, a kernel timer ends the
+ * process `busySecsMax` later.
  */
 export function watchPings(graceSecs: number, onSilent: () => void, clock: Clock): PingWatch {
   const graceNs = graceSecs * 1e9;
@@ -20,12 +20,12 @@ export function watchPings(graceSecs: number, onSilent: () => void, clock: Clock
     pingedNs = clock.monotonicNs();
     endAfter(graceSecs + busySecsMax);
   };
-  const restNs = () => pingedNs + graceNs - clock.monotonicNs();
-  const lookLater = (ms: number) => (timer = clock.timer(ms, look));
-  // Pings that came while this process was busy are answered before it is judged.
-  const look = () => setImmediate(() => (restNs() <= 0 ? onSilent() : lookLater(restNs() / 1e6)));
+  const leftNs = () => pingedNs + graceNs - clock.monotonicNs();
+  const checkLater = (ms: number) => (timer = clock.timer(ms, check));
+  // Without `setImmediate`, pings that arrived while the event loop was blocked would not count.
+  const check = () => setImmediate(() => (leftNs() <= 0 ? onSilent() : checkLater(leftNs() / 1e6)));
   pinged();
-  lookLater(graceSecs * 1000);
+  checkLater(graceSecs * 1000);
   return {
     pinged,
     [Symbol.dispose]() {
@@ -35,7 +35,7 @@ export function watchPings(graceSecs: number, onSilent: () => void, clock: Clock
   };
 }
 
-/** For a server that a platform runs: it ends as by SIGTERM when nobody pings it any more. Null where it is nobody's. */
+/** Makes a platform's server send itself SIGTERM when it gets no pings any more. Returns null for a server without `--end-without-pings-secs`. */
 export function endWithoutPings(graceSecs: number | null, log: Logger): PingWatch | null {
   if (graceSecs === null) return null;
   const end = () => {
