@@ -220,11 +220,11 @@ test("a command line that does not fit together is told", () => {
   assert.equal(told("a"), either);
   assert.equal(told("a", "--repository=b"), either);
   assert.equal(told("a", "b.onnx", "--repository=b", "--name=c"), either);
-  assert.equal(told("a", "b.bin"), "galatea convert writes .onnx and .plan files, and not 'b.bin'");
+  assert.equal(told("a", "b.bin"), "galatea convert writes .onnx and .plan files, not 'b.bin'");
   assert.equal(
     told("a", "b.onnx", "--dtype=int4"),
     "Invalid option value. Got int4 for --dtype, expected one of float32, float16",
   );
-  assert.equal(told("a", "b.onnx", "--rename=x"), "--rename takes <name>=<other name>, and not 'x'");
+  assert.equal(told("a", "b.onnx", "--rename=x"), "--rename takes <name>=<other name>, not 'x'");
   assert.equal(told("a", "b.onnx", "--opset=16"), "Invalid option value. Got 16 for --opset, expected at least 17");
 });

@@ -4,24 +4,22 @@ import type { OptionsOf, Parsed } from "./parse-flags.ts";
 const capacityMax = 10_000;
 const capacityFlag = (initial: number, about: string) =>
   integerFlag({ default: initial, min: 0, max: capacityMax, about });
-/** Names of metrics with commas between them. */
+/** A flag of metric names, separated by commas. */
 const metricNames = (about: string): Flag<readonly string[]> =>
   parsedFlag({ default: "", about }, (text) => text.split(",").filter((name) => name !== ""));
 
 /** The flags of `galatea autoscale simulate`. */
 export const autoscaleFlags = {
-  policy: textFlag({ about: "file of a policy, as PutScalingPolicy takes it, or of its configuration alone" }),
-  alarm: textFlag({ about: "file of the alarm that runs a step policy, as PutMetricAlarm takes it" }),
+  policy: textFlag({ about: "JSON file of a policy as in PutScalingPolicy, or of its configuration only" }),
+  alarm: textFlag({ about: "JSON file of the alarm that triggers a step policy, as in PutMetricAlarm" }),
   plan: textFlag({ about: "requests a second over time: 0-5m:10rps,5m-20m:200rps,20m-30m:200..10rps" }),
   series: textFlag({
     about:
-      "file of recorded metrics: CSV of times and values, with a line of names such as time,m1,m2 where the policy has several, or an answer of GetMetricData or GetMetricStatistics",
+      "file of recorded metrics: CSV of times and values, with a header line such as time,m1,m2 for a policy with several metrics; or a response of GetMetricData or GetMetricStatistics",
   }),
-  totals: metricNames(
-    "of a series: metrics that are the same however many instances there are, such as a backlog: m1,m2",
-  ),
+  totals: metricNames("for --series: metrics that do not depend on the number of instances, such as a backlog: m1,m2"),
   "instance-counts": metricNames(
-    "of a series: metrics that are the number of instances in service, and need no column: m3",
+    "for --series: metrics that are the number of instances in service, and need no column: m3",
   ),
   "recorded-instances": integerFlag({
     default: 1,
@@ -33,7 +31,7 @@ export const autoscaleFlags = {
     {
       default: "1",
       about:
-        "of a plan: what a request a second is on the policy's metric, where one instance has it, such as 0.5 (percent)",
+        "for --plan: the value of the policy's metric at one request per second on one instance, such as 0.5 (percent)",
     },
     metricPerRequest,
   ),
@@ -45,7 +43,7 @@ export const autoscaleFlags = {
     default: 60,
     min: 0,
     max: 3600,
-    about: "until an instance that is asked for is in service",
+    about: "time from the launch of an instance until it is in service",
   }),
   page: textFlag({ about: "file to write the page to, as HTML" }),
 };
@@ -59,14 +57,14 @@ export interface AutoscaleOptions extends AutoscaleFlagOptions {
 
 export function autoscaleOptions({ options, given, positionals }: Parsed<AutoscaleFlagOptions>): AutoscaleOptions {
   const [verb = ""] = positionals;
-  if (verb !== "simulate") throw new UsageError(`galatea autoscale takes simulate, and not '${verb}'`);
+  if (verb !== "simulate") throw new UsageError(`galatea autoscale takes simulate, not '${verb}'`);
   const { policy, plan, series } = options;
   if (policy === null) throw new UsageError("galatea autoscale simulate takes a policy: --policy FILE");
   if ((plan === null) === (series === null)) {
     throw new UsageError("galatea autoscale simulate takes a load: either --plan or --series FILE");
   }
   for (const flag of ["recorded-instances", "totals", "instance-counts"]) {
-    if (given.has(flag) && plan !== null) throw new UsageError(`--${flag} is of --series`);
+    if (given.has(flag) && plan !== null) throw new UsageError(`--${flag} is only for --series`);
   }
   return { ...options, policy };
 }

@@ -4,16 +4,16 @@ import type { OptionsOf } from "./parse-flags.ts";
 import { parsedPackages } from "./python-packages.ts";
 import { confinementFlag, workerFlags } from "./worker-flags.ts";
 
-/** What backends run models with: flags of `serve`, and of `validate`, which checks models as `serve` would load them. */
+/** The flags of backends, for `serve` and for `validate`, which checks models as `serve` would load them. */
 export const backendFlags = {
   "backend-config": parsedListFlag({ about: "<backend>,<key>=<value> or <key>=<value>" }, parsedBackendConfig),
   "backend-directory": textFlag({ about: "python-based backends: <directory>/<backend>/model.py" }),
-  "memory-budget-bytes": integerFlag({ unit: "bytes", min: 1, about: "refuse to load models beyond this much memory" }),
+  "memory-budget-bytes": integerFlag({ unit: "bytes", min: 1, about: "reject loads above this much memory of models" }),
   python: sharedFlags.python,
   "python-packages": parsedListFlag(
     {
       about:
-        "packages for models beside numpy and tokenizers, separated by spaces, as `scipy==1.16.2`; installed once as wheels, from " +
+        "packages for models in addition to numpy and tokenizers, separated by spaces, as `scipy==1.16.2`; installed once as wheels, from " +
         "where pip's variables say (PIP_FIND_LINKS and PIP_NO_INDEX for a directory of wheels)",
       variable: "GALATEA_PYTHON_PACKAGES",
     },
@@ -22,17 +22,17 @@ export const backendFlags = {
   "python-threads": integerFlag({
     min: 1,
     about:
-      "threads of each Python model process's numerical libraries, where OMP_NUM_THREADS and the like do not say (default: numpy 1, others all)",
+      "threads of the numerical libraries in each Python model process, unless OMP_NUM_THREADS or a similar variable is set (default: numpy 1, others all)",
   }),
   "python-instances-on-demand": integerFlag({
     default: 0,
     min: 0,
     max: 1024,
     about:
-      "the most instances of a Python model; those beyond its configuration are started while all others execute, if memory allows (0: none beyond it)",
+      "the most instances of a Python model; instances above its configuration are started while all others are busy, if memory allows (0: none)",
   }),
   "python-preimport": parsedListFlag(
-    { about: "modules, after their first use found imported by models whatever variables those set: quicker loads" },
+    { about: "modules to import before models load, even for models that set environment variables: faster loads" },
     (texts) => texts.flatMap((names) => names.split(",")),
   ),
   data: textFlag({ about: `directory for environments and caches (default: ${dataDefault})` }),

@@ -9,7 +9,7 @@ function asked(env: Record<string, string>, ...argv: string[]) {
   return serveOptions(parseFlags(["--allow-sagemaker=true", ...argv], serveFlags), env);
 }
 
-test("a container that its environment configures serves its contract and nothing else", () => {
+test("a container that is configured by its environment serves only the container contract", () => {
   const { allowHttp, allowGrpc, allowMetrics, container, modelControlMode } = asked({});
   assert.deepEqual([allowHttp, allowGrpc, allowMetrics, modelControlMode], [false, false, false, "explicit"]);
   assert.equal(container?.fromEnvironment, true);
@@ -27,7 +27,7 @@ test("its variables open gRPC and metrics, and move its port", () => {
   assert.deepEqual(container?.listen, { host: "0.0.0.0", port: 9080 });
 });
 
-test("SAGEMAKER_TRITON_ADDITIONAL_ARGS takes what serve takes, and has the last word over the other variables", () => {
+test("SAGEMAKER_TRITON_ADDITIONAL_ARGS takes the flags of serve, and overrides the other variables", () => {
   const env = {
     SAGEMAKER_TRITON_LOG_VERBOSE: "false",
     SAGEMAKER_TRITON_ADDITIONAL_ARGS:
@@ -40,7 +40,7 @@ test("SAGEMAKER_TRITON_ADDITIONAL_ARGS takes what serve takes, and has the last 
   assert.equal(container?.fromEnvironment, true);
 });
 
-test("what the command line says, the environment cannot change", () => {
+test("the environment cannot change flags of the command line", () => {
   const env = {
     SAGEMAKER_TRITON_ALLOW_GRPC: "true",
     SAGEMAKER_TRITON_ADDITIONAL_ARGS: "--python=/theirs --sagemaker-socket=/theirs --ml-root=/theirs",
@@ -53,7 +53,7 @@ test("what the command line says, the environment cannot change", () => {
   );
 });
 
-test("a flag that serve does not know is refused, and the refusal says that it is the environment's", () => {
+test("an unknown flag is rejected, and the error says that it comes from the environment", () => {
   for (const [name, value, words] of [
     ["SAGEMAKER_TRITON_ADDITIONAL_ARGS", "--log-verbos=1 --nonsense=1", "unrecognized option '--nonsense'"],
     [
@@ -75,7 +75,7 @@ test("a flag that serve does not know is refused, and the refusal says that it i
     );
 });
 
-test("a server that was given a repository reads none of it", () => {
+test("a server with --model-repository ignores the container's environment", () => {
   const env = { SAGEMAKER_TRITON_ADDITIONAL_ARGS: "--nonsense" };
   assert.equal(asked(env, "--model-repository=/m").allowHttp, true);
 });

@@ -12,7 +12,7 @@ export const convertFlags = {
   "max-batch-size": integerFlag({
     default: 16,
     min: 1,
-    about: "of the configuration that --repository writes, and the largest batch of a plan",
+    about: "max_batch_size of the configuration that --repository writes, and the largest batch of a plan",
   }),
   dtype: choiceFlag(["float32", "float16"], {
     default: "float32",
@@ -20,20 +20,19 @@ export const convertFlags = {
   }),
   operators: choiceFlag(["fused", "standard"], {
     default: "fused",
-    about: "fused: ONNX Runtime's own, the fastest on a CPU; standard: ONNX's alone, which other programs read",
+    about:
+      "fused: ONNX Runtime's operators, the fastest on a CPU; standard: only ONNX operators, which other programs can read",
   }),
   opset: integerFlag({ default: 17, min: 17, max: 21, about: "version of ONNX's operators" }),
   integers: choiceFlag(["int64", "int32"], { default: "int64", about: "datatype of the inputs" }),
   "one-segment": switchFlag("sentences have one segment: no input token_type_ids"),
-  pooler: switchFlag("answer pooler_output as well"),
-  rename: parsedListFlag({ about: "input or output to call otherwise: input_ids=token_ids" }, (texts) =>
-    texts.map(renaming),
-  ),
+  pooler: switchFlag("add the output pooler_output"),
+  rename: parsedListFlag({ about: "renames an input or output: input_ids=token_ids" }, (texts) => texts.map(renaming)),
   plan: switchFlag("with --repository: build a TensorRT plan; needs TensorRT and a GPU"),
   "max-tokens": integerFlag({ min: 1, about: "longest sentence of a plan (default: what the encoder takes)" }),
   "min-shapes": textFlag({ about: "smallest inputs of the plan of an ONNX file: input:1x3x224x224" }),
-  "opt-shapes": textFlag({ about: "inputs that it is the fastest for" }),
-  "max-shapes": textFlag({ about: "largest inputs" }),
+  "opt-shapes": textFlag({ about: "inputs that the plan is optimized for" }),
+  "max-shapes": textFlag({ about: "largest inputs of the plan" }),
 };
 
 type ConvertFlagOptions = OptionsOf<typeof convertFlags>;
@@ -45,9 +44,9 @@ export interface ConvertOptions {
   readonly graph: GraphOptions;
   /** Null for ONNX. */
   readonly plan: {
-    /** Those that the user gave; of an encoder they are known. */
+    /** Shapes from the flags; null for an encoder, whose shapes are known. */
     readonly shapes: PlanShapes | null;
-    /** The longest sentence; null for what the encoder takes. */
+    /** The longest sentence in tokens; null for the encoder's own maximum. */
     readonly tokensMax: number | null;
   } | null;
   readonly batchMax: number;
@@ -81,7 +80,7 @@ export function convertOptions({ options, positionals: [source, target] }: Parse
 function destination(target: string | undefined, { repository, name }: ConvertFlagOptions): ConvertOptions["to"] {
   if (repository === null && name === null && target !== undefined) {
     if (!/\.(onnx|plan)$/.test(target))
-      throw new UsageError(`galatea convert writes .onnx and .plan files, and not '${target}'`);
+      throw new UsageError(`galatea convert writes .onnx and .plan files, not '${target}'`);
     return { kind: "file", path: target };
   }
   if (repository === null || name === null || target !== undefined)
@@ -99,6 +98,6 @@ function planShapes({ minShapes: min, optShapes: opt, maxShapes: max }: ConvertF
 function renaming(text: string): readonly [string, string] {
   const [name = "", other = "", ...more] = text.split("=");
   if (name === "" || other === "" || more.length > 0)
-    throw new UsageError(`--rename takes <name>=<other name>, and not '${text}'`);
+    throw new UsageError(`--rename takes <name>=<other name>, not '${text}'`);
   return [name, other];
 }

@@ -1,4 +1,4 @@
-/** ", did you mean --x or --y?" for the known words nearest to a wrong one; "" when none is near. */
+/** Returns `, did you mean --x or --y?` for the known words closest to an unknown one; "" when none is close. */
 export function didYouMean(word: string, known: readonly string[], prefix: string): string {
   const near = known
     .map((each) => ({ each, distance: editDistance(word, each) }))
@@ -12,7 +12,7 @@ export function didYouMean(word: string, known: readonly string[], prefix: strin
   return near.length === 0 ? "" : `, did you mean ${near.join(" or ")}?`;
 }
 
-/** Insertions, deletions and substitutions between two words. */
+/** Returns the number of insertions, deletions and substitutions between two words. */
 export function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {

@@ -1,4 +1,4 @@
-/** A wrong command line; the message is printed as it is, exit code 1. */
+/** An invalid command line. The command prints the message and exits with 1. */
 export class UsageError extends Error {
   constructor(message: string) {
     super(message);
@@ -6,23 +6,23 @@ export class UsageError extends Error {
   }
 }
 
-/** One command-line flag as data. `Value` is the type of its option; `undefined` for a flag without effect, which has no option. */
+/** A command-line flag as data. `Value`: the type of its option; `undefined` for a flag without effect, which has no option. */
 export interface Flag<Value = unknown> {
-  /** What the flag says, or why it has no effect. */
+  /** The flag's help text, or why it has no effect. */
   readonly about: string;
-  /** What stands for the value in help texts: its unit, or its kind; null for a switch, which takes no value. */
+  /** The placeholder of the value in help texts: its unit or kind. Null for a switch, which takes no value. */
   readonly placeholder: string | null;
-  /** The default as help texts show it; absent where `about` says it. */
+  /** The default in help texts; absent where `about` describes it. */
   readonly default?: FlagDefault;
-  /** Another name, which Triton takes too. */
+  /** Another name, which Triton accepts as well. */
   readonly alias?: string;
-  /** The variable that stands for the flag in the environment of a SageMaker container. */
+  /** The variable that sets the flag in the environment of a SageMaker container. */
   readonly variable?: string;
-  /** A flag without effect: with any value, or refused unless its value is that of a server without the feature. */
+  /** Set for a flag without effect. `none`: any value is accepted. `not built`: only values that leave the feature off are accepted. */
   readonly effect?: "none" | "not built";
-  /** The flag of the feature that this one belongs to: where that is given, this one is not looked at. */
+  /** The switch of the feature that this flag belongs to. When the switch is given, this flag is ignored. */
   readonly partOf?: string;
-  /** Returns the option's value of the texts that the flag was given, in order; the default of none. Throws UsageError. */
+  /** Returns the option's value from the flag's texts in order; the default for no texts. Throws UsageError. */
   readonly read: (texts: readonly string[], name: string) => Value;
 }
 
@@ -32,7 +32,7 @@ export type FlagTable = Readonly<Record<string, Flag>>;
 type FlagDefault = string | number | boolean | null;
 
 interface FlagRow<Default extends FlagDefault> extends Pick<Flag, "about" | "alias" | "variable"> {
-  /** Of the value, as help texts show it: seconds, bytes. */
+  /** The unit of the value in help texts, such as seconds or bytes. */
   readonly unit?: string;
   readonly default?: Default;
 }
@@ -40,13 +40,13 @@ interface FlagRow<Default extends FlagDefault> extends Pick<Flag, "about" | "ali
 interface NumberRow<Default extends number | null> extends FlagRow<Default> {
   readonly min?: number;
   readonly max?: number;
-  /** Words that Triton takes for numbers. */
+  /** Words that Triton accepts as numbers. */
   readonly words?: ReadonlyMap<string, number>;
 }
 
 export const portMax = 65535;
 
-/** A flag whose last text counts, read by `parse`. Without a default its option is null where the flag is not given. */
+/** A flag whose last text counts. Its option is null when the flag is absent and has no default. */
 function singleFlag<Value, Default extends FlagDefault>(
   { unit, ...row }: FlagRow<Default>,
   placeholder: string,
@@ -74,7 +74,7 @@ export function numberFlag<Default extends number | null = null>(
   return numeric(row, "a number", Number.isFinite);
 }
 
-/** 0 takes any free port. */
+/** A port; 0 for any free one. */
 export function portFlag<Default extends number | null = null>(
   row: FlagRow<Default> & { readonly min?: number },
 ): Flag<number | (Default & null)> {
@@ -96,7 +96,7 @@ function numeric<Default extends number | null>(
   return singleFlag(row, "N", parse) as Flag<number | (Default & null)>;
 }
 
-/** Takes true/on/1 and false/off/0 in any case. */
+/** A boolean: true, on, 1, false, off or 0, in any case. */
 export function booleanFlag<Default extends boolean | null = null>(
   row: FlagRow<Default>,
 ): Flag<boolean | (Default & null)> {
@@ -109,7 +109,7 @@ export function booleanFlag<Default extends boolean | null = null>(
   return singleFlag(row, "true|false", parse) as Flag<boolean | (Default & null)>;
 }
 
-/** A flag that takes no value: true where it is given. */
+/** A flag without a value: true when it is given. */
 export function switchFlag(about: string): Flag<boolean> {
   return { about, placeholder: null, read: (texts) => texts.length > 0 };
 }
@@ -124,7 +124,7 @@ export function choiceFlag<const Choice extends string, Default extends Choice |
   return singleFlag(row, choices.join("|"), parse) as Flag<Choice | (Default & null)>;
 }
 
-/** A flag with a form of its own, which its default has as well. */
+/** A flag with its own parser, which also parses the default. */
 export function parsedFlag<Value, Default extends string | null = null>(
   row: FlagRow<Default>,
   parse: (text: string, name: string) => Value,
@@ -139,7 +139,7 @@ export function listFlag(row: FlagRow<string>): Flag<readonly string[]> {
   return parsedListFlag(row, (texts) => texts);
 }
 
-/** A flag that may be given more than once, whose texts are read together; where it is not given, its default is. */
+/** A flag that may be given more than once, whose texts are parsed together. Its default is parsed when it is absent. */
 export function parsedListFlag<Value>(
   { unit, ...row }: FlagRow<string>,
   parse: (texts: readonly string[], name: string) => Value,
@@ -149,12 +149,12 @@ export function parsedListFlag<Value>(
   return { ...row, placeholder: unit?.toUpperCase() ?? "TEXT", read };
 }
 
-/** A flag of Triton's that changes nothing here, for the reason given. */
+/** A flag of Triton that has no effect here. `reason` is its help text. */
 export function inertFlag(reason: string, { read, ...flag }: Flag): Flag<undefined> {
   return { ...flag, about: reason, effect: "none", read: (texts, name) => void read(texts, name) };
 }
 
-/** A flag of Triton's for a feature that is not built: refused, for the reason given, unless its value is that of a server without it. */
+/** A flag of a Triton feature that is not implemented. Values other than `harmless`, which leave the feature off, are rejected with `reason`. */
 export function unbuiltFlag(
   reason: string,
   { read, ...flag }: Flag,
@@ -164,7 +164,7 @@ export function unbuiltFlag(
   const refuse = (text: string, name: string) => {
     const value = [read([text], name)].flat()[0];
     if (harmless.includes(value)) return;
-    throw new UsageError(`option '--${name}=${String(value)}' is known but not built yet: ${reason}`);
+    throw new UsageError(`option '--${name}=${String(value)}' is recognized but not implemented: ${reason}`);
   };
   const feature = partOf === undefined ? {} : { partOf };
   const check = (texts: readonly string[], name: string) => texts.forEach((text) => refuse(text, name));

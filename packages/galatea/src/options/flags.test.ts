@@ -15,7 +15,7 @@ test("--log-verbose takes a level, and true and false in any case, as tritonserv
     });
 });
 
-test("the last port there is is taken, the next is not", () => {
+test("port 65535 is accepted, and 65536 is rejected", () => {
   const port = (text: string) => parseFlags([`--metrics-port=${text}`], serveFlags).options.metricsPort;
   assert.equal(port("65535"), 65535);
   assert.throws(() => port("65536"), /expected at most 65535$/);
@@ -23,7 +23,7 @@ test("the last port there is is taken, the next is not", () => {
 
 const serve = (...argv: string[]) => serveOptions(parseFlags(["--model-repository=/r", ...argv], serveFlags), {});
 
-test("a flag of something that is not built is accepted with each value that asks for nothing", () => {
+test("a flag of a feature that is not implemented is accepted with each value that leaves the feature off", () => {
   for (const word of [
     "--vertex-ai-port=8080",
     "--vertex-ai-default-model=",
@@ -42,23 +42,23 @@ test("a flag of something that is not built is accepted with each value that ask
   }
 });
 
-test("a flag of something that is not built is refused with any other value, by name and value", () => {
+test("a flag of a feature that is not implemented is rejected with any other value; the error names flag and value", () => {
   for (const [name, { placeholder }] of Object.entries(unbuiltFlags)) {
     const value = placeholder === "N" ? "7" : placeholder === "TEXT" ? "other" : "true";
     assert.throws(() => serve(`--${name}=${value}`), {
       name: "UsageError",
-      message: new RegExp(`^option '--${name}=${value}' is known but not built yet: `),
+      message: new RegExp(`^option '--${name}=${value}' is recognized but not implemented: `),
     });
   }
   assert.throws(() => serve("--metrics-config=summary_latencies=false", "--metrics-config=summary_latencies=true"), {
-    message: /^option '--metrics-config=summary_latencies=true' is known but not built yet: /,
+    message: /^option '--metrics-config=summary_latencies=true' is recognized but not implemented: /,
   });
 });
 
-test("settings of a front end that is switched off ask for nothing, wherever the switch stands", () => {
+test("settings of a front end that is switched off have no effect, wherever the switch stands", () => {
   assert.equal(serve("--grpc-port=9001", "--allow-grpc=false", "--grpc-use-ssl=true").allowGrpc, false);
   serve("--vertex-ai-port=9000", "--allow-vertex-ai=false");
-  assert.throws(() => serve("--vertex-ai-port=9000"), /'--vertex-ai-port=9000' is known but/);
+  assert.throws(() => serve("--vertex-ai-port=9000"), /'--vertex-ai-port=9000' is recognized but/);
 });
 
 test("the gRPC front end has tritonserver's defaults", () => {
@@ -108,7 +108,7 @@ test("--strict-model-config is the older name of --disable-auto-complete-config"
   assert.equal(serve("--strict-model-config=false", "--disable-auto-complete-config").autoComplete, false);
 });
 
-test("a flag may be abbreviated as long as no other begins so, as getopt has it", () => {
+test("a flag may be abbreviated to an unambiguous prefix, as in getopt", () => {
   assert.deepEqual(parseFlags(["--model-repo=/a", "--model-store", "/b"], serveFlags).options.modelRepository, [
     "/a",
     "/b",
@@ -133,7 +133,7 @@ test("every flag of tritonserver is known", () => {
   );
 });
 
-/** What `tritonserver --help` of 2.51 lists, and the flags that later releases added. */
+/** The flags that `tritonserver --help` of 2.51 lists, and flags of later releases. */
 const tritonFlags = `
   id exit-timeout-secs log-verbose log-info log-warning log-error log-format log-file model-store model-repository exit-on-error disable-auto-complete-config strict-readiness model-control-mode repository-poll-secs load-model model-config-name model-load-thread-count model-load-retry-count model-namespacing enable-peer-access allow-http http-address http-port reuse-http-port http-header-forward-pattern http-thread-count http-restricted-api allow-grpc grpc-address grpc-port reuse-grpc-port grpc-header-forward-pattern grpc-infer-allocation-pool-size grpc-use-ssl grpc-use-ssl-mutual grpc-server-cert grpc-server-key grpc-root-cert grpc-infer-response-compression-level grpc-keepalive-time grpc-keepalive-timeout grpc-keepalive-permit-without-calls grpc-http2-max-pings-without-data grpc-http2-min-recv-ping-interval-without-data grpc-http2-max-ping-strikes grpc-max-connection-age grpc-max-connection-age-grace grpc-restricted-protocol allow-sagemaker sagemaker-port sagemaker-safe-port-range sagemaker-thread-count allow-vertex-ai vertex-ai-port vertex-ai-thread-count vertex-ai-default-model allow-metrics allow-gpu-metrics allow-cpu-metrics metrics-address metrics-port metrics-interval-ms metrics-config trace-config backend-directory backend-config repoagent-directory cache-config cache-directory rate-limit rate-limit-resource pinned-memory-pool-byte-size cuda-memory-pool-byte-size cuda-virtual-address-size min-supported-compute-capability buffer-manager-thread-count host-policy model-load-gpu-limit strict-model-config response-cache-byte-size trace-file trace-level trace-rate trace-count trace-log-frequency grpc-infer-thread-count grpc-max-response-pool-size allow-client-shm http-max-input-size
 `

@@ -1,8 +1,8 @@
 import { UsageError } from "./flag.ts";
 
 /**
- * What `--<protocol>-header-forward-pattern` finds in the names of headers, anywhere in them and in any case, as Triton's; a pattern that
- * begins with `(?-i)` is found in its own case. Null for an empty one.
+ * Returns the regular expression of `--<protocol>-header-forward-pattern`; null for an empty one. As in Triton it matches anywhere in a header
+ * name, and ignores case unless it begins with `(?-i)`.
  */
 export function forwardPattern(pattern: string, flag: string): RegExp | null {
   if (pattern === "") return null;

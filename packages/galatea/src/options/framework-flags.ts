@@ -10,8 +10,7 @@ export const frameworkFlags = {
   }),
   wheels: textFlag({ about: "directory of wheels to install from, in place of a package index" }),
   "any-build": switchFlag(
-    "take other builds of the same versions than the locked files, such as those for the CPU alone: PIP_INDEX_URL says " +
-      "whose, or --wheels",
+    "install other builds of the locked versions, such as CPU builds, from PIP_INDEX_URL or --wheels",
   ),
   python: textFlag({ about: "Python to make the environment with (default: the first one that fits)" }),
 };
@@ -21,7 +20,7 @@ const verbs = ["add", "remove", "list"] as const;
 /** The options of `galatea model`. */
 export interface FrameworkOptions extends OptionsOf<typeof frameworkFlags> {
   readonly verb: (typeof verbs)[number];
-  /** The framework's; "" for `list`. */
+  /** The name of the framework; "" for `list`. */
   readonly name: string;
 }
 
@@ -30,7 +29,7 @@ export function frameworkOptions({
   positionals: [word = "", name = ""],
 }: Parsed<OptionsOf<typeof frameworkFlags>>): FrameworkOptions {
   const verb = verbs.find((each) => each === word);
-  if (verb === undefined) throw new UsageError(`galatea model takes ${verbs.join(", ")}, and not '${word}'`);
+  if (verb === undefined) throw new UsageError(`galatea model takes ${verbs.join(", ")}, not '${word}'`);
   if ((name === "") !== (verb === "list"))
     throw new UsageError(
       verb === "list" ? "galatea model list takes no name" : `galatea model ${verb} takes a framework`,

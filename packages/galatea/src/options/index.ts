@@ -1,6 +1,6 @@
 /**
- * Flags and options: a table of flags for each command, from which its options are inferred. Adding a flag is a row of a table. Knows no
- * HTTP and no models, and reads no environment.
+ * The flags and options of all commands. Each command has a table of flags, from which the type of its options is inferred; a new flag is one
+ * row. This module uses no HTTP and no models, and reads no environment variables.
  */
 export { autoscaleFlags, autoscaleOptions, type AutoscaleOptions } from "./autoscale-flags.ts";
 export { backendFlags, type BackendOptions } from "./backend-flags.ts";

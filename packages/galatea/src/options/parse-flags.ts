@@ -14,16 +14,16 @@ export type OptionsOf<Flags> = {
 
 export interface Parsed<Options = unknown> {
   readonly options: Options;
-  /** The texts of the flags that stood on the command line, by name. */
+  /** The texts of the flags on the command line, by name. */
   readonly given: ReadonlyMap<string, readonly string[]>;
   readonly positionals: readonly string[];
-  /** What all this was parsed from. */
+  /** The parsed command line. */
   readonly argv: readonly string[];
 }
 
 /**
- * Parses `--x=v`, `--x v` and, for switches, `--x`, as tritonserver's getopt does; a beginning that only one flag has stands for
- * it. Unknown flags are refused with the nearest known ones.
+ * Parses `--x=v`, `--x v` and, for switches, `--x`, as tritonserver's getopt does. An unambiguous prefix of a flag is accepted. Throws
+ * UsageError for an unknown flag, with the closest known ones.
  */
 export function parseFlags<const Flags extends FlagTable>(
   argv: readonly string[],
@@ -61,7 +61,7 @@ function read<Flags extends FlagTable>(flags: Flags, given: ReadonlyMap<string, 
   return options as OptionsOf<Flags>;
 }
 
-/** The one flag whose name, or other name, begins like this. */
+/** Returns the only flag whose name or alias has this prefix. */
 function abbreviated(word: string, asked: string, nameOf: ReadonlyMap<string, string>): string {
   const names = [...nameOf.keys()];
   const possible = names.filter((each) => asked !== "" && each.startsWith(asked));
@@ -72,7 +72,7 @@ function abbreviated(word: string, asked: string, nameOf: ReadonlyMap<string, st
   throw new UsageError(`option '${word}' is ambiguous; possibilities: ${list}`);
 }
 
-/** Returns the options of a program that takes flags and nothing else; null where its help is asked for. */
+/** Returns the options of a program that takes only flags; null for --help. */
 export function parseOptions<const Flags extends FlagTable>(
   argv: readonly string[],
   flags: Flags,

@@ -3,14 +3,14 @@ import { dataDefault } from "./shared-flags.ts";
 import { integerFlag, parsedFlag, portFlag, switchFlag, textFlag, UsageError } from "./flag.ts";
 import type { OptionsOf, Parsed } from "./parse-flags.ts";
 
-/** Where a platform listens, and the region of requests that name none, unless flags of `galatea up` say otherwise. */
+/** The defaults of `galatea up`: where it listens, and the region of requests without one. */
 export const platformDefaults = { host: "127.0.0.1", port: 8770, region: "us-east-1" } as const;
 
-/** `about` of a flag whose default is what the running platform was started with. */
+/** Returns the help text of a flag whose default is the value of the running platform. */
 const ofPlatform = (about: string, otherwise: string | number): string =>
   `${about} (default: the running platform's, else ${otherwise})`;
 
-/** Flags that name the platform to call, and what it knows its clients by. */
+/** Flags that select the platform to call, and the region and credentials of calls. */
 export const calledPlatformFlags = {
   host: parsedFlag(
     { about: ofPlatform("name or address that clients reach the platform by", platformDefaults.host) },
@@ -28,7 +28,7 @@ export const calledPlatformFlags = {
   }),
 };
 
-/** The platform that a command calls, as far as flags name it: null is taken from the platform that runs. */
+/** The platform that a command calls. Null fields are taken from the running platform. */
 export type PlatformPlace = OptionsOf<typeof calledPlatformFlags>;
 
 export const envFlags = {
@@ -37,7 +37,7 @@ export const envFlags = {
     "also sets HTTPS_PROXY and AWS_CA_BUNDLE, which the sagemaker SDK's default_bucket() and get_execution_role() need: " +
       "the platform answers STS and passes everything else on, through the proxy that the shell had",
   ),
-  unset: switchFlag("gives the shell back what it had before"),
+  unset: switchFlag("restores the variables that the shell had before"),
 };
 
 export type EnvOptions = OptionsOf<typeof envFlags>;
@@ -48,8 +48,8 @@ export function envOptions({ options }: Parsed<EnvOptions>): EnvOptions {
 }
 
 export const eventsFlags = {
-  follow: switchFlag("go on with what happens from now on, until it is stopped"),
-  after: integerFlag({ min: 0, default: 0, about: "only events behind this cursor of an earlier one" }),
+  follow: switchFlag("also print new events, until the command is stopped"),
+  after: integerFlag({ min: 0, default: 0, about: "only events after this cursor, which each event has" }),
   ...calledPlatformFlags,
 };
 
@@ -66,12 +66,12 @@ export interface EndpointOptions extends PlatformPlace {
 export function endpointOptions({ options, positionals }: Parsed<PlatformPlace>): EndpointOptions {
   const [word = "", name = ""] = positionals;
   const verb = endpointVerbs.find((each) => each === word);
-  if (verb === undefined) throw new UsageError(`galatea endpoint takes ${endpointVerbs.join(", ")}, and not '${word}'`);
+  if (verb === undefined) throw new UsageError(`galatea endpoint takes ${endpointVerbs.join(", ")}, not '${word}'`);
   if (name === "") throw new UsageError(`galatea endpoint ${verb} takes the name of an endpoint`);
   return { ...options, verb, name };
 }
 
-/** Which platform, of several. */
+/** Flags that select one of several platforms. */
 export const restartFlags = { data: calledPlatformFlags.data, port: calledPlatformFlags.port };
 
 export type RestartOptions = OptionsOf<typeof restartFlags>;
@@ -82,7 +82,7 @@ export const backupFlags = {
 
 /** The options of `galatea backup` and `galatea restore`. */
 export interface BackupOptions extends OptionsOf<typeof backupFlags> {
-  /** The copy of the records. */
+  /** The path of the backup. */
   readonly file: string;
 }
 
@@ -99,10 +99,10 @@ export function parsedRegion(text: string): string {
   throw new UsageError(`invalid value for --region: '${text}' is not like us-east-1`);
 }
 
-/** A name, or an address as it is, without the brackets it has in URLs. */
+/** Returns a host name or an IP address; strips the brackets that an IPv6 address has in URLs. */
 export function parsedName(text: string, flag: string): string {
   const address = /^\[(.*)\]$/.exec(text)?.[1] ?? text;
-  // A zone (fe80::1%eth0) has no place in a URL.
+  // A URL cannot contain a zone (fe80::1%eth0).
   if (isIP(address) !== 0 && !address.includes("%")) return address;
   if (/^[\w-]+(\.[\w-]+)*\.?$/.test(text)) return text;
   throw new UsageError(`invalid value for --${flag}: '${text}' is neither a name nor an address`);

@@ -2,7 +2,7 @@ import { UsageError } from "./flag.ts";
 
 const packagesMax = 100;
 const version = String.raw`(?:==|!=|~=|<=|>=|<|>)[\w.*+!-]+`;
-/** A name, extras and versions: nothing that names files, addresses or options. */
+/** A package name, extras and versions. Paths, URLs and options of pip do not match. */
 const packageShape = new RegExp(String.raw`^[A-Za-z0-9][\w.-]*(?:\[[\w.,-]+\])?(?:${version}(?:,${version})*)?$`);
 
 export function parsedPackages(texts: readonly string[]): readonly string[] {

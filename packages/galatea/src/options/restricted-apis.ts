@@ -13,7 +13,7 @@ const restrictedApis: Readonly<Record<RestrictedApi, true>> = {
   logging: true,
 };
 
-/** Reads `<api>,<api>:<key>=<value>`, one for each time that the flag was given. */
+/** Parses `<api>[,<api>...]:<key>=<value>` for each occurrence of the flag. Throws UsageError for an unknown API, or one in two groups. */
 export function parseRestrictions(flag: string, texts: readonly string[], headerPrefix: string): Restrictions {
   const restrictions = new Map<RestrictedApi, Restriction>();
   for (const text of texts) {

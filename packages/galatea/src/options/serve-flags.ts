@@ -20,7 +20,7 @@ import { grpcFlags } from "./grpc-flags.ts";
 import { parseRestrictions } from "./restricted-apis.ts";
 import { unbuiltFlags } from "./unbuilt-flags.ts";
 
-const gpu = "nothing on GPUs is configured by it yet";
+const gpu = "no effect on GPUs yet";
 const oneLoop = "one event loop serves all connections; no thread count is needed";
 /** tritonserver's ParseIntBoolOption. */
 const booleanWords = new Map([
@@ -29,14 +29,14 @@ const booleanWords = new Map([
 ]);
 const containerKindNames = ["tritonserver", ...(Object.keys(containerKinds) as ContainerKindName[])] as const;
 
-/** Whose containers' language and archives a server has. */
+/** The kinds of SageMaker containers that a server can stand in for. */
 export type ServedContainerKind = (typeof containerKindNames)[number];
 
 const text = textFlag({ about: "" });
 const texts = listFlag({ about: "" });
 const integer = integerFlag({ about: "" });
 
-/** tritonserver's flags that change nothing here (2.51 line). */
+/** tritonserver's flags without effect here (2.51 line). */
 const inertFlags = {
   "http-thread-count": inertFlag(oneLoop, integerFlag({ min: 1, about: "" })),
   "sagemaker-thread-count": inertFlag(oneLoop, integerFlag({ min: 1, about: "" })),
@@ -44,8 +44,8 @@ const inertFlags = {
   "cuda-memory-pool-byte-size": inertFlag(gpu, texts),
   "min-supported-compute-capability": inertFlag(gpu, numberFlag({ about: "" })),
   "buffer-manager-thread-count": inertFlag("tensors are views; nothing is gathered by threads", integer),
-  "repoagent-directory": inertFlag("a model that asks for a repository agent is refused by name", text),
-  "cache-directory": inertFlag("where caches are looked for; asking for one is refused", text),
+  "repoagent-directory": inertFlag("a model with a repository agent is rejected", text),
+  "cache-directory": inertFlag("directory of cache libraries; enabling a cache is rejected", text),
   "cuda-virtual-address-size": inertFlag(gpu, texts),
   "model-load-gpu-limit": inertFlag(gpu, texts),
   "enable-peer-access": inertFlag(gpu, booleanFlag({ about: "" })),
@@ -64,13 +64,13 @@ export const serveFlags = {
   "exit-on-error": booleanFlag({ default: true, about: "exit when a model fails to load at start" }),
   "disable-auto-complete-config": switchFlag("do not complete configurations from model files"),
   "strict-model-config": booleanFlag({ about: "deprecated: true is --disable-auto-complete-config" }),
-  "strict-readiness": booleanFlag({ default: true, about: "ready only when every model is" }),
+  "strict-readiness": booleanFlag({ default: true, about: "the server is ready only when every model is" }),
   "model-control-mode": parsedFlag(
     { default: "none", about: "none: load everything at start; explicit: load by request" },
     controlMode,
   ),
   "load-model": listFlag({ about: "load at start in explicit mode; `*` alone means all" }),
-  "model-config-name": textFlag({ default: "", about: "use configs/<name>.pbtxt where a model has it" }),
+  "model-config-name": textFlag({ default: "", about: "use configs/<name>.pbtxt of a model if it exists" }),
   "model-load-thread-count": integerFlag({ default: 4, min: 1, about: "models loaded at the same time at start" }),
   "allow-http": booleanFlag({ default: true, about: "serve KServe v2 over HTTP" }),
   "http-address": textFlag({ default: "0.0.0.0", about: "address of the HTTP listener" }),
@@ -84,12 +84,12 @@ export const serveFlags = {
   "http-header-forward-pattern": parsedFlag(
     {
       default: "",
-      about: "regular expression; headers whose names it finds, in any case, become request parameters",
+      about: "regular expression; headers whose names match, in any case, become request parameters",
     },
     forwardPattern,
   ),
   "http-restricted-api": parsedListFlag(
-    { about: "<api>[,<api>...]:<key>=<value>: these answer only to requests with the header <key>" },
+    { about: "<api>[,<api>...]:<key>=<value>: these APIs need the header <key> with this value" },
     (given, name) => parseRestrictions(name, given, ""),
   ),
   "allow-metrics": booleanFlag({
@@ -98,7 +98,7 @@ export const serveFlags = {
     variable: "SAGEMAKER_TRITON_ALLOW_METRICS",
   }),
   "allow-cpu-metrics": booleanFlag({ default: true, about: "include CPU and memory gauges" }),
-  "allow-gpu-metrics": booleanFlag({ default: true, about: "include gauges of NVIDIA GPUs where there are some" }),
+  "allow-gpu-metrics": booleanFlag({ default: true, about: "include gauges of NVIDIA GPUs, if there are any" }),
   "metrics-address": textFlag({ about: "address of the metrics listener (default: the HTTP address)" }),
   "metrics-port": portFlag({
     default: 8002,
@@ -109,7 +109,7 @@ export const serveFlags = {
     unit: "ms",
     default: 2000,
     min: 1,
-    about: "how often gauges of CPU and GPUs are read",
+    about: "interval of reading CPU and GPU gauges",
   }),
   "allow-sagemaker": booleanFlag({ default: false, about: "serve the SageMaker container contract" }),
   "sagemaker-port": portFlag({
@@ -135,21 +135,21 @@ export const serveFlags = {
   "sagemaker-socket": textFlag({ about: "serve the container contract on this Unix socket instead of a port" }),
   "container-kind": choiceFlag(containerKindNames, {
     default: "tritonserver",
-    about: "the kind of container, where its environment says what to serve",
+    about: "the kind of container, for a server that is configured by its environment",
   }),
   "end-without-pings-secs": integerFlag({
     unit: "seconds",
     min: 1,
     max: 86_400,
-    about: "ends this server when nobody has asked for /ping for so long, as its platform does every 10 s",
+    about: "stop when no /ping has arrived for this long; the platform of a container sends one every 10 s",
   }),
-  "ml-root": textFlag({ default: "/opt/ml", about: "directory that /opt/ml/... on the wire means" }),
+  "ml-root": textFlag({ default: "/opt/ml", about: "directory that stands for /opt/ml in requests" }),
   "request-memory-bytes": sharedFlags["request-memory-bytes"],
   "unload-timeout-secs": integerFlag({
     unit: "seconds",
     default: 30,
     min: 1,
-    about: "how long an unload waits for requests in flight and for model code before it ends them",
+    about: "how long an unload waits for requests in flight and for model code before it stops them",
   }),
   "queue-length-max": integerFlag({
     default: 10_000,
@@ -162,6 +162,6 @@ export const serveFlags = {
 function controlMode(mode: string): "none" | "explicit" {
   if (mode === "none" || mode === "explicit") return mode;
   if (mode === "poll")
-    throw new UsageError("--model-control-mode=poll is known but not built yet; use explicit, or none");
+    throw new UsageError("--model-control-mode=poll is recognized but not implemented; use explicit or none");
   throw new UsageError(`invalid value for --model-control-mode: ${mode}`);
 }

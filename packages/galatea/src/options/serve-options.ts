@@ -9,23 +9,23 @@ type ServeFlagOptions = OptionsOf<typeof serveFlags>;
 export interface ServedContainer {
   readonly listen: { readonly socketPath: string } | { readonly host: string; readonly port: number };
   readonly mlRoot: string;
-  /** No repository was given: the SAGEMAKER_* environment says what to serve, as the `serve` entry point does. */
+  /** Whether no repository was given: SAGEMAKER_* variables configure the server, as in the `serve` entry point of Triton's image. */
   readonly fromEnvironment: boolean;
-  /** Of another kind than Triton's only where the environment says what to serve. */
+  /** A kind other than `tritonserver` requires `fromEnvironment`. */
   readonly kind: ServedContainerKind;
 }
 
 /** The options of `galatea serve`, checked against each other. */
 export interface ServeOptions extends ServeFlagOptions {
-  /** Null where the contract is not served. */
+  /** Null when the container contract is not served. */
   readonly container: ServedContainer | null;
   /** Whether configurations are completed from model files. */
   readonly autoComplete: boolean;
 }
 
 /**
- * Returns the options of `serve`; a container that its environment configures also takes those that the environment gives.
- * The command line has the last word: what is given there cannot be changed by the environment.
+ * Returns the options of `serve`. A container without a repository also takes options from its environment; flags of the command line
+ * override them. Throws UsageError.
  */
 export function serveOptions(
   { options, argv }: Parsed<ServeFlagOptions>,
@@ -37,7 +37,7 @@ export function serveOptions(
   return { ...joined, container: { ...own.container, listen: joined.container?.listen ?? own.container.listen } };
 }
 
-/** The command line alone is right: what is wrong now, the environment brought. */
+/** Parses the environment's arguments before those of the command line, which is valid on its own: an error is blamed on the environment. */
 function withEnvironment(argv: readonly string[], words: readonly string[]): ServeOptions {
   try {
     const [extra] = parseFlags(words, serveFlags).positionals;
@@ -49,7 +49,7 @@ function withEnvironment(argv: readonly string[], words: readonly string[]): Ser
   }
 }
 
-/** Checks what one flag alone cannot tell, as Triton does. */
+/** Checks flags against each other, as Triton does. */
 function checked(options: ServeFlagOptions): ServeOptions {
   const container = containerOf(options);
   if (options.modelRepository.length === 0 && container === null)

@@ -5,7 +5,7 @@ const texts = listFlag({ about: "" });
 const integer = integerFlag({ about: "" });
 const boolean = booleanFlag({ about: "" });
 
-const vertex = "the Vertex AI front end is not built";
+const vertex = "there is no Vertex AI front end";
 const trace = (value: Flag, ...harmless: readonly unknown[]) =>
   unbuiltFlag("traces come with a later release", value, harmless);
 const cache = (value: Flag, ...harmless: readonly unknown[]) =>
@@ -15,8 +15,8 @@ const rateLimit = (...harmless: readonly unknown[]) =>
 const reusePort = unbuiltFlag("one process owns a port", boolean, [false]);
 
 /**
- * tritonserver's flags for what this server does not do yet, each with the values of a server without the feature: its default where
- * that is one. Those are accepted; every other value is refused.
+ * tritonserver's flags of features that are not implemented, each with the values that leave the feature off. Those values are accepted, and
+ * every other value is rejected.
  */
 export const unbuiltFlags = {
   "allow-vertex-ai": unbuiltFlag(vertex, boolean, [false]),
@@ -43,15 +43,11 @@ export const unbuiltFlags = {
     integer,
     [15],
   ),
-  "model-namespacing": unbuiltFlag(
-    "archives of a multi-model endpoint are namespaced always; repositories are not yet",
-    boolean,
-    [false],
-  ),
-  "model-load-retry-count": unbuiltFlag("a load that failed is not repeated; load the model again", integer, [0]),
+  "model-namespacing": unbuiltFlag("only archives of a multi-model endpoint have namespaces", boolean, [false]),
+  "model-load-retry-count": unbuiltFlag("a failed load is not repeated; load the model again", integer, [0]),
   "reuse-http-port": reusePort,
   "reuse-grpc-port": reusePort,
   "allow-client-shm": unbuiltFlag("client shared memory comes with a later release", boolean, [false]),
   "sagemaker-safe-port-range": unbuiltFlag("give the ports one by one", text, []),
-  "host-policy": unbuiltFlag("the processors of instances are not chosen by policies yet", text, []),
+  "host-policy": unbuiltFlag("instances cannot be bound to processors yet", text, []),
 };

@@ -20,7 +20,7 @@ export const upFlags = {
   host: parsedFlag({ default: platformDefaults.host, about: "address to listen on" }, parsedName),
   port: portFlag({ default: platformDefaults.port, about: "the one port of every service; 0 takes any free one" }),
   "allowed-host": parsedListFlag(
-    { about: "another name that clients reach the platform by (a proxy's, this machine's); other Hosts get 403" },
+    { about: "another host name of the platform (such as a proxy's); requests with other Host headers get 403" },
     (names, flag) => names.map((name) => parsedName(name, flag).toLowerCase().replace(/\.$/, "")),
   ),
   "allowed-origin": parsedListFlag(
@@ -29,27 +29,30 @@ export const upFlags = {
   ),
   credentials: textFlag({
     about:
-      "file of the keys that are let in, as ~/.aws/credentials (default: $GALATEA_ACCESS_KEY_ID and " +
-      "$GALATEA_SECRET_ACCESS_KEY, else a key that is made once and kept in the data directory)",
+      "file of accepted keys, in the format of ~/.aws/credentials (default: $GALATEA_ACCESS_KEY_ID and " +
+      "$GALATEA_SECRET_ACCESS_KEY, else a generated key in the data directory)",
   }),
   region: parsedFlag(
-    { default: platformDefaults.region, about: "region of requests that name none, and of what `galatea env` prints" },
+    {
+      default: platformDefaults.region,
+      about: "region of requests without one, and of the variables that `galatea env` prints",
+    },
     parsedRegion,
   ),
   account: parsedFlag(
     { default: "000000000000", about: "the account's twelve digits, as ARNs and the SDKs' default buckets have them" },
     parsedAccount,
   ),
-  open: switchFlag("verify no signature: every program of this machine may do everything"),
+  open: switchFlag("disable authentication: any local process has full access"),
   insecure: switchFlag("like --open, on an address that other machines reach too"),
-  data: textFlag({ about: `where records, objects and caches live (default: ${dataDefault})` }),
+  data: textFlag({ about: `directory of records, objects and caches (default: ${dataDefault})` }),
   "request-memory-bytes": sharedFlags["request-memory-bytes"],
   "serverless-idle-secs": integerFlag({
     unit: "seconds",
     default: 300,
     min: 1,
     max: 86_400,
-    about: "how long the instance of a serverless variant is kept without requests",
+    about: "how long an instance of a serverless variant runs without requests before it stops",
   }),
   "instance-grace-secs": integerFlag({
     unit: "seconds",
@@ -57,7 +60,7 @@ export const upFlags = {
     min: 20,
     max: 86_400,
     about:
-      "how long instances go on without the platform when it was killed or restarts: its next start takes them over",
+      "how long instances run without their platform after it was killed or while it restarts; its next start adopts them",
   }),
   "snapshot-days": integerFlag({
     unit: "days",
@@ -73,7 +76,7 @@ export const upFlags = {
     default: 10 * 2 ** 30,
     min: 0,
     max: Number.MAX_SAFE_INTEGER,
-    about: "objects that the code of one endpoint may write and keep in the object store; more is refused (507)",
+    about: "bytes of objects that the code of one endpoint may keep in the object store; further writes get 507",
   }),
   "invokable-endpoint": listFlag({
     about:
@@ -94,7 +97,7 @@ type UpFlagOptions = OptionsOf<typeof upFlags>;
 
 /** The options of `galatea up`. */
 export interface UpOptions extends UpFlagOptions {
-  /** Flags of `serve` that say what containers run Python models with, and how they keep models apart. */
+  /** Arguments of `serve` for containers: the Python interpreter, and the isolation of models. */
   readonly workerArguments: readonly string[];
 }
 
@@ -112,7 +115,7 @@ export function upOptions(parsed: Parsed<UpFlagOptions>): UpOptions {
   };
 }
 
-/** The interpreter as containers, which run elsewhere, can find it. */
+/** Returns `--python` for containers, with an absolute path, because they run in another directory. */
 function pythonArguments({ python }: UpFlagOptions): readonly string[] {
   if (python === null) return [];
   if (!python.includes("/")) return [`--python=${python}`];
@@ -126,7 +129,7 @@ function parsedAccount(text: string): string {
   throw new UsageError(`invalid value for --account: '${text}' is not twelve digits`);
 }
 
-/** As browsers write it. */
+/** Returns an origin in the form of the Origin header. */
 function parsedOrigin(text: string): string {
   if (/^https?:\/\//.test(text) && URL.canParse(text) && new URL(text).origin === text) return text;
   throw new UsageError(`invalid value for --allowed-origin: '${text}' is not like https://chat.example`);

@@ -5,7 +5,7 @@ import { serveFlags } from "./serve-flags.ts";
 import { serveOptions } from "./serve-options.ts";
 import { upFlags, upOptions } from "./up-flags.ts";
 
-test("what up is told of how models are kept apart, its containers are told in words that serve reads the same way", () => {
+test("up passes its worker flags to containers as arguments that serve parses to the same options", () => {
   const deadlines = ["--onnx-run-deadline-secs=7", "--tree-run-deadline-secs=8"];
   const words = ["--onnx-in-process", ...deadlines, "--worker-connect=443", "--worker-read=/data"];
   const { workerArguments } = upOptions(parseFlags(words, upFlags));

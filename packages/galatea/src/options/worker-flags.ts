@@ -12,24 +12,24 @@ import type { Parsed } from "./parse-flags.ts";
 
 const mebibyte = 2 ** 20;
 
-/** How models are kept apart; `serve` and `up` take the same. */
+/** The flags of isolation between models, for `serve` and `up`. */
 export const workerFlags = {
   "worker-users": parsedFlag(
     {
-      // Beyond what is given to people, services and containers on common systems.
+      // Above the user ids that common systems give to users, services and containers.
       default: "2000000000-2001048575",
       about:
-        "users that workers of tenants run as, one for each tenant, where the server is root; `none`: the server's",
+        "user ids for workers of tenants, one for each tenant, when the server runs as root; `none`: the server's user",
     },
     parsedUsers,
   ),
   "worker-read": listFlag({ about: "path that every tenant may read" }),
-  "worker-write": listFlag({ about: "path that every tenant may write, where its user may" }),
+  "worker-write": listFlag({ about: "path that every tenant may write, if its user may" }),
   "worker-connect": parsedListFlag(
     {
       unit: "ports",
       default: "80,443",
-      about: "TCP ports that tenants may connect to; none, or any, which allows listening too",
+      about: "TCP ports that tenants may connect to; `none`; or `any`, which also allows listening",
     },
     parsedPorts,
   ),
@@ -37,14 +37,14 @@ export const workerFlags = {
     unit: "bytes",
     min: 64 * mebibyte,
     about:
-      "memory of one tenant (default: all tenants together have the memory budget); costs some milliseconds a load",
+      "memory limit of one tenant (default: all tenants share the memory budget); adds some milliseconds to each load",
   }),
-  "worker-processes": integerFlag({ default: 1024, min: 16, about: "processes and threads of one tenant" }),
+  "worker-processes": integerFlag({ default: 1024, min: 16, about: "the most processes and threads of one tenant" }),
   "worker-scratch-bytes": integerFlag({
     unit: "bytes",
     default: 512 * mebibyte,
     min: mebibyte,
-    about: "what one tenant may write to its scratch directory",
+    about: "bytes that one tenant may keep in its scratch directory",
   }),
   "python-environments-bytes": integerFlag({
     unit: "bytes",
@@ -54,30 +54,29 @@ export const workerFlags = {
       "disk for unpacked EXECUTION_ENV_PATH environments; as much for those of --python-packages, and for what scripts' requirements ask " +
       "for; those that no model uses go, the least recently used first",
   }),
-  "onnx-in-process": switchFlag("run ONNX models in the server's own process, which a faulty one then ends"),
+  "onnx-in-process": switchFlag("run ONNX models in the server's process, which a model that crashes then ends"),
   "onnx-run-deadline-secs": integerFlag({
     unit: "seconds",
     default: 600,
     min: 0,
     max: 86_400,
-    about: "end a run of an ONNX model after this long; 0 for never",
+    about: "end an execution of an ONNX model after this long; 0 for never",
   }),
   "tree-run-deadline-secs": integerFlag({
     unit: "seconds",
     default: 600,
     min: 0,
     max: 86_400,
-    about: "end a run of a model of trees (`fil`) after this long; 0 for never",
+    about: "end an execution of a tree model (`fil`) after this long; 0 for never",
   }),
 };
 
-/** Whether workers are tenants'; a flag of `serve` alone: the containers of `up` hold tenants always. */
+/** The isolation of workers. A flag of `serve` only: containers of `up` always isolate tenants. */
 export const confinementFlag = choiceFlag(["tenants", "processes"], {
-  about:
-    "what workers are kept apart as (default: tenants in a container that its environment configures, else processes)",
+  about: "isolation of workers (default: tenants in a container that is configured by its environment, else processes)",
 });
 
-/** Returns the worker flags of `up` as words for the command line of its containers, to which more ports can be added. */
+/** Returns the worker flags of `up` as arguments of its containers. --worker-connect is always included, so that ports can be added to it. */
 export function workerArguments({ given }: Parsed): readonly string[] {
   const connect = workerFlags["worker-connect"].default as string;
   const passed = new Map([["worker-connect", [connect]] as const, ...given]);
@@ -86,7 +85,7 @@ export function workerArguments({ given }: Parsed): readonly string[] {
   );
 }
 
-/** Users 0 to 999 belong to the system, and the last is no user at all. */
+/** Parses a range of user ids. Ids below 1000 belong to the system, and 2^32 - 1 is not a valid id. */
 function parsedUsers(text: string): { readonly first: number; readonly count: number } | null {
   if (text === "none") return null;
   const [, from, to] = /^(\d+)-(\d+)$/.exec(text) ?? [];
@@ -97,7 +96,7 @@ function parsedUsers(text: string): { readonly first: number; readonly count: nu
   return { first, count: last - first + 1 };
 }
 
-/** Null for any port, and listening too. */
+/** Parses ports; null for any port, which also allows listening. */
 function parsedPorts(texts: readonly string[]): readonly number[] | null {
   const ports = texts.flatMap((text) => {
     if (text === "any" || text === "none") return [];
