@@ -145,7 +145,7 @@ export class Hosting implements AsyncDisposable {
     return new Hosting(options, await HostingStore.open(options.documents, options.fleet));
   }
 
-  /** Takes up what an earlier life was doing: endpoints in service come back, moves begin again. */
+  /** Takes up what a previous run was doing: endpoints in service come back, moves begin again. */
   async resume(): Promise<void> {
     const wanted = [...(await this.endpoints.wanted()), ...(await this.components.wanted())];
     await this.#credentials.keepOnly(await this.#host.resume(wanted));
@@ -212,7 +212,7 @@ export class Hosting implements AsyncDisposable {
     return await running.invoke(request);
   }
 
-  /** Stops every instance; records stay, and `resume` of a later life brings the endpoints back. */
+  /** Stops every instance; records stay, and `resume` of a later run brings the endpoints back. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.asyncInferences[Symbol.asyncDispose]();
     await Promise.all([

@@ -58,7 +58,7 @@ const variant = (own: string, more: Partial<PlannedVariant> = {}): PlannedVarian
 const fewer = "fewer";
 const alarmed: DeploymentConfig = { ...rolling, AutoRollbackConfiguration: { Alarms: [{ AlarmName: fewer }] } };
 
-/** Of the record alone: so a next life finds the alarm as the one before it did. */
+/** Of the record alone: so a next run finds the alarm as the one before it did. */
 function hasFewer({ held }: DocumentMemory): boolean {
   const document = [...held.values()].find(({ kind }) => kind === "endpoint");
   if (document === undefined) return false;

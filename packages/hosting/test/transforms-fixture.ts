@@ -79,7 +79,7 @@ export class TransformBench implements AsyncDisposable {
     this.#closing = of.closing;
   }
 
-  /** With what an earlier life has left in the documents, and in the bucket by key. */
+  /** With what a previous run has left in the documents, and in the bucket by key. */
   static async open(
     memory = new ByteBudget(2 ** 30),
     documents = new DocumentMemory(),

@@ -263,7 +263,7 @@ test("a job that is stopped ends, keeps what is done, and writes nothing more", 
   await assert.rejects(bench.hosting.transforms.stop("held"), /is in status Stopped/);
 });
 
-test("a later life goes on behind the objects that are done", async () => {
+test("a later run goes on behind the objects that are done", async () => {
   await using bench = await TransformBench.open();
   const keys = Array.from({ length: 8 }, (_, at) => `o${at}`);
   for (const key of keys) await bench.put(`in/${key}`, key);

@@ -12,7 +12,7 @@ const lengthMembers = ["MaxResults", "maxResults", "MaxRecords", "MaxDatapoints"
 const pageMembers = new Set([...tokenMembers, ...lengthMembers]);
 const digestBytes = 9;
 
-/** The token of the page behind this place. It holds under any length of pages, and in the next life of the platform too. */
+/** The token of the page behind this place. It holds under any length of pages, and in the next run of the platform too. */
 export function pageToken(listing: Listing, place: string): string {
   return Buffer.concat([digestOf(listing, place), Buffer.from(place)]).toString("base64url");
 }

@@ -44,7 +44,7 @@ export function parseProcessStat(text: string): ProcessStat {
   };
 }
 
-/** Kills the group of a process that an earlier life of this program left behind, and waits until it is gone. False when it was not there. */
+/** Kills the group of a process that a previous run of this program left behind, and waits until it is gone. False when it was not there. */
 export async function endLeftover(identity: ProcessIdentity, clock: Clock, signal: AbortSignal): Promise<boolean> {
   if (readProcessStart(identity.pid) !== identity.startTicks) return false;
   if (!signalGroup(identity.pid, 9)) process.kill(identity.pid, "SIGKILL");

@@ -34,7 +34,11 @@ export function commandHelp(command: Command): string {
   if (built.length > 0) lines.push(...built.map(flagRow), "");
   if (inert.length > 0) lines.push("Accepted without effect:", `  ${names(inert)}`, "");
   if (unbuilt.length > 0)
-    lines.push("Known, not built yet (refused unless they ask for nothing):", `  ${names(unbuilt)}`, "");
+    lines.push(
+      "Recognized but not implemented (an error unless the value leaves the feature off):",
+      `  ${names(unbuilt)}`,
+      "",
+    );
   return lines.join("\n");
 }
 

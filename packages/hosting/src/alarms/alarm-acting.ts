@@ -48,7 +48,7 @@ export class AlarmActing {
     return arns.map((arn) => ({ arn, status, before, atMs }));
   }
 
-  /** What an earlier life of the platform had to do, and is not known to have done. */
+  /** What a previous run of the platform had to do, and is not known to have done. */
   goOn({ definition, owed }: AlarmRecord): void {
     for (const { arn, status, before, atMs } of owed) {
       const act = this.#options.actions(arn);

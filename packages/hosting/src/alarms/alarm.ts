@@ -104,7 +104,7 @@ export interface OwedAction {
 export interface AlarmRecord {
   readonly definition: AlarmDefinition;
   readonly status: AlarmStatus;
-  /** Oldest first; what repeats is not among them. A platform that is killed does these in its next life. */
+  /** Oldest first; what repeats is not among them. A platform that is killed does these in its next run. */
   readonly owed: readonly OwedAction[];
 }
 

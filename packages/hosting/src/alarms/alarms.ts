@@ -65,7 +65,7 @@ interface Entry extends AlarmRecord {
 /** Metrics of the minute that ends are recorded before they are looked at. */
 const afterTickMs = 500;
 const rulesDeep = 10;
-/** Actions of one alarm that are under way: further ones push the oldest out of what its next life would do. */
+/** Actions of one alarm that are under way: further ones push the oldest out of what its next run would do. */
 const owedMax = 50;
 
 /** The alarms there are. Everything is on disk before it is answered or acted on. */
@@ -102,7 +102,7 @@ export class Alarms implements AsyncDisposable {
     return alarms;
   }
 
-  /** Does what an earlier life has left undone; to be called when there is whatever actions act on. */
+  /** Does what a previous run has left undone; to be called when there is whatever actions act on. */
   goOn(): void {
     for (const entry of this.#entries.values()) this.#acting.goOn(entry);
   }

@@ -57,7 +57,7 @@ test("a model that never ran is expected to take what its data weigh, whatever t
   assert.deepEqual(await memories.expectedBytes(model), [7, 31, 4, 7, 0, 0, 0]);
 });
 
-test("what a container was seen to take is remembered, also by the next life; another model of the name begins anew", async () => {
+test("what a container was seen to take is remembered, also by the next run; another model of the name begins anew", async () => {
   const { store, memories } = await opened({ "a.tar.gz": 7 });
   await using _store = store;
   await using _memories = memories;

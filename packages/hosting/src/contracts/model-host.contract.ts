@@ -26,7 +26,7 @@ export interface ModelHostSubject extends AsyncDisposable {
   ping(address: InstanceAddress): Promise<number | null>;
   /** Puts an archive with a file `answer`; gives its location, ETag and length. */
   put(key: string): Promise<{ readonly url: string; readonly etag: string; readonly archiveBytes: number }>;
-  /** A host of the next life of the platform; the one before is disposed. */
+  /** A host of the next run of the platform; the one before is disposed. */
   reopen(): Promise<ModelHost>;
   /** Ends a container by SIGKILL, whoever started it. */
   kill(container: HostedContainer): void;
@@ -134,7 +134,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
 
   const owner: InstanceOwner = { endpointName: "e", fleetKey: "1 v", seat: 1 };
 
-  test(`${name}: what an instance of many models leaves is found by one of the same owner in the next life, once`, async () => {
+  test(`${name}: the next run finds the models of a multi-model instance by its owner, once`, async () => {
     await using subject = await open();
     const { url, etag, archiveBytes } = await subject.put("many/a.tar.gz");
     const models = { kind: "many", modelDataUrl: url.slice(0, -"a.tar.gz".length) } as const;
@@ -183,7 +183,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     assert.deepEqual(await next.trees?.adopt(), []);
   });
 
-  test(`${name}: what nobody wants of an earlier life is ended and removed`, async () => {
+  test(`${name}: instances of a previous run without a desired owner are ended and removed`, async () => {
     await using subject = await open();
     const spec = { ...subject.specFor("serve"), owner };
     const container = await started(subject, spec);
@@ -197,7 +197,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     assert.equal(await subject.hasLeft(spec.instanceId), false);
   });
 
-  test(`${name}: a container that was detached goes on, and the next life adopts it as it is`, async () => {
+  test(`${name}: a detached container keeps running, and the next run adopts it`, async () => {
     await using subject = await open();
     const { url } = await subject.put("one.tar.gz");
     const models = { kind: "one", container: { ModelDataUrl: url }, bringMsMax: 20_000 } as const;

@@ -11,7 +11,7 @@ export interface ModelTreesSubject extends AsyncDisposable {
   holds(id: string): Promise<boolean>;
   /** Changes a model's file behind the back of the trees. */
   damage(id: string): Promise<void>;
-  /** The same instance in the next life of the platform. */
+  /** The same instance in the next run of the platform. */
   reopen(): Promise<ModelTrees>;
 }
 
@@ -74,7 +74,7 @@ export function modelTreesContract(name: string, open: () => Promise<ModelTreesS
     assert.deepEqual(await (await subject.reopen()).adopt(), []);
   });
 
-  test(`${name}: the next life finds what was unpacked and not removed`, async () => {
+  test(`${name}: the next run finds what was unpacked and not removed`, async () => {
     await using subject = await open();
     const { trees } = subject;
     const models = [await subject.put("a.tar.gz", 10), await subject.put("b.tar.gz", 20), await subject.put("c", 30)];

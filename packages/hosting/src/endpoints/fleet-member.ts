@@ -150,7 +150,7 @@ export class FleetMember implements AsyncDisposable {
     return await this.#instance.usages();
   }
 
-  /** For the platform's end: everything stops, and unpacked models stay for its next life. */
+  /** For the platform's end: everything stops, and unpacked models stay for its next run. */
   async leave(): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
     await this.#instance.leave();

@@ -35,7 +35,7 @@ const sampleIntervalMs = 20_000;
 export interface FleetNames {
   readonly endpointName: string;
   readonly configName: string;
-  /** Among the fleets of the endpoint, for the platform's next life. */
+  /** Among the fleets of the endpoint, for the platform's next run. */
   readonly fleetKey: string;
   readonly region: string;
   readonly accountId: string;

@@ -222,7 +222,7 @@ export class RunningEndpoint implements AsyncDisposable {
     this.#mirrors.flush();
   }
 
-  /** For the platform's end: everything stops, and unpacked models stay for its next life. */
+  /** For the platform's end: everything stops, and unpacked models stay for its next run. */
   async leave(): Promise<void> {
     this.#account[Symbol.dispose]();
     await this.#mirrors.leaveAll();

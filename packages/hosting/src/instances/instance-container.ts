@@ -78,7 +78,7 @@ export interface InstanceContainerOptions {
   readonly logger: Logger;
   /** Puts in place what the container needs; before its first start, and again until it succeeds. Leaves nothing when it rejects. */
   readonly prepare: (signal: AbortSignal) => Promise<void>;
-  /** Learns what a container holds that an earlier life of the platform started, in place of `prepare`. */
+  /** Called instead of `prepare` for an adopted container: reads the models that it has loaded. */
   readonly takeOver: (client: ContainerClient, signal: AbortSignal) => Promise<void>;
   /** The container is gone; another will come. */
   readonly onLost: () => void;
@@ -232,7 +232,7 @@ export class InstanceContainer implements AsyncDisposable {
     return started;
   }
 
-  /** The container of an earlier life of the platform; null where there is none, or one that cannot be taken over: it is ended. */
+  /** Adopts the container of a previous run of the platform. Resolves with null when there is none, or after ending one that cannot be adopted. */
   async #adopted(signal: AbortSignal): Promise<Started | null> {
     if (this.#wasLookedFor) return null;
     this.#wasLookedFor = true;

@@ -18,7 +18,7 @@ const charges = fc
   .integer({ min: 0, max: 8 })
   .chain((count) => fc.tuple(...Array.from({ length: count }, (_, index) => charge(`m${index}`))));
 
-/** What the set says must be what adding up the members gives. */
+/** Adds up the members, to compare with the set's own count. */
 function usedBytes(members: readonly Charge[]): number {
   const contents = new Map(members.flatMap((member) => member.contents.map(({ id, byteLength }) => [id, byteLength])));
   return members.reduce((sum, { ownBytes }) => sum + ownBytes, 0) + [...contents.values()].reduce((a, b) => a + b, 0);

@@ -75,7 +75,7 @@ export interface ModelCacheObserver {
   loaded(target: string, durationUs: number): void;
   unloaded(target: string, durationUs: number): void;
   changed(model: ModelState): void;
-  /** A request for a model has come or gone. */
+  /** A request for a model has started or ended. */
   used(id: string, pinCount: number, usedNs: number): void;
   /** The object was replaced or deleted: other containers that have the model have an old version. */
   outdated(target: string): void;

@@ -59,7 +59,7 @@ test("property: instances that come and go never move, never take more of a node
   );
 });
 
-test("an instance that no node has room for is refused in SageMaker's words with what is missing; one that was there comes back all the same", () => {
+test("a new instance without room is rejected with SageMaker's failure reason and the shortage; one from before a restart is restored anyway", () => {
   const nodes = opened([100 * mebi, 300 * mebi]);
   const request = { needs: { memoryBytes: 200 * mebi } };
   using _first = nodes.place(request);
@@ -73,7 +73,7 @@ test("an instance that no node has room for is refused in SageMaker's words with
   assert.equal(restored.node.id, "node-0");
 });
 
-test("models of one node make room for each other, and never for those of another node; each node keeps room for what has no node yet", async () => {
+test("models make room only for models of the same node; each node keeps room for instances without a node", async () => {
   let recordedBytes = 0;
   const nodes = opened([100, 100], () => recordedBytes);
   using one = nodes.place({ needs: { memoryBytes: 10 } });
@@ -97,7 +97,7 @@ test("models of one node make room for each other, and never for those of anothe
   assert.deepEqual([second.capacityBytes(), elsewhere.capacityBytes()], [35, 70]);
 });
 
-test("instances of an owner that its record reserves no more leave until they are gone; while it moves, beside all that it reserves", () => {
+test("instances above their record's reservation count as draining until they are removed; during a transition, in addition to the whole reservation", () => {
   const clock = new MovedClock();
   let recordedBytes = 30;
   const nodes = opened([100], () => recordedBytes);

@@ -1,4 +1,4 @@
-/** Where an instance goes, as a pure function of the nodes. */
+/** The placement of an instance, a pure function of the nodes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";

@@ -51,7 +51,7 @@ async function takeJoined({ folder, path }: Assembly, byteLength: number): Promi
   }
 }
 
-/** Holds the parts of an earlier life to their ETags. */
+/** Holds the parts of a previous run to their ETags. */
 async function checkParts({ upload, parts, folder, pool, signal }: Assembly): Promise<void> {
   for (const part of parts) {
     signal.throwIfAborted();

@@ -17,7 +17,7 @@ import { checkDeleteCondition, checkPutCondition } from "./write-condition.ts";
 interface Shard {
   readonly path: string;
   readonly made: Promise<void>;
-  /** To be awaited before anything in it is answered for: an earlier life may have made it and not come to its sync. */
+  /** To be awaited before anything in it is answered for: a previous run may have made it and not come to its sync. */
   readonly synced: Promise<void>;
 }
 

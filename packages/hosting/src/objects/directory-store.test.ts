@@ -257,7 +257,7 @@ test("a part that comes while its upload is completed does not touch the object"
   }
 });
 
-test("a part of an earlier life that is no longer what it was is refused when the upload is completed", async () => {
+test("a part of a previous run that is no longer what it was is refused when the upload is completed", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-power-"));
   try {
     const first = await openDirectoryStore({ folder, logger });

@@ -35,7 +35,7 @@ export interface UploadLimits {
 
 /**
  * Unfinished multipart uploads of one bucket: a folder each, `upload.json` and for every part `<number>.json` naming its data
- * file. An upload goes on after a restart. Parts are not synced: the object that they are joined to is, and a part of an earlier life,
+ * file. An upload goes on after a restart. Parts are not synced: the object that they are joined to is, and a part of a previous run,
  * which a power failure may have damaged, is held to its ETag first. A folder that goes is moved away first:
  * what is being written in it fails, or ends with it, and is never met half removed.
  */

@@ -20,7 +20,7 @@ export class JoinedParts {
   #writerCount = 0;
   #isClosed: boolean;
 
-  /** `isClosed`: no places are given; so for an upload of an earlier life. */
+  /** `isClosed`: no places are given; so for an upload of a previous run. */
   constructor(options: { readonly byteLengthMax: number; readonly isClosed: boolean }) {
     this.#byteLengthMax = options.byteLengthMax;
     this.#isClosed = options.isClosed;

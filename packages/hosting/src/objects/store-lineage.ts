@@ -7,7 +7,7 @@ const namePattern = /^lineage\.([0-9a-f]{32})$/;
 /**
  * Empties a store's folder for what is on its way, but for the file that names the store's lineage: an unbroken row of lives that keep
  * registers of entries. A life of an earlier release, which keeps none and may use the name of a file once more, empties the
- * folder whole: the next life begins a new lineage, in which no register counts that was written before.
+ * folder whole: the next run begins a new lineage, in which no register counts that was written before.
  */
 export async function emptyTemporary(folder: string): Promise<string> {
   await mkdir(folder, { recursive: true });

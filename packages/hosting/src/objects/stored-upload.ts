@@ -19,7 +19,7 @@ export interface Upload {
   readonly head: UploadHead;
   readonly options: UploadOptions;
   readonly parts: Map<number, StoredPart>;
-  /** Begun in an earlier life: a power failure may have taken what was not synced, and parts are looked at before they are joined. */
+  /** Begun in a previous run: a power failure may have taken what was not synced, and parts are looked at before they are joined. */
   readonly isResumed: boolean;
   readonly joined: JoinedParts;
 }

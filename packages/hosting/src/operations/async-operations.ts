@@ -54,7 +54,7 @@ export class AsyncInferences implements AsyncDisposable {
     });
   }
 
-  /** Takes up what was accepted in earlier lives. */
+  /** Takes up what was accepted in previous runs. */
   async resume(): Promise<void> {
     const { asyncInvocations: kind } = this.#options.store.kinds;
     for await (const { key, value } of kind.all()) this.#queueOf(value.endpoint).waiting.push(entryOf(key, value));
@@ -93,7 +93,7 @@ export class AsyncInferences implements AsyncDisposable {
     });
   }
 
-  /** What runs is given up; it waits again in the next life. */
+  /** What runs is given up; it waits again in the next run. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
   }

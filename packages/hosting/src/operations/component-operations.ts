@@ -102,7 +102,7 @@ export class Components implements AsyncDisposable {
     for await (const { value } of store.kinds.components.all()) reconciler.resume(value);
   }
 
-  /** The copies that the platform's next life may take over. */
+  /** The copies that the platform's next run may take over. */
   async wanted(): Promise<readonly InstanceOwner[]> {
     const { components } = this.#options.store.kinds;
     return (await Array.fromAsync(components.all(), ({ value }) => wantedCopies(value))).flat();

@@ -74,12 +74,12 @@ export class Endpoints {
     this.#options = options;
   }
 
-  /** The instances that the platform's next life may take over. */
+  /** The instances that the platform's next run may take over. */
   async wanted(): Promise<readonly InstanceOwner[]> {
     return (await this.#all()).flatMap(wantedInstances);
   }
 
-  /** Takes up what an earlier life was doing. */
+  /** Takes up what a previous run was doing. */
   async resume(): Promise<void> {
     const records = await this.#all();
     for (const record of records) this.#options.reconciler.resume(record);

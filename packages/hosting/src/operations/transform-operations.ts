@@ -36,7 +36,7 @@ export class Transforms implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Goes on with the jobs of an earlier life, from the objects that they had not done. */
+  /** Goes on with the jobs of a previous run, from the objects that they had not done. */
   async resume(): Promise<void> {
     const { store, reconciler } = this.#options;
     for await (const { value } of store.kinds.transformJobs.all())
@@ -129,7 +129,7 @@ export class Transforms implements AsyncDisposable {
     await untilSettled(store, isSettled, over.signal);
   }
 
-  /** Instances stop, records stay: `resume` of a later life goes on. */
+  /** Instances stop, records stay: `resume` of a later run goes on. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#options.reconciler[Symbol.asyncDispose]();
   }

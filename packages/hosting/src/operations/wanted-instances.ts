@@ -4,7 +4,7 @@ import { copiesKey, type ComponentRecord } from "../components/index.ts";
 import { groupKey, type EndpointRecord, type PlacementKey } from "../endpoints/index.ts";
 import type { InstanceOwner } from "../instances/index.ts";
 
-/** The instances of an endpoint that the platform's next life may take over: as many of each fleet as its record may want. */
+/** The instances of an endpoint that the platform's next run may take over: as many of each fleet as its record may want. */
 export function wantedInstances({ name: endpointName, state, generations }: EndpointRecord): readonly InstanceOwner[] {
   if (state.at === "Deleting" || state.at === "Failed" || state.at === "OutOfService") return [];
   return generations.flatMap(({ number, variants }) =>

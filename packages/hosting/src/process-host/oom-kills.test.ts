@@ -8,7 +8,7 @@ import { startDetached } from "@galatea/base/processes";
 import { readOomKillCount } from "./oom-kills.ts";
 import { ProcessContainer } from "./process-container.ts";
 
-test("the kernel's count of processes that it has ended for want of memory is a number, or nothing", () => {
+test("the kernel's count of OOM kills is a number, or null", () => {
   const count = readOomKillCount();
   assert.ok(count === null || (Number.isSafeInteger(count) && count >= 0), String(count));
 });

@@ -172,7 +172,7 @@ async function openTrees() {
 
 modelTreesContract("directory trees", openTrees);
 
-test("trees of an earlier life come in the order in which they were unpacked", async () => {
+test("trees of a previous run are listed in the order in which they were unpacked", async () => {
   await using subject = await openTrees();
   for (const [index, target] of ["b", "a", "c"].entries()) {
     const model = await subject.put(target, 10);

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { test } from "node:test";
 import { processTreeUsage } from "./process-usage.ts";
 
-/** A process whose child's child holds 64 MiB, and one that has worked for a while and is gone. */
+/** A process with a grandchild that holds 64 MiB, and a child that has used 0.3 s of CPU time and ended. */
 const family = `
 import os, sys, time
 if os.fork() == 0:
@@ -21,7 +21,7 @@ print("worked", flush=True)
 time.sleep(600)
 `;
 
-test("what a process uses is what it and all below it use, those that have ended too", async () => {
+test("the usage of a process includes its descendants, and CPU time of those that have ended", async () => {
   const child = spawn("python3", ["-c", family], { stdio: ["ignore", "pipe", "inherit"], detached: true });
   const closed = once(child, "close");
   try {

@@ -8,7 +8,7 @@ test("root with all capabilities on a current kernel lacks nothing", () => {
   assert.deepEqual(confinementGaps({ isRoot: true, capabilities: all, landlock: 6 }), {});
 });
 
-test("what is missing is named with its reason, for other users, fewer capabilities and older kernels", () => {
+test("each gap is reported with its reason, for other users, fewer capabilities and older kernels", () => {
   const asUser = confinementGaps({ isRoot: false, capabilities: 0n, landlock: 7 });
   assert.deepEqual(Object.keys(asUser), ["users", "view", "disk"]);
   assert.equal(asUser.users, "the platform does not run as root");

@@ -99,14 +99,14 @@ class FaultyDocuments extends MemoryDocuments {
     return version;
   }
 
-  /** What takes a while, and may fail. */
+  /** Waits for some ticks, and may fail. */
   async pause(): Promise<void> {
     for (let left = this.#dice.next(4); left > 0; left--) await new Promise((resolve) => setImmediate(resolve));
     if (this.isDead) throw new Error("killed");
     if (this.#dice.next(9) === 0) throw diskFull();
   }
 
-  /** Nobody is notified: whoever writes over the record finds it in another version. */
+  /** Changes a record without a notification: the next writer gets a conflict. */
   #writeByAnother(key: string): void {
     const found = this.#memory.find(toyKind, key);
     if (found !== null) this.#memory.write([{ do: "put", kind: toyKind, key, body: found.body, expects: "any" }]);
@@ -245,7 +245,7 @@ async function turnsUntil(isSo: () => boolean): Promise<void> {
   }
 }
 
-/** Callers, and what they were told. */
+/** Callers, and the results that they got. */
 class Callers {
   readonly deleted = new Set<string>();
   readonly #dice: Dice;

@@ -67,7 +67,7 @@ export interface TransformJobRecord {
 /** The owner of a job's instances and outputs: no endpoint has such a name. */
 export const transformOwner = (jobName: string): string => `transform-job/${jobName}`;
 
-/** How far a job has come: what a later life of the platform need not do again. */
+/** How far a job has come: what a later run of the platform need not do again. */
 export interface TransformProgress {
   /** Every object up to this one, in the order of the input, is done. */
   readonly after: { readonly ordinal: number; readonly key: string } | null;

@@ -444,7 +444,7 @@ test("a composite alarm's actions wait for its suppressor, and are told where th
   );
 });
 
-test("what was told of a deleted alarm is found for two weeks, in the next life of the platform too, and with another of its name", async () => {
+test("what was told of a deleted alarm is found for two weeks, in the next run of the platform too, and with another of its name", async () => {
   const memory = new DocumentMemory();
   {
     await using at = await served(new MemoryDocuments(memory));

@@ -14,7 +14,7 @@ import { watchPings } from "./ping-watch.ts";
 const root = await mkdtemp(join(tmpdir(), "pings-"));
 after(() => rm(root, { recursive: true, force: true }));
 
-test("it is silent once no ping came for the whole time, and pings begin the time anew", async () => {
+test("onSilent is called when no ping came for the whole grace, which each ping restarts", async () => {
   let nowNs = 0;
   const timers: { readonly ms: number; readonly fire: () => void }[] = [];
   const clock: Clock = {
@@ -41,7 +41,7 @@ test("it is silent once no ping came for the whole time, and pings begin the tim
   assert.equal(silentCount, 1);
 });
 
-test("a server that is told to ends itself when nobody pings it any more, and says why", async () => {
+test("a server with --end-without-pings-secs stops when pings end, and logs why", async () => {
   const repository = join(root, "models");
   await mkdir(join(repository, "one", "1"), { recursive: true });
   await writeFile(join(repository, "one", "config.pbtxt"), 'backend: "python" max_batch_size: 0');

@@ -75,7 +75,7 @@ test("a value that no metric can have is refused", async () => {
   }
 });
 
-test("filters are at work in the next life of the platform too; one that cannot be read any more is left out", async () => {
+test("filters are at work in the next run of the platform too; one that cannot be read any more is left out", async () => {
   const at = world();
   {
     using filters = await at.open();
@@ -119,7 +119,7 @@ test("filters are bounded for each group and in all", async () => {
   await filters.put(filter("f", "one more"));
 });
 
-test("a group's filters go with it, and where they did not, with the next deletion or creation of its name, or in the next life", async () => {
+test("a group's filters go with it, and where they did not, with the next deletion or creation of its name, or in the next run", async () => {
   const at = world();
   using filters = await at.open();
   const [remove, create] = [async () => void at.groups.delete("g"), async () => void at.groups.add("g")];
