@@ -5,11 +5,11 @@ import { ScriptedPlatform } from "./scripted-platform.ts";
 
 const models = fileURLToPath(new URL("many_models.py", import.meta.url));
 
-test("many models on two instances with the real boto3, and after kill -9 of the platform, which finds them where they were", async () => {
+test("many models on two instances with the real boto3, and after kill -9 of the platform, which finds them in the memory of their instances", async () => {
   await using platform = await ScriptedPlatform.open();
   const output = await platform.run(models, ["create"]);
   assert(!output.includes("FAILED"), output);
-  await platform.killAndStartAgain();
+  await platform.killAndStartAgain("same port");
   const later = await platform.run(models, ["again"]);
   assert(!later.includes("FAILED"), later);
 });

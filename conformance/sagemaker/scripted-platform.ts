@@ -63,10 +63,11 @@ export class ScriptedPlatform implements AsyncDisposable {
     return new ScriptedPlatform(directory, start, await up(directory, start));
   }
 
-  /** kill -9, then a start over the same data. */
-  async killAndStartAgain(): Promise<void> {
-    await ended(this.#running.child, "SIGKILL");
-    this.#running = await up(this.directory, this.#start);
+  /** kill -9, then a start over the same data: at any free port, where instances are started again, or at the same one, where they go on. */
+  async killAndStartAgain(at: "any port" | "same port" = "any port"): Promise<void> {
+    const { child, url } = this.#running;
+    await ended(child, "SIGKILL");
+    this.#running = await up(this.directory, this.#start, at === "same port" ? new URL(url).port : "0");
   }
 
   /**
@@ -112,8 +113,8 @@ export class ScriptedPlatform implements AsyncDisposable {
 }
 
 /** Resolves with the address that it prints. */
-async function up(directory: string, { program, flags, environment }: Start): Promise<Running> {
-  const child = spawn(process.execPath, [program, "up", "--port", "0", "--data", join(directory, "data"), ...flags], {
+async function up(directory: string, { program, flags, environment }: Start, port = "0"): Promise<Running> {
+  const child = spawn(process.execPath, [program, "up", "--port", port, "--data", join(directory, "data"), ...flags], {
     env: { ...process.env, ...environment },
     stdio: ["ignore", "pipe", "inherit"],
   });
