@@ -22,7 +22,7 @@ export interface KillPoint {
 /** `galatea up` over a directory of its own, which also holds everything temporary of it. */
 export class KilledPlatform implements AsyncDisposable {
   readonly directory: string;
-  /** The same in each life, so that the next one takes the instances over. */
+  /** Each start uses this port, so that it takes over the instances of the previous run. */
   readonly #port: number;
   #child: ChildProcess | null = null;
   #url = "";

@@ -33,7 +33,7 @@ type Environment = Readonly<Record<string, string>>;
 
 interface PlatformOptions {
   readonly verified?: boolean;
-  /** Of each life of the platform; any free one of each unless given. */
+  /** The port of each start; any free port unless given. */
   readonly port?: number;
   readonly flags?: readonly string[];
   /** Beside what every platform of these tests has. */

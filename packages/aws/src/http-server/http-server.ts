@@ -17,7 +17,7 @@ export interface PlatformServerLimits {
   readonly connectionsMax: number;
   /** What is under way when the platform stops may end within this; then it is cut off. */
   readonly stopGraceMs: number;
-  /** The same for a platform that restarts: nothing is answered meanwhile. */
+  /** Requests in flight may end within this time when the platform restarts; new ones wait meanwhile. */
   readonly restartGraceMs: number;
   /** A platform that restarts answers connections without a request for so long, in case their next one is on its way. */
   readonly restartIdleMs: number;

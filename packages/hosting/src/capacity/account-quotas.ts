@@ -11,7 +11,7 @@ export interface AccountLimits {
   readonly transformJobsMax: number;
   readonly componentsMax: number;
   readonly instancesMax: number;
-  /** Of all instances together: each container is a server with processes of its own, and an instance has up to fifteen. */
+  /** The limit over all instances: each container is a server with its own processes, and an instance has up to fifteen. */
   readonly containersMax: number;
 }
 
@@ -32,7 +32,7 @@ export const hostingLimits: HostingLimits = {
 
 type CountedKind = "models" | "configs" | "endpoints" | "transformJobs" | "components";
 
-/** What is counted of each kind, in the words of SageMaker's quotas. */
+/** The unit of each quota, in the words of SageMaker's quotas. */
 const countQuotas = {
   models: { what: "Number of models", unit: "Models", limit: "modelsMax" },
   configs: { what: "Number of endpoint configurations", unit: "Endpoint Configurations", limit: "configsMax" },

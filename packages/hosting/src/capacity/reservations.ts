@@ -70,7 +70,7 @@ export class Reservations {
     for (const look of this.#claimed) yield look();
   }
 
-  /** What is reserved and not among the records yet. */
+  /** Reservations that no record holds yet. */
   *#unwritten(): Iterable<Footprint> {
     for (const { footprint, recorded, before } of this.#pending) if (isSame(recorded(), before)) yield footprint;
   }
@@ -95,7 +95,7 @@ export class Reservations {
   }
 }
 
-/** What is reserved for a write that may be decided anew: only what was reserved last holds. */
+/** The reservation of a write that may be retried: each attempt replaces the one before. */
 export class WriteReservation implements Disposable {
   #held: Disposable | null = null;
 

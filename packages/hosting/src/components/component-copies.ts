@@ -50,7 +50,7 @@ export class ComponentCopies implements AsyncDisposable {
     for (const { copy, copyCount } of groupsOf(record.copies).values()) this.#fleetOf(record, copy).resume(copyCount);
   }
 
-  /** What of its copies runs is reserved by the record: what leaves beside that is counted with what is taken of the nodes. */
+  /** The record reserves the memory of its running copies; draining copies beyond that are counted on their nodes. */
   countBy(record: ComponentRecord): void {
     const { at } = record.state;
     this.#account.recorded(footprintBytes(componentFootprint(record)), at === "Creating" || at === "Updating");
@@ -61,7 +61,7 @@ export class ComponentCopies implements AsyncDisposable {
     return this.#account.room(signal);
   }
 
-  /** Of copies that leave, when less may be taken of the nodes than now; null where none leave. */
+  /** Resolves when a draining copy has freed memory of its node; null where no copy drains. */
   freed(): Promise<void> | null {
     return this.#account.isLeaving ? this.#parts.fleet.nodes.freed() : null;
   }

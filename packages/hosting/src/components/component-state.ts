@@ -91,7 +91,7 @@ function failed(record: ComponentRecord, reason: string, copies: readonly Compon
   }
 }
 
-/** What is done next for a component on its way to a goal, when all its copies that are recorded are in service. */
+/** Returns the next step of a component towards its goal, once all recorded copies are in service. */
 export type ComponentAction =
   /** Records the copies, more or fewer. */
   | { readonly do: "place"; readonly copies: readonly ComponentCopy[] }

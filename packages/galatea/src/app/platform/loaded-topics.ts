@@ -11,7 +11,7 @@ export interface TopicsOpening {
   readonly series: MetricStore;
   /** Where the key of messages lies. */
   readonly directory: string;
-  /** Of the platform, as receivers of messages reach it. */
+  /** The platform's address for the receivers of messages. */
   readonly url: string;
   readonly toThisMachine: boolean;
   readonly toPrivateNetworks: boolean;
