@@ -1,6 +1,7 @@
 /** `galatea restart`, and kill -9 of the platform, with fifty endpoints under load: what clients see, and what stays in memory. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { totalmem } from "node:os";
 import { after, before, test } from "node:test";
 import { freePorts } from "../environments/index.ts";
 import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-sagemaker-runtime";
@@ -11,7 +12,8 @@ import { bucket, createEndpoint, credentials, endpointIs, Platform, prefix } fro
 import { tarball } from "./tarball.ts";
 import { until } from "./until.ts";
 
-const endpointCount = 50;
+/** Fifty, where half of the machine's memory has room for them. */
+const endpointCount = Math.min(50, Math.floor(totalmem() / 2 / 2 ** 27));
 const clientCount = 8;
 const names = Array.from({ length: endpointCount }, (_, index) => `e${index}`);
 
