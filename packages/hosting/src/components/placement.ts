@@ -55,7 +55,7 @@ export function fits(
   );
 }
 
-/** What is placed of a component. */
+/** The copies of a component that need a place. */
 export interface CopiesRequest {
   readonly claim: ComponentClaim;
   /** Memory that a copy takes of its node. */
@@ -105,7 +105,7 @@ interface Candidate extends CopySlot {
   readonly nodeBytes: number;
 }
 
-/** Of equals the one before stays. */
+/** False for equal candidates: the first one stays. */
 function isBetter(one: Candidate, other: Candidate, strategy: PlacementStrategy): boolean {
   const isSpread = strategy === "SPREAD";
   if (isSpread && one.ownCount !== other.ownCount) return one.ownCount < other.ownCount;

@@ -197,7 +197,7 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
       assert.equal(model.cacheHit, false);
       await eventually(() => pins()[0] === 1);
       assert.equal(models().copyOf("a.tar.gz"), "loaded");
-      // What its container measured, in place of what was reserved.
+      // The memory that the container measured replaces the reservation.
       await eventually(() => models().memoryBytesOf("a.tar.gz") === 1_000_000);
       assert.equal(models().loadedCount, 1);
       assert.equal(await text((await model.invoke(asked("forget"))).body), "undefined");
@@ -270,7 +270,7 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
     assert.ok(value?.kind === "health" && value.instanceId === watched.instance.id);
     const resumed = await agent.events({ after: value.seq, signal: reading.signal }).next();
     assert.equal(resumed.value?.seq, value.seq + 1);
-    // Nobody reads two hundred lines, and sixty-four are kept.
+    // Two hundred lines are printed without a reader; the agent keeps sixty-four.
     assert.equal(await text((await watched.container.invoke(asked("print"))).body), "printed");
     await eventually(async () => (await agent.state()).seq >= value.seq + 200);
     const late = agent.events({ after: value.seq, signal: reading.signal });

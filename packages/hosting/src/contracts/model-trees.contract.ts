@@ -11,7 +11,7 @@ export interface ModelTreesSubject extends AsyncDisposable {
   holds(id: string): Promise<boolean>;
   /** Changes a model's file behind the back of the trees. */
   damage(id: string): Promise<void>;
-  /** The same instance in the next run of the platform. */
+  /** Opens the instance again, as the next run of the platform does. */
   reopen(): Promise<ModelTrees>;
 }
 

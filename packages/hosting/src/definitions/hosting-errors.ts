@@ -52,7 +52,7 @@ export interface LeavingMemory {
 const mebi = 2 ** 20;
 const namesMax = 3;
 
-/** The same for the memory of the nodes, with how much is missing, what a person can do about it, and what of it goes by itself. */
+/** The error for nodes without enough memory: says how much is missing, how to need less, and how much draining instances will free. */
 export function memoryMissing(
   bytes: { readonly limit: number; readonly used: number; readonly wanted: number },
   leaving: readonly LeavingMemory[],

@@ -206,7 +206,7 @@ export function footprintOf(
   return { instanceCount: instances, containerCount: containers, promisedBytes };
 }
 
-/** Of the nodes' memory. */
+/** Returns the bytes that a footprint takes of the nodes' memory. */
 export const footprintBytes = ({ containerCount, promisedBytes = 0 }: Footprint): number =>
   containerCount * containerOwnBytes + promisedBytes;
 

@@ -183,7 +183,7 @@ function empty(generation: Generation): Generation {
   return { ...generation, trafficShare: 0, variants };
 }
 
-/** What is done next at the step of a change. */
+/** The next action of a step of a deployment. */
 export type ChangeAction =
   /** Bring what is wanted into service. */
   | { readonly do: "bring-up" }

@@ -27,7 +27,7 @@ export interface PlannedContainer extends NamedContainer {
   /** Memory for its models. */
   readonly modelMemoryBytes: number;
   /**
-   * What it has whatever else is on the node: as much as its variables say, or as its one model is expected to take, whichever is more;
+   * The memory that it is guaranteed beside all others on the node: as much as its variables say, or as its one model is expected to take, whichever is more;
    * zero for many models whose variables say nothing.
    */
   readonly promisedBytes: number;

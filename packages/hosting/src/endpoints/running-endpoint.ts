@@ -121,7 +121,7 @@ export class RunningEndpoint implements AsyncDisposable {
     either.throwIfAborted();
   }
 
-  /** What of it runs is reserved by the record: what leaves beside that is counted with what is taken of the nodes. */
+  /** The record reserves the memory of its running instances; draining instances beyond that are counted on their nodes. */
   countBy(record: EndpointRecord): void {
     const isMoving = record.state.at !== "Deleting" && isTransient(record.state);
     this.#account.recorded(footprintBytes(plannedFootprint(record)), isMoving);

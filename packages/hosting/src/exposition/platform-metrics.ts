@@ -26,7 +26,7 @@ export interface PlatformFacts {
   readonly startedMs: number;
   /** All that tenants are confined in. */
   readonly confinementKinds: readonly string[];
-  /** What of it they cannot be confined in, and why. */
+  /** The kinds of confinement that this node cannot give its tenants, each with the reason. */
   readonly unconfined: () => Readonly<Record<string, string>>;
 }
 
