@@ -1,8 +1,9 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, constants, openSync, rmSync } from "node:fs";
+import { readdir, readlink, realpath } from "node:fs/promises";
 import { Socket } from "node:net";
-import { join } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { delay, type Clock } from "../core/index.ts";
 import { makeNamedPipe, signalGroup } from "../system/index.ts";
 import { isAdoptable, watchAdopted } from "./adopted-children.ts";
@@ -88,6 +89,27 @@ export function adoptDetached(identity: ProcessIdentity, output: DetachedOutput)
   if (!isRunning(identity)) return null;
   const outputs = openOutputs(output);
   return new RunningProcess(identity, { outputs, ended: (released) => endOfAdopted(identity, clock, released), clock });
+}
+
+/**
+ * Returns the processes that `startDetached` started with an output directory below `directory`, and those of their children that write to the same
+ * pipe. The kernel knows them from the moment of their start, so none is missed when the starter was killed before it could record the process.
+ */
+export async function findDetached(
+  directory: string,
+): Promise<readonly (ProcessIdentity & { readonly outputDirectory: string })[]> {
+  const below = `${await realpath(directory)}/`;
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      // Fails for a process that has ended, and for one of another user.
+      const stdout = await readlink(`/proc/${pid}/fd/1`).catch(() => "");
+      const startTicks = readProcessStart(Number(pid));
+      if (startTicks === null || !stdout.startsWith(below) || basename(stdout) !== streams[0]) return [];
+      return [{ pid: Number(pid), startTicks, outputDirectory: join(directory, relative(below, dirname(stdout))) }];
+    }),
+  );
+  return found.flat();
 }
 
 const isRunning = ({ pid, startTicks }: ProcessIdentity) => readProcessStart(pid) === startTicks;

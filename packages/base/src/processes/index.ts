@@ -12,7 +12,7 @@ export { defaultOutputLimits, OutputLines } from "./output-lines.ts";
 export { lockDirectory, shareDirectory } from "./directory-lock.ts";
 export { describeEnd, endOfWaitStatus, type ProcessEnd } from "./process-end.ts";
 export { endLeftover, parseProcessStat, readProcessStart, type ProcessIdentity } from "./process-identity.ts";
-export { adoptDetached, startDetached, type DetachedProcess } from "./detached-process.ts";
+export { adoptDetached, findDetached, startDetached, type DetachedProcess } from "./detached-process.ts";
 export { childrenOf, readProcessFile } from "./process-files.ts";
 export { spawnProcess, type SpawnedProcess } from "./spawn.ts";
 export { releaseMemoryWhenIdle } from "./idle-memory.ts";

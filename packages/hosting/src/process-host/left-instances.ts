@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm, stat, unlink } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Clock } from "@galatea/base";
-import { endLeftover } from "@galatea/base/processes";
+import { endLeftover, findDetached, readProcessStart } from "@galatea/base/processes";
 import type { InstanceOwner } from "../index.ts";
 import { readBootId, readContainerFile, type ContainerProcess } from "./container-file.ts";
 
@@ -14,6 +14,7 @@ export class LeftInstances {
   /** Keeps one instance for each desired owner; ends and removes all others. */
   async open(directory: string, desired: readonly InstanceOwner[], clock: Clock): Promise<void> {
     const keys = new Set(desired.map(keyOf));
+    await endUnrecorded(directory, clock);
     for (const [id, names] of await instancesIn(directory)) {
       const paths = names.map((name) => join(directory, name));
       const files = await Promise.all(paths.map(readContainerFile));
@@ -51,6 +52,16 @@ async function instancesIn(directory: string): Promise<ReadonlyMap<string, reado
     if (id !== undefined) byId.set(id, [...(byId.get(id) ?? []), name]);
   }
   return byId;
+}
+
+/** Ends the processes of containers whose file names no running process: the previous run was killed between the start of a process and the write of its file. */
+async function endUnrecorded(directory: string, clock: Clock): Promise<void> {
+  for (const process of await findDetached(directory)) {
+    const file = await readContainerFile(dirname(process.outputDirectory));
+    if (file !== null && file.process !== null && readProcessStart(file.process.pid) === file.process.startTicks)
+      continue;
+    await endLeftover(process, clock, new AbortController().signal);
+  }
 }
 
 /** Ends a container's process from a previous run, with its socket; does nothing for a process from before the last boot. */

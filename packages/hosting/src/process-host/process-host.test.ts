@@ -9,6 +9,8 @@ import { after, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { Header } from "tar";
 import { silentLogger, systemClock } from "@galatea/base";
+import { readProcessStart, startDetached } from "@galatea/base/processes";
+import { signalGroup } from "@galatea/base/system";
 import { nodeWith } from "../nodes/node-fixture.ts";
 import { ArchiveUnpacker, archiveLimits, openDirectoryStore, unpackerDefaults } from "../objects/index.ts";
 import { modelHostContract, modelTreesContract } from "../contracts/index.ts";
@@ -146,6 +148,30 @@ modelHostContract("process host", async () => {
       await world[Symbol.asyncDispose]();
     },
   };
+});
+
+test("a process that the previous run started and was killed before it recorded is ended", async () => {
+  await using world = await openWorld();
+  const { directory, store, unpacker } = world;
+  const instancesDirectory = join(directory, "i");
+  const outputDirectory = join(instancesDirectory, "i-1", "output");
+  await mkdir(outputDirectory, { recursive: true });
+  const command = { command: "/bin/sleep", args: ["1000"], env: {}, cwd: "/" };
+  const left = await startDetached({ ...command, outputDirectory, onLine: () => {}, clock: systemClock });
+  left.release();
+  using _failed = { [Symbol.dispose]: () => void signalGroup(left.pid, 9) };
+  await using host = new ProcessHost({
+    commandFor: () => assert.fail("nothing is started"),
+    socketsDirectory: join(directory, "s"),
+    instancesDirectory,
+    store,
+    unpacker,
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  await host.resume([]);
+  assert.equal(readProcessStart(left.pid), null);
+  assert.equal(existsSync(outputDirectory), false);
 });
 
 async function openTrees() {
