@@ -23,7 +23,7 @@ import {
   type InvocationRequest,
 } from "./invocations/index.ts";
 import { Retirements } from "./capacity/index.ts";
-import { AccountQuotas, Reservations, type HostingLimits } from "./capacity/index.ts";
+import { Reservations, type HostingLimits } from "./capacity/index.ts";
 import type { NodeDescription, NodeId, Nodes } from "./nodes/index.ts";
 import { JobMemory } from "./transforms/index.ts";
 import { Transforms } from "./operations/index.ts";
@@ -73,8 +73,7 @@ export class Hosting implements AsyncDisposable {
 
   private constructor(options: HostingOptions, store: HostingStore) {
     const { limits, random, alarmState } = options;
-    const quotas = new AccountQuotas(store, limits);
-    const reservations = new Reservations({ store, quotas, nodes: options.nodes, limits });
+    const reservations = new Reservations({ store, nodes: options.nodes, limits });
     const { nodes } = reservations;
     this.#agents = openAgents(options, nodes);
     const fleet: FleetOptions = { ...options.fleet, nodes, agentOf: (id) => agentOn(this.#agents, id) };
@@ -83,7 +82,7 @@ export class Hosting implements AsyncDisposable {
     this.watch = new EndpointWatch(store, fleet.clock);
     const { store: objects, clock, logger } = fleet;
     this.#memories = new ModelMemories({ store, objects, logger });
-    this.catalogue = new Catalogue({ store, quotas, memories: this.#memories, clock });
+    this.catalogue = new Catalogue({ store, reservations, memories: this.#memories, clock });
     this.#mirrors = new Mirrors({
       ...fleet,
       requestBytesMax: fleet.requestMemory.bytesMax,
@@ -112,7 +111,7 @@ export class Hosting implements AsyncDisposable {
       newId: randomUUID,
       outbox: options.outbox ?? null,
     });
-    const records = { store, quotas, reservations, catalogue: this.catalogue };
+    const records = { store, reservations, catalogue: this.catalogue };
     const { components, variants } = openComponents({
       ...records,
       parts,

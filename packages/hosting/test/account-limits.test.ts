@@ -9,7 +9,7 @@ import { openDocuments } from "../src/records/index.ts";
 import type { FleetOptions } from "../src/endpoints/fleet-options.ts";
 import { Hosting } from "../src/hosting.ts";
 import { nodeWith } from "../src/nodes/node-fixture.ts";
-import { hostingLimits } from "../src/capacity/account-quotas.ts";
+import { hostingLimits } from "../src/capacity/reservations.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-limits-"));
 after(() => rmSync(root, { recursive: true, force: true }));

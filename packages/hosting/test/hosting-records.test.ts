@@ -7,7 +7,7 @@ import type { ChangeBatch, Documents } from "../src/records/index.ts";
 import type { FleetOptions } from "../src/endpoints/fleet-options.ts";
 import { Hosting } from "../src/hosting.ts";
 import { nodeWith } from "../src/nodes/node-fixture.ts";
-import { hostingLimits, type HostingLimits } from "../src/capacity/account-quotas.ts";
+import { hostingLimits, type HostingLimits } from "../src/capacity/reservations.ts";
 
 const owner = { accountId: "000000000000", region: "us-east-1" };
 const turn = () => new Promise((resolve) => setImmediate(resolve));

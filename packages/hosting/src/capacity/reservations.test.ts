@@ -6,8 +6,7 @@ import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
 import type { VariantPlan } from "../definitions/index.ts";
 import { newEndpoint, newGeneration, plannedFootprint, settledGeneration } from "../endpoints/index.ts";
 import { nodeWith } from "../nodes/node-fixture.ts";
-import { AccountQuotas, hostingLimits } from "./account-quotas.ts";
-import { Reservations } from "./reservations.ts";
+import { hostingLimits, Reservations } from "./reservations.ts";
 import { HostingStore } from "../store/index.ts";
 
 const mebi = 2 ** 20;
@@ -43,8 +42,7 @@ function endpointOf(name: string, { instanceCount, expectedMebi, isServerless, h
 
 function reservationsOf(store: HostingStore, memoryMebi: number): Reservations {
   const limits = { ...hostingLimits, instancesMax: Infinity, containersMax: Infinity };
-  const quotas = new AccountQuotas(store, limits);
-  return new Reservations({ store, quotas, nodes: [nodeWith(memoryMebi * mebi)], limits });
+  return new Reservations({ store, nodes: [nodeWith(memoryMebi * mebi)], limits });
 }
 
 /** As a person would add it up. */

@@ -1,9 +1,47 @@
-import { memoryMissing, type LeavingMemory } from "../definitions/index.ts";
+import { limitExceeded, memoryMissing, type LeavingMemory } from "../definitions/index.ts";
 import { footprintBytes, type Footprint } from "../endpoints/index.ts";
 import { Nodes, type NodeDescription } from "../nodes/index.ts";
-import type { HostingStore } from "../store/index.ts";
-import { isBeyond, type AccountQuotas } from "./account-quotas.ts";
+import type { HostingKinds, HostingStore } from "../store/index.ts";
 import type { RetirementLimits } from "./retirements.ts";
+
+/** The quotas of an account, whatever the nodes have. */
+interface AccountLimits {
+  readonly modelsMax: number;
+  readonly configsMax: number;
+  readonly endpointsMax: number;
+  /** Those that have ended among them: the oldest of these make room. */
+  readonly transformJobsMax: number;
+  readonly componentsMax: number;
+  readonly instancesMax: number;
+  /** The limit over all instances: each container is a server with its own processes, and an instance has up to fifteen. */
+  readonly containersMax: number;
+}
+
+export interface HostingLimits extends AccountLimits, RetirementLimits {}
+
+export const hostingLimits: HostingLimits = {
+  modelsMax: 50_000,
+  configsMax: 10_000,
+  endpointsMax: 1000,
+  transformJobsMax: 10_000,
+  componentsMax: 1000,
+  instancesMax: 64,
+  containersMax: 128,
+  retireMsMax: 120_000,
+  leaveMsMax: 3_660_000,
+  leavingMax: 16,
+};
+
+type CountedKind = "models" | "configs" | "endpoints" | "transformJobs" | "components";
+
+/** The unit of each quota, in the words of SageMaker's quotas. */
+const countQuotas = {
+  models: { what: "Number of models", unit: "Models", limit: "modelsMax" },
+  configs: { what: "Number of endpoint configurations", unit: "Endpoint Configurations", limit: "configsMax" },
+  endpoints: { what: "Number of endpoints", unit: "Endpoints", limit: "endpointsMax" },
+  transformJobs: { what: "Number of transform jobs", unit: "Transform Jobs", limit: "transformJobsMax" },
+  components: { what: "Number of inference components", unit: "Inference Components", limit: "componentsMax" },
+} as const satisfies Readonly<Record<CountedKind & keyof HostingKinds, object>>;
 
 interface PendingFootprint {
   readonly footprint: Footprint;
@@ -15,18 +53,19 @@ interface PendingFootprint {
 
 export interface ReservationsOptions {
   readonly store: HostingStore;
-  readonly quotas: AccountQuotas;
   readonly nodes: readonly NodeDescription[];
-  readonly limits: Pick<RetirementLimits, "retireMsMax" | "leaveMsMax">;
+  readonly limits: AccountLimits & Pick<RetirementLimits, "retireMsMax" | "leaveMsMax">;
 }
 
 /**
- * What instances are reserved of the account's quotas and of the nodes' memory. What is being written is reserved from before that is
- * checked until it is among the records, so that calls at the same time do not exceed it together.
+ * Reserves the account's quotas, SageMaker's service quotas, for records and instances, and the nodes' memory for instances. A change is
+ * reserved from before it is checked until its record is written, so that calls at the same time do not exceed a limit together.
  */
 export class Reservations {
   readonly nodes: Nodes;
   readonly #options: ReservationsOptions;
+  /** Records that are being written. */
+  readonly #pendingRecords = new Set<{ readonly kind: CountedKind; readonly key: string }>();
   readonly #pending = new Set<PendingFootprint>();
   /** What runs though no record says so, for as long as it does. */
   readonly #claimed = new Set<() => Footprint>();
@@ -39,6 +78,23 @@ export class Reservations {
       pendingBytes: () => bytesOf(this.#unwritten()),
       recordsChanged: () => options.store.view.stateChanged(),
     });
+  }
+
+  hasRoom(kind: CountedKind): boolean {
+    const { store, limits } = this.#options;
+    return store.view.count(store.kinds[kind]) < limits[countQuotas[kind].limit];
+  }
+
+  /** Throws ResourceLimitExceeded. To be disposed when the record is written, or will not be. */
+  reserveRecord(kind: CountedKind, key: string): Disposable {
+    const { store, limits } = this.#options;
+    const { what, unit, limit: name } = countQuotas[kind];
+    const { view, kinds } = store;
+    const pendingKeys = [...this.#pendingRecords].filter((each) => each.kind === kind).map((each) => each.key);
+    const newKeys = new Set(pendingKeys.filter((each) => each !== key && !view.has(kinds[kind], each)));
+    const [limit, used] = [limits[name], view.count(kinds[kind]) + newKeys.size];
+    if (used >= limit) throw limitExceeded({ what, unit }, { limit, used, wanted: 1 });
+    return held(this.#pendingRecords, { kind, key });
   }
 
   /** For what runs for a new endpoint, or in addition for one that is updated. Throws ResourceLimitExceeded. To be disposed when the record is written, or will not be. */
@@ -80,11 +136,24 @@ export class Reservations {
     return held(this.#pending, { footprint, recorded, before: recorded() });
   }
 
+  /** `what`: the quota of instances. */
   #check(footprint: Footprint, what: string): void {
-    this.#options.quotas.check([...this.#recorded(), ...this.#unwritten()], footprint, what);
+    this.#checkQuotas(footprint, what);
     const { memoryBytes: limit, takenBytes: used } = this.nodes;
     const memory = { limit, used, wanted: footprintBytes(footprint) };
     if (isBeyond(memory)) throw memoryMissing(memory, this.#leavingMemory());
+  }
+
+  #checkQuotas(footprint: Footprint, what: string): void {
+    const { instancesMax, containersMax } = this.#options.limits;
+    const reserved = [...this.#recorded(), ...this.#unwritten()];
+    const used = (of: "instanceCount" | "containerCount") => reserved.reduce((sum, each) => sum + each[of], 0);
+    const instances = { limit: instancesMax, used: used("instanceCount"), wanted: footprint.instanceCount };
+    if (isBeyond(instances)) throw limitExceeded({ what, unit: "Instances" }, instances);
+    const containers = { limit: containersMax, used: used("containerCount"), wanted: footprint.containerCount };
+    if (isBeyond(containers)) {
+      throw limitExceeded({ what: "Number of containers of all instances", unit: "Containers" }, containers);
+    }
   }
 
   #leavingMemory(): readonly LeavingMemory[] {
@@ -110,6 +179,15 @@ export class WriteReservation implements Disposable {
     this.#held = null;
   }
 }
+
+interface Use {
+  readonly limit: number;
+  readonly used: number;
+  readonly wanted: number;
+}
+
+/** A change that needs nothing more is never refused, even above the limit. */
+const isBeyond = ({ limit, used, wanted }: Use): boolean => wanted > 0 && used + wanted > limit;
 
 const bytesOf = (footprints: Iterable<Footprint>) =>
   [...footprints].reduce((sum, footprint) => sum + footprintBytes(footprint), 0);

@@ -16,7 +16,7 @@ import {
 import type { PlannedConfig } from "../endpoints/index.ts";
 import { alreadyExists, invalid, notFound, type HostingNoun } from "../definitions/index.ts";
 import type { ModelMemories } from "../capacity/index.ts";
-import type { AccountQuotas } from "../capacity/index.ts";
+import type { Reservations } from "../capacity/index.ts";
 import {
   listPage,
   type FoundRecord,
@@ -34,7 +34,7 @@ export type NewRecord<Value> = Omit<Value, "arn" | "createdMs"> & { readonly tag
 
 export interface CatalogueOptions {
   readonly store: HostingStore;
-  readonly quotas: AccountQuotas;
+  readonly reservations: Reservations;
   readonly memories: ModelMemories;
   readonly clock: Clock;
 }
@@ -42,13 +42,13 @@ export interface CatalogueOptions {
 /** Models, endpoint configurations, and the tags of everything: what is only recorded, and runs nowhere. */
 export class Catalogue {
   readonly #store: HostingStore;
-  readonly #quotas: AccountQuotas;
+  readonly #reservations: Reservations;
   readonly #memories: ModelMemories;
   readonly #clock: Clock;
 
-  constructor({ store, quotas, memories, clock }: CatalogueOptions) {
+  constructor({ store, reservations, memories, clock }: CatalogueOptions) {
     this.#store = store;
-    this.#quotas = quotas;
+    this.#reservations = reservations;
     this.#memories = memories;
     this.#clock = clock;
   }
@@ -59,7 +59,7 @@ export class Catalogue {
     const arn = hostingArn("model", model.name, model.owner);
     const found = await models.find(key);
     if (found.at === "found") throw alreadyExists("model", arn);
-    using _reserved = this.#quotas.reserveRecord("models", key);
+    using _reserved = this.#reservations.reserveRecord("models", key);
     const record = { ...model, arn, createdMs: this.#clock.epochMs() };
     await this.#create("model", arn, [models.put(key, record, versionOf(found)), ...this.firstTags(arn, tags)]);
     return record;
@@ -72,7 +72,7 @@ export class Catalogue {
     const noun = "endpoint configuration";
     const found = await configs.find(key);
     if (found.at === "found") throw alreadyExists(noun, arn);
-    using _reserved = this.#quotas.reserveRecord("configs", key);
+    using _reserved = this.#reservations.reserveRecord("configs", key);
     const { variants, shadows = [] } = config;
     const isShadowed = shadows.length > 0;
     for (const variant of [...variants, ...shadows]) await this.#modelOf(variant, config.owner, isShadowed);

@@ -33,7 +33,7 @@ import {
 import { alreadyExists, invalid, notFound } from "../definitions/index.ts";
 import type { InstanceOwner } from "../instances/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
-import { WriteReservation, type AccountQuotas, type Reservations } from "../capacity/index.ts";
+import { WriteReservation, type Reservations } from "../capacity/index.ts";
 import type { ReadAlarmState } from "../reconcilers/index.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
 import { openWait, untilSettled, type Wait } from "../waits/index.ts";
@@ -76,7 +76,6 @@ export interface ComponentUpdate {
 
 export interface ComponentsOptions {
   readonly store: HostingStore;
-  readonly quotas: AccountQuotas;
   readonly reservations: Reservations;
   readonly catalogue: Catalogue;
   readonly reconciler: Reconciler<ComponentRecord, ComponentEvent>;
@@ -119,7 +118,7 @@ export class Components implements AsyncDisposable {
     readonly owner: Owner;
     readonly tags: readonly Tag[];
   }): Promise<ComponentRecord> {
-    const { store, quotas, reservations, catalogue, reconciler, fleet } = this.#options;
+    const { store, reservations, catalogue, reconciler, fleet } = this.#options;
     const { name, owner, copyCount } = asked;
     const { components } = store.kinds;
     const key = nameKey(name);
@@ -130,7 +129,7 @@ export class Components implements AsyncDisposable {
     const variantName = this.#variantName(endpoint, asked.variantName);
     const spec = await this.#specFor(asked.spec, { endpoint, variantName, owner, before: null });
     this.#checkFits(endpoint, variantName, spec.claim);
-    using _record = quotas.reserveRecord("components", key);
+    using _record = reservations.reserveRecord("components", key);
     using _copies = reservations.reserveComponent(key, copiesFootprint(spec.claim.memoryBytes, copyCount));
     const nowMs = fleet.clock.epochMs();
     const record: ComponentRecord = {

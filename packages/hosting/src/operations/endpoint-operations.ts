@@ -34,14 +34,13 @@ import {
 } from "../endpoints/index.ts";
 import { alreadyExists, inProgress, invalid, notFound } from "../definitions/index.ts";
 import type { InstanceOwner } from "../instances/index.ts";
-import { WriteReservation, type AccountQuotas, type Reservations } from "../capacity/index.ts";
+import { WriteReservation, type Reservations } from "../capacity/index.ts";
 import type { SharedVariants } from "../reconcilers/index.ts";
 import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "../store/index.ts";
 import { endpointCounts, newPlacementKey, wantedInstances } from "./wanted-instances.ts";
 
 export interface EndpointsOptions {
   readonly store: HostingStore;
-  readonly quotas: AccountQuotas;
   readonly reservations: Reservations;
   readonly catalogue: Catalogue;
   readonly reconciler: Reconciler<EndpointRecord, EndpointEvent>;
@@ -100,7 +99,7 @@ export class Endpoints {
     const arn = hostingArn("endpoint", name, owner);
     const found = await endpoints.find(key);
     if (found.at === "found") throw alreadyExists("endpoint", arn);
-    using _reserved = this.#options.quotas.reserveRecord("endpoints", key);
+    using _reserved = this.#options.reservations.reserveRecord("endpoints", key);
     const generation = newGeneration(1, await this.#options.catalogue.plan(configName, owner));
     this.#checkDeployment(asked.deploymentConfig, generation);
     const nowMs = this.#options.clock.epochMs();

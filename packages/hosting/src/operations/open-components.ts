@@ -7,7 +7,7 @@ import type { ReadAlarmState } from "../reconcilers/index.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
 import type { VariantSize } from "./endpoint-updates.ts";
 import type { FleetParts } from "../endpoints/index.ts";
-import type { AccountQuotas, Reservations } from "../capacity/index.ts";
+import type { Reservations } from "../capacity/index.ts";
 import type { Retirements } from "../capacity/index.ts";
 import { SharedVariants } from "../reconcilers/index.ts";
 import type { HostingStore } from "../store/index.ts";
@@ -18,7 +18,6 @@ const settledMsMax = 60_000;
 /** Inference components, and the variants that they run on, over one store. */
 export function openComponents(of: {
   readonly store: HostingStore;
-  readonly quotas: AccountQuotas;
   readonly reservations: Reservations;
   readonly catalogue: Catalogue;
   readonly parts: FleetParts;

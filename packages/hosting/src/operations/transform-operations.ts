@@ -3,7 +3,7 @@ import type { Catalogue } from "./catalog.ts";
 import { hostingArn, nameKey, type Owner } from "../definitions/index.ts";
 import type { FleetOptions } from "../endpoints/index.ts";
 import { invalid, jobExists, jobNotFound } from "../definitions/index.ts";
-import type { AccountQuotas, Reservations } from "../capacity/index.ts";
+import type { Reservations } from "../capacity/index.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
 import { openWait, untilSettled, type Wait } from "../waits/index.ts";
 import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "../store/index.ts";
@@ -19,7 +19,6 @@ import {
 
 export interface TransformsOptions {
   readonly store: HostingStore;
-  readonly quotas: AccountQuotas;
   readonly reservations: Reservations;
   readonly catalogue: Catalogue;
   readonly reconciler: Reconciler<TransformJobRecord, TransformEvent>;
@@ -45,7 +44,7 @@ export class Transforms implements AsyncDisposable {
 
   /** Resolves when the job is recorded as in progress; what fails from then on is its status. */
   async create(request: TransformRequest, owner: Owner, tags: readonly Tag[]): Promise<TransformJobRecord> {
-    const { store, quotas, reservations, catalogue, reconciler, fleet } = this.#options;
+    const { store, reservations, catalogue, reconciler, fleet } = this.#options;
     const { transformJobs, transformProgress } = store.kinds;
     const { TransformJobName: name, TransformResources: resources } = request;
     const key = nameKey(name);
@@ -61,7 +60,7 @@ export class Transforms implements AsyncDisposable {
     }
     const expectedBytes = await catalogue.expectedBytes(model);
     await this.#makeRoom();
-    using _reserved = quotas.reserveRecord("transformJobs", key);
+    using _reserved = reservations.reserveRecord("transformJobs", key);
     using _instances = reservations.reserveTransform(
       key,
       jobFootprint({ model, request, name, expectedBytes }),
@@ -136,9 +135,9 @@ export class Transforms implements AsyncDisposable {
 
   /** Nobody deletes jobs: where there are as many as there may be, the oldest that has ended goes. */
   async #makeRoom(): Promise<void> {
-    const { store, quotas } = this.#options;
+    const { store, reservations } = this.#options;
     const { transformJobs, transformProgress, tags } = store.kinds;
-    if (quotas.hasRoom("transformJobs")) return;
+    if (reservations.hasRoom("transformJobs")) return;
     for await (const { key, value: job } of transformJobs.all("created")) {
       if (isUnderWay(job.state)) continue;
       const changes = [transformProgress.delete(key, "any"), tags.delete(job.arn, "any")];

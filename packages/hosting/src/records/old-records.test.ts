@@ -9,7 +9,7 @@ import { routesOf, type EndpointRecord } from "../endpoints/endpoint-record.ts";
 import type { FleetOptions } from "../endpoints/fleet-options.ts";
 import { Hosting } from "../hosting.ts";
 import { nodeWith } from "../nodes/node-fixture.ts";
-import { hostingLimits } from "../capacity/account-quotas.ts";
+import { hostingLimits } from "../capacity/reservations.ts";
 import { recordMigrations } from "./record-migrations.ts";
 import { openRecords, recordsDefaults } from "./records.ts";
 import { openDocuments } from "./sqlite-documents.ts";
