@@ -96,9 +96,8 @@ export const commands: readonly Command[] = [
   }),
   command({
     name: "convert",
-    summary: "make an ONNX model of an encoder's weights (BERT and its family), or a TensorRT plan",
-    usage:
-      "convert DIRECTORY (FILE.onnx | FILE.plan | --repository DIR --name NAME) | convert FILE.onnx FILE.plan [options]",
+    summary: "make an ONNX model of an encoder's weights (BERT and its family)",
+    usage: "convert DIRECTORY (FILE.onnx | --repository DIR --name NAME) [options]",
     flags: convertFlags,
     positionalsMax: 2,
     run: async (parsed) => (await import("./convert.ts")).convert(convertOptions(parsed)),

@@ -1,18 +1,14 @@
-import { mkdtemp, rm, stat } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
-import { DiskError, makeDirectory, systemClock, unreachable } from "@galatea/base";
+import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import { DiskError, unreachable } from "@galatea/base";
 import {
   addToRepository,
-  buildPlan,
   ConversionError,
   convertEncoder,
-  encoderShapes,
   onnxFileBytesMax,
-  planBuilder,
   type ConvertedEncoder,
 } from "@galatea/tools/conversion";
 import type { ConvertOptions } from "../options/index.ts";
-import { installerEnvironment } from "./passed-environment.ts";
 import { stopSignal } from "./stop-signal.ts";
 
 const namesTold = 5;
@@ -27,8 +23,9 @@ export async function convert(options: ConvertOptions): Promise<number> {
   try {
     const found = await stat(resolve(options.source)).catch(() => null);
     if (found === null) throw new ConversionError(`'${resolve(options.source)}' is not there`);
-    if (found.isDirectory()) await fromDirectory(options, stopping.signal);
-    else await fromFile(options, stopping.signal);
+    if (!found.isDirectory())
+      throw new ConversionError(`'${resolve(options.source)}' is no directory with config.json and weights`);
+    await write(options, stopping.signal);
     return 0;
   } catch (error) {
     if (stopping.signal.aborted) {
@@ -41,81 +38,20 @@ export async function convert(options: ConvertOptions): Promise<number> {
   }
 }
 
-async function fromDirectory(options: ConvertOptions, signal: AbortSignal): Promise<void> {
-  const { to, plan, batchMax } = options;
-  const write = plan === null ? onnxWriter(options, signal) : await planWriter(options, plan, signal);
+async function write(options: ConvertOptions, signal: AbortSignal): Promise<void> {
+  const { source, graph, to, batchMax } = options;
+  const writeTo = (target: string) =>
+    convertEncoder({ ...graph, source: resolve(source), target, fileBytesMax: onnxFileBytesMax, signal });
   switch (to.kind) {
     case "file":
-      tell(resolve(to.path), await write(resolve(to.path)));
+      tell(resolve(to.path), await writeTo(resolve(to.path)));
       return;
-    case "repository": {
-      const [file, backend] = plan === null ? ["model.onnx", "onnxruntime"] : ["model.plan", "tensorrt"];
-      const converted = await addToRepository({ ...to, file }, async (target) => {
-        const written = await write(target);
-        const { inputs, outputs } = written;
-        return { written, description: { backend, inputs, outputs, batchMax } };
-      });
-      tell(resolve(to.repository, to.name), converted);
+    case "repository":
+      tell(resolve(to.repository, to.name), await addToRepository(to, batchMax, writeTo));
       return;
-    }
     default:
       unreachable(to);
   }
-}
-
-type Write = (target: string) => Promise<ConvertedEncoder>;
-
-function onnxWriter({ source, graph }: ConvertOptions, signal: AbortSignal): Write {
-  return (target) =>
-    convertEncoder({ ...graph, source: resolve(source), target, fileBytesMax: onnxFileBytesMax, signal });
-}
-
-/** By way of an ONNX file of ONNX's own operators in single precision, which TensorRT reads; what is computed in halves is its choice. */
-async function planWriter(
-  options: ConvertOptions,
-  plan: NonNullable<ConvertOptions["plan"]>,
-  signal: AbortSignal,
-): Promise<Write> {
-  const builder = await builderOf(options, signal);
-  const graph = { ...options.graph, operators: "standard", weights: "FLOAT" } as const;
-  return async (target) => {
-    await makeDirectory(dirname(target));
-    const making = await mkdtemp(join(dirname(target), ".onnx-"));
-    try {
-      const source = join(making, "model.onnx");
-      const converted = await onnxWriter({ ...options, graph }, signal)(source);
-      const longest = Math.min(plan.tokensMax ?? converted.tokensMax, converted.tokensMax);
-      const names = converted.inputs.map(({ name }) => name);
-      const shapes = encoderShapes(names, options.batchMax, longest);
-      const { byteLength } = await buildPlan({ ...builder, source, target, shapes });
-      return { ...converted, tokensMax: longest, byteLength, dataFile: null };
-    } finally {
-      await rm(making, { recursive: true, force: true });
-    }
-  };
-}
-
-async function builderOf({ graph }: ConvertOptions, signal: AbortSignal) {
-  const env = installerEnvironment();
-  const command = await planBuilder(env["PATH"] ?? "");
-  return { command, env, halfPrecision: graph.weights === "FLOAT16", onProgress: say, clock: systemClock, signal };
-}
-
-async function fromFile(options: ConvertOptions, signal: AbortSignal): Promise<void> {
-  const { to, plan } = options;
-  const source = resolve(options.source);
-  if (!source.endsWith(".onnx"))
-    throw new ConversionError(`'${source}' is neither a directory with config.json and weights nor an ONNX file`);
-  if (plan === null || to.kind !== "file")
-    throw new ConversionError(`'${source}' is an ONNX file already; what can be made of it is a plan: <file>.plan`);
-  const target = resolve(to.path);
-  const { byteLength } = await buildPlan({
-    ...(await builderOf(options, signal)),
-    source,
-    target,
-    shapes: plan.shapes,
-  });
-  say(`${target}: ${mebibytes(byteLength)}`);
 }
 
 function tell(path: string, converted: ConvertedEncoder): void {

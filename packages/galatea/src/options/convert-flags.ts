@@ -1,4 +1,4 @@
-import type { GraphOptions, PlanShapes } from "@galatea/tools/conversion";
+import type { GraphOptions } from "@galatea/tools/conversion";
 import { choiceFlag, integerFlag, parsedListFlag, switchFlag, textFlag, UsageError } from "./flag.ts";
 import type { OptionsOf, Parsed } from "./parse-flags.ts";
 
@@ -12,7 +12,7 @@ export const convertFlags = {
   "max-batch-size": integerFlag({
     default: 16,
     min: 1,
-    about: "max_batch_size of the configuration that --repository writes, and the largest batch of a plan",
+    about: "max_batch_size of the configuration that --repository writes",
   }),
   dtype: choiceFlag(["float32", "float16"], {
     default: "float32",
@@ -28,27 +28,15 @@ export const convertFlags = {
   "one-segment": switchFlag("sentences have one segment: no input token_type_ids"),
   pooler: switchFlag("add the output pooler_output"),
   rename: parsedListFlag({ about: "renames an input or output: input_ids=token_ids" }, (texts) => texts.map(renaming)),
-  plan: switchFlag("with --repository: build a TensorRT plan; needs TensorRT and a GPU"),
-  "max-tokens": integerFlag({ min: 1, about: "longest sentence of a plan (default: what the encoder takes)" }),
-  "min-shapes": textFlag({ about: "smallest inputs of the plan of an ONNX file: input:1x3x224x224" }),
-  "opt-shapes": textFlag({ about: "inputs that the plan is optimized for" }),
-  "max-shapes": textFlag({ about: "largest inputs of the plan" }),
 };
 
 type ConvertFlagOptions = OptionsOf<typeof convertFlags>;
 
 /** The options of `galatea convert`. */
 export interface ConvertOptions {
-  /** A directory with config.json and weights, or an ONNX file. */
+  /** A directory with config.json and weights. */
   readonly source: string;
   readonly graph: GraphOptions;
-  /** Null for ONNX. */
-  readonly plan: {
-    /** Shapes from the flags; null for an encoder, whose shapes are known. */
-    readonly shapes: PlanShapes | null;
-    /** The longest sentence in tokens; null for the encoder's own maximum. */
-    readonly tokensMax: number | null;
-  } | null;
   readonly batchMax: number;
   readonly to:
     | { readonly kind: "file"; readonly path: string }
@@ -56,14 +44,10 @@ export interface ConvertOptions {
 }
 
 export function convertOptions({ options, positionals: [source, target] }: Parsed<ConvertFlagOptions>): ConvertOptions {
-  if (source === undefined)
-    throw new UsageError("galatea convert takes a directory with config.json and weights, or an ONNX file");
-  const to = destination(target, options);
-  const isPlan = options.plan || (to.kind === "file" && to.path.endsWith(".plan"));
+  if (source === undefined) throw new UsageError("galatea convert takes a directory with config.json and weights");
   return {
     source,
-    to,
-    plan: isPlan ? { shapes: planShapes(options), tokensMax: options.maxTokens } : null,
+    to: destination(target, options),
     batchMax: options.maxBatchSize,
     graph: {
       weights: weights[options.dtype],
@@ -79,20 +63,12 @@ export function convertOptions({ options, positionals: [source, target] }: Parse
 
 function destination(target: string | undefined, { repository, name }: ConvertFlagOptions): ConvertOptions["to"] {
   if (repository === null && name === null && target !== undefined) {
-    if (!/\.(onnx|plan)$/.test(target))
-      throw new UsageError(`galatea convert writes .onnx and .plan files, not '${target}'`);
+    if (!target.endsWith(".onnx")) throw new UsageError(`galatea convert writes .onnx files, not '${target}'`);
     return { kind: "file", path: target };
   }
   if (repository === null || name === null || target !== undefined)
     throw new UsageError("galatea convert takes either a file to write or both --repository and --name");
   return { kind: "repository", repository, name };
-}
-
-function planShapes({ minShapes: min, optShapes: opt, maxShapes: max }: ConvertFlagOptions): PlanShapes | null {
-  if (min === null && opt === null && max === null) return null;
-  if (min === null || opt === null || max === null)
-    throw new UsageError("--min-shapes, --opt-shapes and --max-shapes are given together");
-  return { min, opt, max };
 }
 
 function renaming(text: string): readonly [string, string] {

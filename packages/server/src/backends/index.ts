@@ -4,7 +4,6 @@ export { onMachine, type DeviceBytes, type MemoryDevice } from "./device-bytes.t
 export type { ModelCall, OtherModels } from "./other-models.ts";
 export type { HeldFamily, MetricHead, MetricKind, MetricPart, NamespaceMetrics } from "./namespace-metrics.ts";
 export { noNamespaceMetrics } from "./no-namespace-metrics.ts";
-export { lookForGpu, missingForTensorRt } from "./gpu-machine.ts";
 export { findBackend } from "./find-backend.ts";
 export { noOtherModels } from "./no-other-models.ts";
 export { type SessionLease, SharedSessions } from "./shared-sessions.ts";

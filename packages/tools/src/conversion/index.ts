@@ -1,6 +1,5 @@
-/** Models from the files that training leaves to those that are served: encoders to ONNX, and ONNX to TensorRT's plans. Nothing of a source is executed. */
+/** Models from the files that training leaves to those that are served: encoders to ONNX. Nothing of a source is executed. */
 export { convertEncoder, onnxFileBytesMax, type ConvertedEncoder } from "./convert-encoder.ts";
 export { ConversionError } from "./conversion-error.ts";
 export type { GraphOptions } from "./encoder-graph.ts";
 export { addToRepository } from "./repository-layout.ts";
-export { buildPlan, encoderShapes, planBuilder, type PlanShapes } from "./tensorrt-plan.ts";

@@ -9,28 +9,24 @@ import { ConversionError } from "./conversion-error.ts";
 export interface RepositoryPlace {
   readonly repository: string;
   readonly name: string;
-  /** Of the version: "model.onnx". */
-  readonly file: string;
 }
 
-export interface ModelDescription {
-  readonly backend: string;
+interface WrittenTensors {
   readonly inputs: readonly GraphTensor[];
   readonly outputs: readonly GraphTensor[];
-  readonly batchMax: number;
 }
 
 const nameForm = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$/;
 
 /**
- * Makes `<repository>/<name>` with `1/<file>`, which `write` writes, and the config.pbtxt of what it describes. The model is there whole or
+ * Makes `<repository>/<name>` with `1/model.onnx`, which `write` writes, and a config.pbtxt with the written tensors. The model is there whole or
  * not at all. Throws ConversionError where there is one of the name, DiskError for what cannot be written.
  */
-export async function addToRepository<Written>(
-  place: RepositoryPlace,
-  write: (target: string) => Promise<{ readonly written: Written; readonly description: ModelDescription }>,
+export async function addToRepository<Written extends WrittenTensors>(
+  { name, ...place }: RepositoryPlace,
+  batchMax: number,
+  write: (target: string) => Promise<Written>,
 ): Promise<Written> {
-  const { name, file } = place;
   if (!nameForm.test(name)) throw new ConversionError(`'${name}' is no name for a model`);
   const repository = resolve(place.repository);
   const target = join(repository, name);
@@ -40,8 +36,8 @@ export async function addToRepository<Written>(
   const making = join(await workDirectory(repository), `.${name}.${randomUUID()}`);
   try {
     await mkdir(join(making, "1"), { recursive: true });
-    const { written, description } = await write(join(making, "1", file));
-    await writeFile(join(making, "config.pbtxt"), configText(name, description));
+    const written = await write(join(making, "1", "model.onnx"));
+    await writeFile(join(making, "config.pbtxt"), configText(name, batchMax, written));
     await rename(making, target);
     return written;
   } catch (error) {
@@ -71,7 +67,7 @@ const configTypes: Partial<Readonly<Record<OnnxType, string>>> = {
 };
 
 /** A config.pbtxt; the first dimension of all tensors is the batch. */
-export function configText(name: string, { backend, inputs, outputs, batchMax }: ModelDescription): string {
+function configText(name: string, batchMax: number, { inputs, outputs }: WrittenTensors): string {
   const tensor = ({ name: own, type, dims }: GraphTensor) =>
     [
       "  {",
@@ -87,7 +83,7 @@ export function configText(name: string, { backend, inputs, outputs, batchMax }:
     `${field} [\n${tensors.map(tensor).join(",\n")}\n]\n`;
   return [
     `name: "${name}"\n`,
-    `backend: "${backend}"\n`,
+    `backend: "onnxruntime"\n`,
     `max_batch_size: ${batchMax}\n`,
     list("input", inputs),
     list("output", outputs),
