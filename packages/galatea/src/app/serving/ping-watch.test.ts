@@ -14,7 +14,7 @@ import { watchPings } from "./ping-watch.ts";
 const root = await mkdtemp(join(tmpdir(), "pings-"));
 after(() => rm(root, { recursive: true, force: true }));
 
-test("onSilent is called when no ping came for the whole grace, which each ping restarts", async () => {
+test("onSilent is called when no ping came for the whole grace, which begins with the open listeners and with each ping", async () => {
   let nowNs = 0;
   const timers: { readonly ms: number; readonly fire: () => void }[] = [];
   const clock: Clock = {
@@ -31,23 +31,26 @@ test("onSilent is called when no ping came for the whole grace, which each ping 
     timers.at(-1)?.fire();
     await new Promise((resolve) => setImmediate(resolve));
   };
-  nowNs = 40e9;
+  nowNs = 500e9;
+  assert.deepEqual(timers, []);
+  watch.opened();
+  nowNs = 540e9;
   watch.pinged();
-  nowNs = 60e9;
+  nowNs = 560e9;
   await look();
   assert.deepEqual([silentCount, timers.map(({ ms }) => ms)], [0, [60_000, 40_000]]);
-  nowNs = 100e9;
+  nowNs = 600e9;
   await look();
   assert.equal(silentCount, 1);
 });
 
-test("a server with --end-without-pings-secs stops when pings end, and logs why", async () => {
+test("a server with --end-without-pings-secs loads its models for longer, and stops when pings end", async () => {
   const repository = join(root, "models");
   await mkdir(join(repository, "one", "1"), { recursive: true });
   await writeFile(join(repository, "one", "config.pbtxt"), 'backend: "python" max_batch_size: 0');
   await writeFile(
     join(repository, "one", "1", "model.py"),
-    "class TritonPythonModel:\n  def execute(self, requests):\n    return []\n",
+    "import time\nclass TritonPythonModel:\n  def initialize(self, args):\n    time.sleep(2)\n  def execute(self, requests):\n    return []\n",
   );
   const socketPath = join(root, "socket");
   const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
@@ -67,5 +70,5 @@ test("a server with --end-without-pings-secs stops when pings end, and logs why"
   while (child.exitCode === null && !(await ping())) await new Promise((resolve) => setTimeout(resolve, 10));
   const [code] = (await exited) as [number];
   assert.equal(code, 0);
-  assert.match(await printed, /nobody has pinged this server for 1 s: its platform is gone/);
+  assert.match(await printed, /^[^\n]*nobody has pinged this server for 1 s: its platform is gone"\n$/);
 });

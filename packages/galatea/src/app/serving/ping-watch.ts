@@ -4,17 +4,22 @@ import { endAfter } from "@galatea/base/system";
 /** How long after the grace the kernel ends a process whose event loop is blocked: as long as the platform tolerates a busy container. */
 const busySecsMax = 600;
 
+/** How long after the grace the kernel ends a process that still loads its models: the longest ContainerStartupHealthCheckTimeoutInSeconds. */
+const loadSecsMax = 3600;
+
 export interface PingWatch extends Disposable {
+  /** Starts the grace: the listeners are open. Before, no ping can arrive. */
+  opened(): void;
   pinged(): void;
 }
 
 /**
- * Calls `onSilent` once when the server got no ping for `graceSecs`: its platform is gone. If the event loop is blocked, a kernel timer ends the
- * process `busySecsMax` later.
+ * Calls `onSilent` once when an open server got no ping for `graceSecs`: its platform is gone. If the event loop is blocked, a kernel timer ends
+ * the process `busySecsMax` later.
  */
 export function watchPings(graceSecs: number, onSilent: () => void, clock: Clock): PingWatch {
   const graceNs = graceSecs * 1e9;
-  let pingedNs = clock.monotonicNs();
+  let pingedNs = 0;
   let timer: Disposable | null = null;
   const pinged = () => {
     pingedNs = clock.monotonicNs();
@@ -24,9 +29,12 @@ export function watchPings(graceSecs: number, onSilent: () => void, clock: Clock
   const checkLater = (ms: number) => (timer = clock.timer(ms, check));
   // Without `setImmediate`, pings that arrived while the event loop was blocked would not count.
   const check = () => setImmediate(() => (leftNs() <= 0 ? onSilent() : checkLater(leftNs() / 1e6)));
-  pinged();
-  checkLater(graceSecs * 1000);
+  endAfter(graceSecs + loadSecsMax);
   return {
+    opened() {
+      pinged();
+      checkLater(graceSecs * 1000);
+    },
     pinged,
     [Symbol.dispose]() {
       timer?.[Symbol.dispose]();

@@ -79,6 +79,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     if (options.pythonPackages.length > 0) await engine.warmUp();
     const contract = { frontEnd, unconfined: () => unconfined, onPing: () => pings?.pinged() };
     opened.resolve(await openListeners({ engine, budget, options, log, metrics, ...contract }, listeners));
+    pings?.opened();
   } catch (error) {
     if (!stopping.signal.aborted) log.error(InferenceError.from(error).message);
     const code = await shutDown(listeners, engine, options.exitTimeoutSecs, log);
