@@ -7,14 +7,23 @@ import { readBootId, readContainerFile, type ContainerProcess } from "./containe
 
 const keyOf = ({ endpointName, fleetKey, seat }: InstanceOwner) => JSON.stringify([endpointName, fleetKey, seat]);
 
+interface LeftInstancesOptions {
+  readonly directory: string;
+  /** A directory for sockets of these instances alone. */
+  readonly socketsDirectory: string;
+  readonly desired: readonly InstanceOwner[];
+  readonly clock: Clock;
+}
+
 /** The instances of a previous run of the platform that no fleet has claimed yet. */
 export class LeftInstances {
   readonly #ids = new Map<string, string>();
 
   /** Keeps one instance for each desired owner; ends and removes all others. */
-  async open(directory: string, desired: readonly InstanceOwner[], clock: Clock): Promise<void> {
+  async open({ directory, socketsDirectory, desired, clock }: LeftInstancesOptions): Promise<void> {
     const keys = new Set(desired.map(keyOf));
     await endUnrecorded(directory, clock);
+    const sockets = new Set<string>();
     for (const [id, names] of await instancesIn(directory)) {
       const paths = names.map((name) => join(directory, name));
       const files = await Promise.all(paths.map(readContainerFile));
@@ -22,10 +31,16 @@ export class LeftInstances {
       const key = owner === null ? null : keyOf(owner);
       if (key !== null && keys.delete(key)) {
         this.#ids.set(key, id);
+        for (const file of files) if (file !== null && file.process !== null) sockets.add(file.process.socketPath);
         continue;
       }
       await Promise.all(files.map((file) => endProcess(file?.process ?? null, clock)));
       for (const path of paths) await rm(path, { recursive: true, force: true });
+    }
+    // A process that was killed, or that no file names, leaves its socket.
+    for (const name of await readdir(socketsDirectory)) {
+      const path = join(socketsDirectory, name);
+      if (!sockets.has(path)) await rm(path, { force: true });
     }
   }
 

@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, mkdtempSync, readdirSync, rmSync, utimesSyn
 import { mkdir, mkdtemp } from "node:fs/promises";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { after, test } from "node:test";
 import { gzipSync } from "node:zlib";
@@ -155,7 +155,10 @@ test("a process that the previous run started and was killed before it recorded 
   const { directory, store, unpacker } = world;
   const instancesDirectory = join(directory, "i");
   const outputDirectory = join(instancesDirectory, "i-1", "output");
+  const socket = join(directory, "s", "i-1.sock");
   await mkdir(outputDirectory, { recursive: true });
+  await mkdir(dirname(socket));
+  writeFileSync(socket, "");
   const command = { command: "/bin/sleep", args: ["1000"], env: {}, cwd: "/" };
   const left = await startDetached({ ...command, outputDirectory, onLine: () => {}, clock: systemClock });
   left.release();
@@ -171,7 +174,7 @@ test("a process that the previous run started and was killed before it recorded 
   });
   await host.resume([]);
   assert.equal(readProcessStart(left.pid), null);
-  assert.equal(existsSync(outputDirectory), false);
+  assert.deepEqual([outputDirectory, socket].map(existsSync), [false, false]);
 });
 
 async function openTrees() {

@@ -35,7 +35,7 @@ export interface ContainerStart {
 export interface ProcessHostOptions {
   /** Returns the command of a process that serves the container contract on the socket. */
   readonly commandFor: (start: ContainerStart) => ContainerCommand;
-  /** Created when absent. Keep its path short: the path of a Unix socket has at most 107 bytes. */
+  /** For the sockets of this host alone, created when absent. Keep its path short: the path of a Unix socket has at most 107 bytes. */
   readonly socketsDirectory: string;
   /** Gets one directory for each container. Must be on the unpacker's file system, for hard links. */
   readonly instancesDirectory: string;
@@ -74,9 +74,10 @@ export class ProcessHost implements ModelHost {
   }
 
   async resume(desired: readonly InstanceOwner[]): Promise<ReadonlySet<string>> {
-    const { instancesDirectory, unpacker } = this.#options;
+    const { instancesDirectory, socketsDirectory, unpacker, clock } = this.#options;
     await mkdir(instancesDirectory, { recursive: true });
-    await this.#left.open(instancesDirectory, desired, this.#options.clock);
+    await mkdir(socketsDirectory, { recursive: true, mode: 0o700 });
+    await this.#left.open({ directory: instancesDirectory, socketsDirectory, desired, clock });
     if (unpacker.contentDirectory !== null) await collectLeftContents(unpacker.contentDirectory);
     return this.#left.ids;
   }
