@@ -13,13 +13,7 @@ export {
   type AsyncTicket,
   type ResultOutbox,
 } from "./async-inference/index.ts";
-export {
-  absentAsNull,
-  containerModelId,
-  type KeptTree,
-  type ModelArchive,
-  type ModelTrees,
-} from "./model-cache/index.ts";
+export { containerModelId, type KeptTree, type ModelArchive, type ModelTrees } from "./model-cache/index.ts";
 export {
   hostingArn,
   isFolderMark,

@@ -1,6 +1,5 @@
 import { TaskGroup, type Logger } from "@galatea/base";
-import type { ObjectStore } from "../objects/index.ts";
-import { absentAsNull } from "../model-cache/index.ts";
+import { absentAsNull, type ObjectStore } from "../objects/index.ts";
 import { nameKey, parseS3Uri, type ContainerDefinition, type ModelRecord } from "../definitions/index.ts";
 import { containerOwnBytes } from "../endpoints/index.ts";
 import type { HostingStore, ModelMemoryRecord } from "../store/index.ts";

@@ -47,12 +47,15 @@ export function modelTreesContract(name: string, open: () => Promise<ModelTreesS
     assert.ok(after !== null && (await trees.isWhole(model.id, after, never)));
   });
 
-  test(`${name}: an object of another version, or none, is not unpacked, and nothing is left`, async () => {
+  test(`${name}: the current version of an object is found; another version, or no object, is not unpacked, and nothing is left`, async () => {
     await using subject = await open();
     const { trees } = subject;
     const old = await subject.put("a.tar.gz", 1000);
-    await subject.put("a.tar.gz", 2000);
+    const current = await subject.put("a.tar.gz", 2000);
     const absent = { ...old, id: "0".repeat(32), target: "none.tar.gz" };
+    const found = await trees.find(old.target, never);
+    assert.deepEqual([found?.etag, found?.byteLength], [current.etag, current.archiveBytes]);
+    assert.equal(await trees.find(absent.target, never), null);
     for (const model of [old, absent]) {
       assert.equal(await trees.unpack(model, quiet), null);
       assert.equal(await subject.holds(model.id), false);

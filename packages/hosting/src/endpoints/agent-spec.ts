@@ -72,7 +72,6 @@ function cacheOf(planned: PlannedContainer, { budget }: MemberOptions): ModelCac
   // Where every request loads its model, as many load at once as the processors can work on.
   const loadsMax = keepsModels ? modelCacheLimits.loadsMax : Math.max(modelCacheLimits.loadsMax, 2 * budget.vcpuCount);
   return {
-    modelDataUrl: definition.ModelDataUrl ?? "",
     limits: {
       ...modelCacheLimits,
       keepsModels,

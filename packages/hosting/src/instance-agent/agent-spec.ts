@@ -4,8 +4,6 @@ import type { ContainerSpec, InstanceLimits, InstanceOwner } from "../instances/
 
 /** The model cache of a multi-model container. */
 export interface ModelCacheSpec {
-  /** The S3 prefix of the archives. */
-  readonly modelDataUrl: string;
   readonly limits: ModelCacheLimits;
   /** Guaranteed memory for its models, whatever else runs on the node (GALATEA_MODEL_MEMORY_BYTES). */
   readonly promisedBytes: number;

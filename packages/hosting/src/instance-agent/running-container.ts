@@ -1,15 +1,12 @@
 import type { Clock, Logger } from "@galatea/base";
-import { createArchiveSource, ModelCache, type ModelTrees } from "../model-cache/index.ts";
+import { ModelCache, type ModelTrees } from "../model-cache/index.ts";
 import type { NodeDescription, NodeMemory } from "../nodes/index.ts";
-import type { ObjectStore } from "../objects/index.ts";
 import { InstanceContainer, type ContainerSlot, type InstanceUsage } from "../instances/index.ts";
 import type { ContainerChange, ContainerHealth, ListedContainer } from "./agent-events.ts";
 import type { AgentContainerSpec, AgentInstanceSpec, ModelCacheSpec } from "./agent-spec.ts";
 
 /** Dependencies that all containers of an agent share. */
 export interface RunningDependencies {
-  /** The store of model archives, for their ETags. */
-  readonly store: Pick<ObjectStore, "head">;
   readonly node: NodeDescription;
   /** The memory of the node that model caches share. */
   readonly memory: NodeMemory;
@@ -92,14 +89,13 @@ export class RunningContainer implements AsyncDisposable {
     this.#options.emit({ kind: "health", health: this.#health });
   }
 
-  #openModels(trees: ModelTrees, { limits, modelDataUrl, promisedBytes }: ModelCacheSpec): ModelCache {
-    const { store, memory, clock, logger, emit } = this.#options;
+  #openModels(trees: ModelTrees, { limits, promisedBytes }: ModelCacheSpec): ModelCache {
+    const { memory, clock, logger, emit } = this.#options;
     const timed = (what: "downloaded" | "loaded" | "unloaded") => (target: string, durationUs: number) =>
       emit({ kind: "model-timed", what, target, durationUs });
     return new ModelCache({
       trees,
       limits,
-      source: createArchiveSource(modelDataUrl, store),
       container: (signal) => this.container.trustedClient(signal),
       observer: {
         downloaded: timed("downloaded"),

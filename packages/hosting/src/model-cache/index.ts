@@ -13,6 +13,5 @@ export {
   type ModelContainer,
 } from "./model-container.ts";
 export { ModelsView, type ModelCopy, type ModelsMemory, type ModelState } from "./models-view.ts";
-export { absentAsNull, createArchiveSource } from "./model-source.ts";
 export type { KeptTree, ModelArchive, ModelTrees } from "./model-trees.ts";
 export { containerModelId } from "./model-version.ts";

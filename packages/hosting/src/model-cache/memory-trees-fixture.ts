@@ -32,6 +32,12 @@ export class MemoryTrees implements ModelTrees {
     return [...this.disk.kept.values()];
   }
 
+  async find(target: string): Promise<{ readonly etag: string; readonly byteLength: number } | null> {
+    await turn();
+    const object = this.#find(target);
+    return object === undefined ? null : { etag: object.etag, byteLength: object.bytes };
+  }
+
   async unpack(
     { id, target, etag, archiveBytes }: ModelArchive,
     { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress: (expandedBytes: number) => void },

@@ -54,13 +54,6 @@ export class World {
     this.view = view;
     this.cache = new ModelCache({
       limits: { ...modelCacheLimits, diskBytesMax: 1000 * mebi, memoryBytesMax: 1000 * mebi, ...limits },
-      source: {
-        find: async (target) => {
-          await turn();
-          const object = this.objects.get(target);
-          return object === undefined ? null : { etag: object.etag, byteLength: object.bytes };
-        },
-      },
       trees: this.trees,
       joinMemory: (cache) => nodeMemory.join(cache, promisedBytes),
       container: async () => ({

@@ -2,13 +2,11 @@ import type { Clock, Logger } from "@galatea/base";
 import type { MemoryHolder, MemoryShare } from "../nodes/index.ts";
 import type { ModelCacheLimits } from "./model-cache-limits.ts";
 import type { ModelCacheObserver, ModelContainer } from "./model-container.ts";
-import type { ArchiveSource } from "./model-source.ts";
 import type { ModelTrees } from "./model-trees.ts";
 
 export interface ModelCacheOptions {
   readonly trees: ModelTrees;
   readonly limits: ModelCacheLimits;
-  readonly source: ArchiveSource;
   /** Resolves with the container once it is in service. */
   readonly container: (signal: AbortSignal) => Promise<ModelContainer>;
   readonly observer: ModelCacheObserver;

@@ -99,7 +99,7 @@ export class ModelCache implements AsyncDisposable {
   recheck(target: string): void {
     if (!this.#current.has(target)) return;
     this.#tasks.run(async (signal) => {
-      const found = await this.#options.source.find(target, signal);
+      const found = await this.#options.trees.find(target, signal);
       const version = this.#current.get(target);
       if (version !== undefined && version.etag !== found?.etag) this.#retire(version);
     });
@@ -204,12 +204,12 @@ export class ModelCache implements AsyncDisposable {
   }
 
   async #versionNow(target: string, signal: AbortSignal): Promise<Version> {
-    const { clock, limits, source } = this.#options;
+    const { clock, limits, trees } = this.#options;
     const known = this.#current.get(target);
     const fresh =
       known !== undefined && limits.headAgeMsMax > 0 && clock.epochMs() - known.checkedAtMs < limits.headAgeMsMax;
     if (fresh) return known;
-    const found = await source.find(target, signal);
+    const found = await trees.find(target, signal);
     const current = this.#current.get(target);
     if (found === null) {
       if (current !== undefined) this.#outdate(current);

@@ -17,12 +17,14 @@ export interface KeptTree {
 }
 
 /**
- * The unpacked models of one instance, which its container sees as `/opt/ml/models/<id>/model`. The caller decides which trees exist
+ * The archives of one multi-model container, and the trees of those that are unpacked: the container sees them as `/opt/ml/models/<id>/model`. The caller decides which trees exist
  * and counts their bytes. Every implementation passes `model-trees.contract.ts`.
  */
 export interface ModelTrees {
   /** Resolves with the complete trees of a previous run, in the order in which they were unpacked. Call once, before any other method. */
   adopt(): Promise<readonly KeptTree[]>;
+  /** Resolves with the current ETag and length of a target's archive; null when there is no such object. */
+  find(target: string, signal: AbortSignal): Promise<{ readonly etag: string; readonly byteLength: number } | null>;
   /**
    * Unpacks an archive that has no tree yet, and records it for the next run of the platform. Resolves with null when the object has another
    * version. Rejects with ArchiveError, or with the error that `onProgress` throws to stop it (for a quota). Leaves no files without a tree.

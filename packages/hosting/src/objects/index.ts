@@ -1,5 +1,6 @@
 /** Object stores and archives. */
 export {
+  absentAsNull,
   checksumAlgorithms,
   partNumberMax,
   type BodyExpectation,

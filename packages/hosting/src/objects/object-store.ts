@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import { AwsError } from "@galatea/base";
 
 /**
  * Objects by bucket and key: what S3's protocol, model downloads and captures need. Errors are AwsError with S3's codes
@@ -197,3 +198,15 @@ export interface BucketStore extends ObjectStore {
   /** Of all buckets, as they are while it is read, in which others may have their turns. */
   kept(): Iterable<KeptBytes>;
 }
+
+/** Resolves with null instead of rejecting because the object or bucket does not exist. */
+export async function absentAsNull<Value>(found: Promise<Value>): Promise<Value | null> {
+  try {
+    return await found;
+  } catch (error) {
+    if (error instanceof AwsError && absentCodes.has(error.code)) return null;
+    throw error;
+  }
+}
+
+const absentCodes: ReadonlySet<string> = new Set(["NoSuchKey", "NoSuchBucket", "NotFound"]);

@@ -3,13 +3,14 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "@galatea/base";
 import {
+  absentAsNull,
   ArchiveError,
   collectContents,
   type ArchiveUnpacker,
   type ObjectStore,
   type UnpackedArchive,
 } from "../objects/index.ts";
-import { absentAsNull, parseS3Uri, type KeptTree, type ModelArchive, type ModelTrees } from "../index.ts";
+import { parseS3Uri, type KeptTree, type ModelArchive, type ModelTrees } from "../index.ts";
 import { KeptTrees } from "./kept-trees.ts";
 
 export interface DirectoryTreesOptions {
@@ -42,6 +43,15 @@ export class DirectoryTrees implements ModelTrees {
 
   adopt(): Promise<readonly KeptTree[]> {
     return this.#kept.read(this.#options.logger);
+  }
+
+  async find(
+    target: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly etag: string; readonly byteLength: number } | null> {
+    signal.throwIfAborted();
+    const { bucket, key } = this.#location;
+    return await absentAsNull(this.#options.store.head(bucket, `${key}${target}`));
   }
 
   async unpack(

@@ -1,6 +1,5 @@
 import { readWhole } from "@galatea/base";
-import type { ObjectStore } from "../objects/index.ts";
-import { absentAsNull } from "../model-cache/index.ts";
+import { absentAsNull, type ObjectStore } from "../objects/index.ts";
 import { isFolderMark, parseS3Uri } from "../definitions/index.ts";
 import { outputKey, twinKey } from "./object-names.ts";
 import { clientError } from "./transform-error.ts";
