@@ -72,6 +72,7 @@ export {
   type InstanceLimits,
   type ContainerModels,
   type InstanceOwner,
+  type KeptInstance,
   type InstanceSpec,
   type GpuUse,
   type InstanceUsage,

@@ -45,6 +45,8 @@ export interface HostingFixtureOptions {
   readonly nodes?: readonly NodeDescription[];
   /** Called with each instance that the host is given. */
   readonly onOpen?: (spec: InstanceSpec) => void;
+  /** Whether instances keep running at the end, for the next hosting over the same directory and documents. */
+  readonly isDetached?: boolean;
   /** Of requests and jobs in flight. */
   readonly memory?: ByteBudget;
   /** Instead of `onSample`, where a test asks whose series they are. */
@@ -142,6 +144,7 @@ export async function openHosting(options: HostingFixtureOptions): Promise<Hosti
       fleet,
     }),
   );
+  if (options.isDetached === true) opening.defer(() => fleet.host.detach());
   await hosting.resume();
   const closing = opening.move();
   return { hosting, [Symbol.asyncDispose]: () => closing.disposeAsync() };

@@ -1,5 +1,8 @@
 /** Hosting over several nodes: where instances and copies of components come, and what one that fits nowhere is told. */
 import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import type { InstanceSpec } from "../src/index.ts";
 import type { NodeDescription } from "../src/nodes/index.ts";
@@ -8,7 +11,7 @@ import { nodeWith } from "../src/nodes/node-fixture.ts";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
 import { componentSettled, createComponent, deployShared, spec, updateComponent } from "./components-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
-import { TrafficBench, until } from "./traffic-fixture.ts";
+import { TrafficBench, until, type Answerer } from "./traffic-fixture.ts";
 
 const mebi = 2 ** 20;
 
@@ -70,4 +73,26 @@ test("copies of a component come to the nodes of their instances, which they sha
   await until("they are back", () => bench.running().length === 3);
   assert.deepEqual(next.given.toSorted(), ["a", "a", "b"]);
   assert.equal((await bench.ask("shared", "x", null, "two")).container, "two");
+});
+
+test("an instance that outlives the platform is counted on the node that runs it, and further ones come to others", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "gal-nodes-"));
+  await using closing = new AsyncDisposableStack();
+  closing.defer(() => rm(directory, { recursive: true, force: true }));
+  const documents = new DocumentMemory();
+  const first = twoNodes(200);
+  let before: Answerer;
+  {
+    await using bench = await TrafficBench.open(documents, null, { ...first, directory, isDetached: true });
+    await bench.deploy("on-a", [{ name: "one", VariantName: "v" }]);
+    await bench.deploy("on-b", [{ name: "two", VariantName: "v" }]);
+    await bench.hosting.endpoints.delete("on-a", owner);
+    await until("its instance is gone", () => bench.running().length === 1);
+    before = await bench.ask("on-b", "x");
+  }
+  const next = twoNodes(200);
+  await using bench = await TrafficBench.open(documents, null, { ...next, directory });
+  assert.deepEqual(await bench.ask("on-b", "x"), before);
+  await bench.deploy("new", [{ name: "three", VariantName: "v" }]);
+  assert.deepEqual([...first.given, ...next.given], ["a", "b", "b", "a"]);
 });

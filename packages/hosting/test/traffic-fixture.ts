@@ -60,8 +60,10 @@ export type MoreOfConfig = Partial<Pick<EndpointConfigRecord, "dataCapture">>;
 /** What a bench has that differs from others. */
 export interface BenchMore extends Pick<
   HostingFixtureOptions,
-  "limits" | "instances" | "hosting" | "nodes" | "onOpen" | "mirroring" | "alarmState"
+  "limits" | "instances" | "hosting" | "nodes" | "onOpen" | "mirroring" | "alarmState" | "isDetached"
 > {
+  /** Of the test, which removes it; one of the bench's own unless given. */
+  readonly directory?: string;
   /** Whether containers that may falter do so from the beginning. */
   readonly isFaltering?: boolean;
 }
@@ -121,8 +123,8 @@ export class TrafficBench implements AsyncDisposable {
     more: BenchMore = {},
   ): Promise<TrafficBench> {
     await using opening = new AsyncDisposableStack();
-    const directory = await mkdtemp(join(tmpdir(), "gal-traffic-"));
-    opening.defer(() => rm(directory, { recursive: true, force: true }));
+    const directory = more.directory ?? (await mkdtemp(join(tmpdir(), "gal-traffic-")));
+    if (more.directory === undefined) opening.defer(() => rm(directory, { recursive: true, force: true }));
     const path = join(directory, "container.mjs");
     const { isFaltering = false, ...limits } = more;
     await writeFile(path, program);

@@ -153,7 +153,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     await host.resume([owner]);
     assert.equal(host.claim({ ...owner, fleetKey: "1 other" }), null);
     assert.equal(host.claim({ ...owner, seat: 0 }), null);
-    assert.equal(host.claim(owner), first.instanceId);
+    assert.deepEqual(host.claim(owner), { id: first.instanceId, node: first.node });
     assert.equal(host.claim(owner), null);
     const [next] = slotsOf(host.open(first));
     assert.equal(await next.adopt(never), null);
@@ -214,7 +214,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     await before.leave();
     const host = await subject.reopen();
     await host.resume([owner]);
-    assert.equal(host.claim(owner), spec.instanceId);
+    assert.deepEqual(host.claim(owner), { id: spec.instanceId, node: spec.node });
     const [next] = slotsOf(host.open(spec));
     const adopted = await next.adopt(never);
     assert.ok(adopted !== null);

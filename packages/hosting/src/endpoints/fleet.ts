@@ -1,7 +1,7 @@
 import { AwsError, Gate, TaskGroup, assert, delay, openDeadline, orAborted } from "@galatea/base";
 import { variantBudget, type InstanceBudget, type ModelRecord, type VariantPlan } from "../definitions/index.ts";
 import { budgetOf, type InstancePlacer, type InstanceRequest, type NodeId, type NodeShare } from "../nodes/index.ts";
-import type { Unconfined } from "../instances/index.ts";
+import type { KeptInstance, Unconfined } from "../instances/index.ts";
 import {
   ContainerGone,
   NotSent,
@@ -83,7 +83,7 @@ export class Fleet implements VariantFleet {
   readonly #endpointName: string;
   readonly #parts: FleetParts;
   readonly #sessions: SessionTable<FleetMember>;
-  readonly #openMember: (seat: number, placed: NodeShare) => FleetMember;
+  readonly #openMember: (seat: number, kept: KeptInstance | null, placed: NodeShare) => FleetMember;
   readonly #places: ModelPlaces;
   readonly #modelContainers: readonly string[];
   readonly #containers: readonly NamedContainer[];
@@ -126,8 +126,8 @@ export class Fleet implements VariantFleet {
     const modelOutdated = (name: string, target: string) => {
       for (const member of [...this.#members, ...this.#leaving]) member.holderOf(name)?.container.recheck(target);
     };
-    this.#openMember = (seat, placed) => {
-      const id = options.host.claim({ endpointName, fleetKey, seat }) ?? parts.newId();
+    this.#openMember = (seat, kept, placed) => {
+      const id = kept?.id ?? parts.newId();
       const logStream = `${plan.variant.VariantName}/${id}`;
       const budget = this.#budgetOn(placed);
       const own = { budget, placed, containers: plannedContainers(plan, budget) };
@@ -161,9 +161,8 @@ export class Fleet implements VariantFleet {
     return this.#containers.length * containerOwnBytes + modelBytes;
   }
 
-  /** For a node. */
-  get #request(): InstanceRequest {
-    const node = this.#names.component?.node ?? null;
+  /** For a node, or for one node where that is given. */
+  #request(node = this.#names.component?.node ?? null): InstanceRequest {
     return { needs: { memoryBytes: this.#instanceBytes }, ...(node !== null && { node }) };
   }
 
@@ -176,12 +175,19 @@ export class Fleet implements VariantFleet {
     for (;;) {
       const freed = this.#options.nodes.freed();
       try {
-        return this.#placer.place(this.#request);
+        return this.#placer.place(this.#request());
       } catch (error) {
         if (!this.#placer.isLeaving) throw error;
         await orAborted(freed, signal);
       }
     }
+  }
+
+  /** An instance of the platform's previous run, with its reservation on the node that runs it; null where there is none. */
+  #claim(seat: number): { readonly kept: KeptInstance; readonly placed: NodeShare } | null {
+    const { endpointName, fleetKey } = this.#names;
+    const kept = this.#options.host.claim({ endpointName, fleetKey, seat });
+    return kept === null ? null : { kept, placed: this.#placer.restore(this.#request(kept.node ?? undefined)) };
   }
 
   #budgetOn({ node }: NodeShare): InstanceBudget {
@@ -230,8 +236,10 @@ export class Fleet implements VariantFleet {
     const missingCount = Math.max(0, instanceCount - presentCount);
     const added: FleetMember[] = [];
     const start = async (_: unknown, index: number) => {
-      const placed = await this.#placed(signal);
-      const member = this.#openMember(presentCount + index, placed);
+      const seat = presentCount + index;
+      const claimed = this.#claim(seat);
+      const placed = claimed?.placed ?? (await this.#placed(signal));
+      const member = this.#openMember(seat, claimed?.kept ?? null, placed);
       added.push(member);
       await member.start(signal);
     };
@@ -246,8 +254,9 @@ export class Fleet implements VariantFleet {
   }
 
   resume(instanceCount: number): void {
-    const added = Array.from({ length: instanceCount }, (_, seat) => {
-      return this.#openMember(seat, this.#placer.restore(this.#request));
+    const seats = Array.from({ length: instanceCount }, (_, seat) => ({ seat, claimed: this.#claim(seat) }));
+    const added = seats.map(({ seat, claimed }) => {
+      return this.#openMember(seat, claimed?.kept ?? null, claimed?.placed ?? this.#placer.restore(this.#request()));
     });
     for (const member of added) member.resume();
     this.#add(added);

@@ -32,5 +32,6 @@ export {
   type InstanceSpec,
   type GpuUse,
   type InstanceUsage,
+  type KeptInstance,
   type ModelHost,
 } from "./model-host.ts";

@@ -16,6 +16,13 @@ export interface InstanceOwner {
   readonly seat: number;
 }
 
+/** An instance of a previous run of the platform. */
+export interface KeptInstance {
+  readonly id: string;
+  /** The node that runs it; null for an instance that a platform without nodes started. */
+  readonly node: NodeId | null;
+}
+
 /** What an instance's models are and where they come from. */
 export type ContainerModels =
   /** Brought as a whole before the container starts, within a time. */
@@ -133,8 +140,8 @@ export interface ModelHost extends AsyncDisposable {
    * Call once, before `open`.
    */
   resume(desired: readonly InstanceOwner[]): Promise<ReadonlySet<string>>;
-  /** Returns the id of the kept instance of an owner, for `open`; null where there is none. Each id is returned once. */
-  claim(owner: InstanceOwner): string | null;
+  /** Returns the kept instance of an owner, for `open`; null where there is none. Each is returned once. */
+  claim(owner: InstanceOwner): KeptInstance | null;
   /** Makes `stop` and disposal leave containers running, for the next run of the platform to adopt. */
   detach(): void;
   /** Opens an instance; creates nothing before `prepare`. */

@@ -4,12 +4,14 @@ import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ProcessIdentity } from "@galatea/base/processes";
 import { readSealed, sealedText } from "../objects/index.ts";
-import type { ContainerSpec, InstanceOwner } from "../index.ts";
+import type { ContainerSpec, InstanceOwner, InstanceSpec } from "../index.ts";
 
 /** The content of `container.json` in a container's directory, from which the next run of the platform adopts the container or ends it. */
 export interface ContainerFile {
   /** Null for a container that the next run ends instead of adopting. */
   readonly owner: InstanceOwner | null;
+  /** The node that runs it; absent in files of before there were nodes. */
+  readonly node?: InstanceSpec["node"];
   /** The S3 prefix of the archives of a multi-model container; null for other containers. */
   readonly modelDataUrl: string | null;
   /** The digest of the spec that the process was started with. */

@@ -2,7 +2,7 @@ import { mkdir, readdir, rm, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Clock } from "@galatea/base";
 import { endLeftover, findDetached, readProcessStart } from "@galatea/base/processes";
-import type { InstanceOwner } from "../index.ts";
+import type { InstanceOwner, KeptInstance } from "../index.ts";
 import { readBootId, readContainerFile, type ContainerProcess } from "./container-file.ts";
 
 const keyOf = ({ endpointName, fleetKey, seat }: InstanceOwner) => JSON.stringify([endpointName, fleetKey, seat]);
@@ -17,7 +17,7 @@ interface LeftInstancesOptions {
 
 /** The instances of a previous run of the platform that no fleet has claimed yet. */
 export class LeftInstances {
-  readonly #ids = new Map<string, string>();
+  readonly #kept = new Map<string, KeptInstance>();
 
   /** Keeps one instance for each desired owner; ends and removes all others. */
   async open({ directory, socketsDirectory, desired, clock }: LeftInstancesOptions): Promise<void> {
@@ -27,10 +27,10 @@ export class LeftInstances {
     for (const [id, names] of await instancesIn(directory)) {
       const paths = names.map((name) => join(directory, name));
       const files = await Promise.all(paths.map(readContainerFile));
-      const owner = files.find((file) => file !== null)?.owner ?? null;
+      const { owner = null, node = null } = files.find((file) => file !== null) ?? {};
       const key = owner === null ? null : keyOf(owner);
       if (key !== null && keys.delete(key)) {
-        this.#ids.set(key, id);
+        this.#kept.set(key, { id, node });
         for (const file of files) if (file !== null && file.process !== null) sockets.add(file.process.socketPath);
         continue;
       }
@@ -45,14 +45,14 @@ export class LeftInstances {
   }
 
   get ids(): ReadonlySet<string> {
-    return new Set(this.#ids.values());
+    return new Set(this.#kept.values().map(({ id }) => id));
   }
 
-  claim(owner: InstanceOwner): string | null {
+  claim(owner: InstanceOwner): KeptInstance | null {
     const key = keyOf(owner);
-    const id = this.#ids.get(key) ?? null;
-    this.#ids.delete(key);
-    return id;
+    const kept = this.#kept.get(key) ?? null;
+    this.#kept.delete(key);
+    return kept;
   }
 }
 

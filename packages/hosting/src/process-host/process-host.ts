@@ -8,6 +8,7 @@ import {
   type HostedInstance,
   type InstanceOwner,
   type InstanceSpec,
+  type KeptInstance,
   type ModelHost,
 } from "../index.ts";
 import { adoptDetached, adoptOrphans, startDetached, type DetachedProcess } from "@galatea/base/processes";
@@ -82,7 +83,7 @@ export class ProcessHost implements ModelHost {
     return this.#left.ids;
   }
 
-  claim(owner: InstanceOwner): string | null {
+  claim(owner: InstanceOwner): KeptInstance | null {
     return this.#left.claim(owner);
   }
 
@@ -90,7 +91,7 @@ export class ProcessHost implements ModelHost {
     this.#isDetached = true;
   }
 
-  open({ instanceId, owner, containers }: InstanceSpec): HostedInstance {
+  open({ instanceId, node, owner, containers }: InstanceSpec): HostedInstance {
     const { instancesDirectory, store, unpacker, clock, logger } = this.#options;
     const slots = containers.map((spec, index) => {
       const id = index === 0 ? instanceId : `${instanceId}-${index + 1}`;
@@ -99,6 +100,7 @@ export class ProcessHost implements ModelHost {
         position: index + 1,
         directory: join(instancesDirectory, id),
         owner,
+        node,
         store,
         unpacker,
         clock,

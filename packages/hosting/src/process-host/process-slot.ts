@@ -8,6 +8,7 @@ import type {
   ContainerSpec,
   HostedContainer,
   InstanceOwner,
+  InstanceSpec,
   ContainerModels,
   ModelTrees,
 } from "../index.ts";
@@ -24,6 +25,7 @@ export interface ProcessSlotOptions {
   readonly directory: string;
   /** The owner of the instance. */
   readonly owner: InstanceOwner | null;
+  readonly node: InstanceSpec["node"];
   readonly store: ObjectStore;
   readonly unpacker: ArchiveUnpacker;
   readonly clock: Clock;
@@ -131,9 +133,9 @@ export class ProcessSlot implements ContainerSlot, AsyncDisposable {
   }
 
   async #describe(process: ContainerProcess | null): Promise<void> {
-    const { directory, owner, spec } = this.#options;
+    const { directory, owner, node, spec } = this.#options;
     const modelDataUrl = spec.models.kind === "many" ? spec.models.modelDataUrl : null;
-    await writeContainerFile(directory, { owner, modelDataUrl, specDigest: specDigest(spec), process });
+    await writeContainerFile(directory, { owner, node, modelDataUrl, specDigest: specDigest(spec), process });
   }
 
   /** See `HostedInstance.leave`: keeps the directory of a multi-model container for the next run, removes others. */
