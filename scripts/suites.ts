@@ -46,8 +46,8 @@ export const suites: readonly Suite[] = [
   },
   {
     run: "test",
-    files: ["examples/boto3/*.test.ts", "examples/story/{options,picture-page,progress,tables}.test.ts"],
-    why: "The example that the README starts with runs as it is printed.",
+    files: ["examples/{add_sub,boto3}/*.test.ts", "examples/story/{options,picture-page,progress,tables}.test.ts"],
+    why: "The examples of README.md run and print what it says.",
   },
   {
     run: "test",
