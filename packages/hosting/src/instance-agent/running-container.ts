@@ -1,9 +1,29 @@
-import type { Clock, Logger } from "@galatea/base";
-import { ModelCache, type ModelTrees } from "../model-cache/index.ts";
+import { Readable } from "node:stream";
+import { openDeadline, type Clock, type Logger } from "@galatea/base";
+import {
+  ModelCache,
+  ModelLoadError,
+  ModelMissingError,
+  ModelNotReadyError,
+  type ModelCacheLease,
+  type ModelTrees,
+} from "../model-cache/index.ts";
 import type { NodeDescription, NodeMemory } from "../nodes/index.ts";
-import { InstanceContainer, type ContainerSlot, type InstanceUsage } from "../instances/index.ts";
+import {
+  errorText,
+  InstanceContainer,
+  InstanceFailure,
+  NotAdmitted,
+  type ContainerClient,
+  type ContainerReply,
+  type ContainerSlot,
+  type InstanceUsage,
+  type WholeReply,
+} from "../instances/index.ts";
+import { ContainerGone, ContainerLate, NotSent } from "./agent-errors.ts";
 import type { ContainerChange, ContainerHealth, ListedContainer } from "./agent-events.ts";
 import type { AgentContainerSpec, AgentInstanceSpec, ModelCacheSpec } from "./agent-spec.ts";
+import type { AcquiredModel, AgentReply, AgentRequest, GatheredRequest } from "./instance-agent.ts";
 
 /** Dependencies that all containers of an agent share. */
 export interface RunningDependencies {
@@ -21,19 +41,15 @@ export interface RunningContainerOptions extends RunningDependencies {
   readonly emit: (change: ContainerChange) => void;
 }
 
-/** One container of an instance on this node: keeps it in service, and keeps the model cache of a multi-model container. */
+/** One container of an instance on this node: keeps it in service, sends requests to it, and keeps the model cache of a multi-model container. */
 export class RunningContainer implements AsyncDisposable {
   readonly container: InstanceContainer;
   readonly models: ModelCache | null;
-  readonly clock: Clock;
-  readonly restartWaitMsMax: number;
   readonly #options: RunningContainerOptions;
 
   constructor(options: RunningContainerOptions) {
     this.#options = options;
     const { instance, spec, slot, clock, logger } = options;
-    this.clock = clock;
-    this.restartWaitMsMax = instance.restartWaitMsMax;
     this.container = new InstanceContainer({
       id: instance.id,
       name: spec.name,
@@ -64,6 +80,51 @@ export class RunningContainer implements AsyncDisposable {
     return { health: this.#health, models: models?.states() ?? [], memory: models?.memory ?? null };
   }
 
+  /** Sends a request to a single-model container. */
+  async invoke(request: AgentRequest): Promise<AgentReply> {
+    return await this.post(request.containerPath ?? "/invocations", request);
+  }
+
+  /** Sends a request to a single-model container and buffers the response. A request that was not sent is repeated once, as in `invoke`. */
+  async invokeWhole(request: GatheredRequest): Promise<WholeReply> {
+    const { signal } = request;
+    const send = (to: ContainerClient) => to.invokeWhole({ ...request, path: "/invocations" });
+    try {
+      const client = this.#healthyClient ?? (await this.#waitForClient(signal));
+      return await this.#withSuccessor({ client, mayRepeat: true, signal }, send);
+    } catch (error) {
+      throw reported(error, signal);
+    }
+  }
+
+  /**
+   * Sends a request to a healthy container. A request that was not sent is repeated once, by the caller on another instance (`NotSent`) or
+   * here on the restarted container. After a connection that broke later it is not repeated, because the model may have executed the request.
+   */
+  async post(
+    path: string,
+    { headers, body, signal, mayGoElsewhere, isStreamed }: AgentRequest,
+  ): Promise<ContainerReply> {
+    const healthy = this.#healthyClient;
+    if (healthy === null && mayGoElsewhere) throw new NotSent();
+    try {
+      const client = healthy ?? (await this.#waitForClient(signal));
+      const sent = { path, headers: { ...headers }, body, isStreamed, signal };
+      const mayRepeat = Buffer.isBuffer(body);
+      if (!mayGoElsewhere || !mayRepeat) {
+        return await this.#withSuccessor({ client, mayRepeat, signal }, (to) => to.invoke(sent));
+      }
+      try {
+        return await client.invoke(sent);
+      } catch (error) {
+        if (client.wasNotSent(error)) throw new NotSent({ cause: error });
+        throw error;
+      }
+    } catch (error) {
+      throw reported(error, signal);
+    }
+  }
+
   async usage(): Promise<InstanceUsage | null> {
     return await this.container.usage();
   }
@@ -71,6 +132,40 @@ export class RunningContainer implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.models?.[Symbol.asyncDispose]();
     await this.container[Symbol.asyncDispose]();
+  }
+
+  get #healthyClient(): ContainerClient | null {
+    const { client } = this.container;
+    return client === null || client.isSuspect ? null : client;
+  }
+
+  async #waitForClient(signal: AbortSignal): Promise<ContainerClient> {
+    return await this.#waitForRestart(signal, (limit) => this.container.trustedClient(limit));
+  }
+
+  async #withSuccessor<Reply>(
+    call: { readonly client: ContainerClient; readonly mayRepeat: boolean; readonly signal: AbortSignal },
+    send: (client: ContainerClient) => Promise<Reply>,
+  ): Promise<Reply> {
+    const { client, mayRepeat, signal } = call;
+    try {
+      return await send(client);
+    } catch (error) {
+      if (!mayRepeat || !client.wasNotSent(error)) throw error;
+      const wait = (limit: AbortSignal) => this.container.successor(client, limit);
+      const successor = await this.#waitForRestart(signal, wait).catch(() => {
+        throw error;
+      });
+      return await send(successor);
+    }
+  }
+
+  /** Waits for a container that restarts, for `restartWaitMsMax`; rejects with ContainerLate after that. */
+  async #waitForRestart<Value>(signal: AbortSignal, wait: (limit: AbortSignal) => Promise<Value>): Promise<Value> {
+    const { clock, instance } = this.#options;
+    const afterMs = instance.restartWaitMsMax;
+    using limit = openDeadline({ clock, afterMs, signal, late: () => new ContainerLate() });
+    return await wait(limit.signal);
   }
 
   get #health(): ContainerHealth {
@@ -110,4 +205,83 @@ export class RunningContainer implements AsyncDisposable {
       logger,
     });
   }
+}
+
+/** A loaded model of a container in this process. */
+export class RunningLease implements AcquiredModel {
+  readonly cacheHit: boolean;
+  readonly waitedUs: number;
+  readonly #running: RunningContainer;
+  readonly #models: ModelCache;
+  readonly #target: string;
+  readonly #demand: Disposable;
+  /** One lease, and one more for each time that the container had lost the model. */
+  readonly #leases: ModelCacheLease[];
+
+  constructor(
+    running: RunningContainer,
+    of: {
+      readonly models: ModelCache;
+      readonly target: string;
+      readonly lease: ModelCacheLease;
+      readonly demand: Disposable;
+    },
+  ) {
+    this.#running = running;
+    this.#models = of.models;
+    this.#target = of.target;
+    this.#demand = of.demand;
+    this.#leases = [of.lease];
+    this.cacheHit = of.lease.cacheHit;
+    this.waitedUs = of.lease.waitedUs;
+  }
+
+  /**
+   * Sends a request; sends it once more after a 404 (the container lost the model: it is loaded again) or a 507 (an idle model is unloaded first).
+   */
+  async invoke(request: AgentRequest): Promise<AgentReply> {
+    const models = this.#models;
+    const path = this.#path(request);
+    const reply = await this.#running.post(path, request);
+    if (!Buffer.isBuffer(request.body) || (reply.status !== 404 && reply.status !== 507)) return reply;
+    const text = await errorText(reply.body);
+    if (reply.status === 507) {
+      if (!(await models.makeRoom())) return { ...reply, body: Readable.from([Buffer.from(text)]) };
+      return await this.#running.post(path, request);
+    }
+    // An empty 404 is the contract's "not loaded"; a 404 with a body is the model's own response.
+    if (text !== "") return { ...reply, body: Readable.from([Buffer.from(text)]) };
+    models.forget(this.#id);
+    this.#leases.push(await models.acquire(this.#target, request.signal));
+    return await this.#running.post(this.#path(request), request);
+  }
+
+  [Symbol.dispose](): void {
+    this.#demand[Symbol.dispose]();
+    for (const lease of this.#leases) lease[Symbol.dispose]();
+  }
+
+  get #id(): string {
+    return this.#leases.at(-1)?.id ?? "";
+  }
+
+  #path({ containerPath = "/invoke" }: AgentRequest): string {
+    return `/models/${this.#id}${containerPath}`;
+  }
+}
+
+const contractErrors = [
+  ContainerGone,
+  InstanceFailure,
+  ModelLoadError,
+  ModelMissingError,
+  ModelNotReadyError,
+  NotAdmitted,
+  NotSent,
+];
+
+/** Converts an error of the connection to ContainerGone; returns errors of the contract unchanged. */
+function reported(error: unknown, signal: AbortSignal): unknown {
+  if (signal.aborted || contractErrors.some((kind) => error instanceof kind)) return error;
+  return new ContainerGone(error instanceof Error ? error.message : String(error), { cause: error });
 }
