@@ -3,7 +3,7 @@ import { AwsError, systemClock, unreachable, type Clock, type Logger } from "@ga
 import { SignatureFailure } from "../signing/index.ts";
 import type { ServiceModel } from "../spec/index.ts";
 import { encodeCbor } from "./cbor.ts";
-import type { OperationProtocol } from "./detect.ts";
+import type { OperationProtocol } from "./service-table.ts";
 import { asAwsError, errorDocument, wireError, type ErrorWords } from "./errors.ts";
 import { closeIfUnread } from "./last-answer.ts";
 import type { CallContext } from "./service-row.ts";

@@ -1,7 +1,7 @@
 import { AwsError, diskFault, diskText } from "@galatea/base";
 import { SignatureFailure, type SignatureFailureReason } from "../signing/index.ts";
 import type { ErrorModel, ServiceModel } from "../spec/index.ts";
-import type { OperationProtocol } from "./detect.ts";
+import type { OperationProtocol } from "./service-table.ts";
 import type { ValidationCodes } from "./service-row.ts";
 
 /** What a service says of its errors. */

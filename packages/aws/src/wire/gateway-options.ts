@@ -1,9 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import type { ByteBudget, Clock, Logger, LoopTurns } from "@galatea/base";
 import type { Authenticator, CredentialLookup } from "../signing/index.ts";
-import type { Permits } from "./permit.ts";
 import type { ServiceRow } from "./service-row.ts";
 import type { ServiceTable } from "./service-table.ts";
+
+/** Whether the owner of a proven key may do that to the resource with that ARN. */
+export type Permits = (accessKeyId: string, action: string, resource: string) => boolean;
 
 export interface GatewayOptions {
   readonly services: readonly ServiceRow[];

@@ -1,13 +1,20 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import { AwsError, ByteBudget, ByteLease, systemClock, LoopTurns } from "@galatea/base";
-import { Authenticator, type CredentialScope } from "../signing/index.ts";
-import { detectDestination } from "./detect.ts";
+import { assert, AwsError, ByteBudget, ByteLease, systemClock, LoopTurns } from "@galatea/base";
+import { Authenticator, queryValue, rawQueryOf, type CredentialScope } from "../signing/index.ts";
+import type { OperationModel } from "../spec/index.ts";
+import { answerError, jsonType, send, type ErrorReply } from "./answer.ts";
+import { decodeBody, readHashedBody } from "./body.ts";
 import type { GatewayOptions, GatewayState } from "./gateway-options.ts";
-import { accessDenied, checkPermit } from "./permit.ts";
-import { serveOperation } from "./serve-operation.ts";
-import type { CallContext, RawExchange, RawService } from "./service-row.ts";
-import { ServiceTable } from "./service-table.ts";
+import { parseJsonInput, toJson } from "./json-protocol.ts";
+import { eventMemberOf, sendEvents } from "./operation-events.ts";
+import { parseForm, parseQueryInput, queryResult, type QueryForm } from "./query-protocol.ts";
+import { refuseMembers } from "./refused-members.ts";
+import { adviceFor } from "./refused-operations.ts";
+import type { CallContext, ModelledService, OperationRow, RawExchange, RawService } from "./service-row.ts";
+import { ServiceTable, type Destination, type OperationProtocol, type WireProtocol } from "./service-table.ts";
+import { validateInput } from "./validate.ts";
+import { writeXml } from "./xml.ts";
 
 export interface Gateway {
   /** Serves one request; never rejects. For `server.on("request")` and `server.on("checkContinue")` alike. */
@@ -46,7 +53,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 }
 
 async function serve(gateway: GatewayState, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const { destination, scope } = detectDestination(gateway.table, request);
+  const { destination, scope } = gateway.table.destinationOf(request);
   const aborter = new AbortController();
   const { signal } = aborter;
   const memory = new ByteLease(gateway.requestMemory);
@@ -93,4 +100,162 @@ async function serveRaw(gateway: GatewayState, service: RawService, exchange: Ra
   } catch (thrown) {
     service.answerError(exchange, thrown);
   }
+}
+
+type OperationDestination = Exclude<Destination, { readonly at: "raw" }>;
+
+/** What is asked for, once the body has been read where it says so. */
+type Asked =
+  | { readonly protocol: "json" | "cbor"; readonly service: ModelledService; readonly operation: string }
+  | {
+      readonly protocol: "query";
+      readonly service: ModelledService;
+      readonly operation: string;
+      readonly form: QueryForm;
+    };
+
+/** Reads, verifies, parses, checks, runs and answers one operation, in this order. */
+async function serveOperation(
+  gateway: GatewayState,
+  destination: OperationDestination,
+  exchange: RawExchange,
+): Promise<void> {
+  const { request, response, context, authenticator, logger, clock } = exchange;
+  response.setHeader("x-amzn-RequestId", context.requestId);
+  let reply: ErrorReply = { response, context, ...unresolved(destination), logger, clock };
+  try {
+    const refusal = gateway.refuses?.(request) ?? null;
+    if (refusal !== null) throw accessDenied(reply.protocol, refusal);
+    if (request.headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
+    const { method = "GET", url = "/", headers } = request;
+    authenticator?.identify({ method, url, headers });
+    const limits = { bytesMax: gateway.operationBodyBytesMax, memory: context.memory };
+    const read = await readHashedBody(request, limits.bytesMax, limits.memory);
+    const body = await decodeBody(request, read.body, limits);
+    const asked = resolve(gateway, destination, request, body);
+    const { service, operation, protocol } = asked;
+    reply = { ...reply, protocol, words: service, operation: `${service.model.service}.${operation}` };
+    authenticator?.verify({ method, url, headers }, read.sha256Hex, service.scope);
+    await run(gateway, asked, exchange, body);
+  } catch (thrown) {
+    answerError(reply, thrown);
+  }
+}
+
+function unresolved(
+  destination: OperationDestination,
+): Pick<ErrorReply, "words" | "operation"> & { readonly protocol: OperationProtocol } {
+  if (destination.at === "unknown") return { words: null, protocol: destination.protocol, operation: destination.name };
+  const words = destination.service;
+  const protocol = destination.at === "form" ? "query" : destination.protocol;
+  return { words, protocol, operation: words?.model.service ?? "" };
+}
+
+function resolve(
+  { table }: GatewayState,
+  destination: OperationDestination,
+  { method, url = "/" }: IncomingMessage,
+  body: Buffer,
+): Asked {
+  if (destination.at === "unknown") throw unknownService(`'${destination.name}'`);
+  // An image or a link in any page is a GET.
+  if (method !== "POST") {
+    throw new AwsError("MethodNotAllowed", "Actions are carried out for POST only.", { statusFallback: 405 });
+  }
+  if (destination.at === "operation") return destination;
+  const isPosted = queryValue(url, "Action") === undefined;
+  const form = parseForm(isPosted ? body.toString("utf8") : queryText(url));
+  const service = destination.service ?? table.ofVersion(form.version);
+  if (service === null) throw unknownService(`with API version '${form.version.slice(0, 32)}'`);
+  return { protocol: "query", service, operation: form.action, form };
+}
+
+const queryText = (url: string) =>
+  rawQueryOf(url)
+    .map(([name, value]) => `${name}=${value}`)
+    .join("&");
+
+const unknownService = (service: string) =>
+  new AwsError("UnknownOperationException", `The service ${service} is not part of this server`);
+
+async function run(gateway: GatewayState, asked: Asked, exchange: RawExchange, body: Buffer): Promise<void> {
+  const { response, context } = exchange;
+  const { service, protocol } = asked;
+  const { model, validationCodes } = service;
+  const { operation, row } = await found(asked);
+  if (protocol === "cbor") {
+    throw new AwsError("UnsupportedProtocol", "The protocol rpc-v2-cbor is not built: use awsJson1_0 or query", {
+      statusFallback: 415,
+    });
+  }
+  const isForm = protocol === "query";
+  const parsed = isForm
+    ? parseQueryInput(model, operation.input, asked.form)
+    : parseJsonInput(model, operation.input, body);
+  const code = isForm ? validationCodes.query : validationCodes.json;
+  if (operation.input !== undefined) validateInput(model, operation.input, parsed, code);
+  // The rows' types are written from the model that was checked against just now.
+  const input = parsed as never;
+  const action = `${service.iamPrefix}:${asked.operation}`;
+  checkPermit(gateway, context, { action, resource: () => row.resource?.(input, context) ?? "*", protocol });
+  refuseMembers(parsed, row.refuses ?? [], { code });
+  const output = (await row.handle(input, context)) as Readonly<Record<string, unknown>>;
+  if (isForm) {
+    const content = queryResult(model, operation, output, context.requestId);
+    // A hundred thousand datapoints take as long to gather as to write.
+    await context.turn();
+    return send(response, 200, "text/xml", writeXml(`${asked.operation}Response`, content, model.xmlNamespace ?? null));
+  }
+  const eventMember = eventMemberOf(model, operation);
+  if (eventMember !== null) {
+    const events = output[eventMember.name] as AsyncIterable<object>;
+    return sendEvents({ response, signal: context.signal, model, logger: exchange.logger }, eventMember, events);
+  }
+  const document = operation.output === undefined ? {} : toJson(model, { shape: operation.output }, output);
+  send(response, operation.status ?? 200, jsonType(model), JSON.stringify(document));
+}
+
+async function found({
+  service,
+  operation: name,
+  protocol,
+}: Asked): Promise<{ operation: OperationModel; row: OperationRow<never> }> {
+  const { model, operations } = service;
+  const row = Object.hasOwn(operations, name) ? operations[name] : undefined;
+  if (row === undefined) throw unknownOperation(service, name, protocol);
+  const operation = model.operations[name];
+  assert(operation !== undefined, `${model.service} publishes no operation ${name}`);
+  return { operation, row: typeof row === "function" ? await row() : row };
+}
+
+function unknownOperation(service: ModelledService, operation: string, protocol: OperationProtocol): AwsError {
+  const { model, refusals = [] } = service;
+  const isKnown = Object.hasOwn(model.operations, operation) || model.otherOperations.includes(operation);
+  if (!isKnown && protocol === "query") {
+    return new AwsError("InvalidAction", `The action ${operation} is not valid for this web service.`);
+  }
+  const name = `${model.service}.${operation}`;
+  const advice = isKnown ? adviceFor(operation, refusals) : null;
+  const notBuilt = `The operation ${name} is not built in this server${advice === null ? "" : `: ${advice}.`}`;
+  const message = isKnown ? notBuilt : `Unknown operation ${name}`;
+  return new AwsError(protocol === "query" ? "InvalidAction" : "UnknownOperationException", message);
+}
+
+/** Throws AwsError where the caller may not carry out the action of a row. Without authentication every caller may carry out every action. */
+function checkPermit(
+  gateway: GatewayState,
+  { accessKeyId }: CallContext,
+  asked: { readonly action: string; readonly resource: () => string; readonly protocol: WireProtocol },
+): void {
+  if (gateway.authenticator === null || accessKeyId === null) return;
+  const { action, protocol } = asked;
+  const resource = asked.resource();
+  if (gateway.permits?.(accessKeyId, action, resource) ?? true) return;
+  throw accessDenied(protocol, `User: ${accessKeyId} is not authorized to perform: ${action} on resource: ${resource}`);
+}
+
+/** Returns the error with the code that clients of that protocol know. */
+function accessDenied(protocol: WireProtocol, text: string): AwsError {
+  const isXml = protocol === "query" || protocol === "rest-xml";
+  return new AwsError(isXml ? "AccessDenied" : "AccessDeniedException", text, { statusFallback: 403 });
 }

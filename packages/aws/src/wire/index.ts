@@ -6,8 +6,7 @@
  * of bodies (S3, sagemaker-runtime).
  */
 export { createGateway, type Gateway } from "./gateway.ts";
-export type { GatewayOptions } from "./gateway-options.ts";
-export type { Permits } from "./permit.ts";
+export type { GatewayOptions, Permits } from "./gateway-options.ts";
 export {
   anyResource,
   lazyRows,

@@ -1,10 +1,36 @@
+import type { IncomingMessage } from "node:http";
 import { assert } from "@galatea/base";
+import {
+  bearerScope,
+  credentialScope,
+  decodeComponent,
+  pathOf,
+  queryValue,
+  type CredentialScope,
+} from "../signing/index.ts";
 import type { ModelledService, RawService, ServiceRow } from "./service-row.ts";
 
-/** The rows of the platform's services, and how requests name them. */
+export type WireProtocol = "json" | "query" | "cbor" | "rest-json" | "rest-xml";
+/** Those in which the gateway reads and answers operations itself. */
+export type OperationProtocol = Exclude<WireProtocol, "rest-json" | "rest-xml">;
+
+/** What a request is, before anything of its body but a form's Action was read. */
+export type Destination =
+  | {
+      readonly at: "operation";
+      readonly service: ModelledService;
+      readonly protocol: "json" | "cbor";
+      readonly operation: string;
+    }
+  | { readonly at: "raw"; readonly service: RawService }
+  /** Null: the form's own Version tells. */
+  | { readonly at: "form"; readonly service: ModelledService | null }
+  | { readonly at: "unknown"; readonly name: string; readonly protocol: OperationProtocol };
+
+/** The rows of the platform's services, and the service and operation that a request names. */
 export class ServiceTable {
   /** Takes what no other service does. */
-  readonly fallback: RawService | null;
+  readonly #fallback: RawService | null;
   readonly #byScope = new Map<string, ServiceRow[]>();
   readonly #byTarget = new Map<string, ModelledService>();
   readonly #byVersion = new Map<string, ModelledService>();
@@ -24,25 +50,70 @@ export class ServiceTable {
     }
     const fallbacks = rows.filter((row) => row.kind === "raw").filter((row) => row.model === null);
     assert(fallbacks.length <= 1, "two services take what no other does");
-    this.fallback = fallbacks[0] ?? null;
+    this.#fallback = fallbacks[0] ?? null;
   }
 
-  /** The modelled service that is signed for by that name. */
-  ofScope(scope: string): ModelledService | null {
-    return this.#byScope.get(scope)?.find((row) => row.kind === "modelled") ?? null;
+  /** Looks in this order: a scope that one service has all of, target prefix, the paths of raw services, RPC path, form action. */
+  destinationOf(request: IncomingMessage): {
+    readonly destination: Destination;
+    readonly scope: CredentialScope | null;
+  } {
+    const { method = "GET", url = "/", headers } = request;
+    const scope = credentialScope({ method, url, headers }) ?? bearerScope(headers.authorization);
+    return { destination: this.#destination(request, scope?.service ?? null), scope };
   }
 
-  /** By what stands before the dot in X-Amz-Target, which is also the name in the paths of RPC protocols. */
-  ofTarget(prefix: string): ModelledService | null {
-    return this.#byTarget.get(prefix) ?? null;
-  }
-
-  /** By the Version of a form. */
+  /** The service of a form, by its Version. */
   ofVersion(version: string): ModelledService | null {
     return this.#byVersion.get(version) ?? null;
   }
 
-  ofPath(path: string, scope: string | null): RawService | null {
+  #destination(request: IncomingMessage, scope: string | null): Destination {
+    const { url = "/", headers } = request;
+    if (scope !== null && this.#fallback?.scope === scope) return { at: "raw", service: this.#fallback };
+    const path = pathOf(url);
+    const target = headers["x-amz-target"];
+    if (typeof target === "string") return this.#targeted(target, scope);
+    const raw = this.#ofPath(path, scope);
+    if (raw !== null) return { at: "raw", service: raw };
+    const scoped = scope === null ? null : this.#ofScope(scope);
+    const [, rpcService, rpcOperation] = /^\/service\/([^/]+)\/operation\/([^/]+)$/.exec(path) ?? [];
+    if (rpcService !== undefined && headers["smithy-protocol"] === "rpc-v2-cbor") {
+      const service = scoped ?? this.#ofTarget(decodeComponent(rpcService));
+      if (service === null) return { at: "unknown", name: rpcService, protocol: "cbor" };
+      return { at: "operation", service, protocol: "cbor", operation: decodeComponent(rpcOperation ?? "") };
+    }
+    const contentType = headers["content-type"] ?? "";
+    // The query protocol knows one path; an unsigned upload by curl to any other says the same content type and is S3's.
+    const isForm =
+      path === "/" &&
+      (contentType.startsWith("application/x-www-form-urlencoded") || queryValue(url, "Action") !== undefined);
+    if (isForm && (scope === null || scoped?.model.protocols.includes("query") === true)) {
+      return { at: "form", service: scoped };
+    }
+    if (scope !== null) return { at: "unknown", name: scope, protocol: isForm ? "query" : "json" };
+    if (this.#fallback !== null) return { at: "raw", service: this.#fallback };
+    return { at: "unknown", name: "s3", protocol: "json" };
+  }
+
+  #targeted(target: string, scope: string | null): Destination {
+    const dot = target.lastIndexOf(".");
+    const service = this.#ofTarget(target.slice(0, dot));
+    if (service === null) return { at: "unknown", name: scope ?? target.slice(0, Math.max(dot, 0)), protocol: "json" };
+    return { at: "operation", service, protocol: "json", operation: target.slice(dot + 1) };
+  }
+
+  /** The modelled service that is signed for by that name. */
+  #ofScope(scope: string): ModelledService | null {
+    return this.#byScope.get(scope)?.find((row) => row.kind === "modelled") ?? null;
+  }
+
+  /** By what stands before the dot in X-Amz-Target, which is also the name in the paths of RPC protocols. */
+  #ofTarget(prefix: string): ModelledService | null {
+    return this.#byTarget.get(prefix) ?? null;
+  }
+
+  #ofPath(path: string, scope: string | null): RawService | null {
     const found = this.#byPath.find(
       ({ service, path: pattern }) => (scope === null || scope === service.scope) && pattern.test(path),
     );
