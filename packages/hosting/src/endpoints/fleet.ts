@@ -206,7 +206,7 @@ export class Fleet implements VariantFleet {
   }
 
   get canServe(): boolean {
-    return this.inServiceCount > 0;
+    return this.#members.some((member) => member.isInService);
   }
 
   get models(): DemandModels | null {
@@ -219,7 +219,9 @@ export class Fleet implements VariantFleet {
   }
 
   get inServiceCount(): number {
-    return this.#members.filter((member) => member.isInService).length;
+    let count = 0;
+    for (const member of this.#members) if (member.isInService) count += 1;
+    return count;
   }
 
   get unconfined(): Unconfined {

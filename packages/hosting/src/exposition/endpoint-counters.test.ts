@@ -12,7 +12,7 @@ function opened(rowsMax = 100) {
   const record = (metricName: string, dimensions: Readonly<Record<string, string>>, value: number) =>
     open(keyOf(metricName, dimensions)).record(value);
   const lines = () => counters.print().split("\n");
-  return { deleted, series, record, lines };
+  return { deleted, series, open, record, lines };
 }
 
 const keyOf = (metricName: string, dimensions: Readonly<Record<string, string>>): SeriesKey => ({
@@ -70,4 +70,15 @@ test("what was counted for a deleted endpoint is dropped, and what finds no room
   assert.ok(!lines().some((line) => line.includes('endpoint_name="a"')));
   record("Invocations", { ...a, EndpointName: "c" }, 1);
   assert.ok(lines().includes('galatea_endpoint_invocations_total{endpoint_name="c",variant_name="v"} 1'));
+});
+
+test("a recorder that outlives its endpoint counts from zero for the next endpoint of that name", () => {
+  const { deleted, open, lines } = opened();
+  const recorder = open(keyOf("Invocations", a));
+  recorder.record(5);
+  deleted.add("a");
+  lines();
+  deleted.delete("a");
+  recorder.record(1);
+  assert.ok(lines().includes('galatea_endpoint_invocations_total{endpoint_name="a",variant_name="v"} 1'));
 });

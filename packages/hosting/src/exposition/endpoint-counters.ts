@@ -13,15 +13,22 @@ export interface EndpointCountersOptions {
   readonly rowsMax: number;
 }
 
+type RecordSample = (value: number) => void;
+
 /** Counts the samples of one of the platform's metrics. */
 interface Instrument {
-  readonly record: (labels: Labels, value: number) => void;
+  readonly open: (labels: Labels) => RecordSample;
   readonly remove: (labels: Labels) => void;
 }
 
 interface LabelledEndpoint {
   readonly endpointName: string;
   readonly labels: Labels;
+}
+
+/** A set of labels in use. Its open rows are kept: a look-up by labels for each sample prints and sorts the labels. */
+interface CountedEndpoint extends LabelledEndpoint {
+  readonly rows: Map<Instrument, RecordSample>;
 }
 
 const namespace = "AWS/SageMaker";
@@ -59,7 +66,7 @@ export class EndpointCounters {
   readonly #options: EndpointCountersOptions;
   readonly #registry: MetricRegistry;
   readonly #instruments = new Map<string, Instrument>();
-  readonly #rows = new Map<string, LabelledEndpoint>();
+  readonly #endpoints = new Map<string, CountedEndpoint>();
   #leftOutCount = 0;
 
   constructor(options: EndpointCountersOptions) {
@@ -68,7 +75,10 @@ export class EndpointCounters {
     for (const [metricName, [name, help]] of Object.entries(counters)) {
       const family = registry.counter(`galatea_endpoint_${name}`, `${help}, since the platform's start.`);
       this.#instruments.set(metricName, {
-        record: (labels, value) => family.row(labels).add(value),
+        open: (labels) => {
+          const row = family.row(labels);
+          return (value) => row.add(value);
+        },
         remove: (labels) => family.remove(labels),
       });
     }
@@ -76,7 +86,10 @@ export class EndpointCounters {
       const about = `${help}, since the platform's start.`;
       const family = registry.histogram(`galatea_endpoint_${name}`, about, boundsSeconds);
       this.#instruments.set(metricName, {
-        record: (labels, microseconds) => family.row(labels).observe(microseconds / 1e6),
+        open: (labels) => {
+          const row = family.row(labels);
+          return (microseconds) => row.observe(microseconds / 1e6);
+        },
         remove: (labels) => family.remove(labels),
       });
     }
@@ -95,8 +108,7 @@ export class EndpointCounters {
     const id = JSON.stringify(labelled.labels);
     return {
       record: (value) => {
-        if (this.#has(id, labelled)) instrument.record(labelled.labels, value);
-        else this.#leftOutCount += 1;
+        this.#count(instrument, this.#counted(id, labelled), value);
         recorder.record(value);
       },
     };
@@ -108,19 +120,34 @@ export class EndpointCounters {
     return this.#registry.print();
   }
 
-  /** Returns false where the most rows are in use. */
-  #has(id: string, labelled: LabelledEndpoint): boolean {
-    if (this.#rows.has(id)) return true;
-    if (this.#rows.size >= this.#options.rowsMax) return false;
-    this.#rows.set(id, labelled);
-    return true;
+  #count(instrument: Instrument, endpoint: CountedEndpoint | null, value: number): void {
+    if (endpoint === null) {
+      this.#leftOutCount += 1;
+      return;
+    }
+    let record = endpoint.rows.get(instrument);
+    if (record === undefined) {
+      record = instrument.open(endpoint.labels);
+      endpoint.rows.set(instrument, record);
+    }
+    record(value);
+  }
+
+  /** Returns null where the most sets of labels are in use. */
+  #counted(id: string, labelled: LabelledEndpoint): CountedEndpoint | null {
+    const known = this.#endpoints.get(id);
+    if (known !== undefined) return known;
+    if (this.#endpoints.size >= this.#options.rowsMax) return null;
+    const counted = { ...labelled, rows: new Map<Instrument, RecordSample>() };
+    this.#endpoints.set(id, counted);
+    return counted;
   }
 
   #dropDeleted(): void {
-    for (const [id, { endpointName, labels }] of this.#rows) {
+    for (const [id, { endpointName, labels, rows }] of this.#endpoints) {
       if (this.#options.exists(endpointName)) continue;
-      this.#rows.delete(id);
-      for (const { remove } of this.#instruments.values()) remove(labels);
+      this.#endpoints.delete(id);
+      for (const { remove } of rows.keys()) remove(labels);
     }
   }
 }

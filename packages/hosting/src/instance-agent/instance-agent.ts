@@ -45,7 +45,7 @@ export interface AcquiredModel extends Invocable, Disposable {
 
 /** A request whose response is buffered. */
 export interface GatheredRequest extends WholeReplyOptions {
-  readonly headers: Record<string, string>;
+  readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
 }
 

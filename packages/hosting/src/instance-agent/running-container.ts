@@ -109,7 +109,7 @@ export class RunningContainer implements AsyncDisposable {
     if (healthy === null && mayGoElsewhere) throw new NotSent();
     try {
       const client = healthy ?? (await this.#waitForClient(signal));
-      const sent = { path, headers: { ...headers }, body, isStreamed, signal };
+      const sent = { path, headers, body, isStreamed, signal };
       const mayRepeat = Buffer.isBuffer(body);
       if (!mayGoElsewhere || !mayRepeat) {
         return await this.#withSuccessor({ client, mayRepeat, signal }, (to) => to.invoke(sent));

@@ -31,7 +31,7 @@ export const containerLimits: ContainerClientLimits = {
 export interface ContainerRequest {
   /** `/invocations` or `/models/{id}/invoke`. */
   readonly path: string;
-  readonly headers: Record<string, string>;
+  readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | Dispatcher.DispatchOptions["body"];
   /** Whether the answer may be silent for as long as its signal lets it. */
   readonly isStreamed: boolean;
@@ -48,7 +48,7 @@ export interface ContainerReply {
 /** A request whose answer is held whole. */
 export interface WholeRequest extends WholeReplyOptions {
   readonly path: string;
-  readonly headers: Record<string, string>;
+  readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
 }
 

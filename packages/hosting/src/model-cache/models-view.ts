@@ -27,6 +27,9 @@ export interface ModelsMemory {
   readonly capacityBytes: number;
 }
 
+/** A model in a view, which counts its requests in place: each request starts and ends once. */
+type ViewedModel = ModelState & { pinCount: number; usedNs: number };
+
 /** The loaded and loading models of one container, kept by its events. Routing reads it synchronously. */
 export class ModelsView {
   /** When false, a model is unloaded after its last request. */
@@ -34,8 +37,8 @@ export class ModelsView {
   /** The pending requests of this client. */
   readonly demand = new ModelDemand();
   /** By id, least recently used first. */
-  readonly #models = new Map<string, ModelState>();
-  readonly #current = new Map<string, ModelState>();
+  readonly #models = new Map<string, ViewedModel>();
+  readonly #current = new Map<string, ViewedModel>();
   #loadedCount = 0;
   #memory: ModelsMemory = { usedBytes: 0, capacityBytes: 0 };
 
@@ -48,7 +51,7 @@ export class ModelsView {
   }
 
   /** Returns loaded models, least recently used first. */
-  loadedModels(): ModelState[] {
+  loadedModels(): readonly ModelState[] {
     return [...this.#models.values()].filter(({ isLoaded }) => isLoaded);
   }
 
@@ -83,8 +86,9 @@ export class ModelsView {
     return usedBytes + bytes <= capacityBytes;
   }
 
-  changed(model: ModelState): void {
-    const { id, target } = model;
+  changed(state: ModelState): void {
+    const { id, target } = state;
+    const model = { ...state };
     const before = this.#models.get(id);
     this.#loadedCount += Number(model.isLoaded) - Number(before?.isLoaded ?? false);
     if (model.isLoaded || model.isLoading) this.#models.set(id, model);
@@ -95,12 +99,14 @@ export class ModelsView {
 
   /** Records that a request for the model started or ended. */
   used(id: string, pinCount: number, usedNs: number): void {
-    const before = this.#models.get(id);
-    if (before === undefined) return;
-    const model = { ...before, pinCount, usedNs };
-    if (pinCount > before.pinCount) this.#models.delete(id);
-    this.#models.set(id, model);
-    if (model.isCurrent) this.#current.set(model.target, model);
+    const model = this.#models.get(id);
+    if (model === undefined) return;
+    if (pinCount > model.pinCount) {
+      this.#models.delete(id);
+      this.#models.set(id, model);
+    }
+    model.pinCount = pinCount;
+    model.usedNs = usedNs;
   }
 
   resized(memory: ModelsMemory): void {
