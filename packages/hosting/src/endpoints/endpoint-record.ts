@@ -210,6 +210,15 @@ export function footprintOf(
 export const footprintBytes = ({ containerCount, promisedBytes = 0 }: Footprint): number =>
   containerCount * containerOwnBytes + promisedBytes;
 
+/** Returns how much larger one footprint is than another; zero where it is smaller. */
+export function footprintBeyond(one: Footprint, other: Footprint): Footprint {
+  return {
+    instanceCount: Math.max(0, one.instanceCount - other.instanceCount),
+    containerCount: Math.max(0, one.containerCount - other.containerCount),
+    promisedBytes: Math.max(0, (one.promisedBytes ?? 0) - (other.promisedBytes ?? 0)),
+  };
+}
+
 export function failureReason(state: EndpointState): string | null {
   switch (state.at) {
     case "Failed":

@@ -14,8 +14,7 @@ import {
   type EndpointRecord,
   type Generation,
 } from "./endpoint-record.ts";
-import { moveEndpoint, nextChangeAction, stepOf, type EndpointEvent } from "./endpoint-state.ts";
-import { plannedFootprint } from "./planned-footprint.ts";
+import { moveEndpoint, nextChangeAction, stepOf, type EndpointEvent, plannedFootprint } from "./endpoint-state.ts";
 
 const owner = { region: "us-east-1", accountId: "000000000000" };
 

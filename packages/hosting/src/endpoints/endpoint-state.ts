@@ -2,10 +2,12 @@ import { assert, unreachable } from "@galatea/base";
 import type { DeploymentConfig } from "../definitions/index.ts";
 import {
   beginChange,
+  footprintOf,
   settledGeneration,
   type Change,
   type ChangeStep,
   type EndpointRecord,
+  type Footprint,
   type Generation,
   type GroupSize,
 } from "./endpoint-record.ts";
@@ -195,4 +197,61 @@ export type ChangeAction =
 export function nextChangeAction({ bakesUntilMs }: Change, nowMs: number): ChangeAction {
   if (bakesUntilMs === null) return { do: "bring-up" };
   return nowMs < bakesUntilMs ? { do: "bake", untilMs: bakesUntilMs } : { do: "advance" };
+}
+
+/** The sizes of the variants of each generation. */
+type Sizes = ReadonlyMap<number, readonly GroupSize[]>;
+
+/**
+ * Returns the most that an endpoint has at once until it is stable, whether the change in progress succeeds or fails: at any step of the change,
+ * and at any step of the roll-back from there. Draining instances are excluded.
+ */
+export function plannedFootprint(record: EndpointRecord): Footprint {
+  const most = { instanceCount: 0, containerCount: 0, promisedBytes: 0 };
+  const units = new Map(record.generations.map(({ number, variants }) => [number, variants.map(unitOf)]));
+  for (const sizes of sizesToCome(record)) {
+    const now = { instanceCount: 0, containerCount: 0, promisedBytes: 0 };
+    for (const [number, groups] of sizes) {
+      for (const [index, unit] of (units.get(number) ?? []).entries()) {
+        const { instanceCount } = groups[index] ?? { instanceCount: 0 };
+        now.instanceCount += instanceCount;
+        now.containerCount += instanceCount * unit.containerCount;
+        now.promisedBytes += instanceCount * unit.promisedBytes;
+      }
+    }
+    most.instanceCount = Math.max(most.instanceCount, now.instanceCount);
+    most.containerCount = Math.max(most.containerCount, now.containerCount);
+    most.promisedBytes = Math.max(most.promisedBytes, now.promisedBytes);
+  }
+  return most;
+}
+
+const unitOf = ({ plan }: Generation["variants"][number]) => {
+  const { containerCount, promisedBytes = 0 } = footprintOf([{ plan, instanceCount: 1 }]);
+  return { containerCount, promisedBytes };
+};
+
+function* sizesToCome(record: EndpointRecord): Iterable<Sizes> {
+  if (record.state.at === "OutOfService") return;
+  const [first] = record.generations;
+  yield new Map([[first.number, first.variants.map(({ settled }) => settled)]]);
+  yield new Map(record.generations.map(({ number, variants }) => [number, variants.map(({ observed }) => observed)]));
+  for (let now = record, step = stepOf(now); step !== null; now = afterSuccess(now), step = stepOf(now)) {
+    yield sizesOf(step);
+    // It may fail before it has what the step wants, and after.
+    if (now.state.at === "Updating") {
+      const back = moveEndpoint(now, { kind: "failed", reason: "" }).state;
+      if (back.at === "RollingBack") yield* back.change.steps.map(sizesOf);
+    }
+  }
+}
+
+const sizesOf = ({ generations }: NonNullable<ReturnType<typeof stepOf>>): Sizes =>
+  new Map(generations.map(({ number, sizes }) => [number, sizes]));
+
+/** The record after the next transition, when that succeeds. */
+function afterSuccess(record: EndpointRecord): EndpointRecord {
+  const { state } = record;
+  const isBaking = (state.at === "Updating" || state.at === "RollingBack") && state.change.bakesUntilMs !== null;
+  return moveEndpoint(record, isBaking ? { kind: "advanced" } : { kind: "reached", nowMs: 0 });
 }

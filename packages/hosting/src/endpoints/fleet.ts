@@ -3,6 +3,7 @@ import { variantBudget, type InstanceBudget, type ModelRecord, type VariantPlan 
 import { budgetOf, type InstancePlacer, type InstanceRequest, type NodeId, type NodeShare } from "../nodes/index.ts";
 import type { KeptInstance, Unconfined } from "../instances/index.ts";
 import {
+  checkTargets,
   ContainerGone,
   NotSent,
   type InvocationPlace,
@@ -23,7 +24,6 @@ import {
   promisedMemoryBytes,
   type NamedContainer,
 } from "./planned-containers.ts";
-import { checkTargets } from "./request-targets.ts";
 import { SessionTable, sessionsMax, type Answered } from "./session-table.ts";
 import { ModelPlaces } from "./model-places.ts";
 import type { PlacementKey } from "./model-rank.ts";

@@ -2,6 +2,7 @@
 export {
   beginChange,
   failureReason,
+  footprintBeyond,
   footprintBytes,
   footprintOf,
   groupKey,
@@ -20,7 +21,15 @@ export {
   type PlannedConfig,
   type VariantGroup,
 } from "./endpoint-record.ts";
-export { mayStop, mayUpdate, moveEndpoint, nextChangeAction, stepOf, type EndpointEvent } from "./endpoint-state.ts";
+export {
+  mayStop,
+  mayUpdate,
+  moveEndpoint,
+  nextChangeAction,
+  plannedFootprint,
+  stepOf,
+  type EndpointEvent,
+} from "./endpoint-state.ts";
 export { stateChangeOf, type StateChange } from "./state-change.ts";
 export { resizingSteps, restoringSteps, stepsTo, updateSteps } from "./change-steps.ts";
 export { checkDeployment, serverlessDeploymentRefusal } from "./check-deployment.ts";
@@ -28,7 +37,6 @@ export { FleetMember } from "./fleet-member.ts";
 export { InstanceSampler } from "./instance-sampler.ts";
 export { placementKeyOf, type PlacementKey } from "./model-rank.ts";
 export { containerOwnBytes, plannedContainers } from "./planned-containers.ts";
-export { footprintBeyond, plannedFootprint } from "./planned-footprint.ts";
 export { failureSentence } from "./failure-sentence.ts";
 export { Fleet, type FleetParts } from "./fleet.ts";
 export type { FleetOptions } from "./fleet-options.ts";

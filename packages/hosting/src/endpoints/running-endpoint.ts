@@ -13,13 +13,12 @@ import {
   type Route,
   type VariantGroup,
 } from "./endpoint-record.ts";
-import { stepOf } from "./endpoint-state.ts";
+import { plannedFootprint, stepOf } from "./endpoint-state.ts";
 import { isShared } from "../definitions/index.ts";
 import { failureSentence } from "./failure-sentence.ts";
 import { Fleet, type FleetNames, type FleetParts } from "./fleet.ts";
 import { InstanceAccount } from "../nodes/index.ts";
 import { placementKeyOf, type PlacementKey } from "./model-rank.ts";
-import { plannedFootprint } from "./planned-footprint.ts";
 import { ServerlessFleet } from "./serverless-fleet.ts";
 import { SharedInstances } from "./shared-instances.ts";
 import type { VariantFleet } from "./variant-fleet.ts";

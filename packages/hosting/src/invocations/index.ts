@@ -8,6 +8,7 @@ export { heldBytesMax, invocationLimits } from "./invocation.ts";
 export type { InvocationLimits, InvocationReply, InvocationRequest } from "./invocation.ts";
 export { beginOutcome, recordOutcome, recordRefusal } from "./invocation-outcome.ts";
 export {
+  checkTargets,
   containerError,
   endpointNotFound,
   endpointStopped,

@@ -1,6 +1,7 @@
 import { AwsError } from "@galatea/base";
-import { parseS3Uri } from "../definitions/index.ts";
+import { parseS3Uri, type ModelRecord } from "../definitions/index.ts";
 import { InstanceFailure, ModelLoadError, ModelMissingError, ModelNotReadyError } from "../instance-agent/index.ts";
+import type { InvocationRequest } from "./invocation.ts";
 
 /** Which container a sentence is about, and where its logs are. */
 export interface InvocationPlace {
@@ -58,6 +59,43 @@ export function endpointNotFound(name: string, accountId: string): AwsError {
 export function endpointStopped(name: string, accountId: string): AwsError {
   const text = `Endpoint ${name} of account ${accountId} is stopped. \`galatea endpoint start ${name}\` has it come up again.`;
   return new AwsError("ValidationError", text);
+}
+
+/** Throws SageMaker's error for a request that names a container or a model of an endpoint without choice, or names none where it must. */
+export function checkTargets(
+  request: Pick<InvocationRequest, "targetModel" | "targetContainer" | "containerPath">,
+  { containers, executionMode }: ModelRecord,
+  endpointName: string,
+): void {
+  const refuse = (text: string) => {
+    throw new AwsError("ValidationError", text);
+  };
+  const { targetModel, targetContainer, containerPath } = request;
+  if (containerPath !== undefined && containers.length > 1) {
+    refuse(`Endpoint ${endpointName} has several containers: ${containerPath} is asked of one alone.`);
+  }
+  const isDirect = executionMode === "Direct";
+  if (!isDirect && targetContainer !== null) {
+    refuse(
+      `Endpoint ${endpointName} is not a multi-container endpoint with direct invocation and does not support target container hostname header.`,
+    );
+  }
+  if (isDirect && targetContainer === null) {
+    refuse(
+      `Endpoint ${endpointName} is a multi-container endpoint with direct invocation, and requires a target container hostname header.`,
+    );
+  }
+  const named = isDirect ? containers.filter(({ ContainerHostname: name }) => name === targetContainer) : containers;
+  if (named.length === 0) {
+    refuse(`Container ${targetContainer} not found for Request of endpoint ${endpointName}.`);
+  }
+  const isMultiModel = named.some(({ Mode: mode }) => mode === "MultiModel");
+  if (isMultiModel && targetModel === null) {
+    refuse(`Endpoint ${endpointName} is a multi-model endpoint, and requires a target model header.`);
+  }
+  if (!isMultiModel && targetModel !== null) {
+    refuse(`Endpoint ${endpointName} is not a multi-model endpoint and does not support target model header.`);
+  }
 }
 
 /** The status is the code: clients of SageMaker report `An error occurred (413)`. `answeredBy`: the container that the bytes come from. */
