@@ -13,8 +13,7 @@ const othersBits = 0o077;
 const stickyBit = 0o1000;
 
 /**
- * Closes the data directory to other users of the machine. Earlier releases made it readable for everybody, and their directories are
- * repaired: the directories that are Galatea's, and the files directly in them that hold records and keys. Files further down cannot be
+ * Closes the data directory to other users of the machine, whatever its mode was before: the directories that are Galatea's, and the files directly in them that hold records and keys. Files further down cannot be
  * reached through a closed directory. A root that also holds other programs' entries keeps its mode, because other users may need these; the
  * directories in it are closed.
  */

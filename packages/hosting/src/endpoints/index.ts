@@ -31,7 +31,7 @@ export {
   type EndpointEvent,
 } from "./endpoint-state.ts";
 export { stateChangeOf, type StateChange } from "./state-change.ts";
-export { resizingSteps, restoringSteps, stepsTo, updateSteps } from "./change-steps.ts";
+export { resizingSteps, stepsTo } from "./change-steps.ts";
 export { checkDeployment, serverlessDeploymentRefusal } from "./check-deployment.ts";
 export { FleetMember } from "./fleet-member.ts";
 export { InstanceSampler } from "./instance-sampler.ts";

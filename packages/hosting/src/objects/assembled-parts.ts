@@ -23,7 +23,7 @@ export interface Assembly {
 export interface AssembledObject {
   readonly byteLength: number;
   readonly checksums: Record<string, string>;
-  readonly crc32: number | null;
+  readonly crc32: number;
 }
 
 /** Joins parts into the object's file, whose sync is the caller's. What is told of its bytes is made of what is known of the parts'. */

@@ -36,9 +36,8 @@ function cyclic(step: (value: number, data: Uint8Array) => number): Running {
   };
 }
 
-/** The CRC-32 among the digests of a body, as a number. */
-export const crcOf = (digests: Readonly<Partial<Record<DigestName, string>>>): number | null =>
-  digests.crc32 === undefined ? null : Buffer.from(digests.crc32, "base64").readUInt32BE(0);
+/** Returns a CRC-32 in base64 as a number. */
+export const crcOf = (checksum: string): number => Buffer.from(checksum, "base64").readUInt32BE(0);
 
 /** Several digests of one body in one pass. */
 export class BodyDigest {

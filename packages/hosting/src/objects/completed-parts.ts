@@ -57,12 +57,14 @@ export function checksumsOf({ head }: Upload, parts: readonly StoredPart[]): Rec
   return { [algorithm]: joinedChecksum(algorithm, stretches) };
 }
 
-/** Of all their bytes; null where a part has none. */
-export function joinedCrc(parts: readonly StoredPart[]): number | null {
-  const known = parts.flatMap(({ byteLength, crc32 }) =>
-    crc32 === undefined ? [] : [{ byteLength, checksum: crc32 }],
+/** Returns the CRC-32 of all their bytes. */
+export function joinedCrc(parts: readonly StoredPart[]): number {
+  return crcOf(
+    joinedChecksum(
+      "crc32",
+      parts.map(({ byteLength, crc32 }) => ({ byteLength, checksum: crc32 })),
+    ),
   );
-  return known.length < parts.length ? null : crcOf({ crc32: joinedChecksum("crc32", known) });
 }
 
 /** The checksum of the parts' checksums, with their number. */

@@ -14,10 +14,9 @@ export function sealedText(content: unknown): string {
   return `${sealLine(JSON.stringify(content))}\n`;
 }
 
-/** Throws where the file cannot be read or its checksum is another one. Files of earlier releases have none. */
+/** Throws where the file cannot be read or its checksum is another one. */
 export async function readSealed<Content>(path: string): Promise<SealedFile<Content>> {
   const bytes = await readFile(path);
-  if (bytes[0] === 0x7b) return { content: JSON.parse(bytes.toString("utf8")) as Content, isRepaired: false };
   const unsealed = unsealLine(bytes.subarray(0, bytes.length - 1));
   if (unsealed === null) throw new Error("its checksum is another one");
   return { content: JSON.parse(unsealed.text) as Content, isRepaired: unsealed.isRepaired };

@@ -24,7 +24,7 @@ interface Shard {
 /** What is to become an object: its bytes in a file of the bucket, or, where they are few, held. */
 export interface NewObject {
   readonly head: ObjectHead;
-  readonly crc32: number | null;
+  readonly crc32: number;
   readonly uploadId: string | null;
   readonly bytes:
     | { readonly at: "file"; readonly path: string }
@@ -34,7 +34,6 @@ export interface NewObject {
 /** What a store's buckets share; it stays the store's. */
 export interface BucketTools {
   readonly files: SmallFiles;
-  readonly lineage: string;
   readonly clock: Clock;
   readonly logger: Logger;
 }

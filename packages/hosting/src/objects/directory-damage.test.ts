@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { cp, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,7 +8,6 @@ import { buffer } from "node:stream/consumers";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { createLogger, silentLogger } from "@galatea/base";
-import { sealedText } from "./damaged-file.ts";
 import { openDirectoryStore } from "./directory-store.ts";
 import type { BucketStore } from "./object-store.ts";
 
@@ -239,49 +237,6 @@ test("an object whose bytes were changed or cut short is never read whole: the r
       assert.deepEqual(await buffer((await store.get("bkt", "k")).body), whole);
       await store.delete("bkt", "k");
     }
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-});
-
-test("a store of an earlier release is opened: its objects are read, overwritten, described anew and deleted", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "galatea-earlier-"));
-  try {
-    await makeStore(folder);
-    const objects = join(folder, "buckets", "bkt", "objects");
-    await rm(objects, { recursive: true });
-    for (const key of ["a", "b", "c", "d"]) {
-      const hash = createHash("sha256").update(key).digest("hex");
-      const data = `${hash}.aaaaaaaaaaaa`;
-      const head = {
-        bucket: "bkt",
-        key,
-        contentType: "text/csv",
-        headers: {},
-        lastModifiedMs: 5,
-        byteLength: 3,
-        etag: '"x"',
-        checksums: {},
-      };
-      const entry = { head, data, uploadId: null };
-      const shard = join(objects, hash.slice(0, 2));
-      await mkdir(shard, { recursive: true });
-      await writeFile(join(shard, data), `${key}${key}${key}`);
-      // Before entries had checksums they were JSON and nothing else.
-      await writeFile(join(shard, `${hash}.json`), key === "a" ? JSON.stringify(entry) : sealedText(entry));
-    }
-    const first = await openDirectoryStore({ folder, logger });
-    assert.equal((await buffer((await first.get("bkt", "a")).body)).toString(), "aaa");
-    await first.put("bkt", "b", Readable.from([Buffer.from("new")]), { signal });
-    await first.changeHeaders("bkt", "c", { "x-amz-meta-a": "1" });
-    await first.delete("bkt", "d");
-    await first[Symbol.asyncDispose]();
-    await using second = await openDirectoryStore({ folder, logger });
-    const texts = ["a", "b", "c"].map(async (key) => (await buffer((await second.get("bkt", key)).body)).toString());
-    assert.deepEqual(await Promise.all(texts), ["aaa", "new", "ccc"]);
-    assert.deepEqual((await second.head("bkt", "c")).headers, { "x-amz-meta-a": "1" });
-    await assert.rejects(second.head("bkt", "d"), { code: "NoSuchKey" });
-    assert.equal((await filesOf(objects)).length, 2 + 1 + 2);
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -14,7 +14,6 @@ import { HashPool } from "./hash-pool.ts";
 import { objectBytes, type OpenObject } from "./object-bytes.ts";
 import { partNumberMax } from "./object-store.ts";
 import { SmallFiles } from "./small-files.ts";
-import { emptyTemporary } from "./store-lineage.ts";
 import type {
   BucketHead,
   BucketStore,
@@ -89,7 +88,6 @@ class DirectoryStore implements BucketStore {
   readonly #moves = new KeyedLock();
   readonly #upkeep: TaskGroup;
   #expiry: Disposable | null = null;
-  #lineage = "";
 
   constructor(options: DirectoryStoreOptions) {
     this.#folder = options.folder;
@@ -105,7 +103,8 @@ class DirectoryStore implements BucketStore {
   async load(): Promise<void> {
     await mkdir(join(this.#folder, "buckets"), { recursive: true });
     // Bucket folders that were being made or removed.
-    this.#lineage = await emptyTemporary(join(this.#folder, "tmp"));
+    await rm(join(this.#folder, "tmp"), { recursive: true, force: true });
+    await mkdir(join(this.#folder, "tmp"));
     for (const entry of await readdir(join(this.#folder, "buckets"), { withFileTypes: true })) {
       const { name } = entry;
       if (isAside(name)) continue;
@@ -149,7 +148,6 @@ class DirectoryStore implements BucketStore {
     return {
       objects: new DirectoryBucket(head, folder, {
         files: this.#files,
-        lineage: this.#lineage,
         clock: this.#clock,
         logger: this.#logger,
       }),
@@ -298,7 +296,7 @@ class DirectoryStore implements BucketStore {
     };
     const { chunks } = written;
     const bytes = chunks === null ? ({ at: "file", path } as const) : ({ at: "memory", chunks } as const);
-    const made = { head, crc32: crcOf(written.digests), uploadId: null, bytes };
+    const made = { head, crc32: crcOf(computed.crc32 ?? ""), uploadId: null, bytes };
     return this.#commit(objects, made, options, () => checkBody(written, options.expect));
   }
 

@@ -178,15 +178,15 @@ export class DirectoryUploads {
       region === null
         ? await writeBodyFile(path, body, this.#pool, { ...wants, bytesMax: this.#limits.objectBytesMax })
         : await writeBodyRegion(path, region, body, this.#pool, wants);
-    const { md5 = "", ...rest } = written.digests;
+    const { md5 = "", crc32 = "", ...rest } = written.digests;
     try {
       checkBody(written, options.expect);
-      const kept = wanted === null ? {} : { [wanted]: rest[wanted] ?? "" };
+      const kept = wanted === null ? {} : { [wanted]: { ...rest, crc32 }[wanted] ?? "" };
       const etag = `"${Buffer.from(md5, "base64").toString("hex")}"`;
       const lastModifiedMs = this.#clock.epochMs();
       const { byteLength } = written;
       const head = { partNumber, byteLength, etag, lastModifiedMs, checksums: kept };
-      const stored = { ...head, data, crc32: rest.crc32 };
+      const stored = { ...head, data, crc32 };
       const part = place === null ? stored : { ...stored, offset: place.offset };
       await this.locks.run(id.uploadId, async () => {
         const before = this.find(id).parts.get(partNumber);

@@ -216,25 +216,7 @@ test("whatever was put, deleted, killed and damaged: what a register tells is wh
   });
 });
 
-test("a life of an earlier release in between, which may use a file's name again, makes all registers count for nothing", async () => {
-  await inFolder(async (folder) => {
-    await (await made(folder, { k: "old!" }))[Symbol.asyncDispose]();
-    const [path = ""] = (await entryPaths(folder)).values();
-    const fresh = join(folder, "other");
-    await (await made(fresh, { k: "new!" }))[Symbol.asyncDispose]();
-    // Such a life emptied this folder, and wrote another object under the same name.
-    await rm(join(folder, "tmp"), { recursive: true });
-    await mkdir(join(folder, "tmp"));
-    await cp([...(await entryPaths(fresh)).values()][0] ?? "", path);
-    await rm(fresh, { recursive: true });
-    const [found] = await contentsOf(folder);
-    assert.equal(found?.text, "new!");
-    await spoilEntries(folder);
-    assert.deepEqual(await contentsOf(folder), [found], "the register is written anew");
-  });
-});
-
-test("an object that an earlier release put beside the register's is found, one that it deleted is not", async () => {
+test("an object that was put beside the register's without a line is found, one that was deleted is not", async () => {
   await inFolder(async (folder) => {
     await (await made(folder, { kept: "1", deleted: "2" }))[Symbol.asyncDispose]();
     const other = join(folder, "other");

@@ -19,7 +19,6 @@ export const registerLinesMax = (fileCount: number): number => 2 * (fileCount + 
 
 export interface EntryRegisterOptions {
   readonly path: string;
-  readonly lineage: string;
   readonly clock: Clock;
   readonly logger: Logger;
   /** The bucket's entries as they are now. */
@@ -52,10 +51,10 @@ export class EntryRegister implements AsyncDisposable {
   }
 
   /** Once, before anything is written to the bucket: a file that is not to be gone on with is gone afterwards. */
-  async read(options: Omit<ReadRegisterOptions, "lineage">): Promise<ReadRegister> {
-    const { path, lineage } = this.#options;
+  async read(options: ReadRegisterOptions): Promise<ReadRegister> {
+    const { path } = this.#options;
     await rm(asideOf(path), { recursive: true, force: true });
-    const found = await readRegister(path, { ...options, lineage });
+    const found = await readRegister(path, options);
     this.#end = found.end;
     // Lines that were not read may name versions that are given out once more.
     if (found.end === null) await rm(path, { recursive: true, force: true });
@@ -153,13 +152,13 @@ export class EntryRegister implements AsyncDisposable {
 
   /** The file before it stays until this one is whole. */
   async #writeAnew(): Promise<void> {
-    const { path, lineage, entries } = this.#options;
+    const { path, entries } = this.#options;
     const uncovered = this.#uncovered + this.#takePending().length;
     this.#uncovered = 0;
     this.#isWritingAnew = true;
     const aside = asideOf(path);
     try {
-      const end = await writeRegister(aside, lineage, [...entries.all()]);
+      const end = await writeRegister(aside, [...entries.all()]);
       await rename(aside, path);
       this.#end = end;
       this.#sparedMin = 0;
@@ -187,7 +186,7 @@ export class EntryRegister implements AsyncDisposable {
 
 const asideOf = (path: string) => `${path}.new`;
 
-async function writeRegister(path: string, lineage: string, entries: readonly ObjectEntry[]): Promise<RegisterEnd> {
+async function writeRegister(path: string, entries: readonly ObjectEntry[]): Promise<RegisterEnd> {
   await using file = await open(path, "w");
   let byteLength = 0;
   const write = async (text: string) => {
@@ -195,7 +194,7 @@ async function writeRegister(path: string, lineage: string, entries: readonly Ob
     await writePieces(file, [bytes], { offset: byteLength, byteLength: bytes.byteLength });
     byteLength += bytes.byteLength;
   };
-  await write(registerHeader(lineage));
+  await write(registerHeader);
   for (let at = 0; at < entries.length; at += entriesPerWrite) {
     const piece = entries.slice(at, at + entriesPerWrite);
     await write(piece.map(registerLine).join(""));

@@ -41,7 +41,7 @@ export function objectBytes(
       filled += bytesRead;
       at += bytesRead;
     }
-    if (isWhole && entry.crc32 !== null) {
+    if (isWhole) {
       sum = crc32(chunk, sum);
       if (at === end && sum !== entry.crc32) throw damaged("their CRC is another one");
     }

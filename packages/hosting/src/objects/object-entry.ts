@@ -2,20 +2,19 @@ import { createHash } from "node:crypto";
 import { open, type FileHandle } from "node:fs/promises";
 import { crc32 } from "node:zlib";
 import { sealLine, unsealLine } from "@galatea/base";
-import { readSealed } from "./damaged-file.ts";
 import type { ObjectHead } from "./object-store.ts";
 
 /** What is known of an object. */
 export interface ObjectEntry {
   readonly head: ObjectHead;
-  /** Of the file that holds this entry: a key's highest is the object. 0 in stores of earlier releases. */
+  /** Of the file that holds this entry, from 1 on: a key's highest is the object. */
   readonly version: number;
   /** The file beside it that holds the bytes; null: they follow the entry. */
   readonly data: string | null;
   /** Where in that file they begin. */
   readonly offset: number;
-  /** CRC-32 of the bytes; null where an earlier release did not compute it. */
-  readonly crc32: number | null;
+  /** CRC-32 of the bytes. */
+  readonly crc32: number;
   /** The multipart upload that made it, so that completing twice answers the same. */
   readonly uploadId: string | null;
 }
@@ -29,7 +28,7 @@ export const hashOf = (key: string): string => createHash("sha256").update(key).
 const versionDigits = 11;
 
 export const entryName = (hash: string, version: number): string =>
-  version === 0 ? `${hash}.json` : `${hash}.${version.toString(36).padStart(versionDigits, "0")}.json`;
+  `${hash}.${version.toString(36).padStart(versionDigits, "0")}.json`;
 
 export interface EntryName {
   readonly hash: string;
@@ -38,9 +37,9 @@ export interface EntryName {
 
 /** Null where this is not the name of an entry. */
 export function parseEntryName(name: string): EntryName | null {
-  const match = /^([0-9a-f]{64})(?:\.([0-9a-z]{11}))?\.json$/.exec(name);
+  const match = /^([0-9a-f]{64})\.([0-9a-z]{11})\.json$/.exec(name);
   if (match === null) return null;
-  return { hash: match[1] ?? "", version: match[2] === undefined ? 0 : Number.parseInt(match[2], 36) };
+  return { hash: match[1] ?? "", version: Number.parseInt(match[2] ?? "", 36) };
 }
 
 /** The name of the file that holds an object's bytes. */
@@ -74,33 +73,17 @@ export async function readEntryFile(
   { hash, version }: EntryName,
   { checksBytes }: { readonly checksBytes: boolean },
 ): Promise<ReadEntry> {
-  if (version === 0) {
-    const { content, isRepaired } = await readSealed<StoredEntry & { readonly data: string }>(path);
-    const entry = {
-      head: content.head,
-      uploadId: content.uploadId,
-      data: content.data,
-      version,
-      offset: 0,
-      crc32: null,
-    };
-    return { entry: checkedKey(entry, hash), isRepaired };
-  }
   await using file = await open(path, "r");
   const { stored, isRepaired, byteLength, size } = await readLines(file);
   const offset = stored.data === null ? byteLength : 0;
-  const entry = checkedKey({ ...stored, version, offset }, hash);
+  const entry = { ...stored, version, offset };
+  if (hashOf(entry.head.key) !== hash) throw new Error("it is another key's");
   if (stored.data !== null) return { entry, isRepaired };
   if (size !== offset + entry.head.byteLength) throw new Error("its bytes are not as many as it says");
   if (checksBytes && crc32(await readExactly(file, offset, entry.head.byteLength)) !== entry.crc32) {
     throw new Error("its bytes are others");
   }
   return { entry, isRepaired };
-}
-
-function checkedKey(entry: ObjectEntry, hash: string): ObjectEntry {
-  if (hashOf(entry.head.key) !== hash) throw new Error("it is another key's");
-  return entry;
 }
 
 interface EntryLines {

@@ -1,6 +1,6 @@
 import { lstat, open, type FileHandle } from "node:fs/promises";
 import { hashOf, type ObjectEntry } from "./object-entry.ts";
-import { parseHeader, parseRegisterLine } from "./register-text.ts";
+import { parseRegisterLine, registerHeader } from "./register-text.ts";
 
 /** What a register's file says. */
 export interface ReadRegister {
@@ -8,7 +8,7 @@ export interface ReadRegister {
   readonly known: ReadonlyMap<string, ObjectEntry>;
   /** The greatest that it names, of files that are there no more too. */
   readonly versionMax: number;
-  /** Where its next line goes; null where it is not whole, not of this lineage, or not there: it is to be begun anew. */
+  /** Where its next line goes; null where it is not whole or not there: it is to be begun anew. */
   readonly end: RegisterEnd | null;
 }
 
@@ -18,7 +18,6 @@ export interface RegisterEnd {
 }
 
 export interface ReadRegisterOptions {
-  readonly lineage: string;
   /** Whether the folders have the file of this version. */
   readonly isThere: (hash: string, version: number) => boolean;
   /** How many lines are read at most: those of more are of files that are gone. */
@@ -85,7 +84,7 @@ class Reading {
   }
 
   #line(line: Buffer): boolean {
-    if (this.#wholeBytes === 0) return parseHeader(line) === this.#options.lineage;
+    if (this.#wholeBytes === 0) return line.toString() === registerHeader.trimEnd();
     if (this.#lineCount >= this.#options.linesMax) return false;
     this.#lineCount += 1;
     const entry = parseRegisterLine(line);

@@ -3,16 +3,8 @@ import type { ObjectEntry, StoredEntry } from "./object-entry.ts";
 
 const formatNumber = 1;
 
-/** The first line of a register: facts of another lineage are none. */
-export function registerHeader(lineage: string): string {
-  return `${sealLine(JSON.stringify({ register: formatNumber, lineage }))}\n`;
-}
-
-/** The lineage that a register's first line names; null where it is none. */
-export function parseHeader(line: Buffer): string | null {
-  const header = parsed(line) as { readonly register?: unknown; readonly lineage?: unknown } | null;
-  return header?.register === formatNumber && typeof header.lineage === "string" ? header.lineage : null;
-}
+/** The first line of a register. */
+export const registerHeader = `${sealLine(JSON.stringify({ register: formatNumber }))}\n`;
 
 export function registerLine({ version, offset, head, data, crc32, uploadId }: ObjectEntry): string {
   return `${sealLine(JSON.stringify([version, offset, { head, data, crc32, uploadId }]))}\n`;
@@ -45,12 +37,7 @@ const isTextOrNull = (value: unknown): value is string | null => value === null 
 function isStoredEntry(value: unknown): value is StoredEntry {
   if (!isRecord(value)) return false;
   const { head, data, crc32, uploadId } = value;
-  return (
-    isHead(head) &&
-    isTextOrNull(data) &&
-    (crc32 === null || (isCount(crc32) && crc32 < 2 ** 32)) &&
-    isTextOrNull(uploadId)
-  );
+  return isHead(head) && isTextOrNull(data) && isCount(crc32) && crc32 < 2 ** 32 && isTextOrNull(uploadId);
 }
 
 function isHead(value: unknown): boolean {

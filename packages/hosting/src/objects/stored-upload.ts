@@ -11,8 +11,8 @@ export interface StoredPart extends PartHead {
   readonly data: string;
   /** Where in that file; absent: from its beginning. */
   readonly offset?: number;
-  /** CRC-32 of its bytes, base64; absent where an earlier release did not compute it. */
-  readonly crc32?: string | undefined;
+  /** CRC-32 of its bytes, base64. */
+  readonly crc32: string;
 }
 
 export interface Upload {

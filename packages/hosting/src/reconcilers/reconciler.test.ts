@@ -146,8 +146,7 @@ class ToyPlatform implements ReconciledKind<ToyRecord, ToyEvent> {
     this.documents = documents;
     this.#store = store;
     this.#dice = dice;
-    const read = (stored: unknown) => stored as ToyRecord;
-    this.records = new RecordKind(documents, { kind: toyKind, read, orders: () => ({}), logger: silentLogger });
+    this.records = new RecordKind(toyKind, { documents, orders: () => ({}), logger: silentLogger });
     const logger = { ...silentLogger, error: (text: string, fields?: object) => this.#heard(text, fields) };
     this.reconciler = new Reconciler(this, { store, clock: hastyClock, logger });
   }

@@ -14,7 +14,6 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { DatabaseSync } from "node:sqlite";
 import * as fc from "fast-check";
 import { createLogger, systemClock } from "@galatea/base";
 import { openRecords, recordsDefaults, type Records } from "./records.ts";
@@ -259,39 +258,4 @@ test("a start that was killed while it replaced a damaged database is followed b
     assert.deepEqual(rows, expected.slice(0, snapshotCount));
     assert.equal(warnings.length, 1);
   }
-});
-
-test("records of a release without commit counts open as they are", async () => {
-  const directory = join(root, "older");
-  mkdirSync(directory);
-  {
-    using database = new DatabaseSync(join(directory, "records.db"));
-    database.exec("PRAGMA journal_mode = WAL; CREATE TABLE applied_migration (id TEXT PRIMARY KEY) STRICT");
-    database.exec(migrations[0]?.sql ?? "");
-    database.exec("INSERT INTO applied_migration VALUES ('test-1'); INSERT INTO thing VALUES ('a', 'b')");
-  }
-  const { rows, warnings } = await openedTwice(directory, "older");
-  assert.deepEqual([rows, warnings], [[{ name: "a", body: "b" }], []]);
-});
-
-const formerFiles = ["records.db.journal", "records.db.journal.former", "records.db.seal"];
-
-test("records of a release that kept a journal open as they are, and its files are removed", async () => {
-  const directory = copyOf(killed);
-  for (const name of formerFiles) writeFileSync(join(directory, name), "x");
-  const { rows, warnings } = await openedTwice(directory, "journal");
-  assert.deepEqual([rows, warnings], [expected, []]);
-  assert.deepEqual(
-    readdirSync(directory).filter((name) => /journal|seal/.test(name)),
-    [],
-  );
-});
-
-test("the journal of an earlier release is kept aside with a damaged database", async () => {
-  const directory = copyOf(stopped);
-  for (const name of formerFiles) writeFileSync(join(directory, name), "x");
-  writeFileSync(join(directory, "records.db"), "garbage");
-  const { warnings } = await openedTwice(directory, "journal");
-  assert.match(warnings.join("\n"), /"aside":"records\.db\.damaged-1, records\.db\.journal\.damaged-1"/);
-  assert.equal(readFileSync(join(directory, "records.db.journal.damaged-1"), "utf8"), "x");
 });

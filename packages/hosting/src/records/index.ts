@@ -17,7 +17,6 @@ export {
 export { allDocuments, allJson, readJson } from "./json-documents.ts";
 export { DocumentMemory, MemoryDocuments } from "./memory-documents.ts";
 export { RecordedValues } from "./recorded-values.ts";
-export { takeOverMetrics } from "./metric-takeover.ts";
 export { copyDatabase } from "./snapshot-files.ts";
 export { openDocuments, restoreDocuments } from "./sqlite-documents.ts";
 export { openMetrics } from "./sqlite-metrics.ts";

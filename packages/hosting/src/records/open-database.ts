@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { LogFields } from "@galatea/base";
 import { CommitMark } from "./commit-mark.ts";
 import { examine, openFile, type Examined, type ExamineOptions } from "./examine.ts";
-import { copyAside, copyCandidate, removeCandidate, removeFormerFiles, replaceDatabase } from "./replace-database.ts";
+import { copyAside, copyCandidate, removeCandidate, replaceDatabase } from "./replace-database.ts";
 import { listSnapshots, type Snapshot } from "./snapshot-files.ts";
 import { applyMigrations, commitCount, createOwnTables } from "./tables.ts";
 
@@ -32,7 +32,6 @@ export function openDatabase(options: OpenDatabaseOptions): OpenDatabase {
   const mark = new CommitMark(`${path}.commits`);
   const { database, finding } = soundDatabase(options, mark.read());
   try {
-    removeFormerFiles(path);
     createOwnTables(database);
     applyMigrations(database, migrations);
     database.exec("PRAGMA wal_checkpoint(TRUNCATE)");

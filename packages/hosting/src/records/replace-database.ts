@@ -13,10 +13,6 @@ export type Candidate =
 const candidatePath = (path: string) => `${path}.new`;
 const withLog = (path: string) => [path, `${path}-wal`, `${path}-shm`];
 
-/** Files of releases that kept a second copy of the records. They are removed, or kept aside with a damaged database. */
-const formerJournal = ".journal";
-const formerFiles = [formerJournal, ".journal.former", ".journal.new", ".seal", ".seal.new"];
-
 /** Copies a file beside the database and examines the copy: the file stays as it is. */
 export function copyCandidate(from: string, options: ExamineOptions): Candidate {
   const path = candidatePath(options.path);
@@ -51,7 +47,7 @@ export function removeCandidate(path: string): void {
 
 /** Copies the files of a database that are not empty to `<file>.<word>-<number>`, the first that is free. Returns the names of the copies. */
 export function copyAside(path: string, word: "damaged" | "replaced"): readonly string[] {
-  const files = [path, `${path}-wal`, `${path}${formerJournal}`];
+  const files = [path, `${path}-wal`];
   const isKept = (file: string) => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0;
   return files.filter(isKept).map((file) => {
     let number = 1;
@@ -60,10 +56,6 @@ export function copyAside(path: string, word: "damaged" | "replaced"): readonly 
     copyFileSync(file, aside);
     return basename(aside);
   });
-}
-
-export function removeFormerFiles(path: string): void {
-  for (const suffix of formerFiles) rmSync(`${path}${suffix}`, { force: true });
 }
 
 export type Restored =
@@ -80,7 +72,6 @@ export function restoreDatabase(from: string, options: ExamineOptions): Restored
   }
   const aside = copyAside(path, "replaced");
   replaceDatabase(path, candidate);
-  removeFormerFiles(path);
   using mark = new CommitMark(`${path}.commits`);
   mark.write(candidate.commitCount);
   return { at: "restored", aside };

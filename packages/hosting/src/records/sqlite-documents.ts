@@ -1,5 +1,12 @@
 import { Gate, orAborted, type Logger } from "@galatea/base";
-import { batchEndSql, changesSql, changeStatements, lastVersionSql, listStatement } from "./document-tables.ts";
+import {
+  batchEndSql,
+  changesSql,
+  changeStatements,
+  documentMigrations,
+  lastVersionSql,
+  listStatement,
+} from "./document-tables.ts";
 import {
   ChangesForgotten,
   DocumentConflict,
@@ -11,7 +18,6 @@ import {
   type DocumentPage,
   type DocumentQuery,
 } from "./documents.ts";
-import { recordMigrations } from "./record-migrations.ts";
 import { restoreDatabase, type Restored } from "./replace-database.ts";
 import { openRecords, recordsDefaults, type Records } from "./records.ts";
 import type { SnapshotOptions } from "./snapshots.ts";
@@ -34,7 +40,7 @@ export interface DocumentsOptions {
   readonly logger: Logger;
 }
 
-/** Opens the documents of a database file, also of one that an earlier release wrote. Disposing them closes the file. */
+/** Opens the documents of a database file. Disposing them closes the file. */
 export async function openDocuments({
   path,
   snapshots = null,
@@ -42,7 +48,7 @@ export async function openDocuments({
 }: DocumentsOptions): Promise<Documents & AsyncDisposable> {
   await using opening = new AsyncDisposableStack();
   const records = opening.use(
-    await openRecords({ ...recordsDefaults, path, migrations: recordMigrations, snapshots, logger }),
+    await openRecords({ ...recordsDefaults, path, migrations: documentMigrations, snapshots, logger }),
   );
   const documents = await documentsOver(records);
   opening.move();
@@ -51,7 +57,7 @@ export async function openDocuments({
 
 /** Makes a copy of `from` the documents at `path`, which no process has open. Refuses a file that holds no sound documents. */
 export function restoreDocuments(from: string, path: string): Restored {
-  return restoreDatabase(from, { path, migrations: recordMigrations, busyTimeoutMs: recordsDefaults.busyTimeoutMs });
+  return restoreDatabase(from, { path, migrations: documentMigrations, busyTimeoutMs: recordsDefaults.busyTimeoutMs });
 }
 
 /** Opens documents over a database with the tables of `documentMigrations`. Disposing them disposes the records. */

@@ -242,24 +242,17 @@ async function storedSeries(records: Records, logger: Logger): Promise<readonly 
     for (const { number, body } of rows) {
       last = Number(number);
       try {
-        const stored = JSON.parse(unsealed(String(body))) as Omit<StoredSeries, "number"> & Partial<StoredSeries>;
-        // Those of earlier releases do not say which they are.
-        if ((stored.number ?? last) !== last) throw new RangeError(`it is number ${stored.number}`);
-        found.push({ ...stored, number: last });
+        const unsealed = unsealLine(Buffer.from(String(body)));
+        if (unsealed === null) throw new RangeError("its checksum is another one");
+        const stored = JSON.parse(unsealed.text) as StoredSeries;
+        if (stored.number !== last) throw new RangeError(`it is number ${stored.number}`);
+        found.push(stored);
       } catch (error) {
         logger.error("a metric cannot be read and is left out", { number: last, error: String(error) });
       }
     }
     if (rows.length < seriesPerRead) return found;
   }
-}
-
-/** Bodies of earlier releases have no checksum. */
-function unsealed(body: string): string {
-  if (body.startsWith("{")) return body;
-  const found = unsealLine(Buffer.from(body));
-  if (found === null) throw new RangeError("its checksum is another one");
-  return found.text;
 }
 
 async function* storedPoints(records: Records, logger: Logger): AsyncGenerator<readonly StoredPoint[]> {

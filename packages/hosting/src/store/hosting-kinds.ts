@@ -6,7 +6,6 @@ import type { EndpointConfigRecord, ModelRecord } from "../definitions/index.ts"
 import type { EndpointRecord } from "../endpoints/index.ts";
 import type { TransformJobRecord, TransformProgress } from "../transforms/index.ts";
 import { ordersOf } from "./listing.ts";
-import { endpointRecord, modelRecord } from "./record-forms.ts";
 import { RecordKind } from "./record-kind.ts";
 
 export interface Tag {
@@ -41,56 +40,18 @@ export interface HostingKinds {
 }
 
 export function hostingKinds(documents: Documents, logger: Logger): HostingKinds {
+  const listed = { documents, logger, orders: ordersOf };
+  const unlisted = { documents, logger, orders: () => ({}) };
   return {
-    models: new RecordKind(documents, { kind: "model", read: modelRecord, orders: ordersOf, logger }),
-    modelMemories: new RecordKind(documents, {
-      kind: "model-memory",
-      read: (stored) => stored as ModelMemoryRecord,
-      orders: () => ({}),
-      logger,
-    }),
-    configs: new RecordKind(documents, {
-      kind: "endpoint-config",
-      read: (stored) => stored as EndpointConfigRecord,
-      orders: ordersOf,
-      logger,
-    }),
-    endpoints: new RecordKind(documents, { kind: "endpoint", read: endpointRecord, orders: ordersOf, logger }),
-    transformJobs: new RecordKind(documents, {
-      kind: "transform-job",
-      read: (stored) => stored as TransformJobRecord,
-      orders: ordersOf,
-      logger,
-    }),
-    transformProgress: new RecordKind(documents, {
-      kind: "transform-progress",
-      read: (stored) => stored as TransformProgress,
-      orders: () => ({}),
-      logger,
-    }),
-    components: new RecordKind(documents, {
-      kind: "inference-component",
-      read: (stored) => stored as ComponentRecord,
-      orders: ordersOf,
-      logger,
-    }),
-    tags: new RecordKind(documents, {
-      kind: "tags",
-      read: (stored) => stored as readonly Tag[],
-      orders: () => ({}),
-      logger,
-    }),
-    asyncInvocations: new RecordKind(documents, {
-      kind: "async-invocation",
-      read: (stored) => stored as AsyncInvocation,
-      orders: () => ({}),
-      logger,
-    }),
-    asyncPayloads: new RecordKind(documents, {
-      kind: "async-payload",
-      read: (stored) => stored as string,
-      orders: () => ({}),
-      logger,
-    }),
+    models: new RecordKind<ModelRecord>("model", listed),
+    modelMemories: new RecordKind<ModelMemoryRecord>("model-memory", unlisted),
+    configs: new RecordKind<EndpointConfigRecord>("endpoint-config", listed),
+    endpoints: new RecordKind<EndpointRecord>("endpoint", listed),
+    transformJobs: new RecordKind<TransformJobRecord>("transform-job", listed),
+    transformProgress: new RecordKind<TransformProgress>("transform-progress", unlisted),
+    components: new RecordKind<ComponentRecord>("inference-component", listed),
+    tags: new RecordKind<readonly Tag[]>("tags", unlisted),
+    asyncInvocations: new RecordKind<AsyncInvocation>("async-invocation", unlisted),
+    asyncPayloads: new RecordKind<string>("async-payload", unlisted),
   };
 }

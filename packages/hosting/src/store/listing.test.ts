@@ -27,8 +27,7 @@ const everything: ListQuestion = {
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 async function kindOf(rows: readonly Row[], documents = new MemoryDocuments()): Promise<RecordKind<Row>> {
-  const read = (stored: unknown) => stored as Row;
-  const kind = new RecordKind<Row>(documents, { kind: "row", read, orders: ordersOf, logger: silentLogger });
+  const kind = new RecordKind<Row>("row", { documents, orders: ordersOf, logger: silentLogger });
   if (rows.length > 0) await documents.write(rows.map((row) => kind.put(row.name.toLowerCase(), row, "any")));
   return kind;
 }

@@ -2,9 +2,7 @@ import type { Logger } from "@galatea/base";
 import type { Document, DocumentChange, DocumentPosition, Documents, Expectation } from "../records/index.ts";
 
 export interface RecordKindOptions<Value> {
-  readonly kind: string;
-  /** Makes a record of what this release or an earlier one stored; throws for what is none. */
-  readonly read: (stored: unknown) => Value;
+  readonly documents: Documents;
   /** Where it stands in listings, by the name of each order. */
   readonly orders: (value: Value) => Readonly<Record<string, string>>;
   readonly logger: Logger;
@@ -35,21 +33,17 @@ const toldMax = 1000;
 
 /** Hosting's records of one kind, as documents. */
 export class RecordKind<Value> {
-  readonly #documents: Documents;
+  readonly kind: string;
   readonly #options: RecordKindOptions<Value>;
   readonly #told = new Set<string>();
 
-  constructor(documents: Documents, options: RecordKindOptions<Value>) {
-    this.#documents = documents;
+  constructor(kind: string, options: RecordKindOptions<Value>) {
+    this.kind = kind;
     this.#options = options;
   }
 
-  get kind(): string {
-    return this.#options.kind;
-  }
-
   async find(key: string): Promise<FoundRecord<Value>> {
-    const document = await this.#documents.get(this.kind, key);
+    const document = await this.#options.documents.get(this.kind, key);
     if (document === null) return { at: "absent" };
     const { version } = document;
     const value = this.read(document);
@@ -59,7 +53,7 @@ export class RecordKind<Value> {
   /** Null for what cannot be read, which is told once. */
   read({ key, version, body }: Pick<Document, "key" | "version" | "body">): Value | null {
     try {
-      return this.#options.read(JSON.parse(body));
+      return JSON.parse(body) as Value;
     } catch (error) {
       this.#tell(`${key} ${version}`, { key, error: String(error) });
       return null;
@@ -73,7 +67,7 @@ export class RecordKind<Value> {
     readonly after: DocumentPosition | null;
     readonly limit: number;
   }): Promise<RecordPage<Value>> {
-    const { documents, next } = await this.#documents.list({ kind: this.kind, ...query });
+    const { documents, next } = await this.#options.documents.list({ kind: this.kind, ...query });
     const records = documents.flatMap((document) => {
       const value = this.read(document);
       const { key, version } = document;
@@ -96,13 +90,12 @@ export class RecordKind<Value> {
     if (this.#told.has(record)) return;
     if (this.#told.size >= toldMax) this.#told.clear();
     this.#told.add(record);
-    const { kind, logger } = this.#options;
-    logger.error("a record is damaged and left out", { kind, ...fields });
+    this.#options.logger.error("a record is damaged and left out", { kind: this.kind, ...fields });
   }
 
   put(key: string, value: Value, expects: Expectation): DocumentChange {
-    const { kind, orders } = this.#options;
-    return { do: "put", kind, key, body: JSON.stringify(value), orders: orders(value), expects };
+    const orders = this.#options.orders(value);
+    return { do: "put", kind: this.kind, key, body: JSON.stringify(value), orders, expects };
   }
 
   delete(key: string, expects: number | "any"): DocumentChange {

@@ -21,8 +21,7 @@ export interface PolicyRecord {
   readonly createdMs: number;
   readonly document: string;
   readonly description: string;
-  /** Records of earlier releases have none. */
-  readonly tags?: readonly { readonly key: string; readonly value: string }[];
+  readonly tags: readonly { readonly key: string; readonly value: string }[];
 }
 
 /** Where roles and policies are kept. A put is acknowledged when it is as durable as the store is. Names differ by more than case. */

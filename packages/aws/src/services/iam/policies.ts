@@ -69,7 +69,7 @@ function newPolicyArn(
 }
 
 function printPolicy(policy: PolicyRecord, attachmentCount: number) {
-  const { tags = [] } = policy;
+  const { tags } = policy;
   return {
     PolicyName: policy.name,
     PolicyId: policy.id,

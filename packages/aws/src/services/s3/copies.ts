@@ -60,7 +60,7 @@ export function copiedHeaders(from: ObjectHead, asked: StoredHeaders, headers: S
   };
 }
 
-const ownNames = /^x-(?:amz-(?:server-side-encryption|website-redirect-location$|tagging$)|galatea-writer$)/;
+const ownNames = /^x-(?:amz-(?:website-redirect-location|tagging)|galatea-writer)$/;
 
 function named(name: string, headers: Readonly<Record<string, string>>): Record<string, string> {
   const value = headers[name];

@@ -84,8 +84,6 @@ export function objectHeaders(head: ObjectHead, request: S3Request, isWhole: boo
     if (value !== undefined) headers[name] = value;
   }
   for (const [name, value] of Object.entries(headers)) {
-    // Objects of earlier releases have it.
-    if (name.startsWith("x-amz-server-side-encryption")) delete headers[name];
     if (typeof value === "string" && /[^\t\x20-\x7e\x80-\xff]/.test(value)) {
       throw new AwsError("InvalidArgument", `The value of ${name} cannot be sent as a header`);
     }

@@ -5,7 +5,7 @@ import { isPlatformsNamespace } from "@galatea/hosting";
 import { openDirectoryStore, type BucketStore } from "@galatea/hosting/objects";
 import type { MetricStore } from "@galatea/base/metrics";
 import { lockDirectory } from "@galatea/base/processes";
-import { openDocuments, openMetrics, takeOverMetrics, type Documents } from "@galatea/hosting/records";
+import { openDocuments, openMetrics, type Documents } from "@galatea/hosting/records";
 import { databasePaths, platformDirectories, type DataDirectories, closeToOthers } from "../../data-directory/index.ts";
 
 const seriesLimits = { seriesMax: 100_000, bytesMax: 512 * 2 ** 20 };
@@ -40,7 +40,6 @@ export async function openStorage(
   }
   opening.use(lock);
   await closeToOthers(directories, log);
-  takeOverMetrics(databasePaths(directories), log);
   return await openFiles(opening, directories, options);
 }
 
