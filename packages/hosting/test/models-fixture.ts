@@ -6,10 +6,9 @@ import { gzipSync } from "node:zlib";
 import { Header } from "tar";
 import { ByteBudget, ByteLease, silentLogger, systemClock } from "@galatea/base";
 import { openDirectoryStore, type BucketStore } from "../src/objects/index.ts";
-import type { NodeDescription } from "../src/nodes/index.ts";
 import type { ContainerDefinition, Hosting, InvocationLimits } from "../src/index.ts";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
-import { imaged, openHosting, owner } from "./hosting-fixture.ts";
+import { imaged, openHosting, owner, type HostingFixtureOptions } from "./hosting-fixture.ts";
 
 /** A multi-model container: it writes what it loads and unloads, and answers with the model's text, its instance and its process. */
 const program = `
@@ -26,6 +25,9 @@ createServer(async (request, response) => {
   const send = (status, text = "", headers = {}) => { response.writeHead(status, headers); response.end(text); };
   const [, , id, verb] = request.url.split("/");
   if (request.url === "/ping") return send(200);
+  if (request.method === "GET" && request.url === "/models")
+    return send(200, JSON.stringify({ models: [...models.keys()].map((modelName) => ({ modelName })) }));
+  if (request.method === "GET") return send(200, "", { "x-galatea-model-bytes": 1000000 });
   const target = request.headers["x-amzn-sagemaker-target-model"];
   if (request.method === "POST" && request.url === "/models") {
     const { model_name, url } = JSON.parse(body);
@@ -53,6 +55,11 @@ export interface ModelCounts {
   readonly failures: string[];
 }
 
+/** What a bench has that differs from others; a directory is the test's, which removes it. */
+export type ModelsBenchMore = Partial<
+  Pick<HostingFixtureOptions, "directory" | "documents" | "instances" | "isDetached" | "nodes">
+>;
+
 interface BenchParts {
   readonly hosting: Hosting;
   readonly store: BucketStore;
@@ -74,20 +81,21 @@ export class ModelsBench implements AsyncDisposable {
     this.#closing = closing;
   }
 
-  static async open(limits: Partial<InvocationLimits> = {}, nodes?: readonly NodeDescription[]): Promise<ModelsBench> {
+  static async open(limits: Partial<InvocationLimits> = {}, more: ModelsBenchMore = {}): Promise<ModelsBench> {
     await using opening = new AsyncDisposableStack();
-    const directory = await mkdtemp(join(tmpdir(), "gal-models-"));
-    opening.defer(() => rm(directory, { recursive: true, force: true }));
+    const directory = more.directory ?? (await mkdtemp(join(tmpdir(), "gal-models-")));
+    if (more.directory === undefined) opening.defer(() => rm(directory, { recursive: true, force: true }));
     const path = join(directory, "container.mjs");
     await writeFile(path, program);
     const store = opening.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
-    await store.createBucket("models");
+    if ((await store.buckets()).length === 0) await store.createBucket("models");
     const [samples, logs] = [new Map<string, number[]>(), new Map<string, string>()];
     const { hosting } = opening.use(
       await openHosting({
+        documents: new DocumentMemory(),
+        ...more,
         directory,
         store,
-        documents: new DocumentMemory(),
         argumentsFor: (_environment, socketPath, mlRoot) => [path, socketPath, mlRoot],
         onSample: () => {},
         openSeries: ({ metricName, dimensions }) => ({
@@ -100,7 +108,6 @@ export class ModelsBench implements AsyncDisposable {
         }),
         logs,
         limits,
-        ...(nodes && { nodes }),
       }),
     );
     return new ModelsBench({ hosting, store, samples, logs, instancesDirectory: join(directory, "i") }, opening.move());

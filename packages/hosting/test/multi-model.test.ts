@@ -1,9 +1,13 @@
 /** Many models on several instances: real processes that count their loads, and clients that ask all the time. */
 import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { nodeWith } from "../src/nodes/node-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
-import { ModelsBench } from "./models-fixture.ts";
+import { DocumentMemory } from "../src/records/contracts/index.ts";
+import { ModelsBench, type ModelAnswer } from "./models-fixture.ts";
 import { until } from "./traffic-fixture.ts";
 
 const targetsOf = (count: number) => Array.from({ length: count }, (_, index) => `m${index}.tar.gz`);
@@ -195,7 +199,7 @@ test("with ModelCacheSetting Disabled each model leaves memory and disk with its
 });
 
 test("an update and more instances are refused where the node lacks their memory, and what there is goes on", async () => {
-  await using bench = await ModelsBench.open({}, [nodeWith(1024 * mebi)]);
+  await using bench = await ModelsBench.open({}, { nodes: [nodeWith(1024 * mebi)] });
   await bench.put("a", "a");
   const promising = (memoryMebi: number) => ({
     Environment: { GALATEA_MODEL_MEMORY_BYTES: String(memoryMebi * mebi) },
@@ -227,4 +231,48 @@ test("a request that waits for its model on an instance that does not come back 
   assert.equal(answer.text, "slow");
   assert.notEqual(answer.instance, instance);
   assert.equal(bench.samples("Invocations").length, 2);
+});
+
+/** A model of each of two instances that outlive their platform, of which one is stopped before the next platform starts. */
+async function openAdopting(restartWaitMsMax: number) {
+  await using opening = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), "gal-adopted-"));
+  opening.defer(() => rm(directory, { recursive: true, force: true }));
+  const lasting = { directory, documents: new DocumentMemory(), instances: { startMsMax: 60_000 } };
+  const byInstance = new Map<string, ModelAnswer>();
+  {
+    await using bench = await ModelsBench.open({}, { ...lasting, isDetached: true });
+    await bench.deploy("adopted", 2);
+    for (let count = 0; byInstance.size < 2; count += 1) {
+      const target = `m${count}.tar.gz`;
+      await bench.put(target, target);
+      const answer = await bench.ask("adopted", target);
+      byInstance.set(answer.instance, answer);
+    }
+  }
+  const [quick, slow] = [...byInstance.values()];
+  assert.ok(quick !== undefined && slow !== undefined);
+  process.kill(slow.pid, "SIGSTOP");
+  const bench = opening.use(await ModelsBench.open({ restartWaitMsMax }, lasting));
+  // A stopped process does not end before the grace is over.
+  opening.defer(() => void process.kill(slow.pid, "SIGCONT"));
+  const closing = opening.move();
+  return { bench, quick, slow, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}
+
+test("after a restart of the platform a model is not loaded again while the instance that has it is taken over, and models of other instances serve", async () => {
+  await using adopting = await openAdopting(60_000);
+  const { bench, quick, slow } = adopting;
+  const waiting = bench.ask("adopted", slow.text);
+  assert.deepEqual(await bench.ask("adopted", quick.text), quick);
+  process.kill(slow.pid, "SIGCONT");
+  assert.deepEqual(await waiting, slow);
+  assert.equal(sum(bench.loads()), 0);
+});
+
+test("an instance that takes too long to be taken over no longer holds requests: its models are loaded on others", async () => {
+  await using adopting = await openAdopting(200);
+  const { bench, quick, slow } = adopting;
+  await until("one instance is in service", () => bench.hosting.figures().instancesInServiceCount === 1);
+  assert.deepEqual(await bench.ask("adopted", slow.text), { ...quick, text: slow.text });
 });

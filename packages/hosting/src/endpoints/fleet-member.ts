@@ -95,6 +95,16 @@ export class FleetMember implements AsyncDisposable {
     return this.#named(containerName).every((view) => view.isInService);
   }
 
+  /** Whether one of these containers may have models that are not known yet, of the platform's previous run. */
+  isAdopting(containerName: string | null): boolean {
+    return this.#named(containerName).some((view) => view.isAdopting);
+  }
+
+  /** Resolves when all models of these containers are known. */
+  async adopted(containerName: string | null, signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#named(containerName).map((view) => view.adopted(signal)));
+  }
+
   /** Whether nothing says that one of its containers is about to end. */
   get isTrusted(): boolean {
     return this.#instance.view.containers.every((view) => view.isHealthy);

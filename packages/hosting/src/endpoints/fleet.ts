@@ -147,6 +147,7 @@ export class Fleet implements VariantFleet {
       tasks: this.#tasks,
       key: names.placementKey,
       coldMs: invocationLimits.modelCopyColdMs,
+      adoptionMsMax: invocationLimits.restartWaitMsMax,
       clock,
       logger,
     });
@@ -261,6 +262,7 @@ export class Fleet implements VariantFleet {
       return this.#openMember(seat, claimed?.kept ?? null, claimed?.placed ?? this.#placer.restore(this.#request()));
     });
     for (const member of added) member.resume();
+    this.#places.adopts();
     this.#add(added);
   }
 
@@ -341,6 +343,10 @@ export class Fleet implements VariantFleet {
     peerCount: number,
     chosen: FleetMember | null,
   ): Promise<Answered<FleetMember>> {
+    const { targetModel, targetContainer, signal } = request;
+    if (targetModel !== null && chosen === null) {
+      await this.#places.located(this.#members, { targetModel, targetContainer }, signal);
+    }
     let candidates = chosen === null ? this.#candidatesFor(request) : [chosen];
     if (candidates.length === 0) {
       await this.#waitForOne(request);

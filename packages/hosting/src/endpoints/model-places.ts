@@ -17,6 +17,15 @@ export interface ModelSeat extends PlacementCandidate {
   holderOf(containerName: string | null): ModelHolder | null;
 }
 
+/** An instance that may be of a previous run of the platform. */
+export interface AdoptedSeat extends ModelSeat {
+  serves(containerName: string | null): boolean;
+  /** Whether its models are not known yet. */
+  isAdopting(containerName: string | null): boolean;
+  /** Resolves when they are known. */
+  adopted(containerName: string | null, signal: AbortSignal): Promise<void>;
+}
+
 export interface ModelPlacesOptions {
   /** Of the fleet, which closes it. */
   readonly tasks: TaskGroup;
@@ -24,6 +33,8 @@ export interface ModelPlacesOptions {
   readonly key: PlacementKey;
   /** A copy that nobody has used for so long goes, and one that was used since keeps its room. */
   readonly coldMs: number;
+  /** How long requests wait for the models of adopted instances, from the platform's start. */
+  readonly adoptionMsMax: number;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -47,9 +58,36 @@ export class ModelPlaces {
   readonly #bringCounts = new Map<string, number>();
   /** By instance and model, when it may be tried again. */
   readonly #failedUntilNs = new Map<string, number>();
+  #adoptsUntilNs = -Infinity;
 
   constructor(options: ModelPlacesOptions) {
     this.#options = options;
+  }
+
+  /** Begins the time in which requests wait for the models of adopted instances. */
+  adopts(): void {
+    const { clock, adoptionMsMax } = this.#options;
+    this.#adoptsUntilNs = clock.monotonicNs() + adoptionMsMax * 1e6;
+  }
+
+  /**
+   * Resolves when an instance in service has the model, when the models of all adopted instances are known, or when the time for it is over. Without
+   * this wait, a request soon after the platform's start loads a model that another instance has in memory.
+   */
+  async located(places: readonly AdoptedSeat[], asked: AskedModel, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    const { targetModel: target, targetContainer: name } = asked;
+    const has = (place: AdoptedSeat) =>
+      place.serves(name) && (place.holderOf(name)?.models.copyOf(target) ?? "absent") !== "absent";
+    for (;;) {
+      const afterMs = (this.#adoptsUntilNs - clock.monotonicNs()) / 1e6;
+      const adopting = afterMs > 0 ? places.filter((place) => place.isAdopting(name)) : [];
+      if (adopting.length === 0 || places.some(has)) return;
+      using limit = openDeadline({ clock, afterMs, signal });
+      await Promise.race(adopting.map((place) => place.adopted(name, limit.signal))).catch(() =>
+        signal.throwIfAborted(),
+      );
+    }
   }
 
   /** The instance for a request, among those that can serve it. A further copy that the model is to have is begun, and not waited for. */

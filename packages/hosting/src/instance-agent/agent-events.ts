@@ -4,7 +4,8 @@ import type { AgentInstanceSpec } from "./agent-spec.ts";
 
 /** The state of a container, for routing and for errors. */
 export interface ContainerHealth {
-  readonly at: "starting" | "in-service" | "waiting" | "stopped";
+  /** `adopting`: the agent looks for a container of a previous run and takes it over; its models are not known yet. */
+  readonly at: "adopting" | "starting" | "in-service" | "waiting" | "stopped";
   /** The latest reason why the container was not in service. */
   readonly failure: string;
   /** The last output before its latest failed start. */

@@ -5,7 +5,7 @@ import type { ContainerHealth, InstanceEvent, ListedInstance } from "./agent-eve
 import type { AgentContainerSpec, AgentInstanceSpec } from "./agent-spec.ts";
 
 const notStarted: ContainerHealth = {
-  at: "starting",
+  at: "adopting",
   failure: "it has not been started yet",
   lastLines: [],
   isFailing: false,
@@ -37,6 +37,16 @@ export class ContainerView {
   /** Whether the container is in service and no broken connection suggests that it is ending. */
   get isHealthy(): boolean {
     return this.isInService && !this.#health.isSuspect;
+  }
+
+  /** Whether it may have models that are not known yet, of a previous run of the platform. */
+  get isAdopting(): boolean {
+    return this.#health.at === "adopting";
+  }
+
+  /** Resolves when it is known whether it was adopted, and with which models. */
+  async adopted(signal: AbortSignal): Promise<void> {
+    while (this.isAdopting) await orAborted(this.#changed.opened(), signal);
   }
 
   get unconfined(): Unconfined | null {

@@ -48,6 +48,8 @@ const suspectPingIntervalMs = 20;
 const failedStartsMax = 3;
 
 export type ContainerState =
+  /** Looks for a container of a previous run of the platform, and takes it over. */
+  | { readonly at: "adopting" }
   | { readonly at: "starting" }
   | { readonly at: "in-service"; readonly container: HostedContainer; readonly client: ContainerClient }
   | { readonly at: "waiting"; readonly failure: string }
@@ -94,7 +96,7 @@ export class InstanceContainer implements AsyncDisposable {
   readonly #options: InstanceContainerOptions;
   readonly #tasks: TaskGroup;
   readonly #changed = new Gate();
-  #state: ContainerState = { at: "starting" };
+  #state: ContainerState = { at: "adopting" };
   #failureCount = 0;
   #failedStartCount = 0;
   #lastFailure = "it has not been started yet";
@@ -225,7 +227,6 @@ export class InstanceContainer implements AsyncDisposable {
   }
 
   async #startOnce(signal: AbortSignal): Promise<Started> {
-    this.#move({ at: "starting" });
     const started = (await this.#adopted(signal)) ?? (await this.#fresh(signal));
     this.#failedStartCount = 0;
     this.#move({ at: "in-service", ...started });
@@ -254,6 +255,7 @@ export class InstanceContainer implements AsyncDisposable {
   }
 
   async #fresh(signal: AbortSignal): Promise<Started> {
+    this.#move({ at: "starting" });
     if (!this.#isPrepared) await this.#options.prepare(signal);
     this.#isPrepared = true;
     const started = this.#connected(await this.#options.slot.start(signal));

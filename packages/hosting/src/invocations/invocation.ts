@@ -9,7 +9,7 @@ export interface InvocationLimits {
   readonly answerMsMax: number;
   /** The same of an answer that is a stream, from its request to its last part, however long it is silent between: SageMaker gives 8 minutes. */
   readonly streamMsMax: number;
-  /** How long a request waits while every instance of its variant is being started again. */
+  /** How long a request waits while every instance of its variant is being started again, or while the platform takes over instances at its start. */
   readonly restartWaitMsMax: number;
   /** Requests of one instance in flight or waiting; above it 503. */
   readonly requestsMax: number;
