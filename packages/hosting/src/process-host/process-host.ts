@@ -1,21 +1,33 @@
 import { existsSync } from "node:fs";
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Clock, Logger } from "@galatea/base";
-import type { ArchiveUnpacker, ObjectStore } from "../objects/index.ts";
-import {
-  type ContainerSpec,
-  type HostedInstance,
-  type InstanceOwner,
-  type InstanceSpec,
-  type KeptInstance,
-  type ModelHost,
-} from "../index.ts";
+import { makeSharedDirectory, openDeadline, unreachable, type Clock, type Logger } from "@galatea/base";
 import { adoptDetached, adoptOrphans, startDetached, type DetachedProcess } from "@galatea/base/processes";
-import { readBootId, type ContainerProcess } from "./container-file.ts";
-import { LeftInstances, collectLeftContents } from "./left-instances.ts";
+import type { ArchiveUnpacker, ObjectStore } from "../objects/index.ts";
+import type {
+  ContainerDefinition,
+  ContainerModels,
+  ContainerSlot,
+  ContainerSpec,
+  HostedContainer,
+  HostedInstance,
+  InstanceOwner,
+  InstanceSpec,
+  KeptInstance,
+  ModelHost,
+  ModelTrees,
+} from "../index.ts";
+import {
+  readBootId,
+  readContainerFile,
+  specDigest,
+  writeContainerFile,
+  type ContainerProcess,
+} from "./container-file.ts";
+import { DirectoryTrees } from "./directory-trees.ts";
+import { collectLeftContents, endProcess, LeftInstances } from "./left-instances.ts";
+import { downloadModelData } from "./model-data.ts";
 import { ProcessContainer, type MachineGpus } from "./process-container.ts";
-import { ProcessSlot, type ProcessDirectories } from "./process-slot.ts";
 
 export interface ContainerCommand {
   readonly command: string;
@@ -46,13 +58,6 @@ export interface ProcessHostOptions {
   readonly gpus?: MachineGpus["gpus"];
   readonly clock: Clock;
   readonly logger: Logger;
-}
-
-interface ContainerAt {
-  readonly id: string;
-  readonly owner: InstanceOwner | null;
-  readonly spec: ContainerSpec;
-  readonly at: ProcessDirectories;
 }
 
 const noGpus = () => [];
@@ -92,23 +97,17 @@ export class ProcessHost implements ModelHost {
   }
 
   open({ instanceId, node, owner, containers }: InstanceSpec): HostedInstance {
-    const { instancesDirectory, store, unpacker, clock, logger } = this.#options;
     const slots = containers.map((spec, index) => {
       const id = index === 0 ? instanceId : `${instanceId}-${index + 1}`;
       return new ProcessSlot({
+        ...this.#options,
+        id,
         spec,
         position: index + 1,
-        directory: join(instancesDirectory, id),
         owner,
         node,
-        store,
-        unpacker,
-        clock,
-        logger,
-        processes: {
-          start: (at, signal) => this.#start({ id, owner, spec, at }, signal),
-          adopt: (identity, at) => this.#adopt(identity, { id, owner, spec, at }),
-        },
+        bootId: this.#bootId,
+        track: (running, socketPath) => this.#track(running, socketPath, owner),
       });
     });
     return {
@@ -118,32 +117,6 @@ export class ProcessHost implements ModelHost {
       },
       [Symbol.asyncDispose]: async () => void (await Promise.all(slots.map((slot) => slot[Symbol.asyncDispose]()))),
     };
-  }
-
-  async #start({ id, owner, spec, at }: ContainerAt, signal: AbortSignal): Promise<ProcessContainer> {
-    const { socketsDirectory, clock, commandFor } = this.#options;
-    const socketPath = this.#socketPath(id);
-    if (Buffer.byteLength(socketPath) > socketPathBytesMax) {
-      throw new Error(
-        `the socket path ${socketPath} is longer than ${socketPathBytesMax} bytes; choose a shorter directory`,
-      );
-    }
-    await mkdir(socketsDirectory, { recursive: true, mode: 0o700 });
-    // A socket file outlives its process, and binding to an existing path fails with EADDRINUSE.
-    await rm(socketPath, { force: true });
-    signal.throwIfAborted();
-    const { mlRoot, outputDirectory } = at;
-    const { command, args, env } = commandFor({ spec, mlRoot, socketPath });
-    const output = { outputDirectory, onLine: spec.output, clock };
-    return this.#track(await startDetached({ command, args, env, cwd: mlRoot, ...output }), socketPath, owner);
-  }
-
-  #adopt(process: ContainerProcess, { id, owner, spec, at }: ContainerAt): ProcessContainer | null {
-    const { bootId, socketPath } = process;
-    if (bootId !== this.#bootId || socketPath !== this.#socketPath(id) || !existsSync(socketPath)) return null;
-    const { outputDirectory } = at;
-    const running = adoptDetached(process, { outputDirectory, onLine: spec.output, clock: this.#options.clock });
-    return running === null ? null : this.#track(running, socketPath, owner);
   }
 
   #track(running: DetachedProcess, socketPath: string, owner: InstanceOwner | null): ProcessContainer {
@@ -162,11 +135,184 @@ export class ProcessHost implements ModelHost {
     return this.#isDetached && owner !== null;
   }
 
-  #socketPath(id: string): string {
-    return join(this.#options.socketsDirectory, `${id}.sock`);
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#running].map((container) => container.stop(0)));
+  }
+}
+
+interface ProcessSlotOptions extends ProcessHostOptions {
+  /** Names the slot's directory and socket. */
+  readonly id: string;
+  readonly spec: ContainerSpec;
+  /** The container's position in its instance, from 1. Names a container without ContainerHostname: `container_1`. */
+  readonly position: number;
+  /** The owner of the instance. */
+  readonly owner: InstanceOwner | null;
+  readonly node: InstanceSpec["node"];
+  readonly bootId: string;
+  /** Returns a process of the slot as a container of the host. */
+  readonly track: (running: DetachedProcess, socketPath: string) => ProcessContainer;
+}
+
+const submittedCodeVariable = "SAGEMAKER_SUBMIT_DIRECTORY";
+
+/** A container's slot as a local directory, and the processes that are started in it one after another. */
+class ProcessSlot implements ContainerSlot, AsyncDisposable {
+  readonly trees: ModelTrees | null;
+  readonly #options: ProcessSlotOptions;
+
+  constructor(options: ProcessSlotOptions) {
+    this.#options = options;
+    const { spec, store, unpacker, logger } = options;
+    this.trees =
+      spec.models.kind === "one"
+        ? null
+        : new DirectoryTrees({
+            models: this.#modelsDirectory,
+            descriptions: join(this.#directory, "trees"),
+            modelDataUrl: spec.models.modelDataUrl,
+            store,
+            unpacker,
+            logger,
+          });
+  }
+
+  async adopt(_signal: AbortSignal): Promise<HostedContainer | null> {
+    const { spec, clock } = this.#options;
+    const file = await readContainerFile(this.#directory);
+    if (file === null || file.process === null) return null;
+    const isSame = file.specDigest === specDigest(spec);
+    const adopted = isSame ? this.#adoptProcess(file.process) : null;
+    if (adopted === null) await endProcess(file.process, clock);
+    return adopted;
+  }
+
+  /** Returns null for a process that has ended or has another socket. */
+  #adoptProcess(process: ContainerProcess): ProcessContainer | null {
+    const { spec, bootId, clock, track } = this.#options;
+    const socketPath = this.#socketPath;
+    if (process.bootId !== bootId || process.socketPath !== socketPath || !existsSync(socketPath)) return null;
+    const output = { outputDirectory: this.#outputDirectory, onLine: spec.output, clock };
+    const running = adoptDetached(process, output);
+    return running === null ? null : track(running, socketPath);
+  }
+
+  async prepare(signal: AbortSignal): Promise<void> {
+    const directory = this.#directory;
+    const { models } = this.#options.spec;
+    const file = await readContainerFile(directory);
+    const keepsModels = models.kind === "many" && file?.modelDataUrl === models.modelDataUrl;
+    await emptyDirectory(directory, keepsModels ? keptNames : noNames);
+    await makeSharedDirectory(this.#modelsDirectory);
+    switch (models.kind) {
+      case "one":
+        await this.#downloadModel(models, signal);
+        break;
+      case "many":
+        await emptyDirectory(this.#mlRoot, modelsName);
+        this.#options.unpacker.prepare();
+        break;
+      default:
+        unreachable(models);
+    }
+    await this.#describe(null);
+    await this.#downloadCode(signal);
+  }
+
+  /** Downloads SAGEMAKER_SUBMIT_DIRECTORY from S3 to `code`, as SageMaker's containers do: one script for all archives of the container. */
+  async #downloadCode(signal: AbortSignal): Promise<void> {
+    const { spec } = this.#options;
+    const url = spec.environment[submittedCodeVariable] ?? "";
+    const directory = join(this.#mlRoot, "code");
+    if (url.startsWith("s3://")) await this.#download({ ModelDataUrl: url }, directory, signal);
+  }
+
+  async #download(container: ContainerDefinition, directory: string, signal: AbortSignal): Promise<void> {
+    const { store, unpacker, position, spec } = this.#options;
+    const { models } = spec;
+    const name = models.kind === "one" ? models.container.ContainerHostname : undefined;
+    const containerName = name ?? `container_${position}`;
+    await downloadModelData(container, directory, { store, unpacker, containerName, signal });
+  }
+
+  async #downloadModel(
+    { container, bringMsMax }: Extract<ContainerModels, { readonly kind: "one" }>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock } = this.#options;
+    using limit = openDeadline({ clock, afterMs: bringMsMax, signal });
+    await this.#download(container, join(this.#mlRoot, "model"), limit.signal);
+  }
+
+  async start(signal: AbortSignal): Promise<HostedContainer> {
+    const { spec, socketsDirectory, clock, commandFor, track } = this.#options;
+    const mlRoot = this.#mlRoot;
+    const socketPath = this.#socketPath;
+    const outputDirectory = this.#outputDirectory;
+    await mkdir(outputDirectory, { recursive: true, mode: 0o700 });
+    if (Buffer.byteLength(socketPath) > socketPathBytesMax) {
+      throw new Error(
+        `the socket path ${socketPath} is longer than ${socketPathBytesMax} bytes; choose a shorter directory`,
+      );
+    }
+    await mkdir(socketsDirectory, { recursive: true, mode: 0o700 });
+    // A socket file outlives its process, and binding to an existing path fails with EADDRINUSE.
+    await rm(socketPath, { force: true });
+    signal.throwIfAborted();
+    const { command, args, env } = commandFor({ spec, mlRoot, socketPath });
+    const output = { outputDirectory, onLine: spec.output, clock };
+    const started = track(await startDetached({ command, args, env, cwd: mlRoot, ...output }), socketPath);
+    await this.#describe(started.process);
+    return started;
+  }
+
+  async #describe(process: ContainerProcess | null): Promise<void> {
+    const { owner, node, spec } = this.#options;
+    const modelDataUrl = spec.models.kind === "many" ? spec.models.modelDataUrl : null;
+    await writeContainerFile(this.#directory, { owner, node, modelDataUrl, specDigest: specDigest(spec), process });
+  }
+
+  /** See `HostedInstance.leave`: keeps the directory of a multi-model container for the next run, removes others. */
+  async leave(): Promise<void> {
+    if (this.trees === null) await this[Symbol.asyncDispose]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#running].map((container) => container.stop(0)));
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+
+  get #socketPath(): string {
+    return join(this.#options.socketsDirectory, `${this.#options.id}.sock`);
+  }
+
+  /** Created by `prepare`. */
+  get #directory(): string {
+    return join(this.#options.instancesDirectory, this.#options.id);
+  }
+
+  /** The process writes to pipes in it. */
+  get #outputDirectory(): string {
+    return join(this.#directory, "output");
+  }
+
+  /** Stands for /opt/ml. */
+  get #mlRoot(): string {
+    return join(this.#directory, "ml");
+  }
+
+  get #modelsDirectory(): string {
+    return join(this.#mlRoot, "models");
+  }
+}
+
+/** The entries that `prepare` keeps for a multi-model container whose process has ended. */
+const keptNames: ReadonlySet<string> = new Set(["ml", "trees", "container.json"]);
+const modelsName: ReadonlySet<string> = new Set(["models"]);
+const noNames: ReadonlySet<string> = new Set();
+
+async function emptyDirectory(directory: string, kept: ReadonlySet<string>): Promise<void> {
+  await mkdir(directory, { recursive: true });
+  for (const name of await readdir(directory)) {
+    if (!kept.has(name)) await rm(join(directory, name), { recursive: true, force: true });
   }
 }
