@@ -103,12 +103,12 @@ test("an endpoint that the node has no memory for is refused with how much is mi
     } as unknown as FleetOptions,
   });
   const shared = { owner, request: {}, tags: [] };
-  const promised = (bytes: number) => ({ Environment: { GALATEA_MODEL_MEMORY_BYTES: String(bytes) } });
+  const withMemory = (bytes: number) => ({ Environment: { GALATEA_MODEL_MEMORY_BYTES: String(bytes) } });
   const config = async (name: string, InitialInstanceCount: number, bytes: number, InstanceType = "ml.m5.xlarge") => {
     await hosting.catalogue.createModel({
       ...shared,
       name,
-      containers: [promised(bytes), {}],
+      containers: [withMemory(bytes), {}],
       executionMode: "Serial",
     });
     const variant = { VariantName: "v", ModelName: name, InstanceType, InitialVariantWeight: 1 };
@@ -125,7 +125,7 @@ test("an endpoint that the node has no memory for is refused with how much is mi
       `${missing} MiB are missing: fewer instances, a lower GALATEA_MODEL_MEMORY_BYTES in the Environment of the model's ` +
       "containers, or the end of other endpoints and transform jobs would make room.",
   });
-  // Two containers of 128 MiB beside what their models are promised.
+  // Two containers of 128 MiB in addition to the guaranteed memory of their models.
   await config("small", 2, 3 * gibi);
   await config("large", 2, 5 * gibi);
   await config("clipped", 1, 100 * gibi, "ml.m5.large");

@@ -67,7 +67,7 @@ export async function openLocalAgent(
         concurrencyMax: null,
         runtime: "tritonserver",
         models: kind === "one" ? { kind, container: {}, bringMsMax: 20_000 } : { kind, modelDataUrl },
-        cache: kind === "one" ? null : { limits, promisedBytes: 0 },
+        cache: kind === "one" ? null : { limits, guaranteedBytes: 0 },
         environment: { BEHAVIOUR: behaviour },
         modelMemoryBytes: 2 ** 29,
       };

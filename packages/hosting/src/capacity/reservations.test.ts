@@ -125,7 +125,7 @@ test("what needs nothing more is not refused while more is taken than there is; 
   leaving.use(leaves("b", 700, true));
   leaving.use(leaves("none", 0, false));
   const reserve = (containerCount: number) =>
-    reservations.reserveEndpoint("e", { instanceCount: containerCount, containerCount }, "ml.m5.large");
+    reservations.reserveEndpoint("e", { instanceCount: containerCount, containerCount, modelBytes: 0 }, "ml.m5.large");
   reserve(0)[Symbol.dispose]();
   const isTold = (missingMebi: number, text: string) => (error: unknown) =>
     error instanceof AwsError &&

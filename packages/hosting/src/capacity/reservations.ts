@@ -195,7 +195,7 @@ const bytesOf = (footprints: Iterable<Footprint>) =>
 const isSame = (one: Footprint, other: Footprint) =>
   one.instanceCount === other.instanceCount &&
   one.containerCount === other.containerCount &&
-  (one.promisedBytes ?? 0) === (other.promisedBytes ?? 0);
+  one.modelBytes === other.modelBytes;
 
 function held<Item>(items: Set<Item>, item: Item): Disposable {
   items.add(item);

@@ -120,7 +120,7 @@ function countedCopies({ state, copyCount, copies }: ComponentRecord): number {
 const largestClaimBytes = ({ specs }: Pick<ComponentRecord, "specs">) =>
   Math.max(...specs.map(({ claim }) => claim.memoryBytes));
 
-/** What a copy claims of memory it is promised. */
+/** A copy is guaranteed the memory that it claims. */
 export function copiesFootprint(memoryBytes: number, copyCount: number): Footprint {
-  return { instanceCount: 0, containerCount: copyCount, promisedBytes: copyCount * memoryBytes };
+  return { instanceCount: 0, containerCount: copyCount, modelBytes: copyCount * memoryBytes };
 }

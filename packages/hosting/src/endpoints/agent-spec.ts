@@ -66,7 +66,7 @@ export function instanceSpec(
 }
 
 function cacheOf(planned: PlannedContainer, { budget }: MemberOptions): ModelCacheSpec | null {
-  const { definition, modelDiskBytes, modelMemoryBytes, promisedBytes } = planned;
+  const { definition, modelDiskBytes, modelMemoryBytes, guaranteedBytes } = planned;
   if (definition.Mode !== "MultiModel") return null;
   const keepsModels = definition.MultiModelConfig?.ModelCacheSetting !== "Disabled";
   // Where every request loads its model, as many load at once as the processors can work on.
@@ -79,7 +79,7 @@ function cacheOf(planned: PlannedContainer, { budget }: MemberOptions): ModelCac
       diskBytesMax: modelDiskBytes,
       memoryBytesMax: modelMemoryBytes,
     },
-    promisedBytes,
+    guaranteedBytes,
   };
 }
 

@@ -8,7 +8,7 @@ import type {
   VariantPlan,
 } from "../definitions/index.ts";
 import type { PlacementKey } from "./model-rank.ts";
-import { containerOwnBytes, promisedMemoryBytes } from "./planned-containers.ts";
+import { containerOwnBytes, guaranteedModelBytes } from "./planned-containers.ts";
 
 /** What of a variant's instances and traffic is asked for, or is so. */
 export interface GroupSize {
@@ -188,34 +188,34 @@ export interface Footprint {
   readonly instanceCount: number;
   /** Of all instances together. */
   readonly containerCount: number;
-  /** What the models of these are promised by their variables; absent for none. */
-  readonly promisedBytes?: number;
+  /** Guaranteed memory of their models. */
+  readonly modelBytes: number;
 }
 
-export const noFootprint: Footprint = { instanceCount: 0, containerCount: 0 };
+export const noFootprint: Footprint = { instanceCount: 0, containerCount: 0, modelBytes: 0 };
 
 export function footprintOf(
   groups: readonly { readonly plan: VariantPlan; readonly instanceCount: number }[],
 ): Footprint {
-  let [instances, containers, promisedBytes] = [0, 0, 0];
+  let [instances, containers, modelBytes] = [0, 0, 0];
   for (const { plan, instanceCount } of groups) {
     instances += instanceCount;
     containers += instanceCount * plan.model.containers.length;
-    promisedBytes += instanceCount * promisedMemoryBytes(plan);
+    modelBytes += instanceCount * guaranteedModelBytes(plan);
   }
-  return { instanceCount: instances, containerCount: containers, promisedBytes };
+  return { instanceCount: instances, containerCount: containers, modelBytes };
 }
 
 /** Returns the bytes that a footprint takes of the nodes' memory. */
-export const footprintBytes = ({ containerCount, promisedBytes = 0 }: Footprint): number =>
-  containerCount * containerOwnBytes + promisedBytes;
+export const footprintBytes = ({ containerCount, modelBytes }: Footprint): number =>
+  containerCount * containerOwnBytes + modelBytes;
 
 /** Returns how much larger one footprint is than another; zero where it is smaller. */
 export function footprintBeyond(one: Footprint, other: Footprint): Footprint {
   return {
     instanceCount: Math.max(0, one.instanceCount - other.instanceCount),
     containerCount: Math.max(0, one.containerCount - other.containerCount),
-    promisedBytes: Math.max(0, (one.promisedBytes ?? 0) - (other.promisedBytes ?? 0)),
+    modelBytes: Math.max(0, one.modelBytes - other.modelBytes),
   };
 }
 

@@ -207,28 +207,28 @@ type Sizes = ReadonlyMap<number, readonly GroupSize[]>;
  * and at any step of the roll-back from there. Draining instances are excluded.
  */
 export function plannedFootprint(record: EndpointRecord): Footprint {
-  const most = { instanceCount: 0, containerCount: 0, promisedBytes: 0 };
+  const most = { instanceCount: 0, containerCount: 0, modelBytes: 0 };
   const units = new Map(record.generations.map(({ number, variants }) => [number, variants.map(unitOf)]));
   for (const sizes of sizesToCome(record)) {
-    const now = { instanceCount: 0, containerCount: 0, promisedBytes: 0 };
+    const now = { instanceCount: 0, containerCount: 0, modelBytes: 0 };
     for (const [number, groups] of sizes) {
       for (const [index, unit] of (units.get(number) ?? []).entries()) {
         const { instanceCount } = groups[index] ?? { instanceCount: 0 };
         now.instanceCount += instanceCount;
         now.containerCount += instanceCount * unit.containerCount;
-        now.promisedBytes += instanceCount * unit.promisedBytes;
+        now.modelBytes += instanceCount * unit.modelBytes;
       }
     }
     most.instanceCount = Math.max(most.instanceCount, now.instanceCount);
     most.containerCount = Math.max(most.containerCount, now.containerCount);
-    most.promisedBytes = Math.max(most.promisedBytes, now.promisedBytes);
+    most.modelBytes = Math.max(most.modelBytes, now.modelBytes);
   }
   return most;
 }
 
 const unitOf = ({ plan }: Generation["variants"][number]) => {
-  const { containerCount, promisedBytes = 0 } = footprintOf([{ plan, instanceCount: 1 }]);
-  return { containerCount, promisedBytes };
+  const { containerCount, modelBytes } = footprintOf([{ plan, instanceCount: 1 }]);
+  return { containerCount, modelBytes };
 };
 
 function* sizesToCome(record: EndpointRecord): Iterable<Sizes> {

@@ -21,7 +21,7 @@ import {
   containerOwnBytes,
   namedContainers,
   plannedContainers,
-  promisedMemoryBytes,
+  guaranteedModelBytes,
   type NamedContainer,
 } from "./planned-containers.ts";
 import { SessionTable, sessionsMax, type Answered } from "./session-table.ts";
@@ -158,7 +158,7 @@ export class Fleet implements VariantFleet {
   }
 
   get #instanceBytes(): number {
-    const modelBytes = this.#names.component?.claimBytes ?? promisedMemoryBytes(this.#plan);
+    const modelBytes = this.#names.component?.claimBytes ?? guaranteedModelBytes(this.#plan);
     return this.#containers.length * containerOwnBytes + modelBytes;
   }
 

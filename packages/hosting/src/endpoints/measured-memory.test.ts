@@ -31,7 +31,7 @@ test("a single model is reserved what it is expected to take or what its variabl
     { ContainerHostname: "many", Mode: "MultiModel", ...saying(50 * mebi) },
   ] as const;
   const plan = planOf(containers, [300 * mebi, 300 * mebi, 10 * mebi, 0]);
-  assert.equal(footprintOf([{ plan, instanceCount: 2 }]).promisedBytes, 2 * (300 + 300 + 100 + 50) * mebi);
+  assert.equal(footprintOf([{ plan, instanceCount: 2 }]).modelBytes, 2 * (300 + 300 + 100 + 50) * mebi);
   const reserved = [...reservedBytesOf(plan, budget, null)].map(([name, bytes]) => [name, bytes / mebi]);
   assert.deepEqual(reserved, [
     ["a", 428],

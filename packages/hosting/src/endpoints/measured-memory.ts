@@ -13,7 +13,9 @@ export function reservedBytesOf(
   claimBytes: number | null,
 ): ReadonlyMap<string, number> {
   const single = plannedContainers(plan, budget).filter(({ definition }) => definition.Mode !== "MultiModel");
-  return new Map(single.map(({ name, promisedBytes }) => [name, containerOwnBytes + (claimBytes ?? promisedBytes)]));
+  return new Map(
+    single.map(({ name, guaranteedBytes }) => [name, containerOwnBytes + (claimBytes ?? guaranteedBytes)]),
+  );
 }
 
 /** How much of what containers take is more than they are reserved. */

@@ -27,10 +27,10 @@ export interface PlannedContainer extends NamedContainer {
   /** Memory for its models. */
   readonly modelMemoryBytes: number;
   /**
-   * The memory that it is guaranteed beside all others on the node: as much as its variables say, or as its one model is expected to take, whichever is more;
-   * zero for many models whose variables say nothing.
+   * Memory for its models that no other container of the node gets: what its variables say, or what its one model is expected to take, whichever
+   * is more; zero for many models whose variables say nothing.
    */
-  readonly promisedBytes: number;
+  readonly guaranteedBytes: number;
   /** Disk for the unpacked models of a multi-model container. */
   readonly modelDiskBytes: number;
 }
@@ -65,7 +65,7 @@ export function plannedContainers(
   );
   return namedContainers({ model }).map((named, index) => ({
     ...named,
-    promisedBytes: Math.max(
+    guaranteedBytes: Math.max(
       wanted(named.definition, "GALATEA_MODEL_MEMORY_BYTES") < Infinity ? (memory[index] ?? 0) : 0,
       expectedBytes[index] ?? 0,
     ),
@@ -75,15 +75,15 @@ export function plannedContainers(
 }
 
 /**
- * The memory that an instance's models are promised, because their variables say how much it is, or a single model is expected to take it:
- * no more is given away than the node has. The size of an instance type promises nothing: it is what models may grow to where the node has it.
+ * Returns the guaranteed memory of an instance's models: what their variables say, or what a single model is expected to take. The sum of all
+ * guarantees never exceeds the nodes. The size of an instance type guarantees nothing: models may grow to it where the node has free memory.
  */
-export function promisedMemoryBytes(plan: VariantPlan): number {
+export function guaranteedModelBytes(plan: VariantPlan): number {
   const unbounded = { vcpuCount: Infinity, memoryBytes: Number.MAX_SAFE_INTEGER };
   const budget = variantBudget(plan.variant, (type) => instanceType(type) ?? unbounded);
   // A serverless variant says how much its instance is to have.
   if (plan.variant.ServerlessConfig !== undefined) return budget.memoryBytes;
-  return plannedContainers(plan, budget).reduce((sum, { promisedBytes }) => sum + promisedBytes, 0);
+  return plannedContainers(plan, budget).reduce((sum, { guaranteedBytes }) => sum + guaranteedBytes, 0);
 }
 
 /** Infinity where the definition says nothing, or nothing that makes sense. */

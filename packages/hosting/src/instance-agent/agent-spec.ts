@@ -6,7 +6,7 @@ import type { ContainerSpec, InstanceLimits, InstanceOwner } from "../instances/
 export interface ModelCacheSpec {
   readonly limits: ModelCacheLimits;
   /** Guaranteed memory for its models, whatever else runs on the node (GALATEA_MODEL_MEMORY_BYTES). */
-  readonly promisedBytes: number;
+  readonly guaranteedBytes: number;
 }
 
 /** One container of an instance, as plain data. */

@@ -184,7 +184,7 @@ export class RunningContainer implements AsyncDisposable {
     this.#options.emit({ kind: "health", health: this.#health });
   }
 
-  #openModels(trees: ModelTrees, { limits, promisedBytes }: ModelCacheSpec): ModelCache {
+  #openModels(trees: ModelTrees, { limits, guaranteedBytes }: ModelCacheSpec): ModelCache {
     const { memory, clock, logger, emit } = this.#options;
     const timed = (what: "downloaded" | "loaded" | "unloaded") => (target: string, durationUs: number) =>
       emit({ kind: "model-timed", what, target, durationUs });
@@ -200,7 +200,7 @@ export class RunningContainer implements AsyncDisposable {
         used: (id, pinCount, usedNs) => emit({ kind: "model-used", id, pinCount, usedNs }),
         outdated: (target) => emit({ kind: "outdated", target }),
       },
-      joinMemory: (holder) => memory.join(holder, promisedBytes),
+      joinMemory: (holder) => memory.join(holder, guaranteedBytes),
       clock,
       logger,
     });

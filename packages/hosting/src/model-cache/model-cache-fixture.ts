@@ -43,8 +43,8 @@ export class World {
     disk = new MemoryDisk(),
     {
       nodeMemory = unbounded,
-      promisedBytes = 0,
-    }: { readonly nodeMemory?: NodeMemory; readonly promisedBytes?: number } = {},
+      guaranteedBytes = 0,
+    }: { readonly nodeMemory?: NodeMemory; readonly guaranteedBytes?: number } = {},
   ) {
     this.trees = new MemoryTrees(disk, {
       find: (target) => this.objects.get(target),
@@ -55,7 +55,7 @@ export class World {
     this.cache = new ModelCache({
       limits: { ...modelCacheLimits, diskBytesMax: 1000 * mebi, memoryBytesMax: 1000 * mebi, ...limits },
       trees: this.trees,
-      joinMemory: (cache) => nodeMemory.join(cache, promisedBytes),
+      joinMemory: (cache) => nodeMemory.join(cache, guaranteedBytes),
       container: async () => ({
         load: async ({ id, target }) => await this.#load(id, target),
         unload: async ({ id }) => {

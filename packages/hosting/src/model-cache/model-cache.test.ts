@@ -260,7 +260,7 @@ test("a load that meets the end of the container is made again by its successor,
 test("agents of one node hold no more than it has together: others give up what is beyond their promise, and what cannot fit is told", async () => {
   const nodeMemory = new NodeMemory({ bytesMax: 100 * mebi, reservedBytes: () => 30 * mebi });
   const plain = new World({}, new MemoryDisk(), { nodeMemory });
-  const promised = new World({}, new MemoryDisk(), { nodeMemory, promisedBytes: 30 * mebi });
+  const promised = new World({}, new MemoryDisk(), { nodeMemory, guaranteedBytes: 30 * mebi });
   for (const world of [plain, promised]) {
     for (const name of ["a", "b", "c", "d"]) world.objects.set(name, { etag: "1", bytes: 20 * mebi });
     world.objects.set("huge", { etag: "1", bytes: 80 * mebi });

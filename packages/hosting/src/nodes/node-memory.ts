@@ -29,11 +29,11 @@ export interface NodeMemoryOptions {
 
 interface Member {
   readonly holder: MemoryHolder;
-  readonly promisedBytes: number;
+  readonly guaranteedBytes: number;
 }
 
 /**
- * Divides the memory of one node between the model caches of its multi-model containers. Each has a guarantee (`promisedBytes`) and may use
+ * Divides the memory of one node between the model caches of its multi-model containers. Each has a guarantee (`guaranteedBytes`) and may use
  * more, up to the size of its instance. The sum of those sizes may exceed the node: bytes above a guarantee come from free memory, or from the
  * cache that is furthest above its own guarantee.
  */
@@ -47,20 +47,20 @@ export class NodeMemory {
   }
 
   /** Adds a model cache. Dispose the share when the cache has ended. */
-  join(holder: MemoryHolder, promisedBytes: number): MemoryShare {
-    const member = { holder, promisedBytes };
+  join(holder: MemoryHolder, guaranteedBytes: number): MemoryShare {
+    const member = { holder, guaranteedBytes };
     this.#members.add(member);
-    const mostBytes = () => Math.max(0, this.#options.bytesMax - this.#options.reservedBytes() + promisedBytes);
+    const mostBytes = () => Math.max(0, this.#options.bytesMax - this.#options.reservedBytes() + guaranteedBytes);
     return {
       mostBytes,
       capacityBytes: () => {
         let bytes = mostBytes();
-        for (const other of this.#members) if (other !== member) bytes -= beyondPromise(other);
+        for (const other of this.#members) if (other !== member) bytes -= aboveGuarantee(other);
         return Math.max(0, bytes);
       },
       makeRoom: async () => {
-        const others = [...this.#members].filter((other) => other !== member && beyondPromise(other) > 0);
-        for (const other of others.toSorted((a, b) => beyondPromise(b) - beyondPromise(a))) {
+        const others = [...this.#members].filter((other) => other !== member && aboveGuarantee(other) > 0);
+        for (const other of others.toSorted((a, b) => aboveGuarantee(b) - aboveGuarantee(a))) {
           if (await other.holder.makeRoom()) return true;
         }
         return false;
@@ -75,7 +75,7 @@ export class NodeMemory {
   }
 }
 
-const beyondPromise = ({ holder, promisedBytes }: Member) => Math.max(0, holder.memoryUsedBytes - promisedBytes);
+const aboveGuarantee = ({ holder, guaranteedBytes }: Member) => Math.max(0, holder.memoryUsedBytes - guaranteedBytes);
 
 /** Returns the error of a model that does not fit even if every other cache keeps within its guarantee. */
 export function notEnoughMemoryText(bytes: number, freeBytes: number): string {
