@@ -90,7 +90,7 @@ test("clients without the token, or of another version, are refused with a sente
   );
 });
 
-test("an agent that ends fails its requests, makes its instances suspect, and is found again with them", async () => {
+test("an agent that ends fails its requests, makes its instances unhealthy, and is found again with them", async () => {
   await using world = await openWorld();
   const { container, events } = await started(world);
   const held = container.invoke(asked("hold"));
@@ -102,7 +102,7 @@ test("an agent that ends fails its requests, makes its instances suspect, and is
   await Promise.all([failed, broken]);
   await assert.rejects(container.invoke(asked("echo")), ContainerGone);
   await assert.rejects(container.invoke(asked("echo", { mayGoElsewhere: true })), NotSent);
-  await eventually(() => container.view.health.isSuspect);
+  await eventually(() => container.view.health.isUnhealthy);
   await using _again = await world.serve(world.port);
   await eventually(() => container.view.isHealthy);
   assert.equal(await text((await container.invoke(asked("echo"))).body), "question");

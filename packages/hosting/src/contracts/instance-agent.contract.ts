@@ -131,13 +131,13 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
     await using subject = await open();
     const watched = await new Watched(subject.agent, subject.specFor("serve")).started();
     await assert.rejects(watched.container.invoke(asked("die")), ContainerGone);
-    // The container is suspect or gone: a request that another instance can take is not sent.
+    // The container is unhealthy or gone: a request that another instance can take is not sent.
     await assert.rejects(watched.container.invoke(asked(null, { mayGoElsewhere: true })), NotSent);
     const reply = await watched.container.invoke(asked(null));
     assert.equal(await text(reply.body), "question");
     await eventually(() => watched.instance.view.isInService);
     const health = watched.events.flatMap((event) => (event.kind === "health" ? [event.health] : []));
-    assert.ok(health.some(({ isSuspect }) => isSuspect));
+    assert.ok(health.some(({ isUnhealthy }) => isUnhealthy));
     assert.ok(health.some(({ at, failure }) => at === "waiting" && /exited with code 1/.test(failure)));
   });
 

@@ -132,7 +132,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     await instance[Symbol.asyncDispose]();
   });
 
-  const owner: InstanceOwner = { endpointName: "e", fleetKey: "1 v", seat: 1 };
+  const owner: InstanceOwner = { endpointName: "e", fleetKey: "1 v", ordinal: 1 };
 
   test(`${name}: the next run finds the models of a multi-model instance by its owner, once`, async () => {
     await using subject = await open();
@@ -152,7 +152,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     const host = await subject.reopen();
     await host.resume([owner]);
     assert.equal(host.claim({ ...owner, fleetKey: "1 other" }), null);
-    assert.equal(host.claim({ ...owner, seat: 0 }), null);
+    assert.equal(host.claim({ ...owner, ordinal: 0 }), null);
     assert.deepEqual(host.claim(owner), { id: first.instanceId, node: first.node });
     assert.equal(host.claim(owner), null);
     const [next] = slotsOf(host.open(first));
@@ -192,7 +192,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     const host = await subject.reopen();
     assert.equal(await subject.ping(container.address), 500);
     assert.equal(await subject.hasLeft(spec.instanceId), true);
-    await host.resume([{ ...owner, seat: 0 }]);
+    await host.resume([{ ...owner, ordinal: 0 }]);
     assert.equal(await subject.ping(container.address), null);
     assert.equal(await subject.hasLeft(spec.instanceId), false);
   });

@@ -48,7 +48,7 @@ export function openingOf(planned: PlannedContainer, member: MemberOptions): Con
 }
 
 export function instanceSpec(
-  { fleet, plan, id, budget, fleetKey, ownerName: endpointName, seat }: MemberOptions,
+  { fleet, plan, id, budget, fleetKey, ownerName: endpointName, ordinal }: MemberOptions,
   openings: readonly ContainerOpening[],
 ): AgentInstanceSpec {
   const { instanceLimits: limits, invocationLimits } = fleet;
@@ -57,7 +57,7 @@ export function instanceSpec(
   assert(first !== undefined, "a model has one container at least");
   return {
     id,
-    owner: fleetKey === null ? null : { endpointName, fleetKey, seat },
+    owner: fleetKey === null ? null : { endpointName, fleetKey, ordinal },
     budget,
     containers: [first, ...more],
     limits: startSeconds === undefined ? limits : { ...limits, startMsMax: startSeconds * 1000 },

@@ -51,8 +51,8 @@ export class FleetMember implements AsyncDisposable {
     });
   }
 
-  get seat(): number {
-    return this.#options.seat;
+  get ordinal(): number {
+    return this.#options.ordinal;
   }
 
   holderOf(containerName: string | null): ModelHolder | null {
@@ -106,7 +106,7 @@ export class FleetMember implements AsyncDisposable {
   }
 
   /** Whether nothing says that one of its containers is about to end. */
-  get isTrusted(): boolean {
+  get isHealthy(): boolean {
     return this.#instance.view.containers.every((view) => view.isHealthy);
   }
 

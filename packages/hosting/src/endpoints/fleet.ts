@@ -83,7 +83,7 @@ export class Fleet implements VariantFleet {
   readonly #endpointName: string;
   readonly #parts: FleetParts;
   readonly #sessions: SessionTable<FleetMember>;
-  readonly #openMember: (seat: number, kept: KeptInstance | null, placed: NodeShare) => FleetMember;
+  readonly #openMember: (ordinal: number, kept: KeptInstance | null, placed: NodeShare) => FleetMember;
   readonly #places: ModelPlaces;
   readonly #modelContainers: readonly string[];
   readonly #containers: readonly NamedContainer[];
@@ -126,12 +126,12 @@ export class Fleet implements VariantFleet {
     const modelOutdated = (name: string, target: string) => {
       for (const member of [...this.#members, ...this.#leaving]) member.holderOf(name)?.container.recheck(target);
     };
-    this.#openMember = (seat, kept, placed) => {
+    this.#openMember = (ordinal, kept, placed) => {
       const id = kept?.id ?? parts.newId();
       const logStream = `${plan.variant.VariantName}/${id}`;
       const budget = this.#budgetOn(placed);
       const own = { budget, placed, containers: plannedContainers(plan, budget) };
-      return new FleetMember({ id, seat, fleetKey, logStream, modelOutdated, ...shared, ...own });
+      return new FleetMember({ id, ordinal, fleetKey, logStream, modelOutdated, ...shared, ...own });
     };
     this.#tasks = new TaskGroup((error) => {
       options.logger.error("instances are no longer looked after", { error: String(error) });
@@ -185,9 +185,9 @@ export class Fleet implements VariantFleet {
   }
 
   /** An instance of the platform's previous run, with its reservation on the node that runs it; null where there is none. */
-  #claim(seat: number): { readonly kept: KeptInstance; readonly placed: NodeShare } | null {
+  #claim(ordinal: number): { readonly kept: KeptInstance; readonly placed: NodeShare } | null {
     const { endpointName, fleetKey } = this.#names;
-    const kept = this.#options.host.claim({ endpointName, fleetKey, seat });
+    const kept = this.#options.host.claim({ endpointName, fleetKey, ordinal });
     return kept === null ? null : { kept, placed: this.#placer.restore(this.#request(kept.node ?? undefined)) };
   }
 
@@ -239,10 +239,10 @@ export class Fleet implements VariantFleet {
     const missingCount = Math.max(0, instanceCount - presentCount);
     const added: FleetMember[] = [];
     const start = async (_: unknown, index: number) => {
-      const seat = presentCount + index;
-      const claimed = this.#claim(seat);
+      const ordinal = presentCount + index;
+      const claimed = this.#claim(ordinal);
       const placed = claimed?.placed ?? (await this.#placed(signal));
-      const member = this.#openMember(seat, claimed?.kept ?? null, placed);
+      const member = this.#openMember(ordinal, claimed?.kept ?? null, placed);
       added.push(member);
       await member.start(signal);
     };
@@ -257,9 +257,9 @@ export class Fleet implements VariantFleet {
   }
 
   resume(instanceCount: number): void {
-    const seats = Array.from({ length: instanceCount }, (_, seat) => ({ seat, claimed: this.#claim(seat) }));
-    const added = seats.map(({ seat, claimed }) => {
-      return this.#openMember(seat, claimed?.kept ?? null, claimed?.placed ?? this.#placer.restore(this.#request()));
+    const claims = Array.from({ length: instanceCount }, (_, ordinal) => ({ ordinal, claimed: this.#claim(ordinal) }));
+    const added = claims.map(({ ordinal, claimed }) => {
+      return this.#openMember(ordinal, claimed?.kept ?? null, claimed?.placed ?? this.#placer.restore(this.#request()));
     });
     for (const member of added) member.resume();
     this.#places.adopts();
@@ -390,9 +390,9 @@ export class Fleet implements VariantFleet {
       if (parting.length > 0) return parting;
     }
     const serving = this.#members.filter((member) => member.serves(targetContainer));
-    if (serving.length < 2 || serving.every((member) => member.isTrusted)) return serving;
-    const trusted = serving.filter((member) => member.isTrusted);
-    return trusted.length === 0 ? serving : trusted;
+    if (serving.length < 2 || serving.every((member) => member.isHealthy)) return serving;
+    const healthy = serving.filter((member) => member.isHealthy);
+    return healthy.length === 0 ? serving : healthy;
   }
 
   #choose(candidates: readonly FleetMember[], { targetModel, targetContainer }: InvocationRequest): FleetMember {

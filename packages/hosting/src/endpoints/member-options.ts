@@ -9,7 +9,7 @@ import type { PlannedContainer } from "./planned-containers.ts";
 export interface MemberOptions {
   readonly id: string;
   /** Its number among the instances of its fleet. */
-  readonly seat: number;
+  readonly ordinal: number;
   /** Its fleet, where the platform's next run is to find the instance there; null otherwise. */
   readonly fleetKey: string | null;
   /** The endpoint, or whatever else the instance is started for: in lists of processes, and for its credentials. */

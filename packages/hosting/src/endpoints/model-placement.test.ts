@@ -14,20 +14,26 @@ import { placementKeyOf } from "./model-rank.ts";
 
 const key = placementKeyOf("an endpoint");
 
-interface Seat extends PlacementCandidate {
+interface Candidate extends PlacementCandidate {
   inFlightCount: number;
   readonly copy: ModelCopy;
   readonly isBusyWith: boolean;
   readonly hasRoom: boolean;
 }
 
-type Seats = [Seat, ...Seat[]];
+type Candidates = [Candidate, ...Candidate[]];
 
-const empty = (seat: number): Seat => ({ seat, inFlightCount: 0, copy: "absent", isBusyWith: true, hasRoom: true });
-const seatsOf = (count: number) => Array.from({ length: count }, (_, seat) => empty(seat)) as Seats;
-const place = (seats: readonly Seat[], target: string) =>
+const empty = (ordinal: number): Candidate => ({
+  ordinal,
+  inFlightCount: 0,
+  copy: "absent",
+  isBusyWith: true,
+  hasRoom: true,
+});
+const candidatesOf = (count: number) => Array.from({ length: count }, (_, ordinal) => empty(ordinal)) as Candidates;
+const place = (candidates: readonly Candidate[], target: string) =>
   placeModel(
-    seats as Seats,
+    candidates as Candidates,
     {
       target,
       key,
@@ -39,11 +45,11 @@ const place = (seats: readonly Seat[], target: string) =>
   );
 const targets = Array.from({ length: 4000 }, (_, index) => `tenants/${index}.tar.gz`);
 
-const anySeats = fc.uniqueArray(fc.nat(100), { minLength: 1, maxLength: 12 }).chain((seats) =>
+const anyCandidates = fc.uniqueArray(fc.nat(100), { minLength: 1, maxLength: 12 }).chain((ordinals) =>
   fc.tuple(
-    ...seats.map((seat) =>
+    ...ordinals.map((ordinal) =>
       fc.record({
-        seat: fc.constant(seat),
+        ordinal: fc.constant(ordinal),
         inFlightCount: fc.nat(60),
         copy: fc.constantFrom<ModelCopy>("loaded", "coming", "absent"),
         isBusyWith: fc.boolean(),
@@ -51,16 +57,16 @@ const anySeats = fc.uniqueArray(fc.nat(100), { minLength: 1, maxLength: 12 }).ch
       }),
     ),
   ),
-) as unknown as fc.Arbitrary<Seats>;
+) as unknown as fc.Arbitrary<Candidates>;
 
 test("an instance that comes or goes moves about its share of the models, and no other", () => {
   for (const count of [2, 3, 4, 9, 33]) {
-    const seats = seatsOf(count);
+    const candidates = candidatesOf(count);
     const moved = targets.filter((target) => {
-      const before = place(seats.slice(0, -1), target).serve;
-      const after = place(seats, target).serve;
+      const before = place(candidates.slice(0, -1), target).serve;
+      const after = place(candidates, target).serve;
       // What moves at all moves to the new one.
-      if (before !== after) assert.equal(after, seats.at(-1));
+      if (before !== after) assert.equal(after, candidates.at(-1));
       return before !== after;
     });
     const share = moved.length / targets.length;
@@ -76,8 +82,8 @@ test("models are spread evenly, whatever they and the instances are called", () 
   ]) {
     const held = new Map<number, number>();
     for (const target of names) {
-      const { seat } = place(seatsOf(5), target).serve;
-      held.set(seat, (held.get(seat) ?? 0) + 1);
+      const { ordinal } = place(candidatesOf(5), target).serve;
+      held.set(ordinal, (held.get(ordinal) ?? 0) + 1);
     }
     for (const count of held.values()) assert.ok(count > 650 && count < 950, [...held.values()].join(" "));
   }
@@ -85,30 +91,31 @@ test("models are spread evenly, whatever they and the instances are called", () 
 
 test("an instance is given more than its part only where no other one that has the model is free, and none may have it", () => {
   fc.assert(
-    fc.property(anySeats, fc.string(), (seats, target) => {
-      const { serve, bring } = place(seats, target);
+    fc.property(anyCandidates, fc.string(), (candidates, target) => {
+      const { serve, bring } = place(candidates, target);
       const bound = queueBound(
-        seats.reduce((sum, { inFlightCount }) => sum + inFlightCount, 0),
-        seats.length,
+        candidates.reduce((sum, { inFlightCount }) => sum + inFlightCount, 0),
+        candidates.length,
         placementLimits,
       );
-      const having = seats.filter(({ copy }) => copy !== "absent");
-      const loaded = seats.filter(({ copy }) => copy === "loaded");
+      const having = candidates.filter(({ copy }) => copy !== "absent");
+      const loaded = candidates.filter(({ copy }) => copy === "loaded");
       // Never to one without the model while another has it, so no request waits for a further copy.
       if (loaded.length > 0) assert.equal(serve.copy, "loaded");
       else if (having.length > 0) assert.equal(serve.copy, "coming");
       if (bring !== null) {
         assert.deepEqual([bring.copy, bring.hasRoom, bring.inFlightCount < bound], ["absent", true, true]);
-        assert.ok(having.length < copiesMax(seats.length) && having.length === loaded.length && loaded.length > 0);
+        assert.ok(having.length < copiesMax(candidates.length) && having.length === loaded.length && loaded.length > 0);
       }
       if (serve.inFlightCount < bound) return;
       assert.ok(having.length > 0);
       assert.ok(loaded.every(({ inFlightCount }) => inFlightCount >= serve.inFlightCount));
-      const mayBring = having.length === loaded.length && having.length < copiesMax(seats.length) && loaded.length > 0;
-      const free = seats.filter(({ copy, inFlightCount }) => copy === "absent" && inFlightCount < bound);
+      const mayBring =
+        having.length === loaded.length && having.length < copiesMax(candidates.length) && loaded.length > 0;
+      const free = candidates.filter(({ copy, inFlightCount }) => copy === "absent" && inFlightCount < bound);
       if (!serve.isBusyWith) assert.equal(bring, null);
       else if (bring === null && mayBring && free.length > 0) {
-        assert.equal(firstInRank(free as Seats, { key, target }).hasRoom, false);
+        assert.equal(firstInRank(free as Candidates, { key, target }).hasRoom, false);
       }
     }),
     { numRuns: 3000 },
@@ -117,11 +124,11 @@ test("an instance is given more than its part only where no other one that has t
 
 test("the same state has the same answer, in whatever order the instances are told", () => {
   fc.assert(
-    fc.property(anySeats, fc.string(), fc.nat(100), (seats, target, turn) => {
-      const from = turn % seats.length;
-      const turned = [...seats.slice(from), ...seats.slice(0, from)];
-      const { serve, bring } = place(seats, target);
-      assert.deepEqual(place(seats, target), { serve, bring });
+    fc.property(anyCandidates, fc.string(), fc.nat(100), (candidates, target, turn) => {
+      const from = turn % candidates.length;
+      const turned = [...candidates.slice(from), ...candidates.slice(0, from)];
+      const { serve, bring } = place(candidates, target);
+      assert.deepEqual(place(candidates, target), { serve, bring });
       assert.deepEqual(place(turned, target), { serve, bring });
       assert.deepEqual(place(turned.toReversed(), target), { serve, bring });
     }),
@@ -130,8 +137,8 @@ test("the same state has the same answer, in whatever order the instances are to
 
 /** Models of which each request is under way for a while, with loads that take no time. */
 class Simulated {
-  readonly #seats: readonly {
-    readonly seat: number;
+  readonly #instances: readonly {
+    readonly ordinal: number;
     inFlightCount: number;
     readonly models: Map<string, number>;
     readonly asked: string[];
@@ -141,8 +148,8 @@ class Simulated {
   #now = 0;
 
   constructor(count: number) {
-    this.#seats = Array.from({ length: count }, (_, seat) => ({
-      seat,
+    this.#instances = Array.from({ length: count }, (_, ordinal) => ({
+      ordinal,
       inFlightCount: 0,
       models: new Map(),
       asked: [],
@@ -150,11 +157,11 @@ class Simulated {
   }
 
   get inFlight(): readonly number[] {
-    return this.#seats.map(({ inFlightCount }) => inFlightCount);
+    return this.#instances.map(({ inFlightCount }) => inFlightCount);
   }
 
   copies(target: string): number {
-    return this.#seats.filter(({ models }) => models.has(target)).length;
+    return this.#instances.filter(({ models }) => models.has(target)).length;
   }
 
   /** What was in flight before it. */
@@ -163,7 +170,7 @@ class Simulated {
   } {
     this.#now += 1;
     const all = this.inFlight;
-    const [first, ...more] = this.#seats;
+    const [first, ...more] = this.#instances;
     assert(first !== undefined);
     const isBusyWith = ({ asked }: typeof first) =>
       asked.filter((each) => each === target).length * new Set(asked).size >= asked.length;
@@ -199,7 +206,7 @@ class Simulated {
 
   /** Copies beside the first that have not been used since. */
   dropCold(sinceTick: number, target: string): void {
-    const having = this.#seats.filter(({ models }) => models.has(target));
+    const having = this.#instances.filter(({ models }) => models.has(target));
     const [first, ...more] = having;
     if (first === undefined) return;
     const stays = firstInRank([first, ...more], { key, target });

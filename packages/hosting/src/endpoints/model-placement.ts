@@ -4,7 +4,7 @@ import { ModelRank, type PlacementKey } from "./model-rank.ts";
 /** An instance that a request for a model can go to. */
 export interface PlacementCandidate {
   /** Its number among the instances of its fleet: the one that takes its place later has the same, and with it the same models. */
-  readonly seat: number;
+  readonly ordinal: number;
   readonly inFlightCount: number;
 }
 
@@ -47,7 +47,7 @@ export function queueBound(inFlightSum: number, instanceCount: number, limits: P
 }
 
 /**
- * Where a request for a model goes. Each model ranks the instances by a keyed hash of its name and their seats (rendezvous hashing), so
+ * Where a request for a model goes. Each model ranks the instances by a keyed hash of its name and their ordinals (rendezvous hashing), so
  * that an instance that comes or goes changes the first place of only those models that it gains or held. A request goes to the first
  * in rank that has the model and is not too busy. Where none has it, it is loaded on the first that is not too busy. Where those that
  * have it are too busy, it is brought to the next one; and where the first in rank has come back or is new, it is brought there. A
@@ -106,16 +106,16 @@ interface Ranked<Instance> {
   readonly score: number;
 }
 
-function rankedBy<Instance extends Pick<PlacementCandidate, "seat">>(
+function rankedBy<Instance extends Pick<PlacementCandidate, "ordinal">>(
   { key, target }: Pick<PlacedModel<Instance>, "key" | "target">,
   instances: readonly Instance[],
 ): readonly Ranked<Instance>[] {
   const rank = new ModelRank(key, target);
-  return instances.map((instance) => ({ instance, score: rank.scoreOf(instance.seat) }));
+  return instances.map((instance) => ({ instance, score: rank.scoreOf(instance.ordinal) }));
 }
 
-/** The first in a model's rank of those that are so; null where none is. Of equal scores the lower seat is first. */
-function first<Instance extends Pick<PlacementCandidate, "seat">>(
+/** The first in a model's rank of those that are so; null where none is. Of equal scores the lower ordinal is first. */
+function first<Instance extends Pick<PlacementCandidate, "ordinal">>(
   ranked: readonly Ranked<Instance>[],
   isSo: (instance: Instance) => boolean,
 ): Instance | null {
@@ -123,7 +123,7 @@ function first<Instance extends Pick<PlacementCandidate, "seat">>(
   for (const each of ranked) {
     if (
       best !== null &&
-      (each.score < best.score || (each.score === best.score && each.instance.seat > best.instance.seat))
+      (each.score < best.score || (each.score === best.score && each.instance.ordinal > best.instance.ordinal))
     )
       continue;
     if (isSo(each.instance)) best = each;
@@ -144,7 +144,7 @@ function idlestOf<Instance extends PlacementCandidate>(
 }
 
 /** Of the instances that have a model, the first in rank: the copy that stays when the others are cold. */
-export function firstInRank<Instance extends Pick<PlacementCandidate, "seat">>(
+export function firstInRank<Instance extends Pick<PlacementCandidate, "ordinal">>(
   instances: readonly [Instance, ...Instance[]],
   model: { readonly key: PlacementKey; readonly target: string },
 ): Instance {

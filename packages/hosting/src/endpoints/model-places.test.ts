@@ -10,21 +10,21 @@ const instances = fc.array(fc.uniqueArray(copy, { selector: ({ target }) => targ
 test("of copies those go that no request holds and nobody has used since, and one of each model stays", () => {
   fc.assert(
     fc.property(instances, (models) => {
-      const held = models.map((each, seat) => ({
-        seat,
-        holder: seat,
-        models: each.map((model) => ({ ...model, id: `${seat} ${model.target}` })),
+      const held = models.map((each, ordinal) => ({
+        ordinal,
+        holder: ordinal,
+        models: each.map((model) => ({ ...model, id: `${ordinal} ${model.target}` })),
       }));
       const gone = new Set(
         coldCopies(held, { sinceNs: 10, key: placementKeyOf("e") }).map(({ holder, id }) => `${holder} ${id}`),
       );
       const left = (target: string) =>
-        held.flatMap(({ seat, models: all }) =>
-          all.filter((model) => model.target === target && !gone.has(`${seat} ${model.id}`)),
+        held.flatMap(({ ordinal, models: all }) =>
+          all.filter((model) => model.target === target && !gone.has(`${ordinal} ${model.id}`)),
         );
-      for (const { seat, models: all } of held) {
+      for (const { ordinal, models: all } of held) {
         for (const { id, pinCount, usedNs } of all) {
-          if (gone.has(`${seat} ${id}`)) assert.ok(pinCount === 0 && usedNs <= 10);
+          if (gone.has(`${ordinal} ${id}`)) assert.ok(pinCount === 0 && usedNs <= 10);
         }
       }
       for (const target of ["a", "b", "c"]) {

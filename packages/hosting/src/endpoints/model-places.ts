@@ -11,14 +11,14 @@ export interface ModelHolder {
 }
 
 /** An instance with many models; in Direct mode each of its containers may have models of its own. */
-export interface ModelSeat extends PlacementCandidate {
+export interface ModelInstance extends PlacementCandidate {
   readonly id: string;
   /** The container that is named, or the only one with many models where none is; null where it has one model. */
   holderOf(containerName: string | null): ModelHolder | null;
 }
 
 /** An instance that may be of a previous run of the platform. */
-export interface AdoptedSeat extends ModelSeat {
+export interface AdoptedInstance extends ModelInstance {
   serves(containerName: string | null): boolean;
   /** Whether its models are not known yet. */
   isAdopting(containerName: string | null): boolean;
@@ -74,10 +74,10 @@ export class ModelPlaces {
    * Resolves when an instance in service has the model, when the models of all adopted instances are known, or when the time for it is over. Without
    * this wait, a request soon after the platform's start loads a model that another instance has in memory.
    */
-  async located(places: readonly AdoptedSeat[], asked: AskedModel, signal: AbortSignal): Promise<void> {
+  async located(places: readonly AdoptedInstance[], asked: AskedModel, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const { targetModel: target, targetContainer: name } = asked;
-    const has = (place: AdoptedSeat) =>
+    const has = (place: AdoptedInstance) =>
       place.serves(name) && (place.holderOf(name)?.models.copyOf(target) ?? "absent") !== "absent";
     for (;;) {
       const afterMs = (this.#adoptsUntilNs - clock.monotonicNs()) / 1e6;
@@ -91,7 +91,7 @@ export class ModelPlaces {
   }
 
   /** The instance for a request, among those that can serve it. A further copy that the model is to have is begun, and not waited for. */
-  choose<Place extends ModelSeat>(places: readonly [Place, ...Place[]], asked: AskedModel): Place {
+  choose<Place extends ModelInstance>(places: readonly [Place, ...Place[]], asked: AskedModel): Place {
     const { targetModel: target, targetContainer: name } = asked;
     const model = {
       target,
@@ -111,8 +111,8 @@ export class ModelPlaces {
    * is done, has taken too long, or the signal aborts; what does not come, or would push out what is in use there, is left to requests.
    */
   async warm(
-    from: readonly ModelSeat[],
-    to: readonly ModelSeat[],
+    from: readonly ModelInstance[],
+    to: readonly ModelInstance[],
     { containers, signal }: { readonly containers: readonly string[]; readonly signal: AbortSignal },
   ): Promise<void> {
     const { clock, coldMs, key } = this.#options;
@@ -126,8 +126,8 @@ export class ModelPlaces {
       const places = to.flatMap((place) => {
         const holder = place.holderOf(name);
         if (holder === null || !holder.models.keepsModels) return [];
-        const { id, seat } = place;
-        return [{ id, seat, holder, has: (target: string) => holder.models.copyOf(target) !== "absent" }];
+        const { id, ordinal } = place;
+        return [{ id, ordinal, holder, has: (target: string) => holder.models.copyOf(target) !== "absent" }];
       });
       return warmingsOf(sources, places, { sinceNs, key });
     });
@@ -142,7 +142,11 @@ export class ModelPlaces {
   }
 
   /** Every so often, until it rejects with the signal's reason: unloads what has not been used of models with several copies. */
-  async dropCold(places: readonly ModelSeat[], containers: readonly string[], closing: AbortSignal): Promise<never> {
+  async dropCold(
+    places: readonly ModelInstance[],
+    containers: readonly string[],
+    closing: AbortSignal,
+  ): Promise<never> {
     const { clock, coldMs, key } = this.#options;
     for (;;) {
       await delay(clock, coldMs / 4, closing);
@@ -150,7 +154,7 @@ export class ModelPlaces {
       for (const name of containers) {
         const held = places.flatMap((place) => {
           const holder = place.holderOf(name);
-          return holder === null ? [] : [{ seat: place.seat, holder, models: holder.models.loadedModels() }];
+          return holder === null ? [] : [{ ordinal: place.ordinal, holder, models: holder.models.loadedModels() }];
         });
         for (const { holder, id } of coldCopies(held, { sinceNs, key })) holder.container.release(id);
       }
@@ -160,9 +164,9 @@ export class ModelPlaces {
   #mayCome(
     target: string,
     on: {
-      readonly place: ModelSeat;
+      readonly place: ModelInstance;
       readonly to: ModelHolder | null;
-      readonly places: readonly ModelSeat[];
+      readonly places: readonly ModelInstance[];
       readonly name: string | null;
     },
   ): boolean {
@@ -196,7 +200,7 @@ export class ModelPlaces {
     }
   }
 
-  #bring(place: ModelSeat, holder: ModelHolder, target: string): void {
+  #bring(place: ModelInstance, holder: ModelHolder, target: string): void {
     const { tasks, clock, coldMs } = this.#options;
     this.#bringCounts.set(place.id, (this.#bringCounts.get(place.id) ?? 0) + 1);
     tasks.run(async (closing) => {
@@ -216,10 +220,10 @@ export class ModelPlaces {
   }
 }
 
-const keyOf = ({ id }: ModelSeat, target: string) => `${id} ${target}`;
+const keyOf = ({ id }: ModelInstance, target: string) => `${id} ${target}`;
 
 export interface HeldModels<Holder> {
-  readonly seat: number;
+  readonly ordinal: number;
   readonly holder: Holder;
   readonly models: readonly Pick<ModelState, "id" | "target" | "pinCount" | "usedNs">[];
 }

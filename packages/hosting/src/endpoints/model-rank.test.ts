@@ -52,19 +52,19 @@ test("the hash that ranks are checked against is HalfSipHash: the vectors of its
   }
 });
 
-test("property: a seat's score is that hash of the name in whole words, its length and the seat", () => {
+test("property: an ordinal's score is that hash of the name in whole words, its length and the ordinal", () => {
   const name = fc.string({ unit: "binary", maxLength: 300 });
   fc.assert(
-    fc.property(fc.uint8Array({ minLength: 8, maxLength: 8 }), name, fc.nat(2 ** 30), (keyBytes, target, seat) => {
+    fc.property(fc.uint8Array({ minLength: 8, maxLength: 8 }), name, fc.nat(2 ** 30), (keyBytes, target, ordinal) => {
       const key = Buffer.from(keyBytes);
       const units = Buffer.from(target, "utf16le");
       const bytes = Buffer.alloc(Math.ceil(units.length / 4) * 4 + 8);
       units.copy(bytes);
       bytes.writeUInt32LE(target.length, bytes.length - 8);
-      bytes.writeUInt32LE(seat, bytes.length - 4);
+      bytes.writeUInt32LE(ordinal, bytes.length - 4);
       const rank = new ModelRank(key.toString("hex"), target);
       for (let again = 0; again < 2; again += 1) {
-        assert.equal(rank.scoreOf(seat), Number(halfSipHash(key, bytes) >> 11n));
+        assert.equal(rank.scoreOf(ordinal), Number(halfSipHash(key, bytes) >> 11n));
       }
     }),
   );

@@ -9,9 +9,9 @@ export function placementKeyOf(text: string): PlacementKey {
 }
 
 /**
- * In which order a model prefers instances: a score for each seat, by HalfSipHash-2-4 with 64 bits (J.-P. Aumasson and D. J. Bernstein,
+ * In which order a model prefers instances: a score for each ordinal, by HalfSipHash-2-4 with 64 bits (J.-P. Aumasson and D. J. Bernstein,
  * "SipHash: a fast short-input PRF", 2012) over the model's name in UTF-16, filled up to whole words of four bytes, its length and the
- * seat. Without the key nobody can find names that prefer the same instance. Names are hashed once for all seats.
+ * ordinal. Without the key nobody can find names that prefer the same instance. Names are hashed once for all ordinals.
  */
 export class ModelRank {
   #v0 = 0;
@@ -35,9 +35,9 @@ export class ModelRank {
   }
 
   /** The upper 53 bits of the hash, which a number holds exactly. */
-  scoreOf(seat: number): number {
+  scoreOf(ordinal: number): number {
     [this.#v0, this.#v1, this.#v2, this.#v3] = this.#named;
-    this.#absorb(seat);
+    this.#absorb(ordinal);
     this.#absorb(this.#byteLength << 24);
     this.#v2 ^= 0xee;
     this.#rounds(4);

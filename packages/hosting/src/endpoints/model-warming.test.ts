@@ -19,12 +19,12 @@ const sources = fc.array(
 );
 const places = fc
   .uniqueArray(fc.nat(9), { maxLength: 5 })
-  .chain((seats) =>
+  .chain((ordinals) =>
     fc.tuple(
-      ...seats.map((seat) =>
+      ...ordinals.map((ordinal) =>
         fc
           .subarray([...names])
-          .map((held) => ({ seat, has: (target: string) => held.some((each) => each === target) })),
+          .map((held) => ({ ordinal, has: (target: string) => held.some((each) => each === target) })),
       ),
     ),
   );

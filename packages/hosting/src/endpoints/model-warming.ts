@@ -9,7 +9,7 @@ export interface WarmSource {
 
 /** An instance that they are about to go to. */
 export interface WarmPlace {
-  readonly seat: number;
+  readonly ordinal: number;
   readonly has: (target: string) => boolean;
 }
 

@@ -105,7 +105,7 @@ export class HttpInstance implements AgentInstance {
   markUnhealthy(): void {
     if (this.#isMarkedUnhealthy) return;
     this.#isMarkedUnhealthy = true;
-    for (const { view } of this.containers) view.setHealth({ ...view.health, isSuspect: true });
+    for (const { view } of this.containers) view.setHealth({ ...view.health, isUnhealthy: true });
   }
 
   get #path(): string {

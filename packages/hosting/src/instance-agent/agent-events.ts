@@ -13,7 +13,7 @@ export interface ContainerHealth {
   /** Whether its starts keep failing: requests are rejected instead of waiting for the next start. */
   readonly isFailing: boolean;
   /** Whether a connection broke and no response has arrived since: the container may be ending. */
-  readonly isSuspect: boolean;
+  readonly isUnhealthy: boolean;
   /** The kinds of isolation between tenants that it cannot apply, with reasons; null where it reports none. */
   readonly unconfined: Unconfined | null;
 }

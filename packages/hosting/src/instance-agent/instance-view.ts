@@ -9,7 +9,7 @@ const notStarted: ContainerHealth = {
   failure: "it has not been started yet",
   lastLines: [],
   isFailing: false,
-  isSuspect: false,
+  isUnhealthy: false,
   unconfined: null,
 };
 
@@ -36,7 +36,7 @@ export class ContainerView {
 
   /** Whether the container is in service and no broken connection suggests that it is ending. */
   get isHealthy(): boolean {
-    return this.isInService && !this.#health.isSuspect;
+    return this.isInService && !this.#health.isUnhealthy;
   }
 
   /** Whether it may have models that are not known yet, of a previous run of the platform. */

@@ -136,11 +136,11 @@ export class RunningContainer implements AsyncDisposable {
 
   get #healthyClient(): ContainerClient | null {
     const { client } = this.container;
-    return client === null || client.isSuspect ? null : client;
+    return client === null || client.isUnhealthy ? null : client;
   }
 
   async #waitForClient(signal: AbortSignal): Promise<ContainerClient> {
-    return await this.#waitForRestart(signal, (limit) => this.container.trustedClient(limit));
+    return await this.#waitForRestart(signal, (limit) => this.container.healthyClient(limit));
   }
 
   async #withSuccessor<Reply>(
@@ -175,7 +175,7 @@ export class RunningContainer implements AsyncDisposable {
       failure,
       lastLines,
       isFailing,
-      isSuspect: client?.isSuspect ?? false,
+      isUnhealthy: client?.isUnhealthy ?? false,
       unconfined: client?.unconfined ?? null,
     };
   }
@@ -191,7 +191,7 @@ export class RunningContainer implements AsyncDisposable {
     return new ModelCache({
       trees,
       limits,
-      container: (signal) => this.container.trustedClient(signal),
+      container: (signal) => this.container.healthyClient(signal),
       observer: {
         downloaded: timed("downloaded"),
         loaded: timed("loaded"),

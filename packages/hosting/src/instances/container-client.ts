@@ -92,7 +92,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
   readonly #onChanged: () => void;
   readonly #isSocket: boolean;
   /** A connection broke and nothing has been answered since: the container may be dying. */
-  #isSuspect = false;
+  #isUnhealthy = false;
   #answerCount = 0;
   #toldUnconfined = "";
   #unconfined: Unconfined | null = null;
@@ -100,7 +100,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
   constructor(
     address: InstanceAddress,
     limits: ContainerClientLimits,
-    /** `onChanged`: `isSuspect` or `unconfined` is another one. */
+    /** `onChanged`: `isUnhealthy` or `unconfined` is another one. */
     { clock, onChanged }: { readonly clock: Clock; readonly onChanged: () => void },
   ) {
     this.#limits = limits;
@@ -129,8 +129,8 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     return this.#answerCount;
   }
 
-  get isSuspect(): boolean {
-    return this.#isSuspect;
+  get isUnhealthy(): boolean {
+    return this.#isUnhealthy;
   }
 
   /**
@@ -162,7 +162,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
         this.#onChanged();
       }
       this.#answerCount += 1;
-      this.#suspect(false);
+      this.#setUnhealthy(false);
       return reply.statusCode === 200;
     } catch (error) {
       if (signal.aborted) throw signal.reason;
@@ -187,13 +187,13 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     try {
       reply = await pool.request({ method: "POST", path, headers, body: body ?? null, signal });
     } catch (error) {
-      if (!signal.aborted) this.#suspect(true);
+      if (!signal.aborted) this.#setUnhealthy(true);
       throw error;
     }
     this.#answerCount += 1;
     // Also heard where nobody reads: a body that is dropped whole has an error to tell, which would end the process.
     reply.body.on("error", (error: NodeJS.ErrnoException) => {
-      if (!signal.aborted && error.code !== droppedCode) this.#suspect(true);
+      if (!signal.aborted && error.code !== droppedCode) this.#setUnhealthy(true);
     });
     return { status: reply.statusCode, headers: reply.headers, body: reply.body };
   }
@@ -207,7 +207,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
       this.#answerCount += 1;
       return reply;
     } catch (error) {
-      if (!options.signal.aborted && !(error instanceof NotAdmitted)) this.#suspect(true);
+      if (!options.signal.aborted && !(error instanceof NotAdmitted)) this.#setUnhealthy(true);
       throw error;
     }
   }
@@ -228,7 +228,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
       message = await errorText(reply.body);
     } catch (error) {
       if (signal.aborted) throw error;
-      this.#suspect(true);
+      this.#setUnhealthy(true);
       throw new ContainerLostError(error);
     }
     // 409: it holds the model already (a load whose answer was lost).
@@ -272,9 +272,9 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     }
   }
 
-  #suspect(isSuspect: boolean): void {
-    if (this.#isSuspect === isSuspect) return;
-    this.#isSuspect = isSuspect;
+  #setUnhealthy(isUnhealthy: boolean): void {
+    if (this.#isUnhealthy === isUnhealthy) return;
+    this.#isUnhealthy = isUnhealthy;
     this.#onChanged();
   }
 

@@ -176,11 +176,11 @@ export class InstanceContainer implements AsyncDisposable {
    * The container's connections; after one broke, only when it answers a ping: a container that is dying still has its socket, and
    * a request queued there would be lost with it.
    */
-  async trustedClient(signal: AbortSignal): Promise<ContainerClient> {
+  async healthyClient(signal: AbortSignal): Promise<ContainerClient> {
     for (;;) {
       const client = await this.ready(signal);
-      if (client.isSuspect) await client.ping(signal);
-      if (!client.isSuspect) return client;
+      if (client.isUnhealthy) await client.ping(signal);
+      if (!client.isUnhealthy) return client;
       await delay(this.#options.clock, suspectPingIntervalMs, signal);
     }
   }

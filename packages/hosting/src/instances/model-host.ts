@@ -13,7 +13,7 @@ export interface InstanceOwner {
   /** The fleet among those of its endpoint: of one variant in one generation, or of one inference component. */
   readonly fleetKey: string;
   /** The ordinal of the instance in its fleet. */
-  readonly seat: number;
+  readonly ordinal: number;
 }
 
 /** An instance of a previous run of the platform. */

@@ -12,7 +12,7 @@ export function wantedInstances({ name: endpointName, state, generations }: Endp
       const isServerless = variant.ServerlessConfig !== undefined;
       const count = Math.max(observed.instanceCount, settled.instanceCount, isServerless ? 1 : 0);
       const fleetKey = groupKey(number, variant.VariantName);
-      return Array.from({ length: count }, (_, seat) => ({ endpointName, fleetKey, seat }));
+      return Array.from({ length: count }, (_, ordinal) => ({ endpointName, fleetKey, ordinal }));
     }),
   );
 }
@@ -24,9 +24,9 @@ export function wantedCopies(record: ComponentRecord): readonly InstanceOwner[] 
   const counts = new Map<string, number>();
   return copies.map((copy) => {
     const fleetKey = copiesKey(record, copy);
-    const seat = counts.get(fleetKey) ?? 0;
-    counts.set(fleetKey, seat + 1);
-    return { endpointName, fleetKey, seat };
+    const ordinal = counts.get(fleetKey) ?? 0;
+    counts.set(fleetKey, ordinal + 1);
+    return { endpointName, fleetKey, ordinal };
   });
 }
 

@@ -5,7 +5,7 @@ import { endLeftover, findDetached, readProcessStart } from "@galatea/base/proce
 import type { InstanceOwner, KeptInstance } from "../index.ts";
 import { readBootId, readContainerFile, type ContainerProcess } from "./container-file.ts";
 
-const keyOf = ({ endpointName, fleetKey, seat }: InstanceOwner) => JSON.stringify([endpointName, fleetKey, seat]);
+const keyOf = ({ endpointName, fleetKey, ordinal }: InstanceOwner) => JSON.stringify([endpointName, fleetKey, ordinal]);
 
 interface LeftInstancesOptions {
   readonly directory: string;

@@ -105,7 +105,7 @@ export class TransformInstance implements AsyncDisposable {
     });
     this.#member = new FleetMember({
       id,
-      seat: 0,
+      ordinal: 0,
       fleetKey: null,
       ownerName: transformOwner(job.name),
       logStream,
