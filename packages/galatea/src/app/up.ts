@@ -3,6 +3,7 @@ import { releaseMemoryWhenIdle } from "@galatea/base/processes";
 import { asDiskError, DiskError, systemClock, type Clock, type Logger } from "@galatea/base";
 import { isLoopbackName } from "@galatea/aws";
 import { isInvokableEndpoint } from "@galatea/hosting";
+import { confinementGaps, confinementMeans } from "@galatea/hosting/process-host";
 import { keySource, rootKeys, type KeySource } from "@galatea/aws/owner-keys";
 import {
   announcePlatform,
@@ -22,6 +23,7 @@ import { callableUrl, openPlatform, type Platform } from "./platform/platform.ts
 import { requestMemory } from "./request-memory.ts";
 import { endBySignal, stopSignal } from "./stop-signal.ts";
 import { onRestart, startAnew, takeListeningSocket } from "./restart-signal.ts";
+import { startSummary } from "./start-summary.ts";
 import { createTritonLog, type TritonLog } from "./serving/triton-log.ts";
 
 /** How long a stop waits for the last log lines to be written. */
@@ -29,7 +31,7 @@ const lastLinesMsMax = 1000;
 const graceSecs = platformServerLimits.stopGraceMs / 1000;
 
 /**
- * `galatea up`: prints one line with the URL on stdout when it is ready; logs go to stderr. Resolves with 0 after a signal. A signal before the
+ * `galatea up`: prints a summary with the URL on stdout when it is ready; logs go to stderr. Resolves with 0 after a signal. A signal before the
  * platform is open, or a second one during the stop, kills the process: this is safe, because kill -9 loses no data.
  * `clock`: the clock of the platform's services.
  */
@@ -82,8 +84,7 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
   using _released = releaseMemoryWhenIdle(log);
   {
     using _announced = await announced(options, { directories, url: platform.url, log });
-    const tookMs = (systemClock.monotonicNs() - startedNs) / 1e6;
-    process.stdout.write(`Galatea is up at ${platform.url} (${tookMs.toFixed(0)} ms)\n`);
+    printSummary(options, directories, { url: platform.url, startedNs });
     if (options.open) log.warning("open: every program that reaches this address may do everything, model code too");
     const cause = await Promise.race([stop.stopped, restart.requested]);
     if (cause === "restart") await restartPlatform(platform, log);
@@ -100,6 +101,21 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
   return 0;
 }
 
+function printSummary(
+  options: UpOptions,
+  directories: DataDirectories,
+  { url, startedNs }: { readonly url: string; readonly startedNs: number },
+): void {
+  const summary = startSummary({
+    url,
+    startMs: (systemClock.monotonicNs() - startedNs) / 1e6,
+    dataDirectory: directories.root,
+    keys: options.open ? null : sourceOf(options, directories),
+    confinementGaps: Object.keys(confinementGaps(confinementMeans())),
+  });
+  process.stdout.write(summary);
+}
+
 /** Stops this platform, leaves its instances running, and replaces the process with the installed program. */
 async function restartPlatform(platform: Platform, log: TritonLog): Promise<never> {
   log.info("restarting: instances go on, and the platform that starts now takes them over");
@@ -109,7 +125,7 @@ async function restartPlatform(platform: Platform, log: TritonLog): Promise<neve
   return startAnew(listeningFd);
 }
 
-/** The platform writes its log to stderr: stdout has one line with its address. */
+/** The platform writes its log to stderr: stdout has the summary of its start. */
 function openLog() {
   return createTritonLog({
     verbose: false,

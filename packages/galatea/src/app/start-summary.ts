@@ -1,0 +1,35 @@
+import type { KeySource } from "@galatea/aws/owner-keys";
+
+export interface StartFacts {
+  readonly url: string;
+  readonly startMs: number;
+  readonly dataDirectory: string;
+  /** The source of the keys that callers sign with; null without authentication. */
+  readonly keys: KeySource | null;
+  /** The kinds of isolation between tenants that this machine does not offer. */
+  readonly confinementGaps: readonly string[];
+}
+
+/** Returns the text that `galatea up` prints on stdout once it is ready. The first line has the URL. */
+export function startSummary({ url, startMs, dataDirectory, keys, confinementGaps }: StartFacts): string {
+  const callers =
+    keys === null
+      ? "disabled: any process that reaches this address has full access (--open)"
+      : `signed requests, keys from ${keys.from === "environment" ? "environment variables" : keys.path}`;
+  const models =
+    confinementGaps.length === 0
+      ? "models of different tenants are isolated"
+      : `models of different tenants are not isolated in: ${confinementGaps.join(", ")} (see the warning in the log)`;
+  return (
+    `Galatea is up at ${url} (${startMs.toFixed(0)} ms)\n` +
+    `  data: ${dataDirectory}\n` +
+    `  authentication: ${callers}\n` +
+    `  confinement: ${models}\n` +
+    `  next: eval "$(npx galatea env --data ${quoted(dataDirectory)})" and call it with boto3 or the AWS CLI\n`
+  );
+}
+
+/** Returns the path as one word of a shell. */
+function quoted(path: string): string {
+  return /^[\w./@:+,-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
+}
