@@ -22,7 +22,7 @@ import {
   type InvocationReply,
   type InvocationRequest,
 } from "./invocations/index.ts";
-import { Retirements } from "./capacity/index.ts";
+import { DrainLimiter } from "./capacity/index.ts";
 import { Reservations, type HostingLimits } from "./capacity/index.ts";
 import type { NodeDescription, NodeId, Nodes } from "./nodes/index.ts";
 import { JobMemory } from "./transforms/index.ts";
@@ -96,7 +96,7 @@ export class Hosting implements AsyncDisposable {
     this.#actions = new EndpointActions({
       store,
       parts: { ...parts, mirrors: this.#mirrors },
-      retirements: new Retirements(clock, limits),
+      drainLimiter: new DrainLimiter(clock, limits),
       alarmState,
     });
     const reconciling = { store, clock, logger };
@@ -115,7 +115,7 @@ export class Hosting implements AsyncDisposable {
     const { components, variants } = openComponents({
       ...records,
       parts,
-      retirements: new Retirements(clock, limits),
+      drainLimiter: new DrainLimiter(clock, limits),
       alarmState,
       watch: this.watch,
       settled: (name, wait) => this.settled(name, wait),

@@ -151,7 +151,7 @@ for (const kind of kinds) {
     await until("no instance is left", () => fleet.inServiceCount === 0);
     await until("nothing is reserved", () => nodes.all[0]?.reserved.memoryBytes === 0);
     assert.equal(await fleet.growTo(1, never), 1);
-    await fleet.retire(never);
+    await fleet.drain(never);
     assert.deepEqual([fleet.inServiceCount, fleet.canServe], [0, false]);
     assert.equal(claims.size, 0);
     assert.deepEqual(nodes.all[0]?.reserved, noResources);

@@ -2,7 +2,7 @@ import { limitExceeded, memoryMissing, type LeavingMemory } from "../definitions
 import { footprintBytes, type Footprint } from "../endpoints/index.ts";
 import { Nodes, type NodeDescription } from "../nodes/index.ts";
 import type { HostingKinds, HostingStore } from "../store/index.ts";
-import type { RetirementLimits } from "./retirements.ts";
+import type { DrainLimits } from "./drain-limiter.ts";
 
 /** The quotas of an account, whatever the nodes have. */
 interface AccountLimits {
@@ -17,7 +17,7 @@ interface AccountLimits {
   readonly containersMax: number;
 }
 
-export interface HostingLimits extends AccountLimits, RetirementLimits {}
+export interface HostingLimits extends AccountLimits, DrainLimits {}
 
 export const hostingLimits: HostingLimits = {
   modelsMax: 50_000,
@@ -27,9 +27,9 @@ export const hostingLimits: HostingLimits = {
   componentsMax: 1000,
   instancesMax: 64,
   containersMax: 128,
-  retireMsMax: 120_000,
-  leaveMsMax: 3_660_000,
-  leavingMax: 16,
+  deletionDrainMsMax: 120_000,
+  updateDrainMsMax: 3_660_000,
+  updateDrainsMax: 16,
 };
 
 type CountedKind = "models" | "configs" | "endpoints" | "transformJobs" | "components";
@@ -54,7 +54,7 @@ interface PendingFootprint {
 export interface ReservationsOptions {
   readonly store: HostingStore;
   readonly nodes: readonly NodeDescription[];
-  readonly limits: AccountLimits & Pick<RetirementLimits, "retireMsMax" | "leaveMsMax">;
+  readonly limits: AccountLimits & Pick<DrainLimits, "deletionDrainMsMax" | "updateDrainMsMax">;
 }
 
 /**
@@ -157,9 +157,9 @@ export class Reservations {
   }
 
   #leavingMemory(): readonly LeavingMemory[] {
-    const { retireMsMax, leaveMsMax } = this.#options.limits;
+    const { deletionDrainMsMax, updateDrainMsMax } = this.#options.limits;
     return this.nodes.leaving.map(({ of, bytes, sinceMs, isEnding }) => {
-      return { of, bytes, untilMs: sinceMs + (isEnding ? retireMsMax : leaveMsMax) };
+      return { of, bytes, untilMs: sinceMs + (isEnding ? deletionDrainMsMax : updateDrainMsMax) };
     });
   }
 }

@@ -99,7 +99,7 @@ export class ComponentCopies implements AsyncDisposable {
         const copyCount = groups.get(key)?.copyCount ?? 0;
         if (copyCount > 0 || wanted.has(spec)) return await fleet.shrinkTo({ instanceCount: copyCount }, signal);
         this.#fleets.delete(key);
-        return await fleet.retire(signal);
+        return await fleet.drain(signal);
       }),
     );
   }
@@ -122,10 +122,10 @@ export class ComponentCopies implements AsyncDisposable {
   }
 
   /** For one that is deleted or has failed, as its record says. */
-  async retire(record: ComponentRecord, signal: AbortSignal): Promise<void> {
+  async drain(record: ComponentRecord, signal: AbortSignal): Promise<void> {
     this.countBy(record);
     this.#account.ends();
-    await Promise.all([...this.fleets].map((fleet) => fleet.retire(signal)));
+    await Promise.all([...this.fleets].map((fleet) => fleet.drain(signal)));
     this.#fleets.clear();
     this.#account[Symbol.dispose]();
   }

@@ -71,8 +71,8 @@ export class FleetMember implements AsyncDisposable {
     return this.#options.budget;
   }
 
-  /** Accounts it to its node as one that ends. */
-  leaves(): void {
+  /** Counts it as draining on its node. */
+  drains(): void {
     this.#options.placed.leaves();
   }
 

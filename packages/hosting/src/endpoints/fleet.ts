@@ -73,10 +73,10 @@ export class Fleet implements VariantFleet {
   readonly #plan: VariantPlan;
   /** Those that get requests. */
   readonly #members: FleetMember[] = [];
-  /** Those that end when they have answered what they hold. */
-  readonly #leaving = new Set<FleetMember>();
-  /** Of these, those whose models are still being loaded on others. */
-  readonly #parting = new Set<FleetMember>();
+  /** Members without new requests, which end after their pending ones. */
+  readonly #draining = new Set<FleetMember>();
+  /** Draining members whose models are still being loaded on others. */
+  readonly #movingModels = new Set<FleetMember>();
   readonly #metrics: VariantMetrics;
   readonly #tasks: TaskGroup;
   readonly #names: FleetNames;
@@ -124,7 +124,7 @@ export class Fleet implements VariantFleet {
     const place = placeOf(names, options);
     const shared = { plan, fleet: options, metrics: this.#metrics, place, ownerName: endpointName };
     const modelOutdated = (name: string, target: string) => {
-      for (const member of [...this.#members, ...this.#leaving]) member.holderOf(name)?.container.recheck(target);
+      for (const member of [...this.#members, ...this.#draining]) member.holderOf(name)?.container.recheck(target);
     };
     this.#openMember = (ordinal, kept, placed) => {
       const id = kept?.id ?? parts.newId();
@@ -292,29 +292,29 @@ export class Fleet implements VariantFleet {
    * when they have answered what they hold, or the signal aborts, and are gone.
    */
   async shrinkTo({ instanceCount }: FleetSize, signal: AbortSignal): Promise<void> {
-    const leaving = this.#members.splice(instanceCount);
-    for (const member of leaving) {
-      member.leaves();
-      this.#leaving.add(member);
+    const draining = this.#members.splice(instanceCount);
+    for (const member of draining) {
+      member.drains();
+      this.#draining.add(member);
     }
-    this.#sessions.drop(new Set(leaving));
-    if (leaving.length > 0 && this.#modelContainers.length > 0) {
-      for (const member of leaving) this.#parting.add(member);
-      await this.#warm(leaving, this.#members, signal);
-      for (const member of leaving) this.#parting.delete(member);
+    this.#sessions.drop(new Set(draining));
+    if (draining.length > 0 && this.#modelContainers.length > 0) {
+      for (const member of draining) this.#movingModels.add(member);
+      await this.#warm(draining, this.#members, signal);
+      for (const member of draining) this.#movingModels.delete(member);
     }
     await Promise.all(
-      leaving.map(async (member) => {
+      draining.map(async (member) => {
         await member.invocations.idle(signal).catch(() => {});
         await member[Symbol.asyncDispose]();
-        this.#leaving.delete(member);
+        this.#draining.delete(member);
       }),
     );
   }
 
   /** Requests that wait for an instance get one. */
-  async retire(signal: AbortSignal): Promise<void> {
-    for (const member of this.#members) member.leaves();
+  async drain(signal: AbortSignal): Promise<void> {
+    for (const member of this.#members) member.drains();
     while (this.#callCount > 0 && !signal.aborted) await orAborted(this.#quiet.opened(), signal).catch(() => {});
     await this.shrinkTo({ instanceCount: 0 }, signal);
     await this[Symbol.asyncDispose]();
@@ -383,11 +383,11 @@ export class Fleet implements VariantFleet {
 
   /** Those that serve it, without those that may be about to end where there are others. */
   #candidatesFor({ targetModel, targetContainer }: InvocationRequest): readonly FleetMember[] {
-    if (targetModel !== null && this.#parting.size > 0) {
+    if (targetModel !== null && this.#movingModels.size > 0) {
       const has = (member: FleetMember) =>
         member.serves(targetContainer) && member.holderOf(targetContainer)?.models.copyOf(targetModel) === "loaded";
-      const parting = this.#members.some(has) ? [] : [...this.#parting].filter(has);
-      if (parting.length > 0) return parting;
+      const moving = this.#members.some(has) ? [] : [...this.#movingModels].filter(has);
+      if (moving.length > 0) return moving;
     }
     const serving = this.#members.filter((member) => member.serves(targetContainer));
     if (serving.length < 2 || serving.every((member) => member.isHealthy)) return serving;
@@ -407,12 +407,12 @@ export class Fleet implements VariantFleet {
 
   async leave(): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
-    await Promise.all([...this.#members, ...this.#leaving].map((member) => member.leave()));
+    await Promise.all([...this.#members, ...this.#draining].map((member) => member.leave()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
-    await Promise.all([...this.#members, ...this.#leaving].map((member) => member[Symbol.asyncDispose]()));
+    await Promise.all([...this.#members, ...this.#draining].map((member) => member[Symbol.asyncDispose]()));
   }
 
   /** Every container is being started again: a short while of that is better waited for than reported. */
@@ -447,7 +447,7 @@ export class Fleet implements VariantFleet {
         if (this.#modelContainers.length > 0 && member.isInService)
           metrics.recordInstance("LoadedModelCount", member.loadedCount);
       }
-      sampler.keep(new Set([...this.#members, ...this.#leaving].map(({ id }) => id)));
+      sampler.keep(new Set([...this.#members, ...this.#draining].map(({ id }) => id)));
       const { mostBytes } = this.#memory;
       if (mostBytes.size > 0) {
         this.#parts.memorySeen(

@@ -170,7 +170,7 @@ export class RunningEndpoint implements AsyncDisposable {
         const size = observed.get(key);
         if (size !== undefined) return await fleet.shrinkTo(size, signal);
         this.#fleets.delete(key);
-        await Promise.all([this.#mirrors.leave(fleet), fleet.retire(signal)]);
+        await Promise.all([this.#mirrors.leave(fleet), fleet.drain(signal)]);
       }),
     );
   }
@@ -212,10 +212,10 @@ export class RunningEndpoint implements AsyncDisposable {
   }
 
   /** For one that gets no more requests: those in flight may end until the signal aborts; then nothing is left. */
-  async retire(signal: AbortSignal): Promise<void> {
+  async drain(signal: AbortSignal): Promise<void> {
     this.#account.ends();
     await this.#mirrors.leaveAll();
-    await Promise.all([...this.#fleets.values()].map((fleet) => fleet.retire(signal)));
+    await Promise.all([...this.#fleets.values()].map((fleet) => fleet.drain(signal)));
     this.#fleets.clear();
     this.#account[Symbol.dispose]();
     this.#mirrors.flush();

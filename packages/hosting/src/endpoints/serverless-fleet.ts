@@ -38,7 +38,7 @@ export class ServerlessFleet implements VariantFleet {
   #concurrency: Concurrency;
   #sleeper: Sleeper = asleep;
   #isKept = false;
-  #isRetiring = false;
+  #isDraining = false;
   /** Of requests that have not been answered whole. */
   #callCount = 0;
   #quietSinceMs = 0;
@@ -81,7 +81,7 @@ export class ServerlessFleet implements VariantFleet {
 
   /** A request that has to wait for the instance is not better served elsewhere. */
   get canServe(): boolean {
-    return !this.#isRetiring;
+    return !this.#isDraining;
   }
 
   /** With an instance: it is kept from now on. */
@@ -172,8 +172,8 @@ export class ServerlessFleet implements VariantFleet {
     }
   }
 
-  async retire(signal: AbortSignal): Promise<void> {
-    this.#isRetiring = true;
+  async drain(signal: AbortSignal): Promise<void> {
+    this.#isDraining = true;
     while (this.#callCount > 0 && !signal.aborted) await orAborted(this.#changed.opened(), signal).catch(() => {});
     await this[Symbol.asyncDispose]();
   }

@@ -59,7 +59,7 @@ export class SharedInstances implements VariantFleet {
     return Promise.resolve();
   }
 
-  retire(): Promise<void> {
+  drain(): Promise<void> {
     this.#instanceCount = 0;
     return Promise.resolve();
   }

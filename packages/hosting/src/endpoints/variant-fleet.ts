@@ -36,7 +36,7 @@ export interface VariantFleet extends AsyncDisposable {
   /** `peerCount`: instances of the variant in service, other fleets' included. Throws AwsError with SageMaker's codes and sentences. */
   invoke(request: InvocationRequest, peerCount: number): Promise<InvocationReply>;
   /** For a fleet without new requests. Resolves when those in flight and waiting have ended, or the signal has aborted, and nothing is left. */
-  retire(signal: AbortSignal): Promise<void>;
+  drain(signal: AbortSignal): Promise<void>;
   /** For the platform's end: everything stops; unpacked models stay for the next start. */
   leave(): Promise<void>;
 }

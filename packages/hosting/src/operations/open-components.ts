@@ -8,7 +8,7 @@ import type { EndpointWatch } from "./endpoint-watch.ts";
 import type { VariantSize } from "./endpoint-updates.ts";
 import type { FleetParts } from "../endpoints/index.ts";
 import type { Reservations } from "../capacity/index.ts";
-import type { Retirements } from "../capacity/index.ts";
+import type { DrainLimiter } from "../capacity/index.ts";
 import { SharedVariants } from "../reconcilers/index.ts";
 import type { HostingStore } from "../store/index.ts";
 
@@ -21,13 +21,13 @@ export function openComponents(of: {
   readonly reservations: Reservations;
   readonly catalogue: Catalogue;
   readonly parts: FleetParts;
-  readonly retirements: Retirements;
+  readonly drainLimiter: DrainLimiter;
   readonly alarmState: ReadAlarmState;
   readonly watch: EndpointWatch;
   readonly settled: (endpointName: string, wait: Wait) => Promise<void>;
   readonly resize: (endpointName: string, size: VariantSize, owner: Owner) => Promise<unknown>;
 }): { readonly components: Components; readonly variants: SharedVariants } {
-  const { store, parts, retirements, alarmState } = of;
+  const { store, parts, drainLimiter, alarmState } = of;
   const { fleet } = parts;
   const variants = new SharedVariants({
     store,
@@ -41,7 +41,7 @@ export function openComponents(of: {
     },
   });
   const { reservations } = of;
-  const actions = new ComponentActions({ store, parts, variants, alarmState, retirements, reservations });
+  const actions = new ComponentActions({ store, parts, variants, alarmState, drainLimiter, reservations });
   const reconciler = new Reconciler(actions, { store, clock: fleet.clock, logger: fleet.logger });
   return { variants, components: new Components({ ...of, reconciler, actions, variants, fleet }) };
 }

@@ -1,5 +1,5 @@
 import { AwsError, delay, orAborted, unreachable } from "@galatea/base";
-import type { Reservations, Retirements } from "../capacity/index.ts";
+import type { Reservations, DrainLimiter } from "../capacity/index.ts";
 import {
   ComponentCopies,
   componentFootprint,
@@ -22,7 +22,7 @@ export interface ComponentActionsOptions {
   readonly store: HostingStore;
   readonly parts: FleetParts;
   readonly variants: SharedVariants;
-  readonly retirements: Retirements;
+  readonly drainLimiter: DrainLimiter;
   readonly alarmState: ReadAlarmState;
   readonly reservations: Pick<Reservations, "reserveComponent">;
 }
@@ -186,7 +186,7 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
 
   /** Shortens the drain of copies during a roll-back, which needs their memory. */
   #shortenDrain({ key, record: { state } }: ApproachStep, signal: AbortSignal): Disposable | null {
-    return state.at === "Updating" && state.undoing !== null ? this.#options.retirements.hurry(key, signal) : null;
+    return state.at === "Updating" && state.undoing !== null ? this.#options.drainLimiter.shorten(key, signal) : null;
   }
 
   /** Places copies under the endpoint's lock. */
@@ -213,8 +213,8 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
 
   /** Drains ending copies in the background: the next step does not wait for their requests. */
   #follow({ key, background }: ComponentStep, copies: ComponentCopies, record: ComponentRecord): void {
-    const { retirements } = this.#options;
-    background((closing) => retirements.leave(key, closing, (signal) => copies.follow(record, signal)));
+    const { drainLimiter } = this.#options;
+    background((closing) => drainLimiter.drainUpdated(key, closing, (signal) => copies.follow(record, signal)));
   }
 
   /** Releases instances without copies in the background; `grow` adds them again when a component needs them. */
@@ -225,13 +225,13 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
   }
 
   async #end(step: ComponentStep): ComponentOutcome {
-    await this.#retire(step);
+    await this.#drain(step);
     return await this.#release(step);
   }
 
   async #tearDown(step: ComponentStep): ComponentOutcome {
     const { key, record, closing } = step;
-    await this.#retire(step);
+    await this.#drain(step);
     // All copies have ended. Without this line, `release` would count their instances as used.
     this.#recorded.delete(key);
     // Releases before the record is deleted, so that a platform that is killed here releases at its next start.
@@ -239,10 +239,10 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
     return { do: "forget" };
   }
 
-  async #retire({ key, record, closing }: ComponentStep): Promise<void> {
+  async #drain({ key, record, closing }: ComponentStep): Promise<void> {
     const copies = this.#running.get(key);
     this.#running.delete(key);
-    await this.#options.retirements.end(key, closing, async (signal) => await copies?.retire(record, signal));
+    await this.#options.drainLimiter.drainDeleted(key, closing, async (signal) => await copies?.drain(record, signal));
   }
 }
 

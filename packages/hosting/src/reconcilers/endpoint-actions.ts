@@ -1,5 +1,5 @@
 import { delay } from "@galatea/base";
-import type { Retirements } from "../capacity/index.ts";
+import type { DrainLimiter } from "../capacity/index.ts";
 import { nameKey } from "../definitions/index.ts";
 import {
   moveEndpoint,
@@ -18,7 +18,7 @@ import type { InState, ReconciledKind, RecordStep, StepOutcome } from "./reconci
 export interface EndpointActionsOptions {
   readonly store: HostingStore;
   readonly parts: RunningEndpointParts;
-  readonly retirements: Retirements;
+  readonly drainLimiter: DrainLimiter;
   readonly alarmState: ReadAlarmState;
 }
 
@@ -129,7 +129,8 @@ export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointE
   async #bringUp({ key, record, signal }: EndpointStep, running: RunningEndpoint): Promise<void> {
     running.countBy(record);
     {
-      using _shortenedDrain = record.state.at === "RollingBack" ? this.#options.retirements.hurry(key, signal) : null;
+      using _shortenedDrain =
+        record.state.at === "RollingBack" ? this.#options.drainLimiter.shorten(key, signal) : null;
       await running.room(signal);
     }
     await running.bringUp(record, signal);
@@ -152,29 +153,29 @@ export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointE
 
   /** Drains old instances in the background: the next step does not wait for their requests. */
   #follow({ key, background }: EndpointStep, running: RunningEndpoint, record: EndpointRecord): void {
-    const { retirements } = this.#options;
-    background((closing) => retirements.leave(key, closing, (signal) => running.follow(record, signal)));
+    const { drainLimiter } = this.#options;
+    background((closing) => drainLimiter.drainUpdated(key, closing, (signal) => running.follow(record, signal)));
   }
 
   /** Drains in the background: the endpoint may be started again meanwhile. */
   async #stop(step: EndpointStep): EndpointOutcome {
-    step.background(() => this.#retire(step));
+    step.background(() => this.#drain(step));
     return null;
   }
 
   /** Deletes the record, which frees the name, once everything has been drained. */
   async #tearDown(step: EndpointStep): EndpointOutcome {
     await this.#discard(step);
-    await this.#retire(step);
+    await this.#drain(step);
     return { do: "forget" };
   }
 
-  async #retire({ key, record, closing }: EndpointStep): Promise<void> {
+  async #drain({ key, record, closing }: EndpointStep): Promise<void> {
     const running = this.#running.get(key);
     if (running === undefined) return;
     this.#running.delete(key);
     running.countBy(record);
-    await this.#options.retirements.end(key, closing, (signal) => running.retire(signal));
+    await this.#options.drainLimiter.drainDeleted(key, closing, (signal) => running.drain(signal));
   }
 
   /** Stops the instances of an endpoint that never came into service. */

@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MovedClock } from "@galatea/base/core/moved-clock-fixture.ts";
-import { Retirements } from "./retirements.ts";
+import { DrainLimiter } from "./drain-limiter.ts";
 
-const limits = { retireMsMax: 100, leaveMsMax: 1000, leavingMax: 2 };
+const limits = { deletionDrainMsMax: 100, updateDrainMsMax: 1000, updateDrainsMax: 2 };
 const open = new AbortController().signal;
 
 /** Instances that hold a request until it ends, or nobody waits for it any more. */
 function held() {
   const { promise, resolve } = Promise.withResolvers<void>();
   let state = "held";
-  const retire = async (signal: AbortSignal) => {
+  const drain = async (signal: AbortSignal) => {
     const cut = new Promise<void>((cutOff) => signal.addEventListener("abort", () => cutOff(), { once: true }));
     state = await Promise.race([promise.then(() => "answered"), cut.then(() => "cut")]);
   };
-  return { retire, answer: resolve, state: () => state };
+  return { drain, answer: resolve, state: () => state };
 }
 
 /** All that follows at once from what has fired. */
@@ -26,43 +26,43 @@ async function move(clock: MovedClock, byMs: number): Promise<void> {
   await settled();
 }
 
-test("what an update takes away answers what it holds long after what a deletion takes away is cut off", async () => {
+test("instances that an update removes drain long after those of a deletion are cut off", async () => {
   const clock = new MovedClock();
-  const retirements = new Retirements(clock, limits);
+  const drainLimiter = new DrainLimiter(clock, limits);
   const [updated, deleted, quick] = [held(), held(), held()];
-  const left = retirements.leave("a", open, updated.retire);
-  const ended = retirements.end("b", open, deleted.retire);
-  const gone = retirements.leave("c", open, quick.retire);
+  const drained = drainLimiter.drainUpdated("a", open, updated.drain);
+  const ended = drainLimiter.drainDeleted("b", open, deleted.drain);
+  const gone = drainLimiter.drainUpdated("c", open, quick.drain);
   quick.answer();
   await gone;
   for (let count = 0; count < 9; count += 1) await move(clock, 100);
   await ended;
   assert.deepEqual([updated.state(), deleted.state(), quick.state()], ["held", "cut", "answered"]);
   updated.answer();
-  await left;
+  await drained;
   assert.equal(updated.state(), "answered");
 });
 
-test("what has its time is cut off at the bound, and with the platform", async () => {
+test("a drain is cut off at the bound, and with the platform", async () => {
   const clock = new MovedClock();
-  const retirements = new Retirements(clock, limits);
+  const drainLimiter = new DrainLimiter(clock, limits);
   const closing = new AbortController();
   const [late, closed] = [held(), held()];
-  const left = retirements.leave("a", open, late.retire);
+  const drained = drainLimiter.drainUpdated("a", open, late.drain);
   await move(clock, 1000);
-  await left;
-  const leaving = retirements.leave("a", closing.signal, closed.retire);
+  await drained;
+  const closedDrain = drainLimiter.drainUpdated("a", closing.signal, closed.drain);
   closing.abort();
-  await leaving;
+  await closedDrain;
   assert.deepEqual([late.state(), closed.state()], ["cut", "cut"]);
 });
 
-test("a deletion cuts off what still leaves since an update of the same endpoint, and of no other", async () => {
+test("a deletion cuts off drains of updates of the same endpoint, and of no other", async () => {
   const clock = new MovedClock();
-  const retirements = new Retirements(clock, limits);
+  const drainLimiter = new DrainLimiter(clock, limits);
   const [own, other, deleted] = [held(), held(), held()];
-  const all = [retirements.leave("a", open, own.retire), retirements.leave("b", open, other.retire)];
-  const ended = retirements.end("a", open, deleted.retire);
+  const all = [drainLimiter.drainUpdated("a", open, own.drain), drainLimiter.drainUpdated("b", open, other.drain)];
+  const ended = drainLimiter.drainDeleted("a", open, deleted.drain);
   await move(clock, 100);
   await Promise.all([ended, all[0]]);
   assert.deepEqual([own.state(), other.state()], ["cut", "held"]);
@@ -70,11 +70,11 @@ test("a deletion cuts off what still leaves since an update of the same endpoint
   await all[1];
 });
 
-test("of many that leave, the oldest have as long as what is deleted", async () => {
+test("the oldest of many drains have as long as those of a deletion", async () => {
   const clock = new MovedClock();
-  const retirements = new Retirements(clock, limits);
+  const drainLimiter = new DrainLimiter(clock, limits);
   const each = Array.from({ length: 5 }, held);
-  const left = each.map(({ retire }) => retirements.leave("a", open, retire));
+  const drains = each.map(({ drain }) => drainLimiter.drainUpdated("a", open, drain));
   await move(clock, 99);
   assert.ok(each.every(({ state }) => state() === "held"));
   await move(clock, 1);
@@ -83,5 +83,5 @@ test("of many that leave, the oldest have as long as what is deleted", async () 
     ["cut", "cut", "cut", "held", "held"],
   );
   for (const { answer } of each) answer();
-  await Promise.all(left);
+  await Promise.all(drains);
 });
