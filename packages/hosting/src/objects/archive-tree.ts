@@ -4,7 +4,13 @@ import { join, posix } from "node:path";
 import { sharedDirectoryMode, sharedFileMode } from "@galatea/base";
 import { ArchiveError, type ArchiveLimits, type SharedContent, type UnpackedArchive } from "./archive.ts";
 import { SharedFileWriter, writeAll } from "./archive-content.ts";
-import { printable, type TarEntry, type TarSink } from "./archive-tar.ts";
+
+/** An entry of an archive, as its header names it. */
+export type ArchiveEntry =
+  | { readonly kind: "file"; readonly path: string; readonly byteLength: number; readonly executable: boolean }
+  | { readonly kind: "directory"; readonly path: string }
+  | { readonly kind: "symlink"; readonly path: string; readonly target: string }
+  | { readonly kind: "hardlink"; readonly path: string; readonly target: string };
 
 export interface TreeOptions {
   /** Must exist and be empty: what the archive may touch is known from what it made. */
@@ -27,9 +33,10 @@ type Made = "file" | "directory" | "symlink";
 
 /**
  * Builds the tree of one archive. Nothing is followed: each parent of an entry must be a directory this archive made,
- * so no link can redirect a later write. Synchronous: it runs in an unpacking thread.
+ * so no link can redirect a later write. Calls come in the archive's order, the data of a file between its entry and `fileEnd`. Synchronous: it
+ * runs in an unpacking thread.
  */
-export class ArchiveTree implements TarSink {
+export class ArchiveTree {
   readonly #options: TreeOptions;
   readonly #made = new Map<string, Made>();
   readonly #files: { path: string; byteLength: number; sha256: string }[] = [];
@@ -48,7 +55,7 @@ export class ArchiveTree implements TarSink {
     return this.#expandedBytes;
   }
 
-  entry(entry: TarEntry): void {
+  entry(entry: ArchiveEntry): void {
     const { limits } = this.#options;
     this.#entryCount += 1;
     if (this.#entryCount > limits.entryCountMax) {
@@ -78,6 +85,7 @@ export class ArchiveTree implements TarSink {
     }
   }
 
+  /** `bytes` is valid during the call only. */
   data(bytes: Buffer): void {
     this.#expandedBytes += bytes.length;
     const { limits } = this.#options;
@@ -235,4 +243,8 @@ function safePath(raw: string, limits: ArchiveLimits): string {
 
 function leavesRoot(path: string): ArchiveError {
   return new ArchiveError("unsafe", `the link ${printable(path)} leaves the archive`);
+}
+
+export function printable(path: string): string {
+  return JSON.stringify(path.length > 200 ? `${path.slice(0, 200)}...` : path);
 }
