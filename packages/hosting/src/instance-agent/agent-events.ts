@@ -21,7 +21,7 @@ export interface ContainerHealth {
 export type ModelTiming = "downloaded" | "loaded" | "unloaded";
 
 /** A change of one container. `model-timed` reports one duration for metrics; `line` is a line of output. */
-export type ContainerChange =
+type ContainerChange =
   | { readonly kind: "health"; readonly health: ContainerHealth }
   | { readonly kind: "model"; readonly model: ModelState }
   | { readonly kind: "model-used"; readonly id: string; readonly pinCount: number; readonly usedNs: number }

@@ -102,7 +102,7 @@ export class InstanceView {
   apply(event: InstanceEvent): void {
     if (event.kind === "ended") return this.#ended(event.error);
     const container = this.containers[event.position];
-    assert(container !== undefined, `instance ${this.id} has a container ${event.position}`);
+    assert(container !== undefined, "an event is of a container of its instance");
     const { models } = container;
     switch (event.kind) {
       case "health":

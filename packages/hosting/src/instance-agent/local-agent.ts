@@ -190,13 +190,7 @@ class RunningInstance {
     this.containers = spec.containers.map((container, position) => {
       const slot = this.#hosted.slots[position];
       assert(slot !== undefined, "an instance has a slot for each of its containers");
-      return new RunningContainer({
-        ...options,
-        instance: spec,
-        spec: container,
-        slot,
-        emit: (change) => emit({ ...change, position }),
-      });
+      return new RunningContainer({ ...options, instance: spec, spec: container, position, slot });
     });
   }
 

@@ -21,7 +21,7 @@ import {
   type WholeReply,
 } from "../instances/index.ts";
 import { ContainerGone, ContainerLate, NotSent } from "./agent-errors.ts";
-import type { ContainerChange, ContainerHealth, ListedContainer } from "./agent-events.ts";
+import type { ContainerHealth, InstanceEvent, ListedContainer } from "./agent-events.ts";
 import type { AgentContainerSpec, AgentInstanceSpec, ModelCacheSpec } from "./agent-spec.ts";
 import type { AcquiredModel, AgentReply, AgentRequest, GatheredRequest } from "./instance-agent.ts";
 
@@ -37,8 +37,10 @@ export interface RunningDependencies {
 export interface RunningContainerOptions extends RunningDependencies {
   readonly instance: AgentInstanceSpec;
   readonly spec: AgentContainerSpec;
+  /** Its index in the instance, from 0. */
+  readonly position: number;
   readonly slot: ContainerSlot;
-  readonly emit: (change: ContainerChange) => void;
+  readonly emit: (event: InstanceEvent) => void;
 }
 
 /** One container of an instance on this node: keeps it in service, sends requests to it, and keeps the model cache of a multi-model container. */
@@ -181,13 +183,14 @@ export class RunningContainer implements AsyncDisposable {
   }
 
   #reportHealth(): void {
-    this.#options.emit({ kind: "health", health: this.#health });
+    const { position, emit } = this.#options;
+    emit({ kind: "health", position, health: this.#health });
   }
 
   #openModels(trees: ModelTrees, { limits, guaranteedBytes }: ModelCacheSpec): ModelCache {
-    const { memory, clock, logger, emit } = this.#options;
+    const { position, memory, clock, logger, emit } = this.#options;
     const timed = (what: "downloaded" | "loaded" | "unloaded") => (target: string, durationUs: number) =>
-      emit({ kind: "model-timed", what, target, durationUs });
+      emit({ kind: "model-timed", position, what, target, durationUs });
     return new ModelCache({
       trees,
       limits,
@@ -196,9 +199,9 @@ export class RunningContainer implements AsyncDisposable {
         downloaded: timed("downloaded"),
         loaded: timed("loaded"),
         unloaded: timed("unloaded"),
-        changed: (model) => emit({ kind: "model", model }),
-        used: (id, pinCount, usedNs) => emit({ kind: "model-used", id, pinCount, usedNs }),
-        outdated: (target) => emit({ kind: "outdated", target }),
+        changed: (model) => emit({ kind: "model", position, model }),
+        used: (id, pinCount, usedNs) => emit({ kind: "model-used", position, id, pinCount, usedNs }),
+        outdated: (target) => emit({ kind: "outdated", position, target }),
       },
       joinMemory: (holder) => memory.join(holder, guaranteedBytes),
       clock,

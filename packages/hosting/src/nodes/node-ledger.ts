@@ -34,6 +34,9 @@ export class NodeLedger {
   /** The memory that model caches on the node share. */
   readonly memory: NodeMemory;
   readonly #entries = new Set<Entry>();
+  /** Sums over the entries: each request to a multi-model container reads them when it ends. */
+  #reserved = noResources;
+  #beyondBytes = 0;
 
   /** `unplacedBytes`: memory that is reserved for instances without a node, any of which may be placed here. */
   constructor(description: NodeDescription, unplacedBytes: () => number) {
@@ -49,24 +52,37 @@ export class NodeLedger {
   }
 
   get reserved(): NodeResources {
-    return [...this.#entries].reduce((sum, { needs }) => resourceSum(sum, needs), noResources);
+    return this.#reserved;
   }
 
   /** Measured memory of all instances above their reservations. */
   get beyondBytes(): number {
-    return [...this.#entries].reduce((sum, { beyondBytes }) => sum + beyondBytes, 0);
+    return this.#beyondBytes;
   }
 
   enter(needs: Partial<NodeResources>): NodeShare {
     const entry: Entry = { needs: { ...noResources, ...needs }, beyondBytes: 0 };
     this.#entries.add(entry);
+    this.#sumEntries();
     return {
       node: this.description,
       reservedBytes: entry.needs.memoryBytes,
       leaves: () => {},
-      measured: (beyondBytes) => void (entry.beyondBytes = beyondBytes),
-      [Symbol.dispose]: () => void this.#entries.delete(entry),
+      measured: (beyondBytes) => {
+        entry.beyondBytes = beyondBytes;
+        this.#sumEntries();
+      },
+      [Symbol.dispose]: () => {
+        this.#entries.delete(entry);
+        this.#sumEntries();
+      },
     };
+  }
+
+  #sumEntries(): void {
+    const entries = [...this.#entries];
+    this.#reserved = entries.reduce((sum, { needs }) => resourceSum(sum, needs), noResources);
+    this.#beyondBytes = entries.reduce((sum, { beyondBytes }) => sum + beyondBytes, 0);
   }
 }
 
