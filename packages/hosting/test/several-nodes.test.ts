@@ -1,4 +1,4 @@
-/** Hosting over several nodes: where instances and copies of components come, and what one that fits nowhere is told. */
+/** Hosting over several nodes: where instances and copies of components come, and how one that fits on no node is refused. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -22,20 +22,20 @@ function twoNodes(memoryMebi: number) {
   return { nodes, given, onOpen: ({ node }: InstanceSpec) => void given.push(node) };
 }
 
-test("instances are spread over nodes; one that no node has room for fails with what is missing, and what there is goes on", async () => {
+test("instances are spread over nodes; one that no node has room for is refused with what is missing, and what there is goes on", async () => {
   const { nodes, given, onOpen } = twoNodes(200);
   await using bench = await TrafficBench.open(undefined, null, { nodes, onOpen });
   await bench.deploy("e", [{ name: "one", VariantName: "v", InitialInstanceCount: 2 }]);
   assert.deepEqual(given, ["a", "b"]);
   // 384 MiB of 400: the nodes have it together, and neither has it alone.
-  await bench.hosting.endpoints.resize("e", [{ variantName: "v", instanceCount: 3 }], owner);
-  await bench.settled("e");
-  const [at, , reason] = await bench.status("e");
-  assert.equal(at, "InService");
-  assert.match(
-    reason ?? "",
-    /due to InsufficientInstanceCapacity error: no node has room for the instance: the node a, which comes closest, lacks 56 MiB of memory\./,
-  );
+  await assert.rejects(bench.hosting.endpoints.resize("e", [{ variantName: "v", instanceCount: 3 }], owner), {
+    code: "ResourceLimitExceeded",
+    message:
+      "The nodes have enough free memory together, but none has room for an instance of 128 MiB: the node a, which comes closest, lacks 56 MiB of " +
+      "memory. Instances do not move between nodes: fewer instances, a lower GALATEA_MODEL_MEMORY_BYTES in the Environment of the model's " +
+      "containers, or the end of other endpoints and transform jobs on one node would make room.",
+  });
+  assert.deepEqual(await bench.status("e"), ["InService", "e", null]);
   assert.equal((await bench.ask("e", "x")).container, "one");
   // One that leaves is waited for.
   await bench.hosting.endpoints.resize("e", [{ variantName: "v", instanceCount: 1 }], owner);
@@ -44,6 +44,25 @@ test("instances are spread over nodes; one that no node has room for fails with 
   await bench.settled("e");
   assert.deepEqual(await bench.status("e"), ["InService", "e", null]);
   assert.deepEqual(given, ["a", "b", "b"]);
+});
+
+test("an instance and a copy of a component that are larger than each node are refused at once, whatever the nodes have together", async () => {
+  const { nodes, given, onOpen } = twoNodes(300);
+  await using bench = await TrafficBench.open(undefined, null, { nodes, onOpen });
+  const refusal = {
+    code: "ResourceLimitExceeded",
+    message:
+      "No node is large enough for an instance of 328 MiB: the node a, which comes closest, lacks 28 MiB of memory. A lower " +
+      "GALATEA_MODEL_MEMORY_BYTES in the Environment of the model's containers or a larger node would make room.",
+  };
+  await assert.rejects(bench.deploy("large", [{ name: "one", VariantName: "v", modelBytes: 200 * mebi }]), refusal);
+  await bench.deploy("e", [{ name: "two", VariantName: "v" }]);
+  await bench.configure("larger", [{ name: "three", VariantName: "v", modelBytes: 200 * mebi }]);
+  await assert.rejects(bench.update("e", "larger"), refusal);
+  await deployShared(bench, "shared", { InitialInstanceCount: 2 });
+  const copies = spec("four", 200 / 1024);
+  await assert.rejects(createComponent(bench, "shared", "four", copies, 1), refusal);
+  assert.deepEqual([await bench.status("e"), given], [["InService", "e", null], ["a"]]);
 });
 
 test("copies of a component come to the nodes of their instances, which they share with other components, also after a restart", async () => {

@@ -52,6 +52,8 @@ export interface PlannedVariant extends Partial<ProductionVariant> {
   /** Whether its containers end at their first try where the bench says so: one that is started fails, one that is brought back comes. */
   readonly mayFalter?: boolean;
   readonly isShadow?: boolean;
+  /** Guaranteed memory of its models (GALATEA_MODEL_MEMORY_BYTES). */
+  readonly modelBytes?: number;
 }
 
 /** What a configuration of a test has beside its variants. */
@@ -166,8 +168,13 @@ export class TrafficBench implements AsyncDisposable {
   /** An endpoint configuration with models of its own. */
   async configure(name: string, variants: readonly PlannedVariant[], more: MoreOfConfig = {}): Promise<void> {
     const shared = { owner, request: {}, tags: [] };
-    for (const { name: NAME, isBroken = false, mayFalter = false } of variants) {
-      const Environment = { NAME, ...(isBroken ? { BREAKS: "1" } : {}), ...(mayFalter ? { FALTERS: "1" } : {}) };
+    for (const { name: NAME, isBroken = false, mayFalter = false, modelBytes } of variants) {
+      const Environment = {
+        NAME,
+        ...(isBroken ? { BREAKS: "1" } : {}),
+        ...(mayFalter ? { FALTERS: "1" } : {}),
+        ...(modelBytes !== undefined && { GALATEA_MODEL_MEMORY_BYTES: String(modelBytes) }),
+      };
       const containers = imaged([{ Environment }]);
       await this.hosting.catalogue.createModel({
         ...shared,

@@ -1,4 +1,10 @@
-import { limitExceeded, memoryMissing, type LeavingMemory } from "../definitions/index.ts";
+import {
+  limitExceeded,
+  memoryMissing,
+  noNodeLargeEnough,
+  noNodeWithRoom,
+  type LeavingMemory,
+} from "../definitions/index.ts";
 import { footprintBytes, type Footprint } from "../endpoints/index.ts";
 import { Nodes, type NodeDescription } from "../nodes/index.ts";
 import type { HostingKinds, HostingStore } from "../store/index.ts";
@@ -142,6 +148,11 @@ export class Reservations {
     const { memoryBytes: limit, takenBytes: used } = this.nodes;
     const memory = { limit, used, wanted: footprintBytes(footprint) };
     if (isBeyond(memory)) throw memoryMissing(memory, this.#leavingMemory());
+    const counts = [...(footprint.countsByBytes ?? [])].filter(([, count]) => count > 0);
+    const tooLarge = this.nodes.tooLarge(counts.map(([bytes]) => bytes));
+    if (tooLarge !== null) throw noNodeLargeEnough(tooLarge);
+    const withoutRoom = this.nodes.withoutRoom(addedInstances(footprint));
+    if (withoutRoom !== null) throw noNodeWithRoom(withoutRoom);
   }
 
   #checkQuotas(footprint: Footprint, what: string): void {
@@ -191,6 +202,18 @@ const isBeyond = ({ limit, used, wanted }: Use): boolean => wanted > 0 && used +
 
 const bytesOf = (footprints: Iterable<Footprint>) =>
   [...footprints].reduce((sum, footprint) => sum + footprintBytes(footprint), 0);
+
+/** Yields the size of each instance of a footprint, up to its bytes: others of an update start only when earlier ones have ended. */
+function* addedInstances(footprint: Footprint): Iterable<number> {
+  let leftBytes = footprintBytes(footprint);
+  for (const [bytes, count] of footprint.countsByBytes ?? []) {
+    for (let index = 0; index < count; index += 1) {
+      leftBytes -= bytes;
+      if (leftBytes < 0) return;
+      yield bytes;
+    }
+  }
+}
 
 const isSame = (one: Footprint, other: Footprint) =>
   one.instanceCount === other.instanceCount &&

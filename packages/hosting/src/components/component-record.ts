@@ -122,5 +122,6 @@ const largestClaimBytes = ({ specs }: Pick<ComponentRecord, "specs">) =>
 
 /** A copy is guaranteed the memory that it claims. */
 export function copiesFootprint(memoryBytes: number, copyCount: number): Footprint {
-  return { instanceCount: 0, containerCount: copyCount, modelBytes: copyCount * memoryBytes };
+  const countsByBytes = new Map([[footprintBytes({ containerCount: 1, modelBytes: memoryBytes }), copyCount]]);
+  return { instanceCount: 0, containerCount: copyCount, modelBytes: copyCount * memoryBytes, countsByBytes };
 }

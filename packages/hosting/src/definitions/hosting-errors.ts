@@ -67,6 +67,29 @@ export function memoryMissing(
   return new AwsError(code, text + leavingText(leaving, bytes.used + bytes.wanted - bytes.limit));
 }
 
+interface UnplacedInstance {
+  readonly memoryBytes: number;
+  /** What the closest node lacks. */
+  readonly shortage: string;
+}
+
+/** The error for an instance that is larger than each node. */
+export function noNodeLargeEnough({ memoryBytes, shortage }: UnplacedInstance): AwsError {
+  const text =
+    `No node is large enough for an instance of ${Math.ceil(memoryBytes / mebi)} MiB: ${shortage}. A lower GALATEA_MODEL_MEMORY_BYTES in the ` +
+    "Environment of the model's containers or a larger node would make room.";
+  return new AwsError("ResourceLimitExceeded", text);
+}
+
+/** The error for an instance that all nodes together have room for, and none alone. */
+export function noNodeWithRoom({ memoryBytes, shortage }: UnplacedInstance): AwsError {
+  const text =
+    `The nodes have enough free memory together, but none has room for an instance of ${Math.ceil(memoryBytes / mebi)} MiB: ${shortage}. ` +
+    "Instances do not move between nodes: fewer instances, a lower GALATEA_MODEL_MEMORY_BYTES in the Environment of the model's containers, " +
+    "or the end of other endpoints and transform jobs on one node would make room.";
+  return new AwsError("ResourceLimitExceeded", text);
+}
+
 function leavingText(leaving: readonly LeavingMemory[], missingBytes: number): string {
   if (leaving.length === 0) return "";
   const bytes = leaving.reduce((sum, each) => sum + each.bytes, 0);

@@ -33,6 +33,8 @@ export {
   inProgress,
   limitExceeded,
   memoryMissing,
+  noNodeLargeEnough,
+  noNodeWithRoom,
   type LeavingMemory,
   jobExists,
   jobNotFound,

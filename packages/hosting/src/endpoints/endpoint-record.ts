@@ -190,6 +190,8 @@ export interface Footprint {
   readonly containerCount: number;
   /** Guaranteed memory of their models. */
   readonly modelBytes: number;
+  /** The number of instances, or of copies of a component, by the memory that each takes of its node; absent for none. */
+  readonly countsByBytes?: ReadonlyMap<number, number>;
 }
 
 export const noFootprint: Footprint = { instanceCount: 0, containerCount: 0, modelBytes: 0 };
@@ -198,21 +200,29 @@ export function footprintOf(
   groups: readonly { readonly plan: VariantPlan; readonly instanceCount: number }[],
 ): Footprint {
   let [instances, containers, modelBytes] = [0, 0, 0];
+  const countsByBytes = new Map<number, number>();
   for (const { plan, instanceCount } of groups) {
+    const one = { containerCount: plan.model.containers.length, modelBytes: guaranteedModelBytes(plan) };
     instances += instanceCount;
-    containers += instanceCount * plan.model.containers.length;
-    modelBytes += instanceCount * guaranteedModelBytes(plan);
+    containers += instanceCount * one.containerCount;
+    modelBytes += instanceCount * one.modelBytes;
+    const bytes = footprintBytes(one);
+    countsByBytes.set(bytes, (countsByBytes.get(bytes) ?? 0) + instanceCount);
   }
-  return { instanceCount: instances, containerCount: containers, modelBytes };
+  return { instanceCount: instances, containerCount: containers, modelBytes, countsByBytes };
 }
 
 /** Returns the bytes that a footprint takes of the nodes' memory. */
-export const footprintBytes = ({ containerCount, modelBytes }: Footprint): number =>
+export const footprintBytes = ({ containerCount, modelBytes }: Omit<Footprint, "instanceCount">): number =>
   containerCount * containerOwnBytes + modelBytes;
 
 /** Returns how much larger one footprint is than another; zero where it is smaller. */
 export function footprintBeyond(one: Footprint, other: Footprint): Footprint {
+  const more = [...(one.countsByBytes ?? [])].map(
+    ([bytes, count]) => [bytes, count - (other.countsByBytes?.get(bytes) ?? 0)] as const,
+  );
   return {
+    countsByBytes: new Map(more.filter(([, count]) => count > 0)),
     instanceCount: Math.max(0, one.instanceCount - other.instanceCount),
     containerCount: Math.max(0, one.containerCount - other.containerCount),
     modelBytes: Math.max(0, one.modelBytes - other.modelBytes),

@@ -2,6 +2,7 @@ import { assert, unreachable } from "@galatea/base";
 import type { DeploymentConfig } from "../definitions/index.ts";
 import {
   beginChange,
+  footprintBytes,
   footprintOf,
   settledGeneration,
   type Change,
@@ -207,28 +208,33 @@ type Sizes = ReadonlyMap<number, readonly GroupSize[]>;
  * and at any step of the roll-back from there. Draining instances are excluded.
  */
 export function plannedFootprint(record: EndpointRecord): Footprint {
-  const most = { instanceCount: 0, containerCount: 0, modelBytes: 0 };
+  const most = { instanceCount: 0, containerCount: 0, modelBytes: 0, countsByBytes: new Map<number, number>() };
   const units = new Map(record.generations.map(({ number, variants }) => [number, variants.map(unitOf)]));
   for (const sizes of sizesToCome(record)) {
     const now = { instanceCount: 0, containerCount: 0, modelBytes: 0 };
+    const counts = new Map<number, number>();
     for (const [number, groups] of sizes) {
       for (const [index, unit] of (units.get(number) ?? []).entries()) {
         const { instanceCount } = groups[index] ?? { instanceCount: 0 };
         now.instanceCount += instanceCount;
         now.containerCount += instanceCount * unit.containerCount;
         now.modelBytes += instanceCount * unit.modelBytes;
+        counts.set(unit.bytes, (counts.get(unit.bytes) ?? 0) + instanceCount);
       }
     }
     most.instanceCount = Math.max(most.instanceCount, now.instanceCount);
     most.containerCount = Math.max(most.containerCount, now.containerCount);
     most.modelBytes = Math.max(most.modelBytes, now.modelBytes);
+    for (const [bytes, count] of counts) {
+      most.countsByBytes.set(bytes, Math.max(most.countsByBytes.get(bytes) ?? 0, count));
+    }
   }
   return most;
 }
 
 const unitOf = ({ plan }: Generation["variants"][number]) => {
   const { containerCount, modelBytes } = footprintOf([{ plan, instanceCount: 1 }]);
-  return { containerCount, modelBytes };
+  return { containerCount, modelBytes, bytes: footprintBytes({ containerCount, modelBytes }) };
 };
 
 function* sizesToCome(record: EndpointRecord): Iterable<Sizes> {

@@ -188,7 +188,7 @@ export class Fleet implements VariantFleet {
   #claim(ordinal: number): { readonly kept: KeptInstance; readonly placed: NodeShare } | null {
     const { endpointName, fleetKey } = this.#names;
     const kept = this.#options.host.claim({ endpointName, fleetKey, ordinal });
-    return kept === null ? null : { kept, placed: this.#placer.restore(this.#request(kept.node ?? undefined)) };
+    return kept === null ? null : { kept, placed: this.#placer.restore(this.#request(kept.node)) };
   }
 
   #budgetOn({ node }: NodeShare): InstanceBudget {

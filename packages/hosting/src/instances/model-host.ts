@@ -19,8 +19,8 @@ export interface InstanceOwner {
 /** An instance of a previous run of the platform. */
 export interface KeptInstance {
   readonly id: string;
-  /** The node that runs it; null for an instance that a platform without nodes started. */
-  readonly node: NodeId | null;
+  /** The node that runs it. */
+  readonly node: NodeId;
 }
 
 /** What an instance's models are and where they come from. */

@@ -100,6 +100,7 @@ export class InstanceAccount implements InstancePlacer, Disposable {
       leaves: () => {
         if (entry.isLeaving) return;
         entry.isLeaving = true;
+        share.leaves();
         this.#sinceMs = this.#options.clock.epochMs();
       },
       [Symbol.dispose]: () => {

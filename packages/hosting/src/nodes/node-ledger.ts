@@ -1,6 +1,6 @@
 import { NodeMemory } from "./node-memory.ts";
 import { noResources, type Node, type NodeDescription, type NodeResources } from "./node.ts";
-import { resourceNames, type InstanceRequest } from "./place-instance.ts";
+import { resourceSum, type InstanceRequest } from "./place-instance.ts";
 
 /** The resources that an instance reserves on its node. Created before it starts; dispose it when the instance is removed. */
 export interface NodeShare extends Disposable {
@@ -26,6 +26,7 @@ export interface InstancePlacer {
 interface Entry {
   readonly needs: NodeResources;
   beyondBytes: number;
+  isLeaving: boolean;
 }
 
 /** The reserved and measured resources of one node. */
@@ -55,19 +56,24 @@ export class NodeLedger {
     return this.#reserved;
   }
 
+  /** The node when all draining instances have ended. */
+  get drained(): Node {
+    return { ...this.description, reserved: reservedOf([...this.#entries].filter(({ isLeaving }) => !isLeaving)) };
+  }
+
   /** Measured memory of all instances above their reservations. */
   get beyondBytes(): number {
     return this.#beyondBytes;
   }
 
   enter(needs: Partial<NodeResources>): NodeShare {
-    const entry: Entry = { needs: { ...noResources, ...needs }, beyondBytes: 0 };
+    const entry: Entry = { needs: { ...noResources, ...needs }, beyondBytes: 0, isLeaving: false };
     this.#entries.add(entry);
     this.#sumEntries();
     return {
       node: this.description,
       reservedBytes: entry.needs.memoryBytes,
-      leaves: () => {},
+      leaves: () => void (entry.isLeaving = true),
       measured: (beyondBytes) => {
         entry.beyondBytes = beyondBytes;
         this.#sumEntries();
@@ -81,13 +87,10 @@ export class NodeLedger {
 
   #sumEntries(): void {
     const entries = [...this.#entries];
-    this.#reserved = entries.reduce((sum, { needs }) => resourceSum(sum, needs), noResources);
+    this.#reserved = reservedOf(entries);
     this.#beyondBytes = entries.reduce((sum, { beyondBytes }) => sum + beyondBytes, 0);
   }
 }
 
-function resourceSum(one: NodeResources, other: NodeResources): NodeResources {
-  const sum = { ...one };
-  for (const resource of resourceNames) sum[resource] += other[resource];
-  return sum;
-}
+const reservedOf = (entries: readonly Entry[]) =>
+  entries.reduce((sum, { needs }) => resourceSum(sum, needs), noResources);

@@ -73,6 +73,48 @@ test("a new instance without room is rejected with SageMaker's failure reason an
   assert.equal(restored.node.id, "node-0");
 });
 
+test("property: further instances have room exactly where each of them could be placed after the others", () => {
+  const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 8 });
+  fc.assert(
+    fc.property(fc.array(fc.nat(20), { minLength: 1, maxLength: 4 }), sizes, sizes, (capacities, before, further) => {
+      const nodes = opened(capacities);
+      const place = (memoryBytes: number) => {
+        try {
+          return nodes.place({ needs: { memoryBytes } });
+        } catch {
+          return null;
+        }
+      };
+      for (const memoryBytes of before) place(memoryBytes);
+      const tooLarge = further.find((memoryBytes) => memoryBytes > Math.max(...capacities));
+      assert.equal(nodes.tooLarge(further)?.memoryBytes, tooLarge);
+      const first = nodes.withoutRoom(further);
+      assert.equal(
+        first?.memoryBytes,
+        further.find((memoryBytes) => place(memoryBytes) === null),
+      );
+    }),
+  );
+});
+
+test("the room of draining instances counts as free for further ones, which wait for it", () => {
+  const clock = new MovedClock();
+  const nodes = opened([100 * mebi, 100 * mebi]);
+  using account = new InstanceAccount({ of: "endpoint", nodes, clock });
+  const request = { needs: { memoryBytes: 80 * mebi } };
+  const shares = [account.place(request), account.place(request)];
+  const lacking = {
+    memoryBytes: 80 * mebi,
+    shortage: "the node node-0, which comes closest, lacks 60 MiB of memory",
+  };
+  assert.deepEqual(nodes.withoutRoom([80 * mebi]), lacking);
+  shares[1]?.leaves();
+  assert.equal(nodes.withoutRoom([80 * mebi]), null);
+  assert.deepEqual(nodes.withoutRoom([80 * mebi, 80 * mebi]), lacking);
+  assert.throws(() => nodes.place(request), { code: "InsufficientInstanceCapacity" });
+  for (const share of shares) share[Symbol.dispose]();
+});
+
 test("models make room only for models of the same node; each node keeps room for instances without a node", async () => {
   let recordedBytes = 0;
   const nodes = opened([100, 100], () => recordedBytes);

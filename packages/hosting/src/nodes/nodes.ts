@@ -1,8 +1,8 @@
 import { AwsError, Gate } from "@galatea/base";
-import type { Node, NodeDescription, NodeId } from "./node.ts";
+import { noResources, type Node, type NodeDescription, type NodeId } from "./node.ts";
 import type { NodeMemory } from "./node-memory.ts";
 import { NodeLedger, type InstancePlacer, type NodeShare } from "./node-ledger.ts";
-import { placeInstance, refusalText, type InstanceRequest } from "./place-instance.ts";
+import { firstWithoutNode, placeInstance, refusalText, shortageText, type InstanceRequest } from "./place-instance.ts";
 
 /** Draining instances of one owner. */
 export interface Leaving {
@@ -13,6 +13,13 @@ export interface Leaving {
   readonly sinceMs: number;
   /** Whether the owner is being deleted or stopped: its instances get less time to drain than those of an update. */
   readonly isEnding: boolean;
+}
+
+/** An instance without a node. */
+export interface Unplaced {
+  readonly memoryBytes: number;
+  /** What the closest node lacks, as text. */
+  readonly shortage: string;
 }
 
 export interface NodesOptions {
@@ -61,6 +68,26 @@ export class Nodes implements InstancePlacer {
     const placed = placeInstance(this.all, request);
     const id = typeof placed === "string" ? placed : placed.closest;
     return this.#ledgerOf(id).enter(request.needs);
+  }
+
+  /** Returns the first of further instances that is larger than each node; null when there is none. */
+  tooLarge(memoryBytesOfEach: Iterable<number>): Unplaced | null {
+    const empty = this.all.map((node) => ({ ...node, reserved: noResources }));
+    for (const memoryBytes of memoryBytesOfEach) {
+      const first = firstWithoutNode(empty, [memoryBytes]);
+      if (first !== null) return unplaced(first);
+    }
+    return null;
+  }
+
+  /**
+   * Returns the first of further instances that no node has room for; null when there is none. The room of draining instances counts as free,
+   * because their successors wait for it.
+   */
+  withoutRoom(memoryBytesOfEach: Iterable<number>): Unplaced | null {
+    const drained = this.#ledgers.map((ledger) => ledger.drained);
+    const first = firstWithoutNode(drained, memoryBytesOfEach);
+    return first === null ? null : unplaced(first);
   }
 
   /** Returns the memory that model caches on a node share. */
@@ -129,3 +156,7 @@ export class Nodes implements InstancePlacer {
     return this.#ledgers.find(({ description }) => description.id === id) ?? this.#ledgers[0];
   }
 }
+
+const unplaced = ({ memoryBytes, refusal }: NonNullable<ReturnType<typeof firstWithoutNode>>): Unplaced => {
+  return { memoryBytes, shortage: shortageText(refusal) };
+};

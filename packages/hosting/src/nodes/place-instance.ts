@@ -1,4 +1,4 @@
-import type { Node, NodeId, NodeResources } from "./node.ts";
+import { noResources, type Node, type NodeId, type NodeResources } from "./node.ts";
 
 export type ResourceName = keyof NodeResources;
 
@@ -43,6 +43,27 @@ export function placeInstance(nodes: readonly Node[], request: InstanceRequest):
   return { closest: closest.node.id, missing: closest.missing.map(({ resource, amount }) => ({ resource, amount })) };
 }
 
+/** Places instances of these sizes one after the other. Returns null when each gets a node, or the first that does not. */
+export function firstWithoutNode(
+  nodes: readonly Node[],
+  memoryBytesOfEach: Iterable<number>,
+): { readonly memoryBytes: number; readonly refusal: Refusal } | null {
+  let now = nodes;
+  for (const memoryBytes of memoryBytesOfEach) {
+    const placed = placeInstance(now, { needs: { memoryBytes } });
+    if (typeof placed !== "string") return { memoryBytes, refusal: placed };
+    const needs = { ...noResources, memoryBytes };
+    now = now.map((node) => (node.id === placed ? { ...node, reserved: resourceSum(node.reserved, needs) } : node));
+  }
+  return null;
+}
+
+export function resourceSum(one: NodeResources, other: NodeResources): NodeResources {
+  const sum = { ...one };
+  for (const resource of resourceNames) sum[resource] += other[resource];
+  return sum;
+}
+
 const freeOf = ({ capacity, reserved }: Node, resource: ResourceName) => capacity[resource] - reserved[resource];
 
 const hasLabels = ({ labels }: Node, required: Readonly<Record<string, string>>) =>
@@ -60,10 +81,14 @@ function missingOf(node: Node, needs: Partial<NodeResources>) {
 }
 
 /** Returns a refusal as text: the shortages of the closest node. */
-export function refusalText({ closest, missing }: Refusal): string {
-  if (closest === null) return "no node is one that the instance may come to";
+export function refusalText(refusal: Refusal): string {
+  if (refusal.closest === null) return "no node is one that the instance may come to";
+  return `no node has room for the instance: ${shortageText(refusal)}`;
+}
+
+export function shortageText({ closest, missing }: Refusal): string {
   const amounts = missing.map(({ resource, amount }) => amountTexts[resource](amount));
-  return `no node has room for the instance: the node ${closest}, which comes closest, lacks ${amounts.join(" and ")}`;
+  return `the node ${closest}, which comes closest, lacks ${amounts.join(" and ")}`;
 }
 
 const mebibytes = (bytes: number) => `${Math.ceil(bytes / 2 ** 20)} MiB`;

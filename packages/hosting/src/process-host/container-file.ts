@@ -10,8 +10,8 @@ import type { ContainerSpec, InstanceOwner, InstanceSpec } from "../index.ts";
 export interface ContainerFile {
   /** Null for a container that the next run ends instead of adopting. */
   readonly owner: InstanceOwner | null;
-  /** The node that runs it; absent in files of before there were nodes. */
-  readonly node?: InstanceSpec["node"];
+  /** The node that runs it. */
+  readonly node: InstanceSpec["node"];
   /** The S3 prefix of the archives of a multi-model container; null for other containers. */
   readonly modelDataUrl: string | null;
   /** The digest of the spec that the process was started with. */

@@ -27,10 +27,10 @@ export class LeftInstances {
     for (const [id, names] of await instancesIn(directory)) {
       const paths = names.map((name) => join(directory, name));
       const files = await Promise.all(paths.map(readContainerFile));
-      const { owner = null, node = null } = files.find((file) => file !== null) ?? {};
-      const key = owner === null ? null : keyOf(owner);
-      if (key !== null && keys.delete(key)) {
-        this.#kept.set(key, { id, node });
+      const first = files.find((file) => file !== null && file.owner !== null) ?? null;
+      const key = first === null || first.owner === null ? null : keyOf(first.owner);
+      if (first !== null && key !== null && keys.delete(key)) {
+        this.#kept.set(key, { id, node: first.node });
         for (const file of files) if (file !== null && file.process !== null) sockets.add(file.process.socketPath);
         continue;
       }
