@@ -26,3 +26,16 @@ test(`README.md has at most ${readmeLinesMax} lines and links to each guide`, ()
     [],
   );
 });
+
+test("each row of a walk names a function or class that its file has", () => {
+  const rows = documents
+    .filter((path) => path.startsWith("docs/architecture/"))
+    .flatMap((path) => [...textOf(path).matchAll(/^\| .*? \| `(packages\/[^`]+)` \| (?:`([^`]+)` \|)?/gm)]);
+  assert.ok(rows.length > 0);
+  const has = (file: string, name: string) =>
+    name.split(".").every((word) => new RegExp(`(?<![\\w#])${RegExp.escape(word)}\\b`).test(textOf(file)));
+  assert.deepEqual(
+    rows.flatMap(([row, file = "", name]) => (name !== undefined && has(file, name) ? [] : [row])),
+    [],
+  );
+});
