@@ -109,21 +109,21 @@ test("property: whatever is created, held, deleted or taken beyond, an endpoint 
   );
 });
 
-test("what needs nothing more is not refused while more is taken than there is; what leaves is told with the time at which it is gone at the latest", async () => {
+test("what needs nothing more is not refused while more is taken than there is; draining memory is named with the time at which it is free at the latest", async () => {
   const options = { clock: systemClock, logger: silentLogger };
   await using store = await HostingStore.open(new MemoryDocuments(new DocumentMemory()), options);
   const reservations = reservationsOf(store, 1024);
-  const leaves = (name: string, leavingMebi: number, isEnding: boolean) =>
-    reservations.nodes.countLeaving(() => ({
+  const drains = (name: string, drainingMebi: number, isEnding: boolean) =>
+    reservations.nodes.countDraining(() => ({
       of: `endpoint "${name}"`,
-      bytes: leavingMebi * mebi,
+      bytes: drainingMebi * mebi,
       sinceMs: 0,
       isEnding,
     }));
-  using leaving = new DisposableStack();
-  leaving.use(leaves("a", 512, false));
-  leaving.use(leaves("b", 700, true));
-  leaving.use(leaves("none", 0, false));
+  using draining = new DisposableStack();
+  draining.use(drains("a", 512, false));
+  draining.use(drains("b", 700, true));
+  draining.use(drains("none", 0, false));
   const reserve = (containerCount: number) =>
     reservations.reserveEndpoint("e", { instanceCount: containerCount, containerCount, modelBytes: 0 }, "ml.m5.large");
   reserve(0)[Symbol.dispose]();
@@ -135,9 +135,9 @@ test("what needs nothing more is not refused while more is taken than there is; 
     '1212 MiB of the utilization leave when the requests that they hold are answered (endpoint "a", endpoint "b"), at the latest at';
   assert.throws(() => reserve(1), isTold(316, `${both} 1970-01-01T01:01:00.000Z: trying again then is enough.`));
   assert.throws(() => reserve(9), isTold(1340, `${both} 1970-01-01T01:01:00.000Z.`));
-  leaving.dispose();
+  draining.dispose();
   reserve(8)[Symbol.dispose]();
-  using _last = leaves("b", 700, true);
+  using _last = drains("b", 700, true);
   assert.throws(
     () => reserve(8),
     isTold(700, '(endpoint "b"), at the latest at 1970-01-01T00:02:00.000Z: trying again then is enough.'),

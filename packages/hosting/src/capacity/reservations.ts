@@ -3,7 +3,7 @@ import {
   memoryMissing,
   noNodeLargeEnough,
   noNodeWithRoom,
-  type LeavingMemory,
+  type DrainingMemory,
 } from "../definitions/index.ts";
 import { footprintBytes, type Footprint } from "../endpoints/index.ts";
 import { Nodes, type NodeDescription } from "../nodes/index.ts";
@@ -147,7 +147,7 @@ export class Reservations {
     this.#checkQuotas(footprint, what);
     const { memoryBytes: limit, takenBytes: used } = this.nodes;
     const memory = { limit, used, wanted: footprintBytes(footprint) };
-    if (isBeyond(memory)) throw memoryMissing(memory, this.#leavingMemory());
+    if (isBeyond(memory)) throw memoryMissing(memory, this.#drainingMemory());
     const counts = [...(footprint.countsByBytes ?? [])].filter(([, count]) => count > 0);
     const tooLarge = this.nodes.tooLarge(counts.map(([bytes]) => bytes));
     if (tooLarge !== null) throw noNodeLargeEnough(tooLarge);
@@ -167,9 +167,9 @@ export class Reservations {
     }
   }
 
-  #leavingMemory(): readonly LeavingMemory[] {
+  #drainingMemory(): readonly DrainingMemory[] {
     const { deletionDrainMsMax, updateDrainMsMax } = this.#options.limits;
-    return this.nodes.leaving.map(({ of, bytes, sinceMs, isEnding }) => {
+    return this.nodes.draining.map(({ of, bytes, sinceMs, isEnding }) => {
       return { of, bytes, untilMs: sinceMs + (isEnding ? deletionDrainMsMax : updateDrainMsMax) };
     });
   }

@@ -1,7 +1,7 @@
 import { AwsError } from "@galatea/base";
 import type { ProductionVariant } from "../definitions/index.ts";
 import { Fleet, footprintBytes, placementKeyOf, type FleetParts } from "../endpoints/index.ts";
-import { InstanceAccount } from "../nodes/index.ts";
+import { OwnerLedger } from "../nodes/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
 import {
   componentFootprint,
@@ -17,7 +17,7 @@ export class ComponentCopies implements AsyncDisposable {
   readonly #configName: string;
   #record: ComponentRecord;
   readonly #fleets = new Map<string, CopyFleet>();
-  readonly #account: InstanceAccount;
+  readonly #ledger: OwnerLedger;
 
   constructor(
     record: ComponentRecord,
@@ -29,7 +29,7 @@ export class ComponentCopies implements AsyncDisposable {
     this.#variant = of.variant;
     this.#configName = of.configName;
     const { nodes, clock } = parts.fleet;
-    this.#account = new InstanceAccount({ of: `inference component "${record.name}"`, nodes, clock });
+    this.#ledger = new OwnerLedger({ of: `inference component "${record.name}"`, nodes, clock });
     this.countBy(record);
   }
 
@@ -53,17 +53,17 @@ export class ComponentCopies implements AsyncDisposable {
   /** The record reserves the memory of its running copies; draining copies beyond that are counted on their nodes. */
   countBy(record: ComponentRecord): void {
     const { at } = record.state;
-    this.#account.recorded(footprintBytes(componentFootprint(record)), at === "Creating" || at === "Updating");
+    this.#ledger.recorded(footprintBytes(componentFootprint(record)), at === "Creating" || at === "Updating");
   }
 
-  /** Resolves when the nodes have room for what the record says: what leaves of the component itself is waited for. */
+  /** Resolves when the nodes have room for what the record says, or after the component's own draining instances have ended. */
   room(signal: AbortSignal): Promise<void> {
-    return this.#account.room(signal);
+    return this.#ledger.room(signal);
   }
 
   /** Resolves when a draining copy has freed memory of its node; null where no copy drains. */
   freed(): Promise<void> | null {
-    return this.#account.isLeaving ? this.#parts.fleet.nodes.freed() : null;
+    return this.#ledger.isDraining ? this.#parts.fleet.nodes.freed() : null;
   }
 
   /** Resolves when all copies that are recorded are in service; rejects where one does not start. */
@@ -124,20 +124,20 @@ export class ComponentCopies implements AsyncDisposable {
   /** For one that is deleted or has failed, as its record says. */
   async drain(record: ComponentRecord, signal: AbortSignal): Promise<void> {
     this.countBy(record);
-    this.#account.ends();
+    this.#ledger.ends();
     await Promise.all([...this.fleets].map((fleet) => fleet.drain(signal)));
     this.#fleets.clear();
-    this.#account[Symbol.dispose]();
+    this.#ledger[Symbol.dispose]();
   }
 
   /** For the platform's end: everything stops, and records stay. */
   async leave(): Promise<void> {
-    this.#account[Symbol.dispose]();
+    this.#ledger[Symbol.dispose]();
     await Promise.all([...this.fleets].map((fleet) => fleet.leave()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#account[Symbol.dispose]();
+    this.#ledger[Symbol.dispose]();
     await Promise.all([...this.fleets].map((fleet) => fleet[Symbol.asyncDispose]()));
     this.#fleets.clear();
   }
@@ -176,7 +176,7 @@ export class ComponentCopies implements AsyncDisposable {
     };
     const fleet = new Fleet({ variant: this.#variantFor(spec), model: spec.model }, names, {
       ...this.#parts,
-      placer: this.#account,
+      placer: this.#ledger,
     });
     this.#fleets.set(key, { spec: number, fleet });
     return fleet;

@@ -41,8 +41,8 @@ export function limitExceeded(
   return new AwsError("ResourceLimitExceeded", text);
 }
 
-/** Memory of what leaves: it is there until what it answers has ended, and at the latest at a time. */
-export interface LeavingMemory {
+/** Memory of what drain: it is there until what it answers has ended, and at the latest at a time. */
+export interface DrainingMemory {
   /** As a sentence names it. */
   readonly of: string;
   readonly bytes: number;
@@ -55,7 +55,7 @@ const namesMax = 3;
 /** The error for nodes without enough memory: says how much is missing, how to need less, and how much draining instances will free. */
 export function memoryMissing(
   bytes: { readonly limit: number; readonly used: number; readonly wanted: number },
-  leaving: readonly LeavingMemory[],
+  draining: readonly DrainingMemory[],
 ): AwsError {
   const limit = Math.floor(bytes.limit / mebi);
   const [used, wanted] = [Math.ceil(bytes.used / mebi), Math.ceil(bytes.wanted / mebi)];
@@ -64,7 +64,7 @@ export function memoryMissing(
     `${message} A model counts with what it took before, or else with the size of its data. ` +
     `${used + wanted - limit} MiB are missing: fewer instances, a lower GALATEA_MODEL_MEMORY_BYTES in the ` +
     "Environment of the model's containers, or the end of other endpoints and transform jobs would make room.";
-  return new AwsError(code, text + leavingText(leaving, bytes.used + bytes.wanted - bytes.limit));
+  return new AwsError(code, text + drainingText(draining, bytes.used + bytes.wanted - bytes.limit));
 }
 
 interface UnplacedInstance {
@@ -90,12 +90,12 @@ export function noNodeWithRoom({ memoryBytes, shortage }: UnplacedInstance): Aws
   return new AwsError("ResourceLimitExceeded", text);
 }
 
-function leavingText(leaving: readonly LeavingMemory[], missingBytes: number): string {
-  if (leaving.length === 0) return "";
-  const bytes = leaving.reduce((sum, each) => sum + each.bytes, 0);
-  const names = leaving.slice(0, namesMax).map(({ of }) => of);
-  if (leaving.length > namesMax) names.push(`${leaving.length - namesMax} more`);
-  const until = new Date(Math.max(...leaving.map(({ untilMs }) => untilMs))).toISOString();
+function drainingText(draining: readonly DrainingMemory[], missingBytes: number): string {
+  if (draining.length === 0) return "";
+  const bytes = draining.reduce((sum, each) => sum + each.bytes, 0);
+  const names = draining.slice(0, namesMax).map(({ of }) => of);
+  if (draining.length > namesMax) names.push(`${draining.length - namesMax} more`);
+  const until = new Date(Math.max(...draining.map(({ untilMs }) => untilMs))).toISOString();
   return (
     ` ${Math.ceil(bytes / mebi)} MiB of the utilization leave when the requests that they hold are answered (${names.join(", ")}), ` +
     `at the latest at ${until}${bytes >= missingBytes ? ": trying again then is enough." : "."}`

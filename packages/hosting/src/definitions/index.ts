@@ -35,7 +35,7 @@ export {
   memoryMissing,
   noNodeLargeEnough,
   noNodeWithRoom,
-  type LeavingMemory,
+  type DrainingMemory,
   jobExists,
   jobNotFound,
 } from "./hosting-errors.ts";

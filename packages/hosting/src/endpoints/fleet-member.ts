@@ -73,7 +73,7 @@ export class FleetMember implements AsyncDisposable {
 
   /** Counts it as draining on its node. */
   drains(): void {
-    this.#options.placed.leaves();
+    this.#options.placed.drains();
   }
 
   /** Accounts to its node how much its containers take in addition to what they are reserved. */

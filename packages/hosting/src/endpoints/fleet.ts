@@ -178,7 +178,7 @@ export class Fleet implements VariantFleet {
       try {
         return this.#placer.place(this.#request());
       } catch (error) {
-        if (!this.#placer.isLeaving) throw error;
+        if (!this.#placer.isDraining) throw error;
         await orAborted(freed, signal);
       }
     }

@@ -17,7 +17,7 @@ import { plannedFootprint, stepOf } from "./endpoint-state.ts";
 import { isShared } from "../definitions/index.ts";
 import { failureSentence } from "./failure-sentence.ts";
 import { Fleet, type FleetNames, type FleetParts } from "./fleet.ts";
-import { InstanceAccount } from "../nodes/index.ts";
+import { OwnerLedger } from "../nodes/index.ts";
 import { placementKeyOf, type PlacementKey } from "./model-rank.ts";
 import { ServerlessFleet } from "./serverless-fleet.ts";
 import { SharedInstances } from "./shared-instances.ts";
@@ -41,7 +41,7 @@ export class RunningEndpoint implements AsyncDisposable {
   readonly #parts: FleetParts;
   readonly #mirrors: EndpointMirrors;
   readonly #fleets = new Map<string, VariantFleet>();
-  readonly #account: InstanceAccount;
+  readonly #ledger: OwnerLedger;
   /** Which endpoint of its name it is. */
   readonly queued: { readonly name: string; readonly createdMs: number } & EndpointRecord["owner"];
   #asyncInference: AsyncInferenceConfig | null = null;
@@ -59,7 +59,7 @@ export class RunningEndpoint implements AsyncDisposable {
     this.#parts = parts;
     this.#mirrors = new EndpointMirrors(name, parts.mirrors);
     const { nodes, clock } = parts.fleet;
-    this.#account = new InstanceAccount({ of: `endpoint "${name}"`, nodes, clock });
+    this.#ledger = new OwnerLedger({ of: `endpoint "${name}"`, nodes, clock });
   }
 
   get fleets(): Iterable<VariantFleet> {
@@ -123,12 +123,12 @@ export class RunningEndpoint implements AsyncDisposable {
   /** The record reserves the memory of its running instances; draining instances beyond that are counted on their nodes. */
   countBy(record: EndpointRecord): void {
     const isMoving = record.state.at !== "Deleting" && isTransient(record.state);
-    this.#account.recorded(footprintBytes(plannedFootprint(record)), isMoving);
+    this.#ledger.recorded(footprintBytes(plannedFootprint(record)), isMoving);
   }
 
-  /** Resolves when the nodes have room for what the record says: what leaves of the endpoint itself is waited for. */
+  /** Resolves when the nodes have room for what the record says, or after the endpoint's own draining instances have ended. */
   room(signal: AbortSignal): Promise<void> {
-    return this.#account.room(signal);
+    return this.#ledger.room(signal);
   }
 
   /** What the other fleets of its variant have in use of many models is loaded before requests go there. */
@@ -213,23 +213,23 @@ export class RunningEndpoint implements AsyncDisposable {
 
   /** For one that gets no more requests: those in flight may end until the signal aborts; then nothing is left. */
   async drain(signal: AbortSignal): Promise<void> {
-    this.#account.ends();
+    this.#ledger.ends();
     await this.#mirrors.leaveAll();
     await Promise.all([...this.#fleets.values()].map((fleet) => fleet.drain(signal)));
     this.#fleets.clear();
-    this.#account[Symbol.dispose]();
+    this.#ledger[Symbol.dispose]();
     this.#mirrors.flush();
   }
 
   /** For the platform's end: everything stops, and unpacked models stay for its next run. */
   async leave(): Promise<void> {
-    this.#account[Symbol.dispose]();
+    this.#ledger[Symbol.dispose]();
     await this.#mirrors.leaveAll();
     await Promise.all([...this.#fleets.values()].map((fleet) => fleet.leave()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#account[Symbol.dispose]();
+    this.#ledger[Symbol.dispose]();
     await this.#mirrors.leaveAll();
     await Promise.all([...this.#fleets.values()].map((fleet) => fleet[Symbol.asyncDispose]()));
     this.#fleets.clear();
@@ -258,7 +258,7 @@ export class RunningEndpoint implements AsyncDisposable {
     const { concurrency } = settled;
     if (isShared(plan.variant)) return new SharedInstances(plan, names);
     if (concurrency !== undefined) return new ServerlessFleet(plan, { names, concurrency }, this.#parts);
-    const parts = { ...this.#parts, placer: this.#account };
+    const parts = { ...this.#parts, placer: this.#ledger };
     return new Fleet(plan, names, plan.isShadow === true ? withoutCallers(parts) : parts);
   }
 

@@ -8,7 +8,7 @@ export interface NodeShare extends Disposable {
   /** Memory that is reserved for the instance. */
   readonly reservedBytes: number;
   /** Marks the instance as draining: it ends when its pending requests have. */
-  leaves(): void;
+  drains(): void;
   /** Sets the measured memory of its containers above the reservation. */
   measured(beyondBytes: number): void;
 }
@@ -16,7 +16,7 @@ export interface NodeShare extends Disposable {
 /** Places instances on nodes. */
 export interface InstancePlacer {
   /** Whether instances that it placed are draining, and free memory when they have ended. */
-  readonly isLeaving: boolean;
+  readonly isDraining: boolean;
   /** Reserves resources for a new instance. Throws AwsError with SageMaker's failure reason when no node has room. */
   place(request: InstanceRequest): NodeShare;
   /** Reserves resources for an instance that was in service before the platform restarted, even when its node has no room for it. */
@@ -26,7 +26,7 @@ export interface InstancePlacer {
 interface Entry {
   readonly needs: NodeResources;
   beyondBytes: number;
-  isLeaving: boolean;
+  isDraining: boolean;
 }
 
 /** The reserved and measured resources of one node. */
@@ -58,7 +58,7 @@ export class NodeLedger {
 
   /** The node when all draining instances have ended. */
   get drained(): Node {
-    return { ...this.description, reserved: reservedOf([...this.#entries].filter(({ isLeaving }) => !isLeaving)) };
+    return { ...this.description, reserved: reservedOf([...this.#entries].filter(({ isDraining }) => !isDraining)) };
   }
 
   /** Measured memory of all instances above their reservations. */
@@ -67,13 +67,13 @@ export class NodeLedger {
   }
 
   enter(needs: Partial<NodeResources>): NodeShare {
-    const entry: Entry = { needs: { ...noResources, ...needs }, beyondBytes: 0, isLeaving: false };
+    const entry: Entry = { needs: { ...noResources, ...needs }, beyondBytes: 0, isDraining: false };
     this.#entries.add(entry);
     this.#sumEntries();
     return {
       node: this.description,
       reservedBytes: entry.needs.memoryBytes,
-      leaves: () => void (entry.isLeaving = true),
+      drains: () => void (entry.isDraining = true),
       measured: (beyondBytes) => {
         entry.beyondBytes = beyondBytes;
         this.#sumEntries();

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { AwsError } from "@galatea/base";
 import { MovedClock } from "@galatea/base/core/moved-clock-fixture.ts";
-import { InstanceAccount } from "./instance-account.ts";
+import { OwnerLedger } from "./owner-ledger.ts";
 import { parseNodeId, type NodeDescription } from "./node.ts";
 import { Nodes } from "./nodes.ts";
 
@@ -100,15 +100,15 @@ test("property: further instances have room exactly where each of them could be 
 test("the room of draining instances counts as free for further ones, which wait for it", () => {
   const clock = new MovedClock();
   const nodes = opened([100 * mebi, 100 * mebi]);
-  using account = new InstanceAccount({ of: "endpoint", nodes, clock });
+  using ledger = new OwnerLedger({ of: "endpoint", nodes, clock });
   const request = { needs: { memoryBytes: 80 * mebi } };
-  const shares = [account.place(request), account.place(request)];
+  const shares = [ledger.place(request), ledger.place(request)];
   const lacking = {
     memoryBytes: 80 * mebi,
     shortage: "the node node-0, which comes closest, lacks 60 MiB of memory",
   };
   assert.deepEqual(nodes.withoutRoom([80 * mebi]), lacking);
-  shares[1]?.leaves();
+  shares[1]?.drains();
   assert.equal(nodes.withoutRoom([80 * mebi]), null);
   assert.deepEqual(nodes.withoutRoom([80 * mebi, 80 * mebi]), lacking);
   assert.throws(() => nodes.place(request), { code: "InsufficientInstanceCapacity" });
@@ -143,29 +143,29 @@ test("instances above their record's reservation count as draining until they ar
   const clock = new MovedClock();
   let recordedBytes = 30;
   const nodes = opened([100], () => recordedBytes);
-  const account = new InstanceAccount({ of: "endpoint", nodes, clock });
-  account.recorded(30, false);
-  const shares = [1, 2, 3].map(() => account.place({ needs: { memoryBytes: 10 } }));
-  const leavingBytes = () => nodes.leaving.map(({ bytes }) => bytes);
-  assert.deepEqual(leavingBytes(), []);
+  const ledger = new OwnerLedger({ of: "endpoint", nodes, clock });
+  ledger.recorded(30, false);
+  const shares = [1, 2, 3].map(() => ledger.place({ needs: { memoryBytes: 10 } }));
+  const drainingBytes = () => nodes.draining.map(({ bytes }) => bytes);
+  assert.deepEqual(drainingBytes(), []);
   recordedBytes = 10;
-  account.recorded(10, false);
-  assert.deepEqual([leavingBytes(), nodes.freeOfEach[0]?.freeBytes, account.isLeaving], [[20], 70, false]);
+  ledger.recorded(10, false);
+  assert.deepEqual([drainingBytes(), nodes.freeOfEach[0]?.freeBytes, ledger.isDraining], [[20], 70, false]);
   recordedBytes = 20;
-  account.recorded(20, true);
-  assert.deepEqual(leavingBytes(), []);
+  ledger.recorded(20, true);
+  assert.deepEqual(drainingBytes(), []);
   clock.move(5);
-  shares[2]?.leaves();
+  shares[2]?.drains();
   assert.deepEqual(
-    [leavingBytes(), nodes.leaving[0]?.sinceMs, nodes.freeOfEach[0]?.freeBytes],
+    [drainingBytes(), nodes.draining[0]?.sinceMs, nodes.freeOfEach[0]?.freeBytes],
     [[10], clock.epochMs(), 70],
   );
   shares[2]?.[Symbol.dispose]();
-  assert.equal(account.isLeaving, false);
+  assert.equal(ledger.isDraining, false);
   recordedBytes = 0;
-  account.ends();
-  account[Symbol.dispose]();
-  assert.deepEqual(nodes.leaving, [{ of: "endpoint", bytes: 20, sinceMs: clock.epochMs(), isEnding: true }]);
+  ledger.ends();
+  ledger[Symbol.dispose]();
+  assert.deepEqual(nodes.draining, [{ of: "endpoint", bytes: 20, sinceMs: clock.epochMs(), isEnding: true }]);
   for (const share of shares) share[Symbol.dispose]();
-  assert.deepEqual([nodes.leaving, nodes.freeOfEach[0]?.freeBytes, nodes.all[0]?.reserved.memoryBytes], [[], 100, 0]);
+  assert.deepEqual([nodes.draining, nodes.freeOfEach[0]?.freeBytes, nodes.all[0]?.reserved.memoryBytes], [[], 100, 0]);
 });

@@ -5,7 +5,7 @@ import { NodeLedger, type InstancePlacer, type NodeShare } from "./node-ledger.t
 import { firstWithoutNode, placeInstance, refusalText, shortageText, type InstanceRequest } from "./place-instance.ts";
 
 /** Draining instances of one owner. */
-export interface Leaving {
+export interface Draining {
   /** The owner, as error messages name it. */
   readonly of: string;
   readonly bytes: number;
@@ -35,12 +35,12 @@ export interface NodesOptions {
 
 /** The nodes that instances run on, and their reserved memory. An instance stays on the node where it was placed. */
 export class Nodes implements InstancePlacer {
-  /** Always false: draining instances are counted by their `InstanceAccount`. */
-  readonly isLeaving = false;
+  /** Always false: draining instances are counted by their `OwnerLedger`. */
+  readonly isDraining = false;
   readonly #options: NodesOptions;
   readonly #ledgers: readonly [NodeLedger, ...NodeLedger[]];
   /** Draining instances, whose memory no record reserves any more. */
-  readonly #leaving = new Set<() => Leaving>();
+  readonly #draining = new Set<() => Draining>();
   readonly #freed = new Gate();
 
   constructor(options: NodesOptions) {
@@ -123,13 +123,13 @@ export class Nodes implements InstancePlacer {
   }
 
   /** Adds draining instances, which `look` returns at each call. Dispose when they are removed. */
-  countLeaving(look: () => Leaving): Disposable {
-    this.#leaving.add(look);
-    return { [Symbol.dispose]: () => void this.#leaving.delete(look) };
+  countDraining(look: () => Draining): Disposable {
+    this.#draining.add(look);
+    return { [Symbol.dispose]: () => void this.#draining.delete(look) };
   }
 
-  get leaving(): readonly Leaving[] {
-    return [...this.#leaving].map((look) => look()).filter(({ bytes }) => bytes > 0);
+  get draining(): readonly Draining[] {
+    return [...this.#draining].map((look) => look()).filter(({ bytes }) => bytes > 0);
   }
 
   /** Resolves when memory may have been freed. Call before reading `fits`; otherwise a change in between is missed. */
@@ -143,7 +143,7 @@ export class Nodes implements InstancePlacer {
   }
 
   get #reservedBytes(): number {
-    return this.#options.recordedBytes() + this.leaving.reduce((sum, { bytes }) => sum + bytes, 0);
+    return this.#options.recordedBytes() + this.draining.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
   /** Memory of instances without a node. Each node keeps room for all of it, because they may be placed on any node. */

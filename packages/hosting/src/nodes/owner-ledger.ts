@@ -3,7 +3,7 @@ import type { InstancePlacer, NodeShare } from "./node-ledger.ts";
 import type { Nodes } from "./nodes.ts";
 import type { InstanceRequest } from "./place-instance.ts";
 
-export interface InstanceAccountOptions {
+export interface OwnerLedgerOptions {
   /** The endpoint or inference component, as error messages name it. */
   readonly of: string;
   readonly nodes: Nodes;
@@ -12,15 +12,15 @@ export interface InstanceAccountOptions {
 
 interface Entry {
   readonly bytes: number;
-  isLeaving: boolean;
+  isDraining: boolean;
 }
 
 /**
  * The instances of one endpoint or inference component. Its record reserves memory for the desired instances; memory of instances above that
  * is counted as draining until their requests have ended and they are removed.
  */
-export class InstanceAccount implements InstancePlacer, Disposable {
-  readonly #options: InstanceAccountOptions;
+export class OwnerLedger implements InstancePlacer, Disposable {
+  readonly #options: OwnerLedgerOptions;
   readonly #counted: Disposable;
   readonly #entries = new Set<Entry>();
   #reservedBytes = 0;
@@ -29,10 +29,10 @@ export class InstanceAccount implements InstancePlacer, Disposable {
   #isOver = false;
   #sinceMs = 0;
 
-  constructor(options: InstanceAccountOptions) {
+  constructor(options: OwnerLedgerOptions) {
     this.#options = options;
     const { of, nodes } = options;
-    this.#counted = nodes.countLeaving(() => {
+    this.#counted = nodes.countDraining(() => {
       return { of, bytes: this.#uncoveredBytes, sinceMs: this.#sinceMs, isEnding: this.#isEnding };
     });
   }
@@ -60,16 +60,16 @@ export class InstanceAccount implements InstancePlacer, Disposable {
     this.#sinceMs = this.#options.clock.epochMs();
   }
 
-  get isLeaving(): boolean {
-    return this.#leavingBytes > 0;
+  get isDraining(): boolean {
+    return this.#drainingBytes > 0;
   }
 
-  /** Resolves when the nodes have room for all that is recorded, or when no instance of this account drains any more. */
+  /** Resolves when the nodes have room for all that is recorded, or when no instance of this owner drains any more. */
   async room(signal: AbortSignal): Promise<void> {
     const { nodes } = this.#options;
     for (;;) {
       const freed = nodes.freed();
-      if (!this.isLeaving || nodes.fits) return;
+      if (!this.isDraining || nodes.fits) return;
       await orAborted(freed, signal);
     }
   }
@@ -83,24 +83,24 @@ export class InstanceAccount implements InstancePlacer, Disposable {
   }
 
   get #uncoveredBytes(): number {
-    if (this.#isMoving && !this.#isOver) return this.#leavingBytes;
+    if (this.#isMoving && !this.#isOver) return this.#drainingBytes;
     const bytes = [...this.#entries].reduce((sum, entry) => sum + entry.bytes, 0);
     return this.#isOver ? bytes : Math.max(0, bytes - this.#reservedBytes);
   }
 
-  get #leavingBytes(): number {
-    return [...this.#entries].reduce((sum, { bytes, isLeaving }) => sum + (isLeaving ? bytes : 0), 0);
+  get #drainingBytes(): number {
+    return [...this.#entries].reduce((sum, { bytes, isDraining }) => sum + (isDraining ? bytes : 0), 0);
   }
 
   #enter(share: NodeShare): NodeShare {
-    const entry: Entry = { bytes: share.reservedBytes, isLeaving: false };
+    const entry: Entry = { bytes: share.reservedBytes, isDraining: false };
     this.#entries.add(entry);
     return {
       ...share,
-      leaves: () => {
-        if (entry.isLeaving) return;
-        entry.isLeaving = true;
-        share.leaves();
+      drains: () => {
+        if (entry.isDraining) return;
+        entry.isDraining = true;
+        share.drains();
         this.#sinceMs = this.#options.clock.epochMs();
       },
       [Symbol.dispose]: () => {
