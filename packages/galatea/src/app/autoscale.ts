@@ -1,9 +1,8 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { AwsError } from "@galatea/base";
 import type { AutoscaleOptions } from "../options/index.ts";
 import {
   LoadError,
-  chartPage,
   parsePlan,
   readTable,
   simulateScaling,
@@ -11,7 +10,7 @@ import {
   type MetricSource,
 } from "@galatea/tools/simulation";
 
-/** `galatea autoscale simulate`: prints what a policy would do, and writes it as a page. 1 for what cannot be read or is refused. */
+/** `galatea autoscale simulate`: prints what a policy would do. 1 for what cannot be read or is refused. */
 export async function autoscale(options: AutoscaleOptions): Promise<number> {
   try {
     const simulation = await simulateScaling({
@@ -24,10 +23,6 @@ export async function autoscale(options: AutoscaleOptions): Promise<number> {
       startupMs: options.startupSecs * 1000,
     });
     process.stdout.write(chartText(simulation));
-    if (options.page !== null) {
-      await writeFile(options.page, chartPage(simulation));
-      process.stdout.write(`the page is ${options.page}\n`);
-    }
     return 0;
   } catch (error) {
     const isTold =

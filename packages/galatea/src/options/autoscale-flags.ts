@@ -45,7 +45,6 @@ export const autoscaleFlags = {
     max: 3600,
     about: "time from the launch of an instance until it is in service",
   }),
-  page: textFlag({ about: "file to write the page to, as HTML" }),
 };
 
 type AutoscaleFlagOptions = OptionsOf<typeof autoscaleFlags>;

@@ -39,8 +39,6 @@ export interface Simulation {
   readonly metricName: string;
   /** What the policy keeps the metric at, or its alarm's threshold. */
   readonly targetValue: number;
-  readonly minCapacity: number;
-  readonly maxCapacity: number;
 }
 
 const tickMs = alarmLimits.tickMs;
@@ -101,8 +99,6 @@ export async function simulateScaling(asked: SimulationAsked): Promise<Simulatio
     activities: activities.map((each) => ({ ...each, startMs: each.startMs - originMs })),
     metricName: titleOf(watched),
     targetValue: policy.type === "TargetTrackingScaling" ? policy.targetValue : alarm.threshold,
-    minCapacity: asked.minCapacity,
-    maxCapacity: asked.maxCapacity,
   };
 }
 

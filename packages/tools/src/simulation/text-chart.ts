@@ -1,5 +1,4 @@
 import type { SimulatedMinute, Simulation } from "./simulate-scaling.ts";
-import { activityRows, summaryOf, timeText } from "./told.ts";
 
 const rowCount = 8;
 const widthDefault = 72;
@@ -61,4 +60,37 @@ function columnsOf(minutes: readonly SimulatedMinute[], count: number): readonly
 
 function numberText(value: number): string {
   return value >= 1000 ? value.toFixed(0) : String(Number(value.toPrecision(4)));
+}
+
+/** What the policy decided, in its order; what was not scaled is told once for each cause and reason in a row. */
+function activityRows({ activities }: Simulation) {
+  const rows: { readonly at: string; readonly text: string; readonly cause: string }[] = [];
+  for (const { startMs, description, cause, notScaled } of activities.toSorted((a, b) => a.startMs - b.startMs)) {
+    const text =
+      notScaled === null ? description.trim() : `not scaled: ${notScaled.code} (${notScaled.currentCapacity})`;
+    const last = rows.at(-1);
+    if (notScaled !== null && last?.text === text && last.cause === cause) continue;
+    rows.push({ at: timeText(startMs), text, cause });
+  }
+  return rows;
+}
+
+function summaryOf({ minutes, targetValue, activities }: Simulation): readonly string[] {
+  const instanceMinutes = minutes.reduce((sum, { running }) => sum + running, 0);
+  const above = minutes.filter(({ metric }) => metric !== null && metric > targetValue).length;
+  const changes = activities.filter(({ notScaled }) => notScaled === null).length;
+  const most = Math.max(0, ...minutes.map(({ running }) => running));
+  return [
+    `${minutes.length} minutes: ${changes} changes, ${most} instances at most, ${instanceMinutes} instance minutes,`,
+    `${above} minutes with the metric above its target`,
+  ];
+}
+
+/** Since the beginning: 1h02m30s. */
+function timeText(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  const [hours, rest] = [Math.floor(seconds / 3600), seconds % 3600];
+  const padded = (value: number) => (hours > 0 ? String(value).padStart(2, "0") : String(value));
+  const tail = rest % 60 === 0 ? "" : `${String(rest % 60).padStart(2, "0")}s`;
+  return `${hours > 0 ? `${hours}h` : ""}${padded(Math.floor(rest / 60))}m${tail}`;
 }
