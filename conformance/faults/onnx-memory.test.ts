@@ -16,7 +16,7 @@ const boundBytes = 16 * mebibyte;
 const gibibyteOfFloats = 256 * mebibyte;
 
 async function open(options: Partial<OnnxRuntimeBackendOptions>, memoryBudgetBytes: number | null = null) {
-  const shop = await openWorkshop("apart", { settleMs: 10, ...options });
+  const shop = await openWorkshop({ settleMs: 10, ...options });
   const bench = new EngineBench();
   bench.backends.push(shop.backend);
   bench.engine = bench.open(memoryBudgetBytes);

@@ -117,4 +117,4 @@ export const isUnderWay = async (pid: number) => {
   await until("the runner works", () => ticks() > before + 5);
 };
 
-export const open = (options: Partial<OnnxRuntimeBackendOptions> = {}) => openWorkshop("apart", options);
+export const open = (options: Partial<OnnxRuntimeBackendOptions> = {}) => openWorkshop(options);

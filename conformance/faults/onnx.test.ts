@@ -106,9 +106,3 @@ test("kill -9 of the server leaves no process that runs models", async () => {
   process.kill(serving.server.pid, "SIGKILL");
   await assertNoProcesses(serving);
 });
-
-test("with --onnx-in-process models run in the server, without a process of their own", async () => {
-  await using serving = await open({ good: harmless }, { flags: ["--onnx-in-process"] });
-  assertNegated(await infer(serving.server.httpPort, "good", negation));
-  assert.deepEqual(runnersOf(serving), []);
-});

@@ -1,13 +1,4 @@
-import {
-  choiceFlag,
-  integerFlag,
-  listFlag,
-  parsedFlag,
-  parsedListFlag,
-  portMax,
-  switchFlag,
-  UsageError,
-} from "./flag.ts";
+import { choiceFlag, integerFlag, listFlag, parsedFlag, parsedListFlag, portMax, UsageError } from "./flag.ts";
 import type { Parsed } from "./parse-flags.ts";
 
 const mebibyte = 2 ** 20;
@@ -54,7 +45,6 @@ export const workerFlags = {
       "disk for unpacked EXECUTION_ENV_PATH environments; as much for those of --python-packages, and for what scripts' requirements ask " +
       "for; those that no model uses go, the least recently used first",
   }),
-  "onnx-in-process": switchFlag("run ONNX models in the server's process, which a model that crashes then ends"),
   "onnx-run-deadline-secs": integerFlag({
     unit: "seconds",
     default: 600,
@@ -80,9 +70,7 @@ export const confinementFlag = choiceFlag(["tenants", "processes"], {
 export function workerArguments({ given }: Parsed): readonly string[] {
   const connect = workerFlags["worker-connect"].default as string;
   const passed = new Map([["worker-connect", [connect]] as const, ...given]);
-  return Object.entries(workerFlags).flatMap(([name, { placeholder }]) =>
-    (passed.get(name) ?? []).map((text) => (placeholder === null ? `--${name}` : `--${name}=${text}`)),
-  );
+  return Object.keys(workerFlags).flatMap((name) => (passed.get(name) ?? []).map((text) => `--${name}=${text}`));
 }
 
 /** Parses a range of user ids. Ids below 1000 belong to the system, and 2^32 - 1 is not a valid id. */

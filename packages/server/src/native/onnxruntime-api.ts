@@ -12,7 +12,6 @@ const functions = {
   createSessionFromArray: [8, "void *", ["void *", "void *", "size_t", "void *", "void *"]],
   run: [9, "void *", ["void *", "void *", "void *", "void *", "size_t", "void *", "size_t", "void *"]],
   createSessionOptions: [10, "void *", ["void *"]],
-  setOptimizedModelFilePath: [11, "void *", ["void *", "const char *"]],
   setSessionExecutionMode: [13, "void *", ["void *", "int"]],
   disableMemPattern: [17, "void *", ["void *"]],
   disableCpuMemArena: [19, "void *", ["void *"]],

@@ -38,8 +38,6 @@ export interface OnnxSessionOptions {
   readonly ownThreads: { readonly intraOp: number; readonly interOp: number } | null;
   readonly memoryArena: boolean;
   readonly memoryPattern: boolean;
-  /** Where to write the graph as optimised; null for nowhere. */
-  readonly optimizedModelPath: string | null;
   /** What runs its operators, best first, before the CPU. */
   readonly providers: readonly ExecutionProvider[];
   /** Further entries for the library, by its own keys ("session.disable_prepacking", ...). */
@@ -53,7 +51,6 @@ export const plainSession: Omit<OnnxSessionOptions, "modelPath"> = {
   ownThreads: null,
   memoryArena: true,
   memoryPattern: true,
-  optimizedModelPath: null,
   providers: [],
   config: new Map(),
 };
@@ -330,9 +327,6 @@ function makeSessionOptions(
     }
     if (!options.memoryArena) checkStatus(api, api.disableCpuMemArena(handle));
     if (!options.memoryPattern) checkStatus(api, api.disableMemPattern(handle));
-    if (options.optimizedModelPath !== null) {
-      checkStatus(api, api.setOptimizedModelFilePath(handle, options.optimizedModelPath));
-    }
     for (const [key, value] of config) checkStatus(api, api.addSessionConfigEntry(handle, key, value));
     for (const provider of options.providers) appendProvider(api, handle, provider);
     return handle;

@@ -11,8 +11,6 @@ import type { RunLaneData, RunLaneReady } from "./run-lane-worker.ts";
 export interface RunLane {
   /** From now on a run ends at its next operator, or (false) not. */
   terminates(does: boolean): void;
-  /** Resolves when the thread has ended; keeps the program alive until then, as an idle lane does not. */
-  end(): Promise<void>;
 }
 
 /** Starts a lane and waits until it is at its socket. */
@@ -24,13 +22,8 @@ export async function openRunLane(data: RunLaneData): Promise<RunLane> {
     // A thread holds no tensors: what it makes is garbage within one run.
     resourceLimits: { maxYoungGenerationSizeMb: 1 },
   });
-  const ended = new Promise<void>((resolve) => {
-    worker.on("error", () => {}); // Its end follows, and whoever waits at the socket sees that.
-    worker.once("exit", () => {
-      closeSync(data.fd);
-      resolve();
-    });
-  });
+  worker.on("error", () => {}); // Its end follows, and whoever waits at the socket sees that.
+  worker.once("exit", () => closeSync(data.fd));
   const ready = await new Promise<RunLaneReady>((resolve, reject) => {
     worker.once("message", resolve);
     worker.once("error", reject);
@@ -41,10 +34,6 @@ export async function openRunLane(data: RunLaneData): Promise<RunLane> {
     terminates(does) {
       const set = does ? api.runOptionsSetTerminate : api.runOptionsUnsetTerminate;
       for (const options of ready.options) checkStatus(api, set(options));
-    },
-    end() {
-      worker.ref();
-      return ended;
     },
   };
 }

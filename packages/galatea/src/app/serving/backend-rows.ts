@@ -59,15 +59,13 @@ function onnxRuntimeRow({ options, plan, log, directories, gpus }: BackendParts)
   return lazyBackend({
     name: "onnxruntime",
     open: async () => {
-      const { createOnnxRuntimeBackend, onnxRuntimeBackendDefaults, quietLibrary } =
+      const { createOnnxRuntimeBackend, onnxRuntimeBackendDefaults } =
         await import("@galatea/server/backends/onnxruntime");
       const { gpus: none } = onnxRuntimeBackendDefaults;
-      // The library reads this process's environment where it runs in it.
-      if (options.onnxInProcess) Object.assign(process.env, quietLibrary);
       return createOnnxRuntimeBackend({
         ...onnxRuntimeBackendDefaults,
         libraryPath: onnxRuntimeLibrary(),
-        processEnv: options.onnxInProcess ? null : runnerEnvironment(),
+        processEnv: runnerEnvironment(),
         slotCount: Math.max(2, availableParallelism()),
         runDeadlineMs: deadlineMs(options.onnxRunDeadlineSecs),
         intraOpThreadCount: 0,

@@ -20,8 +20,8 @@ import { type SessionLease, SharedSessions } from "../shared-sessions.ts";
 export interface OnnxRuntimeBackendOptions {
   /** libonnxruntime.so.1 of the onnxruntime-node package, or any other from 1.16 on. Opened with the first model. */
   readonly libraryPath: string;
-  /** Environment of the processes that models run in; null to run them in this process, which a model can then end. */
-  readonly processEnv: Readonly<Record<string, string>> | null;
+  /** Environment of the processes that models run in. */
+  readonly processEnv: Readonly<Record<string, string>>;
   /** Runs at once over all models that have just begun; those that last do not hold others up. */
   readonly slotCount: number;
   /** After so long a run is ended; null for never. */
@@ -74,7 +74,7 @@ export const onnxRuntimeBackendDefaults = {
 /** How long a session opened to complete a configuration waits to be wanted by the load that follows. */
 const completionKeptMs = 5_000;
 
-/** `onnxruntime`: ONNX models through the C API, in processes of their own or in this one. */
+/** `onnxruntime`: ONNX models through the C API, in processes of their own. */
 export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Backend {
   return new OnnxRuntimeBackend(options);
 }
@@ -212,7 +212,7 @@ class OnnxRuntimeBackend implements Backend {
       key,
       modelName: source.servedName,
       device,
-      options: { ...parameters.options, modelPath: found.modelPath, optimizedModelPath: null },
+      options: { ...parameters.options, modelPath: found.modelPath },
       shrinksAfterRun: parameters.shrinksAfterRun,
       byteLength: found.byteLength,
       verify: () => checkSame(source.servedName, found, find),

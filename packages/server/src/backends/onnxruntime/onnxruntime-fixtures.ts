@@ -1,7 +1,6 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { env } from "node:process";
 import { createLogger, type LogLevel, systemClock } from "@galatea/base";
 import { newInferenceRequest, type InferenceRequest } from "../../inference/index.ts";
 import { completeConfig, type ModelConfig, parseConfigText } from "../../modelconfig/index.ts";
@@ -15,7 +14,6 @@ import {
   onnxRuntimeBackendDefaults,
   type OnnxRuntimeBackendOptions,
 } from "./onnxruntime-backend.ts";
-import { quietLibrary } from "./start-runner.ts";
 
 export const libraryPath = onnxRuntimeLibrary();
 
@@ -32,14 +30,7 @@ export interface Workshop extends AsyncDisposable {
   load(source: ModelSource, text: string, inArena?: Arena): Promise<LoadedModel>;
 }
 
-export type Placement = "here" | "apart";
-
-export async function openWorkshop(
-  placement: Placement = "apart",
-  options: Partial<OnnxRuntimeBackendOptions> = {},
-): Promise<Workshop> {
-  // The library reads this process's environment where it runs in it.
-  if (placement === "here") Object.assign(env, quietLibrary);
+export async function openWorkshop(options: Partial<OnnxRuntimeBackendOptions> = {}): Promise<Workshop> {
   const directory = await mkdtemp(join(tmpdir(), "onnxruntime-backend-"));
   const arena = createArena({ capacityBytes: 64 * 2 ** 20 });
   const logged: string[] = [];
@@ -47,7 +38,7 @@ export async function openWorkshop(
   const backend = createOnnxRuntimeBackend({
     ...onnxRuntimeBackendDefaults,
     libraryPath,
-    processEnv: placement === "here" ? null : {},
+    processEnv: {},
     slotCount: 4,
     runDeadlineMs: null,
     intraOpThreadCount: 2,

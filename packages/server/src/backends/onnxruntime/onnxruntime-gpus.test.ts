@@ -72,7 +72,7 @@ const parameter = (key: string, value: string) => `parameters { key: "${key}" va
 
 test("each GPU of a group has a session and its instances; those on the CPU have one of their own", async () => {
   const gpus = twin();
-  await using shop = await openWorkshop("apart", { gpus });
+  await using shop = await openWorkshop({ gpus });
   const source = await writeNegative(shop, "placed");
   const groups = "instance_group [ { count: 2 kind: KIND_GPU gpus: [ 1, 0 ] }, { count: 1 kind: KIND_CPU } ]";
   await using model = await shop.load(source, groups);
@@ -92,7 +92,7 @@ test("each GPU of a group has a session and its instances; those on the CPU have
 });
 
 test("a machine with GPUs places models by itself, and names the GPU that is not there", async () => {
-  await using shop = await openWorkshop("apart", { gpus: twin() });
+  await using shop = await openWorkshop({ gpus: twin() });
   const source = await writeNegative(shop, "free");
   await using model = await shop.load(source, "");
   assert.equal(model.instances.length, 2, "one on each GPU");
@@ -107,7 +107,7 @@ test("memory of GPUs is charged to the oldest model that has a session there, an
   let reads = 0;
   // Before the load and after it.
   const bytesOf = () => Promise.resolve(new Map(reads++ === 0 ? [] : [["gpu 1", 700] as const]));
-  await using shop = await openWorkshop("apart", { gpus: { ...gpus, bytesOf } });
+  await using shop = await openWorkshop({ gpus: { ...gpus, bytesOf } });
   const text = "instance_group { count: 1 kind: KIND_GPU gpus: [ 1 ] }";
   const [first, second] = [await writeNegative(shop, "first"), await writeNegative(shop, "second")];
   const expected = await shop.backend.estimateBytes(first, shop.config("first", text));
@@ -126,7 +126,7 @@ test("memory of GPUs is charged to the oldest model that has a session there, an
 });
 
 test("where there is no GPU, a model that insists on one for its accelerator fails; KIND_AUTO and KIND_GPU alone run on the CPU", async () => {
-  await using shop = await openWorkshop("apart");
+  await using shop = await openWorkshop();
   const source = await writeNegative(shop, "insistent");
   await assert.rejects(shop.load(source, accelerated('{ name: "tensorrt" }')), {
     code: "INVALID_ARG",
@@ -149,7 +149,7 @@ test("where nothing is set up, the load says what to do, and the next one tries 
     isMade
       ? Promise.resolve({ libraryPath, processEnv: {} })
       : Promise.reject(new InferenceError("UNAVAILABLE", "set it up"));
-  await using shop = await openWorkshop("apart", { gpus: twin({ findLibrary }) });
+  await using shop = await openWorkshop({ gpus: twin({ findLibrary }) });
   const source = await writeNegative(shop, "early");
   await assert.rejects(shop.load(source, ""), { code: "UNAVAILABLE", message: "set it up" });
   isMade = true;
@@ -158,7 +158,7 @@ test("where nothing is set up, the load says what to do, and the next one tries 
 });
 
 test("providers that cannot be opened fail the load with the loader's reason and what is needed, and nothing else", async () => {
-  await using shop = await openWorkshop("apart", { gpus: twin({ providersOn: providersOnGpu }) });
+  await using shop = await openWorkshop({ gpus: twin({ providersOn: providersOnGpu }) });
   const source = await writeNegative(shop, "driverless");
   const refusal = (provider: string, needs: RegExp) => (error: InferenceError) => {
     assert.equal(error.code, "UNAVAILABLE");
@@ -177,7 +177,7 @@ test("providers that cannot be opened fail the load with the loader's reason and
 });
 
 test("what accelerators and the model say reaches the providers by the library's names, TensorRT first", async () => {
-  await using shop = await openWorkshop("apart");
+  await using shop = await openWorkshop();
   const { name, message, parameters, ...rest } = shop.config(
     "tuned",
     `parameters { key: "cudnn_conv_algo_search" value { string_value: "1" } }
@@ -250,7 +250,7 @@ const refusals: readonly (readonly [accelerator: string, message: RegExp])[] = [
 ];
 
 test("what no provider knows, and what would reach beyond the model, is refused by name", async () => {
-  await using shop = await openWorkshop("apart", { gpus: twin({ providersOn: providersOnGpu }) });
+  await using shop = await openWorkshop({ gpus: twin({ providersOn: providersOnGpu }) });
   const source = await writeNegative(shop, "refused");
   await mkdir(join(shop.directory, "elsewhere"));
   await symlink(join(shop.directory, "elsewhere"), join(source.modelDirectory, "link"));
@@ -260,7 +260,7 @@ test("what no provider knows, and what would reach beyond the model, is refused 
 });
 
 test("engines are not kept where tenants share a process: an archive could bring one, and it is code", async () => {
-  await using shop = await openWorkshop("apart", { gpus: twin({ keepsEngines: false, providersOn: providersOnGpu }) });
+  await using shop = await openWorkshop({ gpus: twin({ keepsEngines: false, providersOn: providersOnGpu }) });
   const source = await writeNegative(shop, "tenant");
   const text = accelerated(`{ name: "tensorrt" ${parameter("trt_engine_cache_path", "engines")} }`);
   await assert.rejects(shop.load(source, text), {
@@ -271,7 +271,7 @@ test("engines are not kept where tenants share a process: an archive could bring
 
 test("a graph that brings engines along is refused where tenants share a process, wherever in its file it names them", async () => {
   const tensorRt = [{ name: "tensorrt", options: [] }] as const;
-  await using shop = await openWorkshop("apart", { gpus: twin({ keepsEngines: false, providersOn: () => tensorRt }) });
+  await using shop = await openWorkshop({ gpus: twin({ keepsEngines: false, providersOn: () => tensorRt }) });
   const source = await shop.source("engines");
   const file = join(source.versionDirectory, "model.onnx");
   const chunk = 2 ** 20;

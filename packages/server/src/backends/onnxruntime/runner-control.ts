@@ -34,7 +34,7 @@ export type WireSessionOptions = Omit<OnnxSessionOptions, "config"> & {
  */
 export interface RunnerCalls {
   /** Opens the library. */
-  start: { request: OnnxRuntimeOptions; reply: { readonly version: string } };
+  start: { request: OnnxRuntimeOptions; reply: object };
   /** Starts the lane with this number, at the other end of the socket that was sent. */
   lane: { request: { readonly lane: number }; reply: object };
   /** From now on the lane's runs end at their next operator, or (false) not. */

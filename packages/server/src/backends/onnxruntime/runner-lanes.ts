@@ -1,5 +1,5 @@
 import { closeSync } from "node:fs";
-import { assert, type InferenceError } from "@galatea/base";
+import { assert } from "@galatea/base";
 import { openSocketPair } from "@galatea/base/system";
 import { Lane } from "./lane.ts";
 
@@ -7,8 +7,8 @@ export interface RunnerLanesOptions {
   readonly lanesMax: number;
   /** Starts the thread at the other end of a lane's socket; the descriptor stays the caller's. */
   readonly open: (number: number, fd: number) => Promise<unknown>;
-  /** A thread has ended, or answers what cannot be. Whether its run is told so now; else it is with the end of the process. */
-  readonly onBroken: () => boolean;
+  /** A thread has ended, or answers what cannot be. Its run fails with the end of the process, which says more. */
+  readonly onBroken: () => void;
 }
 
 /** The lanes of one runner, each opened when it is first needed and then kept. */
@@ -70,7 +70,7 @@ export class RunnerLanes {
 
   async #open(number: number): Promise<Lane> {
     const pair = openSocketPair();
-    const lane = new Lane(number, pair.ours, (error) => this.#onBroken(lane, error));
+    const lane = new Lane(number, pair.ours, () => this.#onBroken(number));
     this.#opened.add(lane);
     try {
       await this.#options.open(number, pair.theirs);
@@ -85,10 +85,8 @@ export class RunnerLanes {
     }
   }
 
-  #onBroken(lane: Lane, error: InferenceError): void {
-    this.#lanes[lane.number] = null;
-    if (!this.#options.onBroken()) return;
-    this.#opened.delete(lane);
-    lane.fail(error);
+  #onBroken(number: number): void {
+    this.#lanes[number] = null;
+    this.#options.onBroken();
   }
 }

@@ -16,3 +16,4 @@ try {
 }
 const [controlFd, descriptorFd]: RunnerDescriptors = [3, 4];
 await serveRunner({ controlFd, descriptorFd });
+process.exit();

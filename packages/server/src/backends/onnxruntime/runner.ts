@@ -60,7 +60,7 @@ export interface RunTask {
   readonly signal: AbortSignal | null;
 }
 
-/** A process, or this one, that has sessions and runs them. Everything that is asked of it after its end throws RunnerEnded. */
+/** A process that has sessions and runs them. Everything that is asked of it after its end throws RunnerEnded. */
 export class Runner implements AsyncDisposable {
   /** Resolves with how it ended when nobody of it touches any memory any more. */
   readonly ended: Promise<string>;
@@ -83,21 +83,17 @@ export class Runner implements AsyncDisposable {
     this.#launched = launched;
     const { gpuBytesOf } = options;
     const { pid } = launched;
-    this.#gpuMemory = gpuBytesOf === null || pid === null ? null : new GpuMemory(() => gpuBytesOf([pid]));
+    this.#gpuMemory = gpuBytesOf === null ? null : new GpuMemory(() => gpuBytesOf([pid]));
     // A runner that closed its sockets is of no use, whatever it still does.
     this.#calls = new RunnerCaller(launched, () => launched.kill());
     this.#lanes = new RunnerLanes({
       lanesMax: options.lanesMax,
       open: (lane, fd) => this.#soon(this.#calls.callWith("lane", { lane }, fd)),
-      // With a process that has ended comes its end, which says more.
-      onBroken: () => {
-        if (this.pid !== null) launched.kill();
-        return this.pid === null;
-      },
+      onBroken: () => launched.kill(),
     });
     this.ended = launched.ended.then(async (how) => {
       // What it answered, and what it never took, is known when its sockets have nothing more to say. The kernel has closed them.
-      if (this.pid !== null) await this.#suspects.closed();
+      await this.#suspects.closed();
       this.#onEnd(how);
       return how;
     });
@@ -120,17 +116,9 @@ export class Runner implements AsyncDisposable {
     return this.#end === null;
   }
 
-  get pid(): number | null {
-    return this.#launched.pid;
-  }
-
-  get sessionCount(): number {
-    return this.#sessions.size;
-  }
-
-  /** What this session is charged with; null where it is not here, or in this process, whose memory is not only sessions'. */
+  /** What this session is charged with; null where it is not here. */
   bytesOf(key: string): number | null {
-    return this.alive && this.pid !== null ? this.#ledger.bytesOf(key) : null;
+    return this.alive ? this.#ledger.bytesOf(key) : null;
   }
 
   /** What this session holds of GPUs. */
@@ -367,9 +355,6 @@ export class Runner implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.alive) return;
     this.#launched.kill();
-    // In this process it ends when its sockets are closed.
-    this.#calls.close();
-    this.#lanes.close();
     await this.ended;
   }
 }

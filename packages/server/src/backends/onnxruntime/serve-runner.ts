@@ -20,8 +20,8 @@ type Handlers = {
 };
 
 /**
- * The runner's side: does what the server asks for over `controlFd` until that is closed, then resolves. Runs themselves go past this,
- * from the server's socket to the lane's thread. It trusts the server in everything.
+ * The runner's side: does what the server asks for over `controlFd` until that is closed, then resolves; what it holds goes with
+ * its process. Runs themselves go past this, from the server's socket to the lane's thread. It trusts the server in everything.
  */
 export async function serveRunner(sockets: RunnerSockets): Promise<void> {
   const runner = new ServedRunner(sockets.descriptorFd);
@@ -41,10 +41,9 @@ export async function serveRunner(sockets: RunnerSockets): Promise<void> {
       onClosed: resolve,
     });
   });
-  await runner[Symbol.asyncDispose]();
 }
 
-class ServedRunner implements AsyncDisposable {
+class ServedRunner {
   readonly handlers: Handlers;
   readonly #descriptorFd: number;
   readonly #lanes = new Map<number, RunLane>();
@@ -65,7 +64,7 @@ class ServedRunner implements AsyncDisposable {
         this.#libraryPath = options.libraryPath;
         this.#runtime = openOnnxRuntime(options);
         this.#settledBytes = await this.#memory.bytes();
-        return { version: this.#runtime.version };
+        return {};
       },
       lane: async ({ lane }) => {
         const fd = receiveDescriptor(this.#descriptorFd);
@@ -137,14 +136,5 @@ class ServedRunner implements AsyncDisposable {
 
   #heldBytes(bytes: number): number {
     return Math.max(0, bytes - (this.#bareBytes ?? bytes));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    closeSync(this.#descriptorFd);
-    // Their sockets' other ends are closed, or will be: they end with the run that they do.
-    await Promise.all([...this.#lanes.values()].map((lane) => lane.end()));
-    for (const session of this.#sessions.values()) await session[Symbol.asyncDispose]();
-    for (const arena of this.#arenas.values()) arena.unmap();
-    await this.#runtime?.[Symbol.asyncDispose]();
   }
 }

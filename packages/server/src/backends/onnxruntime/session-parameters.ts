@@ -5,7 +5,7 @@ import { cudaModelParameters } from "./provider-options.ts";
 
 /** Everything about a session but the model itself. Equal values on equal files are one session. */
 export interface SessionParameters {
-  readonly options: Omit<OnnxSessionOptions, "modelPath" | "optimizedModelPath">;
+  readonly options: Omit<OnnxSessionOptions, "modelPath">;
   /** Gives the unused parts of the library's memory pool back after each run. */
   readonly shrinksAfterRun: boolean;
 }
