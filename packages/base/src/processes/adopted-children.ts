@@ -56,10 +56,6 @@ export function isAdoptable(pid: number): boolean {
   return pid > 1 && !isKnown(pid) && isChild(pid);
 }
 
-export function isWatched(pid: number): boolean {
-  return watched.has(pid);
-}
-
 /**
  * Kills those adopted children which nobody watches and whose family is gone, then what these leave in turn. Resolves when there are
  * no more.

@@ -7,10 +7,10 @@
  * and `endLeftover` are for records that outlive a restart.
  */
 export { backoffMs } from "./backoff.ts";
-export { adoptOrphans, endRemains, isAdoptable, isWatched, watchAdopted } from "./adopted-children.ts";
+export { adoptOrphans, endRemains, isAdoptable, watchAdopted } from "./adopted-children.ts";
 export { defaultOutputLimits, OutputLines } from "./output-lines.ts";
 export { lockDirectory, shareDirectory } from "./directory-lock.ts";
-export { describeEnd, endOfWaitStatus, type ProcessEnd } from "./process-end.ts";
+export { describeEnd, type ProcessEnd } from "./process-end.ts";
 export { endLeftover, parseProcessStat, readProcessStart, type ProcessIdentity } from "./process-identity.ts";
 export { adoptDetached, findDetached, startDetached, type DetachedProcess } from "./detached-process.ts";
 export { childrenOf, readProcessFile } from "./process-files.ts";

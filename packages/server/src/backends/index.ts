@@ -2,7 +2,7 @@
 export type { Backend, LoadContext, LoadedModel, ModelCheck, ModelSource } from "./backend.ts";
 export { onMachine, type DeviceBytes, type MemoryDevice } from "./device-bytes.ts";
 export type { ModelCall, OtherModels } from "./other-models.ts";
-export type { HeldFamily, MetricHead, MetricKind, MetricPart, NamespaceMetrics } from "./namespace-metrics.ts";
+export type { NamespaceMetrics } from "./namespace-metrics.ts";
 export { noNamespaceMetrics } from "./no-namespace-metrics.ts";
 export { findBackend } from "./find-backend.ts";
 export { noOtherModels } from "./no-other-models.ts";

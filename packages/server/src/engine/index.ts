@@ -3,7 +3,7 @@
  * `createEngine`, giving it backends, catalogs (what lies on disk) and somewhere to count.
  */
 export type { Catalog, CatalogModel } from "./catalog.ts";
-export { createEngine, type EngineCore, type EngineOptions } from "./create-engine.ts";
+export { createEngine, type EngineCore } from "./create-engine.ts";
 export type {
   DurationStatistics,
   Engine,
@@ -14,14 +14,11 @@ export type {
   ModelTarget,
   NamespaceSource,
   ServedModel,
-  ServerMetadata,
-  TensorMetadata,
 } from "./engine.ts";
 export { labelsOf, type ModelView } from "./model-view.ts";
-export type { EngineMetrics, VersionMetrics } from "./observers.ts";
+export type { EngineMetrics } from "./observers.ts";
 /** What any Engine does with a request before it runs, and tells of a model: pure, for engines other than this one. */
 export { checkRequest } from "./check-request.ts";
 export { modelMetadata } from "./metadata.ts";
 export { modelFacts, type ModelFacts } from "./model-facts.ts";
-export { ModelChecks, type ModelChecksOptions } from "./model-checks.ts";
-export type { FailureReason } from "./request-observer.ts";
+export { ModelChecks } from "./model-checks.ts";

@@ -10,16 +10,14 @@ export type {
   EnsembleConfig,
   EnsembleStepConfig,
   InputConfig,
-  InstanceGroupConfig,
   ModelConfig,
   OutputConfig,
   QueuePolicy,
-  SchedulingConfig,
   VersionPolicy,
   WarmUpInput,
   WarmUpSample,
 } from "./model-config.ts";
-export type { ControlTensor, SequenceConfig, StateTensor } from "./sequence-config.ts";
+export type { ControlTensor, StateTensor } from "./sequence-config.ts";
 export { mergeAutoComplete } from "./auto-complete.ts";
 export { checkConfig, checkFoundConfig, configProblems } from "./check-config.ts";
 export { checkEnsembleModels } from "./check-ensemble-models.ts";
@@ -28,7 +26,6 @@ export type { CompletionContext } from "./completion-context.ts";
 export type { ModelConfigMessage } from "./message.ts";
 export { parseConfigOverride } from "./parse-json.ts";
 export { configTextBytesMax, parseConfigText, readConfigText } from "./parse-text.ts";
-export type { TextProblem } from "./text-walk.ts";
 export { placedInstances, type PlacedInstance } from "./placed-instances.ts";
 export { printConfigJson, printConfigJsonText } from "./print-json.ts";
 export { refuseUnbuilt, unbuiltFields } from "./unbuilt.ts";

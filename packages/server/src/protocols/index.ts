@@ -4,24 +4,16 @@ export {
   inferenceTypes,
   openContainer,
   type ContainerLanguage,
-  type ContainerLimits,
-  type ContainerOptions,
   type InferenceType,
   type CallPayload,
   type PayloadCodec,
-  type PayloadHead,
   type PayloadReply,
   type PayloadRequest,
 } from "./container-api/index.ts";
-export { defaultHttpLimits, type HttpLimits, type ListenAddress } from "./http-listener/index.ts";
-export {
-  defaultGrpcLimits,
-  type CompressionLevel,
-  type GrpcTls,
-  type KeepaliveOptions,
-} from "./grpc-listener/index.ts";
+export { defaultHttpLimits, type HttpLimits } from "./http-listener/index.ts";
+export { defaultGrpcLimits, type GrpcTls, type KeepaliveOptions } from "./grpc-listener/index.ts";
 export { openKserveGrpc } from "./kserve-grpc/index.ts";
 export type { RestrictedApi, Restriction, Restrictions } from "./restricted-apis.ts";
-export { openKserveHttp, type KserveHttpOptions } from "./kserve-http/index.ts";
+export { openKserveHttp } from "./kserve-http/index.ts";
 export type { Listener } from "./listener.ts";
-export { openMetricsHttp, type MetricsHttpOptions } from "./metrics-http/index.ts";
+export { openMetricsHttp } from "./metrics-http/index.ts";

@@ -4,15 +4,10 @@
  * `DirectoryCatalog` reads the disk at every call and has the shape of the engine's `Catalog`. It owns the directories that `file:`
  * overrides are written to until it is disposed. All refusals are InferenceError with Triton's texts.
  */
-export { findArchiveModel, type ArchiveCandidate, type ArchiveModel } from "./archive-model.ts";
-export { circularText, requiredVersionText, type DependencyOrder } from "./dependency-order.ts";
-export { DirectoryCatalog, type CatalogOptions, type ModelOverride } from "./directory-catalog.ts";
-export { composingModels, type FoundModel, type ReadOptions } from "./model-files.ts";
+export { findArchiveModel } from "./archive-model.ts";
+export { circularText, requiredVersionText } from "./dependency-order.ts";
+export { DirectoryCatalog } from "./directory-catalog.ts";
+export { composingModels, type FoundModel } from "./model-files.ts";
 export { refusedRepository } from "./refused-repository.ts";
-export {
-  validateRepository,
-  type BackendCheck,
-  type CheckedByBackend,
-  type RepositoryProblem,
-} from "./validate-repository.ts";
+export { validateRepository, type BackendCheck, type CheckedByBackend } from "./validate-repository.ts";
 export { chooseVersions, ignoredVersion } from "./version-policy.ts";

@@ -11,5 +11,5 @@
 export { createDirectScheduler } from "./direct-scheduler.ts";
 export { createDynamicBatchScheduler } from "./dynamic-batch-scheduler.ts";
 export { createEnsembleScheduler } from "./ensemble-scheduler.ts";
-export type { EnsembleOptions, StepModels, SchedulerOptions } from "./options.ts";
+export type { StepModels } from "./options.ts";
 export type { Scheduler, Settlement } from "./scheduler.ts";

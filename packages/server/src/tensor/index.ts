@@ -1,7 +1,7 @@
 /** Tensors as views of bytes: datatypes, shapes, elements, shared memory. No models, no protocols. */
-export { datatypeOfNumber, datatypes, isDatatype, type ConfigDatatype, type Datatype } from "./datatype.ts";
+export { datatypeOfNumber, datatypes, isDatatype, type Datatype } from "./datatype.ts";
 export type { Arena, BlockSource } from "./arena.ts";
-export { createArena, type ArenaOptions } from "./memory-arena.ts";
+export { createArena } from "./memory-arena.ts";
 export { BlockPart } from "./block-part.ts";
 export { elementCount, releaseTensors, type Block, type ArenaPlace, type Tensor, type TensorHead } from "./tensor.ts";
 export { countBytesElements, elementEnd, joinBytesElements, splitBytesElements } from "./bytes-elements.ts";
@@ -14,7 +14,7 @@ export {
   type JsonDataTarget,
 } from "./json-data.ts";
 export { JsonDataPrinting } from "./json-print.ts";
-export { JsonScanner, JsonSyntaxError, type JsonKind, type NumberKind } from "./json-scanner.ts";
+export { JsonScanner, JsonSyntaxError } from "./json-scanner.ts";
 export { JsonWalk } from "./json-walk.ts";
 export { JsonSink } from "./json-sink.ts";
 export { bytesSpell, readJsonString } from "./json-string.ts";

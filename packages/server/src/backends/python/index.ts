@@ -6,18 +6,18 @@
  * interpreter environment that the backend runs when a model brings none.
  */
 export { createPythonBackend, pythonBackendDefaults, type PythonBackendOptions } from "./python-backend.ts";
-export { checkPythonModel, type PythonCheck } from "./check-model.ts";
-export { environmentDefaults, type EnvironmentOptions } from "./environments.ts";
-export { KeptDirectories, type HeldDirectory } from "./kept-directories.ts";
+export { checkPythonModel } from "./check-model.ts";
+export { environmentDefaults } from "./environments.ts";
+export { KeptDirectories } from "./kept-directories.ts";
 export {
   madePythonEnvironment,
   makePythonEnvironment,
   preparePythonEnvironment,
   type PrepareOptions,
 } from "./prepare-environment.ts";
-export { frameworkRunners, runnersIn, type FindPythonRunner, type PythonRunner } from "./runners.ts";
-export { addFramework, removeFramework, type AddOptions } from "./frameworks/add-framework.ts";
-export { addPackages, type AddedPackagesOptions } from "./frameworks/added-packages.ts";
-export { frameworkNamed, frameworks, type Framework } from "./frameworks/framework-rows.ts";
+export { frameworkRunners, runnersIn, type FindPythonRunner } from "./runners.ts";
+export { addFramework, removeFramework } from "./frameworks/add-framework.ts";
+export { addPackages } from "./frameworks/added-packages.ts";
+export { frameworkNamed, frameworks } from "./frameworks/framework-rows.ts";
 export { linkFramework, madeFramework, notSetUpText, placeOf } from "./frameworks/framework-store.ts";
 export type { ConfinementRow, FixedPath, TenantOptions } from "./confinement-plan.ts";

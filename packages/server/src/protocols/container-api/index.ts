@@ -6,15 +6,13 @@
  * What bodies and errors of calls are is a language: Triton's, or that of a `PayloadCodec` (bytes and a content type in, and out).
  */
 export { openContainer, type ContainerOptions } from "./container-listener.ts";
-export type { ContainerLanguage, ContainerRoutesOptions } from "./container-routes.ts";
-export type { ChooseModelDirectory } from "./hosted-models.ts";
+export type { ContainerLanguage } from "./container-routes.ts";
 export { inferenceTypes, type InferenceType } from "./triton-calls.ts";
-export { defaultContainerLimits, type ContainerLimits } from "./limits.ts";
+export { defaultContainerLimits } from "./limits.ts";
 export {
   PayloadRefusal,
   type CallPayload,
   type PayloadCodec,
-  type PayloadHead,
   type PayloadReply,
   type PayloadRequest,
 } from "./payload-codec.ts";

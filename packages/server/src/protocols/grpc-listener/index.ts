@@ -6,8 +6,7 @@
 export { Call, type CallReceiver } from "./call.ts";
 export { GatheredMessage } from "./gathered-message.ts";
 export type { KeepaliveOptions } from "./keepalive.ts";
-export { defaultGrpcLimits, type GrpcLimits } from "./limits.ts";
+export { defaultGrpcLimits } from "./limits.ts";
 export { openGrpcListener, type GrpcListenerOptions, type GrpcTls, type SecureListener } from "./listener.ts";
-export type { CompressionLevel } from "./message-compression.ts";
 export type { MessageSink } from "./message-splitter.ts";
 export { GrpcError, grpcStatusOf } from "./status.ts";

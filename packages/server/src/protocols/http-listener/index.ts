@@ -14,11 +14,10 @@ export {
   GatheredBody,
   readBody,
   readWholeBody,
-  type BodySink,
 } from "./body.ts";
 export { exchangeBytes, type Exchange } from "./exchange.ts";
 export { defaultHttpLimits, type HttpLimits } from "./limits.ts";
-export { openHttpListener, type HttpListenerOptions, type ListenAddress } from "./listener.ts";
+export { openHttpListener, type ListenAddress } from "./listener.ts";
 export {
   errorBody,
   reply,
@@ -28,6 +27,5 @@ export {
   replyPieces,
   statusOf,
   type ContentType,
-  type ExtraHeaders,
 } from "./reply.ts";
 export { ReplyStream } from "./reply-stream.ts";

@@ -11,7 +11,6 @@ export {
   refuseHalfFloats,
   type InferHeader,
   type InputHeader,
-  type OutputWish,
 } from "./infer-header.ts";
 export {
   jsonTextBytesMax,
@@ -32,4 +31,4 @@ export {
 export { inTurns, printInTurns, walkedDocument, wholeTextBytesMax } from "./in-turns.ts";
 export { placeInputs, placeInputsInTurns, viewTail, type PlaceOptions, type PlacedInputs } from "./place-inputs.ts";
 export { customValue } from "./request-parameters.ts";
-export { placeRawInput, type RawInput } from "./raw-request.ts";
+export { placeRawInput } from "./raw-request.ts";

@@ -3,4 +3,4 @@
  * so that a health probe sent to the wrong port never fails (server#7230); no client was found that depends on it,
  * so here it is a 404.
  */
-export { openMetricsHttp, type MetricsHttpOptions } from "./metrics-listener.ts";
+export { openMetricsHttp } from "./metrics-listener.ts";
