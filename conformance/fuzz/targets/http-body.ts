@@ -69,7 +69,6 @@ function attempt({ body: { bytes, headerText }, cuts, raw }: Input): boolean {
       modelName: "m",
       tailBytes: tail.length,
       arena,
-      integerRange: raw % 2 === 0 ? "refuse" : "wrap",
       memory,
     };
     const placed = placeInputs(header, options);

@@ -57,8 +57,7 @@ function assertTimes({ request, beforeNs, betweenNs }: Awaited<ReturnType<typeof
 test("a request over HTTP is received with its head, and its deadline counts from its last byte", async () => {
   const sent = await sentInTwoParts(async (engine, between) => {
     const limits = usualHttpLimits;
-    const integerRange = "wrap";
-    const listener = await openKserveHttp({ ...common, engine, limits, integerRange, budget: new ByteBudget(2 ** 30) });
+    const listener = await openKserveHttp({ ...common, engine, limits, budget: new ByteBudget(2 ** 30) });
     using connection = await RawConnection.open(listener.port);
     const input = {
       name: "IN",

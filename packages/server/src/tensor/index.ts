@@ -10,7 +10,6 @@ export {
   jsonBytesLengthMax,
   jsonElementsMax,
   readJsonElement,
-  type IntegerRange,
   type JsonDataTarget,
 } from "./json-data.ts";
 export { JsonDataPrinting } from "./json-print.ts";

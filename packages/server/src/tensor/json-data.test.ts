@@ -10,7 +10,7 @@ function read(text: string, datatype: JsonDataTarget["datatype"], count: number,
   const bytes = Buffer.from(text);
   new JsonScanner(bytes).skipValue();
   const into = new Uint8Array(elementBytes === 0 ? jsonBytesLengthMax(bytes.length) : count * elementBytes);
-  const used = readJsonData(new JsonScanner(bytes), { datatype, count, into, integerRange: "refuse" });
+  const used = readJsonData(new JsonScanner(bytes), { datatype, count, into });
   return into.subarray(0, used);
 }
 
@@ -140,17 +140,13 @@ test("nesting does not matter, the number of elements does", () => {
   assert.throws(() => read("[1]", "UINT8", 2, 1), mismatch);
 });
 
-test("an integer that its datatype cannot hold is refused, or wraps as in tritonserver 2.51", () => {
-  for (const [datatype, text, bytes, wrapped] of [
-    ["INT8", "[300]", 1, [44]],
-    ["UINT16", "[70000]", 2, [0x70, 0x11]],
-    ["INT32", "[9007199254740993]", 4, [1, 0, 0, 0]],
-  ] as const) {
+test("an integer that its datatype cannot hold is refused", () => {
+  for (const [datatype, text, bytes] of [
+    ["INT8", "[300]", 1],
+    ["UINT16", "[70000]", 2],
+    ["INT32", "[9007199254740993]", 4],
+  ] as const)
     assert.throws(() => read(text, datatype, 1, bytes), { code: "INVALID_ARG", message: /out of range for datatype/ });
-    const into = new Uint8Array(bytes);
-    readJsonData(new JsonScanner(Buffer.from(text)), { datatype, count: 1, into, integerRange: "wrap" });
-    assert.deepEqual([...into], wrapped);
-  }
 });
 
 test("any text is accepted or refused as JSON.parse does, apart from what Triton adds", () => {

@@ -4,19 +4,12 @@ import { readPlainFloats } from "./json-plain-floats.ts";
 import type { JsonScanner, NumberKind } from "./json-scanner.ts";
 import { unescapeJsonString } from "./json-string.ts";
 
-/**
- * `refuse`: a JSON integer that its datatype cannot hold is an error (INVALID_ARG). `wrap`: it is truncated, which is what
- * tritonserver 2.51 does silently (300 for INT8 is 44).
- */
-export type IntegerRange = "refuse" | "wrap";
-
 export interface JsonDataTarget {
   readonly datatype: Exclude<Datatype, "FP16" | "BF16">;
   /** How many elements the shape asks for. For BYTES Triton counts later, in its core: any number is read here. */
   readonly count: number;
   /** Where they go: `count` times the element size; for BYTES at least `jsonBytesLengthMax`. */
   readonly into: Uint8Array;
-  readonly integerRange: IntegerRange;
 }
 
 /**
@@ -39,7 +32,6 @@ interface Run {
   readonly view: DataView;
   readonly into: Uint8Array;
   readonly count: number;
-  readonly wrap: boolean;
   readonly write: WriteElement;
   readonly elementBytes: number;
   index: number;
@@ -100,7 +92,6 @@ function newRun(scanner: JsonScanner, target: JsonDataTarget): Run {
     view: new DataView(into.buffer, into.byteOffset, into.byteLength),
     into,
     count: target.datatype === "BYTES" ? Infinity : target.count,
-    wrap: target.integerRange === "wrap",
     write: row.write,
     elementBytes: row.bytes,
     index: 0,
@@ -242,10 +233,10 @@ function narrow(
   return (run) => {
     const long = readInteger(run, min < 0);
     const { value } = run.scanner;
-    if (!run.wrap && (long !== undefined || value < min || value > max)) {
+    // tritonserver 2.51 truncates it silently: 300 for INT8 is 44.
+    if (long !== undefined || value < min || value > max)
       throw new InferenceError("INVALID_ARG", `value ${long ?? value} is out of range for datatype ${datatype}`);
-    }
-    set(run.view, run.offset, long === undefined ? value : Number(BigInt.asIntN(32, long)));
+    set(run.view, run.offset, value);
   };
 }
 

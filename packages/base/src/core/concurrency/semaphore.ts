@@ -19,13 +19,6 @@ export class Semaphore {
     return this.#place();
   }
 
-  /** A place that is free now, or null. */
-  tryAcquire(): Disposable | null {
-    if (this.#freeCount === 0) return null;
-    this.#freeCount -= 1;
-    return this.#place();
-  }
-
   #place(): Disposable {
     let isHeld = true;
     return {

@@ -51,7 +51,6 @@ export async function openListeners(parts: ListenerParts, opened: Listener[]): P
       clock: systemClock,
       logger: log,
       address: { host, port },
-      integerRange: "refuse",
       restrictions: options.httpRestrictedApi,
       forwardedHeaders: options.httpHeaderForwardPattern,
     });
@@ -154,7 +153,6 @@ async function openContract(
     containerLimits: defaultContainerLimits,
     logger: log,
     address,
-    integerRange: "refuse",
     pingMode: frontEnd.pingMode,
     defaultModelName: frontEnd.defaultModelName,
     language: frontEnd.language,

@@ -1,6 +1,6 @@
 import { InferenceError, unreachable, type Clock } from "@galatea/base";
 import type { Engine, ModelTarget } from "../../engine/index.ts";
-import { JsonScanner, type IntegerRange } from "../../tensor/index.ts";
+import { JsonScanner } from "../../tensor/index.ts";
 import { BodyError, readWholeBody, reply, replyError, type Exchange, type HttpLimits } from "../http-listener/index.ts";
 import { eachMember, missingMember, parsingRequestJson, stringAt, unableToParse } from "../infer-codec/index.ts";
 import type { ContainerCalls } from "./container-calls.ts";
@@ -24,7 +24,6 @@ export interface ContainerRoutesOptions {
   readonly clock: Clock;
   readonly limits: HttpLimits;
   readonly containerLimits: ContainerLimits;
-  readonly integerRange: IntegerRange;
   /** What /ping tells (SAGEMAKER_TRITON_PING_MODE): all models ready, or the server alive. */
   readonly pingMode: "ready" | "live";
   /** The model of /invocations. */

@@ -30,7 +30,6 @@ const options = (address: ContainerOptions["address"]): ContainerOptions => ({
   clock: systemClock,
   limits: usualHttpLimits,
   containerLimits: { ...defaultContainerLimits, modelsMax: 2 },
-  integerRange: "refuse",
   pingMode: "live",
   onPing: () => {},
   unconfined: () => ({ memory: "no group below /sys/fs/cgroup/ü" }),

@@ -1,6 +1,5 @@
 import { InferenceError, isMemoryReason } from "@galatea/base";
 import type { Engine, ModelTarget } from "../../engine/index.ts";
-import type { IntegerRange } from "../../tensor/index.ts";
 import { GenerateCalls } from "../generate/index.ts";
 import { BodyError, replyError, replyFailure, type Exchange, type HttpLimits } from "../http-listener/index.ts";
 import { leadingInteger } from "../infer-codec/index.ts";
@@ -18,7 +17,6 @@ export type InferenceType = (typeof inferenceTypes)[number];
 export interface TritonCallsOptions {
   readonly engine: Engine;
   readonly limits: HttpLimits;
-  readonly integerRange: IntegerRange;
   /** What a call of /invocations is; those of archives are inferences. */
   readonly inferenceType: InferenceType;
 }

@@ -1,7 +1,7 @@
 import { InferenceError, type LoopTurns } from "@galatea/base";
 import type { ServedModel } from "../../engine/index.ts";
 import type { ParameterValue } from "../../inference/index.ts";
-import { JsonScanner, releaseTensors, type IntegerRange, type Tensor } from "../../tensor/index.ts";
+import { JsonScanner, releaseTensors, type Tensor } from "../../tensor/index.ts";
 import { exchangeBytes, gatherBody, type Exchange, type HttpLimits } from "../http-listener/index.ts";
 import { placeInputs, placeInputsInTurns, walkedDocument, wholeTextBytesMax } from "../infer-codec/index.ts";
 import { mapGenerateRequest } from "./generate-mapping.ts";
@@ -9,7 +9,6 @@ import { mapGenerateRequest } from "./generate-mapping.ts";
 export interface GenerateBodyOptions {
   readonly model: ServedModel;
   readonly limits: HttpLimits;
-  readonly integerRange: IntegerRange;
   /** In which long JSON is read. */
   readonly turns: LoopTurns;
 }
@@ -36,7 +35,7 @@ export async function readGenerateBody(exchange: Exchange, options: GenerateBody
 
 /** Between the pieces of a long body others have the loop. */
 async function decode(body: Buffer, exchange: Exchange, options: GenerateBodyOptions): Promise<GenerateBody> {
-  const { model, integerRange, turns } = options;
+  const { model, turns } = options;
   const { inputBytesMax } = options.limits;
   if (body.length > inputBytesMax) {
     throw new InferenceError(
@@ -49,7 +48,7 @@ async function decode(body: Buffer, exchange: Exchange, options: GenerateBodyOpt
   const isLong = body.length > wholeTextBytesMax;
   const scanner = isLong ? await walkedDocument(body, turnsOf) : new JsonScanner(body);
   const mapping = mapGenerateRequest(scanner, { config: model.view.config, inputBytesMax, memory });
-  const place = { modelName: model.view.config.name, tailBytes: 0, arena: model.arena, integerRange, memory };
+  const place = { modelName: model.view.config.name, tailBytes: 0, arena: model.arena, memory };
   const { tensors } = isLong ? await placeInputsInTurns(mapping, place, turnsOf) : placeInputs(mapping, place);
   if (mapping.failure !== null) {
     releaseTensors(tensors);

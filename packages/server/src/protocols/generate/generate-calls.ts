@@ -6,7 +6,6 @@ import {
   type InferenceResponse,
   type Outcome,
 } from "../../inference/index.ts";
-import type { IntegerRange } from "../../tensor/index.ts";
 import {
   errorBody,
   reply,
@@ -31,7 +30,6 @@ import { GenerateEncoder, type AnswerForm, type AnswerText } from "./generate-en
 
 export interface GenerateCallOptions {
   readonly limits: HttpLimits;
-  readonly integerRange: IntegerRange;
   /** Where answers come from; the model itself where none is named. */
   readonly answersOf?: AnswersOf;
 }

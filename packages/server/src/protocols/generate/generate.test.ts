@@ -35,7 +35,7 @@ async function serve(answersOf?: AnswersOf, budgetBytes = 2 ** 30): Promise<Serv
     return answersOf!(model, request);
   };
   const source = answersOf === undefined ? {} : { answersOf: taken };
-  const calls = new GenerateCalls({ limits, integerRange: "refuse", ...source });
+  const calls = new GenerateCalls({ limits, ...source });
   const listener = await openHttpListener({
     clock: systemClock,
     address: { host: "127.0.0.1", port: 0 },

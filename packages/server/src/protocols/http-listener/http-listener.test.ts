@@ -32,7 +32,6 @@ async function serve(limits: Partial<HttpLimits> = {}, budget = new ByteBudget(2
     clock: systemClock,
     engine: acrossSeam(engine).engine,
     limits: { ...usualHttpLimits, ...limits },
-    integerRange: "refuse",
     restrictions: new Map(),
     address: { host: "127.0.0.1", port: 0 },
     logger: silentLogger,

@@ -36,7 +36,7 @@ function setUp() {
   const budget = new ByteBudget(64 * 2 ** 20);
   const memory = new ByteLease(budget);
   const arena = new FakeArena(16 * 2 ** 20, budget);
-  const options = { modelName: "m", tailBytes: 0, arena, integerRange: "refuse", memory } as const;
+  const options = { modelName: "m", tailBytes: 0, arena, memory } as const;
   const leaving = new AbortController();
   return { memory, arena, options, leaving, of: { turns: new LoopTurns(), signal: leaving.signal } };
 }

@@ -8,7 +8,6 @@ import {
   type Block,
   type BlockSource,
   type Datatype,
-  type IntegerRange,
   type JsonDataTarget,
   type Tensor,
 } from "../../tensor/index.ts";
@@ -25,7 +24,6 @@ export interface PlaceOptions {
   readonly tailBytes: number;
   /** Where tensors go; null for plain memory. */
   readonly arena: BlockSource | null;
-  readonly integerRange: IntegerRange;
   /** Of the request; plain memory is taken from it. */
   readonly memory: ByteLease;
 }
@@ -77,7 +75,6 @@ export async function placeInputsInTurns(
 /** The tensors of a request on their way to their places in one block. */
 class Placing {
   readonly #header: PlacedHeader;
-  readonly #integerRange: IntegerRange;
   readonly #block: Block | null;
   readonly #bytes: Uint8Array;
   readonly #isOnly: boolean;
@@ -90,7 +87,6 @@ class Placing {
     let totalBytes = 0;
     for (const input of header.inputs) totalBytes += aligned(capacityBytes(input));
     this.#header = header;
-    this.#integerRange = options.integerRange;
     this.#isOnly = header.inputs.length === 1;
     this.#block = options.arena !== null && totalBytes > 0 ? options.arena.allocate(totalBytes) : null;
     if (options.arena === null) options.memory.grow(totalBytes);
@@ -103,7 +99,7 @@ class Placing {
       this.#segments.push(place);
       this.#push(input, place, place);
     } else {
-      const usedBytes = fillFromJson(this.#header, input, place, this.#integerRange);
+      const usedBytes = fillFromJson(this.#header, input, place);
       this.#push(input, place, place.subarray(0, usedBytes));
     }
   }
@@ -112,7 +108,7 @@ class Placing {
     const place = this.#place(input);
     let usedBytes: number;
     try {
-      const reading = jsonReading(this.#header, input, place, this.#integerRange);
+      const reading = jsonReading(this.#header, input, place);
       await inTurns(turnsOf, () => reading.advance(readPieceBytes));
       usedBytes = checkedCount(input, reading.byteLength);
     } catch (error) {
@@ -161,7 +157,7 @@ export function viewTail(header: InferHeader, tail: Uint8Array, options: PlaceOp
     const capacity = capacityBytes(input);
     options.memory.grow(capacity);
     const place = new Uint8Array(capacity);
-    const data = place.subarray(0, fillFromJson(header, input, place, options.integerRange));
+    const data = place.subarray(0, fillFromJson(header, input, place));
     return { name, datatype, shape, data, block: null };
   });
 }
@@ -216,13 +212,13 @@ const elementBytes: Readonly<Record<Datatype, number>> = {
   BF16: 2,
 };
 
-function fillFromJson(header: PlacedHeader, input: InputHeader, into: Uint8Array, integerRange: IntegerRange): number {
+function fillFromJson(header: PlacedHeader, input: InputHeader, into: Uint8Array): number {
   try {
     if (input.isElement) {
       header.scanner.at = input.dataAt;
-      return readJsonElement(header.scanner, { datatype: jsonDatatype(input), into, integerRange });
+      return readJsonElement(header.scanner, { datatype: jsonDatatype(input), into });
     }
-    const reading = jsonReading(header, input, into, integerRange);
+    const reading = jsonReading(header, input, into);
     reading.advance(Infinity);
     return checkedCount(input, reading.byteLength);
   } catch (error) {
@@ -230,18 +226,12 @@ function fillFromJson(header: PlacedHeader, input: InputHeader, into: Uint8Array
   }
 }
 
-function jsonReading(
-  { scanner }: PlacedHeader,
-  input: InputHeader,
-  into: Uint8Array,
-  integerRange: IntegerRange,
-): JsonDataReading {
+function jsonReading({ scanner }: PlacedHeader, input: InputHeader, into: Uint8Array): JsonDataReading {
   scanner.at = input.dataAt;
   return new JsonDataReading(scanner, {
     datatype: jsonDatatype(input),
     count: jsonCount(input),
     into,
-    integerRange,
   });
 }
 

@@ -1,7 +1,6 @@
 import { InferenceError, type LoopTurns } from "@galatea/base";
 import type { ModelTarget, ServedModel } from "../../engine/index.ts";
 import { deadlineFromNow, newInferenceRequest, type InferenceRequest } from "../../inference/index.ts";
-import type { IntegerRange } from "../../tensor/index.ts";
 import { BodyError, type ContentType, type Exchange, type HttpLimits } from "../http-listener/index.ts";
 import { readInferBody, type DecodedBody } from "./infer-body.ts";
 
@@ -18,7 +17,6 @@ export interface CallRequest {
 /** How bodies are read. */
 export interface CallReading {
   readonly limits: HttpLimits;
-  readonly integerRange: IntegerRange;
   /** In which long JSON is read and printed. */
   readonly turns: LoopTurns;
 }
@@ -37,9 +35,9 @@ export class InferCallError extends Error {
 
 /** The body of a call. What it rejects with is for `bodyErrorOf`. */
 export function readCall(exchange: Exchange, request: CallRequest, reading: CallReading): Promise<DecodedBody> {
-  const { limits, integerRange, turns } = reading;
+  const { limits, turns } = reading;
   const { model, headerBytes, compressed } = request;
-  return readInferBody(exchange, { model, limits, integerRange, headerBytes, compressed, turns });
+  return readInferBody(exchange, { model, limits, headerBytes, compressed, turns });
 }
 
 /** An InferCallError or BodyError for what reading a body threw. */

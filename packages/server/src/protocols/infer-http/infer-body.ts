@@ -1,7 +1,7 @@
 import { InferenceError, type ByteLease, type LoopTurns } from "@galatea/base";
 import type { ServedModel } from "../../engine/index.ts";
 import { noParameters } from "../../inference/index.ts";
-import { JsonScanner, releaseTensors, type IntegerRange, type Tensor } from "../../tensor/index.ts";
+import { JsonScanner, releaseTensors, type Tensor } from "../../tensor/index.ts";
 import {
   admit,
   admitting,
@@ -31,7 +31,6 @@ import { decompress } from "./compression.ts";
 export interface InferBodyOptions {
   readonly model: ServedModel;
   readonly limits: HttpLimits;
-  readonly integerRange: IntegerRange;
   /** Length of the JSON header; null: the whole body is JSON; 0: there is none, the body is the only input. */
   readonly headerBytes: number | null;
   readonly compressed: boolean;
@@ -163,12 +162,11 @@ function callHeader(header: InferHeader): CallHeader {
 }
 
 function placeOptions(options: InferBodyOptions, tailBytes: number, memory: ByteLease): PlaceOptions {
-  const { model, integerRange } = options;
+  const { model } = options;
   return {
     modelName: model.view.config.name,
     tailBytes,
     arena: model.arena,
-    integerRange,
     memory,
   };
 }

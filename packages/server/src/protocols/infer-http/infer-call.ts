@@ -1,7 +1,7 @@
 import { InferenceError, LoopTurns } from "@galatea/base";
 import { labelsOf } from "../../engine/index.ts";
 import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
-import { releaseTensors, type IntegerRange } from "../../tensor/index.ts";
+import { releaseTensors } from "../../tensor/index.ts";
 import { withForwardedHeaders } from "../forwarded-headers.ts";
 import {
   discardPieces,
@@ -32,7 +32,6 @@ import { settleText, takeForText } from "./text-memory.ts";
 
 export interface InferCallOptions {
   readonly limits: HttpLimits;
-  readonly integerRange: IntegerRange;
   /** Headers whose names it finds become parameters of the request; none where absent. */
   readonly forwardedHeaders?: RegExp | null;
   /** The headers of a reply whose body is a JSON header of `jsonBytes` and binary outputs behind it. */
@@ -64,12 +63,12 @@ export class InferCalls {
   }
 
   async answer(exchange: Exchange, request: InferCallRequest): Promise<void> {
-    const { limits, integerRange } = this.#options;
+    const { limits } = this.#options;
     const { target, model } = request;
     if (model.view.config.decoupled) throw new InferCallError(decoupled(), "text/plain");
     let decoded: DecodedBody;
     try {
-      decoded = await readCall(exchange, request, { limits, integerRange, turns: this.#turns });
+      decoded = await readCall(exchange, request, { limits, turns: this.#turns });
       decoded = this.#withHeaders(exchange, decoded);
     } catch (error) {
       throw bodyErrorOf(error);

@@ -1,7 +1,7 @@
 import { InferenceError, LoopTurns } from "@galatea/base";
 import { labelsOf } from "../../engine/index.ts";
 import type { InferenceResponse } from "../../inference/index.ts";
-import { releaseTensors, type IntegerRange } from "../../tensor/index.ts";
+import { releaseTensors } from "../../tensor/index.ts";
 import type { Exchange, HttpLimits } from "../http-listener/index.ts";
 import { type EncodeOptions, jsonTextBytesMax, ResponseEncoder, wholeTextBytesMax } from "../infer-codec/index.ts";
 import {
@@ -25,11 +25,11 @@ const eventEnd = Buffer.from("\n\n");
  * KServe body of one answer, or an error. An error that comes before any answer is an ordinary reply.
  */
 export class InferEvents {
-  readonly #options: { readonly limits: HttpLimits; readonly integerRange: IntegerRange };
+  readonly #options: { readonly limits: HttpLimits };
   readonly #encoder = new ResponseEncoder();
   readonly #turns = new LoopTurns();
 
-  constructor(options: { readonly limits: HttpLimits; readonly integerRange: IntegerRange }) {
+  constructor(options: { readonly limits: HttpLimits }) {
     this.#options = options;
   }
 

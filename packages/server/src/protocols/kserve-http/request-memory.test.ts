@@ -30,7 +30,6 @@ async function serve(budgetBytes: number, memory: SharedArrayBuffer | null = nul
     engine: acrossSeam(engine).engine,
     budget,
     limits: { ...usualHttpLimits, stallTimeoutMs: 20_000 },
-    integerRange: "refuse",
     restrictions: new Map(),
     address: { host: "127.0.0.1", port: 0 },
     logger: silentLogger,

@@ -1,7 +1,6 @@
 import { InferenceError, LoopTurns } from "@galatea/base";
 import type { Engine, ModelTarget } from "../../engine/index.ts";
 import { printConfigJson } from "../../modelconfig/index.ts";
-import type { IntegerRange } from "../../tensor/index.ts";
 import {
   BodyError,
   reply,
@@ -23,7 +22,6 @@ import { statisticsJson } from "./statistics-json.ts";
 export interface KserveRoutesOptions {
   readonly engine: Engine;
   readonly limits: HttpLimits;
-  readonly integerRange: IntegerRange;
   readonly restrictions: Restrictions;
   /** See InferCallOptions. */
   readonly forwardedHeaders?: RegExp | null;

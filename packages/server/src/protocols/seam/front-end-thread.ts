@@ -37,7 +37,6 @@ const listener = await openKserveHttp({
   engine,
   clock: systemClock,
   limits: usualHttpLimits,
-  integerRange: "refuse",
   restrictions: new Map(),
   address: { host: "127.0.0.1", port: 0 },
   logger: silentLogger,
