@@ -1,4 +1,4 @@
-import type { ControlTensor, InputConfig, ModelConfig, OutputConfig, StateTensor } from "../modelconfig/index.ts";
+import type { InputConfig, ModelConfig, OutputConfig } from "../modelconfig/index.ts";
 import { datatypes, type Datatype, type Tensor } from "../tensor/index.ts";
 
 /** What checking a request needs to know of a model, computed once per loaded version. */
@@ -9,10 +9,6 @@ export interface ModelFacts {
   readonly inputByName: ReadonlyMap<string, InputFacts>;
   readonly requiredInputCount: number;
   readonly outputByName: ReadonlyMap<string, OutputFacts>;
-  /** Inputs that its scheduler makes; clients do not send them. */
-  readonly controls: readonly ControlTensor[];
-  /** Tensors that its scheduler keeps between the requests of a sequence. */
-  readonly states: readonly StateTensor[];
 }
 
 export interface InputFacts {
@@ -36,7 +32,6 @@ export interface OutputFacts {
 
 export function modelFacts(config: ModelConfig): ModelFacts {
   const batched = config.maxBatchSize > 0;
-  const { scheduling } = config;
   const inputs = config.inputs.map((input) => ({
     name: input.name,
     datatype: input.datatype,
@@ -56,8 +51,6 @@ export function modelFacts(config: ModelConfig): ModelFacts {
     inputByName: new Map(inputs.map((input) => [input.name, input])),
     requiredInputCount: inputs.filter((input) => !input.optional).length,
     outputByName: new Map(outputs.map((output) => [output.name, output])),
-    controls: scheduling.kind === "sequence" ? scheduling.controls : [],
-    states: scheduling.kind === "sequence" ? scheduling.states : [],
   };
 }
 

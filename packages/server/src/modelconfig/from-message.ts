@@ -21,8 +21,6 @@ import type {
   WarmUpSample,
 } from "./model-config.ts";
 
-import { sequenceConfig } from "./sequence-config.ts";
-
 /**
  * The plain form of a completed message. Tensors whose datatype is still open (a backend may fill it in) are left out of
  * `inputs` and `outputs`; `checkConfig` refuses what stays open.
@@ -47,7 +45,6 @@ export function toModelConfig(message: ModelConfigMessage): ModelConfig {
     parameters: new Map(Object.entries(message.parameters).map(([key, value]) => [key, value.stringValue])),
     metricTags: new Map(Object.entries(message.metricTags)),
     decoupled: message.modelTransactionPolicy?.decoupled ?? false,
-    responseCache: message.responseCache?.enable ?? false,
     graphLevel: message.optimization?.graph?.level ?? 0,
     warmUps: message.modelWarmup.map(warmUpSample),
     message,
@@ -123,8 +120,6 @@ function scheduling(message: ModelConfigMessage): SchedulingConfig {
   switch (choice.case) {
     case "dynamicBatching":
       return dynamicBatching(choice.value, message.maxBatchSize);
-    case "sequenceBatching":
-      return sequenceConfig(choice.value);
     case "ensembleScheduling":
       return ensemble(choice.value);
     default:

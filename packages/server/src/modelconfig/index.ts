@@ -17,7 +17,6 @@ export type {
   WarmUpInput,
   WarmUpSample,
 } from "./model-config.ts";
-export type { ControlTensor, StateTensor } from "./sequence-config.ts";
 export { mergeAutoComplete } from "./auto-complete.ts";
 export { checkConfig, checkFoundConfig, configProblems } from "./check-config.ts";
 export { checkEnsembleModels } from "./check-ensemble-models.ts";

@@ -1,4 +1,3 @@
-import type { SequenceConfig } from "./sequence-config.ts";
 import type { Datatype } from "../tensor/index.ts";
 import type { ModelConfigMessage } from "./message.ts";
 
@@ -25,7 +24,6 @@ export interface ModelConfig {
   readonly parameters: ReadonlyMap<string, string>;
   readonly metricTags: ReadonlyMap<string, string>;
   readonly decoupled: boolean;
-  readonly responseCache: boolean;
   /** optimization.graph.level; 0 when absent. */
   readonly graphLevel: number;
   /** The `inference.ModelConfig` protobuf message this was read from, as complete as this object. */
@@ -57,7 +55,7 @@ export interface OutputConfig {
   readonly labelFilename: string;
 }
 
-export type SchedulingConfig = { readonly kind: "direct" } | DynamicBatchingConfig | SequenceConfig | EnsembleConfig;
+export type SchedulingConfig = { readonly kind: "direct" } | DynamicBatchingConfig | EnsembleConfig;
 
 export interface DynamicBatchingConfig {
   readonly kind: "dynamic";

@@ -229,7 +229,6 @@ export function modelOf(name: string, more: Partial<ModelConfig> = {}): ModelCon
     parameters: new Map(),
     metricTags: new Map(),
     decoupled: false,
-    responseCache: false,
     graphLevel: 0,
     message: null as never,
     ...more,
