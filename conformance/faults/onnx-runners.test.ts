@@ -101,7 +101,7 @@ test("a client may go at any moment of a run: it ends, and the next run of its t
 });
 
 test("a process that hangs is ended with the run whose time is over; what else it did is done again", async () => {
-  await using shop = await open({ runDeadlineMs: 2000, terminateMs: 100 });
+  await using shop = await open({ deadlineMs: 2000, terminateMs: 100 });
   await using busy = await load(shop, "busy", endless);
   await using good = await load(shop, "good", harmless);
   const pid = await theRunner();

@@ -67,7 +67,7 @@ function onnxRuntimeRow({ options, plan, log, directories, gpus }: BackendParts)
         libraryPath: onnxRuntimeLibrary(),
         processEnv: runnerEnvironment(),
         slotCount: Math.max(2, availableParallelism()),
-        runDeadlineMs: deadlineMs(options.onnxRunDeadlineSecs),
+        deadlineMs: deadlineMs(options.onnxRunDeadlineSecs),
         intraOpThreadCount: 0,
         ownThreadCountMax: Math.max(64, 8 * availableParallelism()),
         gpus: {

@@ -6,26 +6,24 @@ import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.
 import type { DeviceBytes, MemoryDevice } from "../device-bytes.ts";
 import { checkModel } from "./check-model.ts";
 import { refuseContainedEngines } from "./contained-engines.ts";
-import type { CrashLimits } from "./crash-record.ts";
 import { completionFor } from "./complete-model.ts";
 import { noGpus, type OnnxGpus, refuseWithoutGpu, resolvePaths } from "./gpus.ts";
 import { type HeldSession, holdSession } from "./held-session.ts";
 import { type ModelFiles, ModelFileIndex } from "./model-files.ts";
 import { onnxRuntimeInstance } from "./onnxruntime-instance.ts";
-import { Runner } from "./runner.ts";
+import { Runner, type RunnerOptions } from "./runner.ts";
 import { Runners, type RunnersOptions } from "./runners.ts";
 import { readSessionParameters, type SessionParameters } from "./session-parameters.ts";
 import { type SessionLease, SharedSessions } from "../shared-sessions.ts";
 
-export interface OnnxRuntimeBackendOptions {
+export interface OnnxRuntimeBackendOptions
+  extends
+    Omit<RunnerOptions, "name" | "runtime" | "lanesMax" | "onMemory" | "gpuBytesOf">,
+    Pick<RunnersOptions, "crashes" | "apartRunnersMax" | "apartIdleMs"> {
   /** libonnxruntime.so.1 of the onnxruntime-node package, or any other from 1.16 on. Opened with the first model. */
   readonly libraryPath: string;
-  /** Environment of the processes that models run in. */
-  readonly processEnv: Readonly<Record<string, string>>;
   /** Runs at once over all models that have just begun; those that last do not hold others up. */
   readonly slotCount: number;
-  /** After so long a run is ended; null for never. */
-  readonly runDeadlineMs: number | null;
   /** Threads of a run, 0 for one on each core. `--backend-config` may set another number. */
   readonly intraOpThreadCount: number;
   /** Sessions have thread pools of their own until these have so many threads together; the others share one. */
@@ -38,19 +36,6 @@ export interface OnnxRuntimeBackendOptions {
   /** Threads that run models, in each process. */
   readonly runsMax: number;
   readonly gpus: OnnxGpus;
-  readonly crashes: CrashLimits;
-  /** Processes for content that runs alone, and how long each is kept when nobody uses it. */
-  readonly apartRunnersMax: number;
-  readonly apartIdleMs: number;
-  /** What runs may leave behind in a process, and how long after a run that is looked at. */
-  readonly keptBytesMax: number;
-  readonly settleMs: number;
-  /** How long a process may take for what is no model's doing; one that takes longer hangs, and is ended. */
-  readonly answerMs: number;
-  /** How long a run whose time is over may take to its next operator before its process is ended. */
-  readonly terminateMs: number;
-  readonly log: Logger;
-  readonly clock: Clock;
 }
 
 /** Everything that has a sensible value without being asked for. */
@@ -346,8 +331,7 @@ function runnersOptions(
   backendConfig: ReadonlyMap<string, string>,
   gpuBytesOf: OnnxGpus["bytesOf"] | null,
 ) {
-  const { clock, log, processEnv, slotCount, runDeadlineMs, crashes, apartRunnersMax, apartIdleMs } = options;
-  const { keptBytesMax, settleMs, terminateMs, answerMs } = options;
+  const { slotCount } = options;
   const runtime = {
     libraryPath: options.libraryPath,
     intraOpThreadCount: threadCount(backendConfig, "intra_op_thread_count") || options.intraOpThreadCount,
@@ -358,9 +342,8 @@ function runnersOptions(
     spin: backendConfig.get("session.intra_op.allow_spinning") !== "0",
   };
   const lanesMax = Math.max(options.runsMax, slotCount);
-  const limits = { lanesMax, keptBytesMax, settleMs, terminateMs, answerMs, deadlineMs: runDeadlineMs };
   const start: RunnersOptions["start"] = (name, onMemory) =>
-    Runner.start({ name, processEnv, runtime, ...limits, onMemory, gpuBytesOf, clock, log });
+    Runner.start({ ...options, name, runtime, lanesMax, onMemory, gpuBytesOf });
   const turns = {
     slotCount,
     longNs: options.longRunMs * 1e6,
@@ -368,7 +351,7 @@ function runnersOptions(
     tenantRunsMax: slotCount + options.longRunsOfTenantMax,
     runsMax: lanesMax,
   };
-  return { turns, crashes, apartRunnersMax, apartIdleMs, start, clock, log };
+  return { ...options, turns, start };
 }
 
 async function checkSame(modelName: string, loaded: ModelFiles, find: () => Promise<ModelFiles>): Promise<void> {

@@ -82,10 +82,10 @@ test("endless runs of one tenant leave another's a place at once, as often as th
 });
 
 test("a run that does not end within its time is ended, and its process goes on", async () => {
-  const runDeadlineMs = 50_000;
+  const deadlineMs = 50_000;
   // Loads and runs of other models have deadlines too.
-  const clock = new HeldTimersClock(runDeadlineMs);
-  await using shop = await open({ runDeadlineMs, clock });
+  const clock = new HeldTimersClock(deadlineMs);
+  await using shop = await open({ deadlineMs, clock });
   await using good = await load(shop, "good", harmless);
   await using loops = await load(shop, "loops", endless);
   const pid = await theRunner();

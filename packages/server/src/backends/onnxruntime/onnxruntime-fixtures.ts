@@ -40,7 +40,7 @@ export async function openWorkshop(options: Partial<OnnxRuntimeBackendOptions> =
     libraryPath,
     processEnv: {},
     slotCount: 4,
-    runDeadlineMs: null,
+    deadlineMs: null,
     intraOpThreadCount: 2,
     ownThreadCountMax: 8,
     log,

@@ -14,7 +14,7 @@ import { RunnerEnded } from "./suspects.ts";
 export interface RunnersOptions {
   readonly turns: TurnLimits;
   readonly crashes: CrashLimits;
-  /** Processes for content that runs alone. */
+  /** Processes for content that runs alone, and how long each is kept when nobody uses it. */
   readonly apartRunnersMax: number;
   readonly apartIdleMs: number;
   /** Starts a runner with this name. */
