@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { jsonBytesLengthMax, readJsonData, type JsonDataTarget } from "./json-data.ts";
-import { printJsonData } from "./json-print.ts";
+import { printJsonData, readJsonData } from "./json-data-fixture.ts";
+import { jsonBytesLengthMax, type JsonDataTarget } from "./json-data.ts";
 import { JsonScanner, JsonSyntaxError } from "./json-scanner.ts";
 import { JsonSink } from "./json-sink.ts";
 

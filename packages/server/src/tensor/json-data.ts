@@ -41,17 +41,10 @@ interface Run {
 }
 
 /**
- * Reads the `data` array the scanner stands on, flat or nested to any shape, into `target.into`; numbers go there without
- * becoming objects. The JSON must have been checked before. Returns the bytes written.
+ * Reads the `data` array the scanner stands on, flat or nested to any shape, into `target.into`, in pieces; numbers go there without
+ * becoming objects. The JSON must have been checked before. Nobody else moves the scanner meanwhile.
  * Throws Triton's texts without their `Unable to parse 'data': ` prefix: INTERNAL for a wrong JSON type or count.
  */
-export function readJsonData(scanner: JsonScanner, target: JsonDataTarget): number {
-  const reading = new JsonDataReading(scanner, target);
-  reading.advance(Infinity);
-  return reading.byteLength;
-}
-
-/** The same in pieces. Nobody else moves the scanner meanwhile. */
 export class JsonDataReading {
   readonly #run: Run;
   readonly #target: JsonDataTarget;

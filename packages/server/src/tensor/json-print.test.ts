@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { JsonDataPrinting, printJsonData } from "./json-print.ts";
+import { printJsonData } from "./json-data-fixture.ts";
+import { JsonDataPrinting } from "./json-print.ts";
 import { JsonSink } from "./json-sink.ts";
 
 function print(datatype: "FP32" | "FP64", values: Float32Array | Float64Array): string[] {

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { JsonDataReading, readJsonData } from "./json-data.ts";
-import { JsonDataPrinting, printJsonData } from "./json-print.ts";
+import { printJsonData, readJsonData } from "./json-data-fixture.ts";
+import { JsonDataReading } from "./json-data.ts";
+import { JsonDataPrinting } from "./json-print.ts";
 import { JsonScanner } from "./json-scanner.ts";
 import { JsonSink } from "./json-sink.ts";
 import { JsonWalk } from "./json-walk.ts";

@@ -17,7 +17,7 @@ export {
 } from "./body.ts";
 export { exchangeBytes, type Exchange } from "./exchange.ts";
 export { defaultHttpLimits, type HttpLimits } from "./limits.ts";
-export { openHttpListener, type ListenAddress } from "./listener.ts";
+export { openHttpListener, type HttpListenerOptions, type ListenAddress } from "./listener.ts";
 export {
   errorBody,
   reply,

@@ -1,8 +1,8 @@
-import { InferenceError, type LoopTurns } from "@galatea/base";
+import { InferenceError } from "@galatea/base";
 import type { ModelTarget, ServedModel } from "../../engine/index.ts";
 import { deadlineFromNow, newInferenceRequest, type InferenceRequest } from "../../inference/index.ts";
-import { BodyError, type ContentType, type Exchange, type HttpLimits } from "../http-listener/index.ts";
-import { readInferBody, type DecodedBody } from "./infer-body.ts";
+import { BodyError, type ContentType, type Exchange } from "../http-listener/index.ts";
+import type { DecodedBody } from "./infer-body.ts";
 
 /** What is known of a call when its line and headers have been judged. */
 export interface CallRequest {
@@ -12,13 +12,6 @@ export interface CallRequest {
   /** Length of the JSON header; null: the whole body is JSON; 0: there is none, the body is the only input. */
   readonly headerBytes: number | null;
   readonly compressed: boolean;
-}
-
-/** How bodies are read. */
-export interface CallReading {
-  readonly limits: HttpLimits;
-  /** In which long JSON is read and printed. */
-  readonly turns: LoopTurns;
 }
 
 /** What went wrong with an inference, and under which content type Triton says so. */
@@ -33,14 +26,7 @@ export class InferCallError extends Error {
   }
 }
 
-/** The body of a call. What it rejects with is for `bodyErrorOf`. */
-export function readCall(exchange: Exchange, request: CallRequest, reading: CallReading): Promise<DecodedBody> {
-  const { limits, turns } = reading;
-  const { model, headerBytes, compressed } = request;
-  return readInferBody(exchange, { model, limits, headerBytes, compressed, turns });
-}
-
-/** An InferCallError or BodyError for what reading a body threw. */
+/** An InferCallError or BodyError for what `readInferBody` threw. */
 export function bodyErrorOf(thrown: unknown): InferCallError | BodyError {
   if (thrown instanceof BodyError) return thrown;
   const error = InferenceError.from(thrown);

@@ -18,16 +18,9 @@ import {
   type EncodedResponse,
   type EncodeOptions,
 } from "../infer-codec/index.ts";
-import {
-  bodyErrorOf,
-  callErrorOf,
-  InferCallError,
-  inferenceRequest,
-  readCall,
-  type CallRequest,
-} from "./call-request.ts";
+import { bodyErrorOf, callErrorOf, InferCallError, inferenceRequest, type CallRequest } from "./call-request.ts";
 import { compress, type ResponseEncoding } from "./compression.ts";
-import type { DecodedBody } from "./infer-body.ts";
+import { readInferBody, type DecodedBody } from "./infer-body.ts";
 import { settleText, takeForText } from "./text-memory.ts";
 
 export interface InferCallOptions {
@@ -64,11 +57,11 @@ export class InferCalls {
 
   async answer(exchange: Exchange, request: InferCallRequest): Promise<void> {
     const { limits } = this.#options;
-    const { target, model } = request;
+    const { target, model, headerBytes, compressed } = request;
     if (model.view.config.decoupled) throw new InferCallError(decoupled(), "text/plain");
     let decoded: DecodedBody;
     try {
-      decoded = await readCall(exchange, request, { limits, turns: this.#turns });
+      decoded = await readInferBody(exchange, { model, headerBytes, compressed, limits, turns: this.#turns });
       decoded = this.#withHeaders(exchange, decoded);
     } catch (error) {
       throw bodyErrorOf(error);

@@ -4,16 +4,9 @@ import type { InferenceResponse } from "../../inference/index.ts";
 import { releaseTensors } from "../../tensor/index.ts";
 import type { Exchange, HttpLimits } from "../http-listener/index.ts";
 import { type EncodeOptions, jsonTextBytesMax, ResponseEncoder, wholeTextBytesMax } from "../infer-codec/index.ts";
-import {
-  bodyErrorOf,
-  callErrorOf,
-  InferCallError,
-  inferenceRequest,
-  readCall,
-  type CallRequest,
-} from "./call-request.ts";
+import { bodyErrorOf, callErrorOf, InferCallError, inferenceRequest, type CallRequest } from "./call-request.ts";
 import { errorEvent, replyEvents, type PrintedAnswer } from "./event-reply.ts";
-import type { CallHeader, DecodedBody } from "./infer-body.ts";
+import { readInferBody, type CallHeader, type DecodedBody } from "./infer-body.ts";
 import { StreamedAnswers } from "./streamed-answers.ts";
 import { settleText, takeForText } from "./text-memory.ts";
 
@@ -35,10 +28,16 @@ export class InferEvents {
 
   /** Throws InferCallError (nothing has been sent) or BodyError (the listener answers). */
   async answer(exchange: Exchange, request: CallRequest): Promise<void> {
-    const { target, model } = request;
+    const { target, model, headerBytes, compressed } = request;
     let decoded: DecodedBody;
     try {
-      decoded = await readCall(exchange, request, { ...this.#options, turns: this.#turns });
+      decoded = await readInferBody(exchange, {
+        model,
+        headerBytes,
+        compressed,
+        limits: this.#options.limits,
+        turns: this.#turns,
+      });
     } catch (error) {
       throw bodyErrorOf(error);
     }

@@ -1,20 +1,13 @@
-import type { ByteBudget, Clock, Logger } from "@galatea/base";
 import {
   openHttpListener,
   reply,
   replyError,
   type Exchange,
-  type HttpLimits,
-  type ListenAddress,
+  type HttpListenerOptions,
 } from "../http-listener/index.ts";
 import type { Listener } from "../listener.ts";
 
-export interface MetricsHttpOptions {
-  readonly address: ListenAddress;
-  readonly limits: HttpLimits;
-  readonly logger: Logger;
-  readonly budget: ByteBudget;
-  readonly clock: Clock;
+export interface MetricsHttpOptions extends Omit<HttpListenerOptions, "handle"> {
   /** The exposition text, made when it is asked for. */
   readonly text: () => string | Promise<string>;
 }
@@ -23,15 +16,7 @@ const contentType = "text/plain; charset=utf-8";
 
 /** Binds the metrics listener (port 8002 of Triton). */
 export function openMetricsHttp(options: MetricsHttpOptions): Promise<Listener> {
-  const { address, limits, logger, budget, clock } = options;
-  return openHttpListener({
-    address,
-    limits,
-    logger,
-    budget,
-    clock,
-    handle: (exchange) => answer(exchange, options.text),
-  });
+  return openHttpListener({ ...options, handle: (exchange) => answer(exchange, options.text) });
 }
 
 async function answer(exchange: Exchange, text: MetricsHttpOptions["text"]): Promise<void> {
