@@ -14,8 +14,9 @@ import {
 } from "@aws-sdk/client-sagemaker";
 import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-sagemaker-runtime";
 import { AwsError, silentLogger, systemClock } from "@galatea/base";
+import { MemoryDocuments } from "@galatea/hosting/records";
 import { cloudwatchService } from "../services/cloudwatch/index.ts";
-import { createMemoryIdentityStore, iamService } from "../services/iam/index.ts";
+import { iamService, recordedIdentities } from "../services/iam/index.ts";
 import { s3Service } from "../services/s3/index.ts";
 import { sagemakerService } from "../services/sagemaker/index.ts";
 import { runtimeService } from "../services/sagemaker-runtime/index.ts";
@@ -65,7 +66,7 @@ const invocations: RawOperationRow<RawExchange> = {
   },
 };
 
-const iam = { store: createMemoryIdentityStore(), clock: systemClock, randomBytes };
+const iam = { store: recordedIdentities(new MemoryDocuments(), silentLogger), clock: systemClock, randomBytes };
 const unasked = { alarms: null as never, alarmActions: () => null, dashboards: null as never };
 const fromServices = { hosting: {} as never, series: null as never, iam, clock: systemClock, ...unasked };
 const runtime = runtimeService({

@@ -29,24 +29,13 @@ import { MinuteSeries, type SeriesKey } from "@galatea/base/metrics";
 import { DocumentMemory, MemoryDocuments } from "@galatea/hosting/records";
 import type { DocumentChange, Documents } from "@galatea/hosting/records";
 import { HandClock, serveServices } from "../service-fixtures.ts";
-import type { DashboardRecord, DashboardStore } from "./dashboards.ts";
-import { alarmValues, cloudwatchService } from "./index.ts";
+import { alarmValues, cloudwatchService, recordedDashboards } from "./index.ts";
 
 const minute = 60_000;
 const dimensions = [{ name: "EndpointName", value: "e" }];
 const errors: SeriesKey = { namespace: "AWS/SageMaker", metricName: "Invocation5XXErrors", dimensions, unit: "None" };
 const policy = "arn:aws:autoscaling:us-east-1:111122223333:scalingPolicy:x:resource/sagemaker/endpoint/e:policyName/p";
 const topic = "arn:aws:sns:us-east-1:111122223333:t";
-
-function memoryDashboards(): DashboardStore {
-  const kept = new Map<string, DashboardRecord>();
-  return {
-    get: (name) => Promise.resolve(kept.get(name) ?? null),
-    all: () => Promise.resolve([...kept.values()]),
-    put: (dashboard) => Promise.resolve(void kept.set(dashboard.name, dashboard)),
-    delete: (name) => Promise.resolve(void kept.delete(name)),
-  };
-}
 
 async function served(documents: Documents = new MemoryDocuments(new DocumentMemory())) {
   const clock = new HandClock();
@@ -72,7 +61,7 @@ async function served(documents: Documents = new MemoryDocuments(new DocumentMem
     clock,
     logger: silentLogger,
   });
-  const dashboards = memoryDashboards();
+  const dashboards = recordedDashboards(documents, silentLogger);
   const gateway = await serveServices([cloudwatchService({ series, clock, alarms, alarmActions, dashboards })]);
   const client = new CloudWatchClient(gateway.client);
   const never = new AbortController().signal;

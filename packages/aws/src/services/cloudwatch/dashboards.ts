@@ -1,4 +1,5 @@
-import { AwsError, type Clock } from "@galatea/base";
+import { AwsError, type Clock, type Logger } from "@galatea/base";
+import { RecordedValues, type Documents } from "@galatea/hosting/records";
 import type { CloudwatchOperations } from "../../spec/gen/cloudwatch.ts";
 import { pageAfter, type OperationRows } from "../../wire/index.ts";
 import { invalidNextTokenValue } from "./next-tokens.ts";
@@ -10,13 +11,11 @@ export interface DashboardRecord {
   readonly changedMs: number;
 }
 
-/** Where dashboards are kept, by name. A put is acknowledged when it is as durable as the store is. */
-export interface DashboardStore {
-  get(name: string): Promise<DashboardRecord | null>;
-  all(): Promise<readonly DashboardRecord[]>;
-  put(dashboard: DashboardRecord): Promise<void>;
-  delete(name: string): Promise<void>;
-}
+/** Dashboards by name, kept as documents. */
+export type DashboardStore = RecordedValues<DashboardRecord>;
+
+export const recordedDashboards = (documents: Documents, logger: Logger): DashboardStore =>
+  new RecordedValues(documents, "dashboard", logger);
 
 const dashboardsMax = 500;
 const bodyBytesMax = 2 ** 20;
@@ -32,7 +31,7 @@ export function dashboardOperations(store: DashboardStore, clock: Clock) {
         if (all.length >= dashboardsMax && !all.some((each) => each.name === name)) {
           throw new AwsError("LimitExceeded", `There are ${dashboardsMax} dashboards, and no more are possible.`);
         }
-        await store.put({ name, body, changedMs: clock.epochMs() });
+        await store.put(name, { name, body, changedMs: clock.epochMs() });
         return { DashboardValidationMessages: [] };
       },
     },

@@ -1,3 +1,6 @@
+import type { Logger } from "@galatea/base";
+import { RecordedValues, type Documents } from "@galatea/hosting/records";
+
 /** A role as IAM knows it. Policies are JSON texts as they were given. */
 export interface RoleRecord {
   readonly name: string;
@@ -24,42 +27,21 @@ export interface PolicyRecord {
   readonly tags: readonly { readonly key: string; readonly value: string }[];
 }
 
-/** Where roles and policies are kept. A put is acknowledged when it is as durable as the store is. Names differ by more than case. */
-export interface IdentityStore {
-  role(name: string): Promise<RoleRecord | null>;
-  roles(): Promise<readonly RoleRecord[]>;
-  putRole(role: RoleRecord): Promise<void>;
-  deleteRole(name: string): Promise<void>;
-  policy(arn: string): Promise<PolicyRecord | null>;
-  policies(): Promise<readonly PolicyRecord[]>;
-  putPolicy(policy: PolicyRecord): Promise<void>;
-  deletePolicy(arn: string): Promise<void>;
-}
+/** IAM's roles and policies, kept as documents. */
+export type IdentityStore = ReturnType<typeof recordedIdentities>;
 
-/** Keeps roles and policies for the life of the process; the service bounds how many there are. */
-export function createMemoryIdentityStore(): IdentityStore {
-  const roles = new Map<string, RoleRecord>();
-  const policies = new Map<string, PolicyRecord>();
+/** Returns the roles and policies among the documents. Names of roles differ by more than case; policies are kept by their ARNs. */
+export function recordedIdentities(documents: Documents, logger: Logger) {
+  const roles = new RecordedValues<RoleRecord>(documents, "role", logger);
+  const policies = new RecordedValues<PolicyRecord>(documents, "policy", logger);
   return {
-    role: (name) => Promise.resolve(roles.get(name.toLowerCase()) ?? null),
-    roles: () => Promise.resolve([...roles.values()]),
-    putRole(role) {
-      roles.set(role.name.toLowerCase(), role);
-      return Promise.resolve();
-    },
-    deleteRole(name) {
-      roles.delete(name.toLowerCase());
-      return Promise.resolve();
-    },
-    policy: (arn) => Promise.resolve(policies.get(arn) ?? null),
-    policies: () => Promise.resolve([...policies.values()]),
-    putPolicy(policy) {
-      policies.set(policy.arn, policy);
-      return Promise.resolve();
-    },
-    deletePolicy(arn) {
-      policies.delete(arn);
-      return Promise.resolve();
-    },
+    role: (name: string) => roles.get(name.toLowerCase()),
+    roles: () => roles.all(),
+    putRole: (role: RoleRecord) => roles.put(role.name.toLowerCase(), role),
+    deleteRole: (name: string) => roles.delete(name.toLowerCase()),
+    policy: (arn: string) => policies.get(arn),
+    policies: () => policies.all(),
+    putPolicy: (policy: PolicyRecord) => policies.put(policy.arn, policy),
+    deletePolicy: (arn: string) => policies.delete(arn),
   };
 }

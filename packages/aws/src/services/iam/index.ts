@@ -1,6 +1,5 @@
 /** IAM's roles and policies; `ensureRole` makes the platform's own role. */
 export { ensureRole } from "./ensure-role.ts";
 export { newId, type IamOptions } from "./iam-words.ts";
-export { createMemoryIdentityStore, type IdentityStore } from "./identity-store.ts";
-export { recordedIdentities } from "./recorded-identities.ts";
+export { recordedIdentities, type IdentityStore } from "./identity-store.ts";
 export { iamService } from "./service.ts";
