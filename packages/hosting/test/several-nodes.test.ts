@@ -65,6 +65,31 @@ test("an instance and a copy of a component that are larger than each node are r
   assert.deepEqual([await bench.status("e"), given], [["InService", "e", null], ["a"]]);
 });
 
+test("a new endpoint is refused while instances of another one drain on the only node with room for it", async () => {
+  const { nodes, given, onOpen } = twoNodes(200);
+  await using bench = await TrafficBench.open(undefined, null, { nodes, onOpen });
+  await bench.deploy("on-a", [{ name: "one", VariantName: "v" }]);
+  await bench.deploy("on-b", [{ name: "two", VariantName: "v" }]);
+  const held = bench.ask("on-b", "hold");
+  await until("it is held", () => bench.heldCount() === 1);
+  await bench.hosting.endpoints.delete("on-b", owner);
+  await until("its instance drains", () => !bench.hosting.isRunning("on-b"));
+  await bench.configure("new", [{ name: "three", VariantName: "v" }]);
+  const create = () =>
+    bench.hosting.endpoints.create({ name: "new", configName: "new", owner, tags: [], deploymentConfig: null });
+  await assert.rejects(create(), {
+    code: "ResourceLimitExceeded",
+    message: /none has room for an instance of 128 MiB/,
+  });
+  bench.signal("SIGUSR2");
+  await held;
+  await until("its instance is gone", () => bench.running().length === 1);
+  await until("it is deleted", () => !bench.hosting.hasEndpoint("on-b"));
+  await create();
+  await bench.settled("new");
+  assert.deepEqual([(await bench.status("new"))[0], given], ["InService", ["a", "b", "b"]]);
+});
+
 test("copies of a component come to the nodes of their instances, which they share with other components, also after a restart", async () => {
   const documents = new DocumentMemory();
   const first = twoNodes(3000);

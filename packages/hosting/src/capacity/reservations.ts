@@ -123,7 +123,7 @@ export class Reservations {
 
   /** As above, for what comes and goes without a record, as it is at each time. To be disposed when it has ended. */
   claim(what: () => Footprint, instanceType: string): Disposable {
-    this.#check(what(), `${instanceType} for endpoint usage`);
+    this.#check(what(), `${instanceType} for endpoint usage`, "now");
     return held(this.#claimed, what);
   }
 
@@ -138,12 +138,13 @@ export class Reservations {
   }
 
   #reserve(recorded: () => Footprint, footprint: Footprint, what: string): Disposable {
-    this.#check(footprint, what);
-    return held(this.#pending, { footprint, recorded, before: recorded() });
+    const before = recorded();
+    this.#check(footprint, what, before.containerCount === 0 ? "now" : "drained");
+    return held(this.#pending, { footprint, recorded, before });
   }
 
-  /** `what`: the quota of instances. */
-  #check(footprint: Footprint, what: string): void {
+  /** `what`: the quota of instances. `when`: whether the instances start now, or when earlier ones of their owner have drained. */
+  #check(footprint: Footprint, what: string, when: "now" | "drained"): void {
     this.#checkQuotas(footprint, what);
     const { memoryBytes: limit, takenBytes: used } = this.nodes;
     const memory = { limit, used, wanted: footprintBytes(footprint) };
@@ -151,7 +152,7 @@ export class Reservations {
     const counts = [...(footprint.countsByBytes ?? [])].filter(([, count]) => count > 0);
     const tooLarge = this.nodes.tooLarge(counts.map(([bytes]) => bytes));
     if (tooLarge !== null) throw noNodeLargeEnough(tooLarge);
-    const withoutRoom = this.nodes.withoutRoom(addedInstances(footprint));
+    const withoutRoom = this.nodes.withoutRoom(addedInstances(footprint), when);
     if (withoutRoom !== null) throw noNodeWithRoom(withoutRoom);
   }
 

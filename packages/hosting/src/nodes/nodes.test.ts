@@ -88,7 +88,7 @@ test("property: further instances have room exactly where each of them could be 
       for (const memoryBytes of before) place(memoryBytes);
       const tooLarge = further.find((memoryBytes) => memoryBytes > Math.max(...capacities));
       assert.equal(nodes.tooLarge(further)?.memoryBytes, tooLarge);
-      const first = nodes.withoutRoom(further);
+      const first = nodes.withoutRoom(further, "now");
       assert.equal(
         first?.memoryBytes,
         further.find((memoryBytes) => place(memoryBytes) === null),
@@ -97,7 +97,7 @@ test("property: further instances have room exactly where each of them could be 
   );
 });
 
-test("the room of draining instances counts as free for further ones, which wait for it", () => {
+test("the room of draining instances counts as free for their successors, which wait for it", () => {
   const clock = new MovedClock();
   const nodes = opened([100 * mebi, 100 * mebi]);
   using ledger = new OwnerLedger({ of: "endpoint", nodes, clock });
@@ -107,10 +107,11 @@ test("the room of draining instances counts as free for further ones, which wait
     memoryBytes: 80 * mebi,
     shortage: "the node node-0, which comes closest, lacks 60 MiB of memory",
   };
-  assert.deepEqual(nodes.withoutRoom([80 * mebi]), lacking);
+  assert.deepEqual(nodes.withoutRoom([80 * mebi], "drained"), lacking);
   shares[1]?.drains();
-  assert.equal(nodes.withoutRoom([80 * mebi]), null);
-  assert.deepEqual(nodes.withoutRoom([80 * mebi, 80 * mebi]), lacking);
+  assert.equal(nodes.withoutRoom([80 * mebi], "drained"), null);
+  assert.deepEqual(nodes.withoutRoom([80 * mebi, 80 * mebi], "drained"), lacking);
+  assert.deepEqual(nodes.withoutRoom([80 * mebi], "now"), lacking);
   assert.throws(() => nodes.place(request), { code: "InsufficientInstanceCapacity" });
   for (const share of shares) share[Symbol.dispose]();
 });

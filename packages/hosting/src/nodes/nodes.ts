@@ -81,12 +81,12 @@ export class Nodes implements InstancePlacer {
   }
 
   /**
-   * Returns the first of further instances that no node has room for; null when there is none. The room of draining instances counts as free,
-   * because their successors wait for it.
+   * Returns the first of further instances that no node has room for; null when there is none. `when`: `drained` counts the room of draining
+   * instances as free, for their successors, which wait for it.
    */
-  withoutRoom(memoryBytesOfEach: Iterable<number>): Unplaced | null {
-    const drained = this.#ledgers.map((ledger) => ledger.drained);
-    const first = firstWithoutNode(drained, memoryBytesOfEach);
+  withoutRoom(memoryBytesOfEach: Iterable<number>, when: "now" | "drained"): Unplaced | null {
+    const nodes = this.#ledgers.map((ledger) => (when === "now" ? ledger.node : ledger.drained));
+    const first = firstWithoutNode(nodes, memoryBytesOfEach);
     return first === null ? null : unplaced(first);
   }
 
