@@ -1,7 +1,12 @@
-import { KeyedLock, LazyResource } from "@galatea/base";
-import type { MetricFilters, MetricFiltersOptions } from "./metric-filters/index.ts";
+import { KeyedLock, LazyResource, type Logger } from "@galatea/base";
+import { RecordedValues, type Documents } from "@galatea/hosting/records";
+import type { MetricFilterRecord, MetricFilters, MetricFiltersOptions } from "./metric-filters/index.ts";
 
 type GroupFiltersOptions = Omit<MetricFiltersOptions, "changing">;
+
+/** Returns the metric filters among the documents. */
+export const recordedMetricFilters = (documents: Documents, logger: Logger) =>
+  new RecordedValues<MetricFilterRecord>(documents, "metric-filter", logger);
 
 /** The metric filters of log groups. Their code is loaded at once where filters are recorded, otherwise by the first filter. */
 export class GroupFilters implements AsyncDisposable {

@@ -14,7 +14,8 @@ import {
   type DocumentMemory,
   type MovesRow,
 } from "@galatea/hosting/records/contracts";
-import { GroupFilters, recordedMetricFilters, type MetricFilterRecord } from "./index.ts";
+import { GroupFilters, recordedMetricFilters } from "./index.ts";
+import type { MetricFilterRecord } from "./metric-filters/index.ts";
 
 const nowMs = Date.UTC(2026, 10, 23);
 const dayMs = 86_400_000;

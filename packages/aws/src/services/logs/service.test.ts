@@ -26,21 +26,12 @@ import {
 } from "@aws-sdk/client-cloudwatch-logs";
 import { silentLogger, systemClock } from "@galatea/base";
 import { createDirectoryLogStreams } from "@galatea/hosting";
+import { MemoryDocuments } from "@galatea/hosting/records";
 import { MinuteSeries } from "@galatea/base/metrics";
 import { HandClock, serveServices } from "../service-fixtures.ts";
-import { GroupFilters, lazyLogQueries, logsService, type MetricFilterRecord, type MetricFilterStore } from "./index.ts";
+import { GroupFilters, lazyLogQueries, logsService, recordedMetricFilters } from "./index.ts";
 
 const group = "/aws/sagemaker/Endpoints/e";
-
-function memoryFilters(): MetricFilterStore {
-  const kept = new Map<string, MetricFilterRecord>();
-  const keyOf = ({ group: of, name }: MetricFilterRecord) => `${of} ${name}`;
-  return {
-    all: async () => [...kept.values()],
-    put: async (filter) => void kept.set(keyOf(filter), filter),
-    delete: async (gone) => gone.forEach((filter) => kept.delete(keyOf(filter))),
-  };
-}
 
 async function served(stopping = new AbortController().signal) {
   const clock = new HandClock();
@@ -55,7 +46,8 @@ async function served(stopping = new AbortController().signal) {
   });
   const queries = lazyLogQueries({ store, clock: systemClock, logger: silentLogger, newId: randomUUID });
   const series = new MinuteSeries({ clock, seriesMax: 100, bytesMax: 1e6 });
-  const metricFilters = await GroupFilters.open({ store: memoryFilters(), logs: store, series, logger: silentLogger });
+  const filters = recordedMetricFilters(new MemoryDocuments(), silentLogger);
+  const metricFilters = await GroupFilters.open({ store: filters, logs: store, series, logger: silentLogger });
   const gateway = await serveServices([logsService({ logs: store, clock, stopping, queries, metricFilters })]);
   const client = new CloudWatchLogsClient({ ...gateway.client, disableHostPrefix: true });
   return {

@@ -1,4 +1,4 @@
 /** Metrics out of log events. Loaded by the first filter. */
 export { metricFilterOperations } from "./metric-filter-operations.ts";
 export type { MetricFilterRecord } from "./metric-filter.ts";
-export { MetricFilters, type MetricFiltersOptions, type MetricFilterStore } from "./metric-filters.ts";
+export { MetricFilters, type MetricFiltersOptions } from "./metric-filters.ts";

@@ -22,16 +22,16 @@ function world() {
   const write = () => {
     if (disk.isFull) throw new Error("the disk is full");
   };
-  const put = async (record: MetricFilterRecord) => {
+  const put = async (key: string, record: MetricFilterRecord) => {
     write();
-    kept.set(`${record.group} ${record.name}`, record);
+    kept.set(key, record);
   };
   const store = {
     all: async () => [...kept.values()],
     put,
-    delete: async (gone: readonly MetricFilterRecord[]) => {
+    deleteAll: async (gone: readonly string[]) => {
       write();
-      for (const { group, name } of gone) kept.delete(`${group} ${name}`);
+      for (const key of gone) kept.delete(key);
     },
   };
   const open = () =>

@@ -2,15 +2,11 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { AwsError, type KeyedLock, type Logger } from "@galatea/base";
 import type { MetricStore } from "@galatea/base/metrics";
 import type { LogFollower, LogStreams } from "@galatea/hosting";
+import type { RecordedValues } from "@galatea/hosting/records";
 import { metricFilter, type MetricFilterRecord, type MetricSample } from "./metric-filter.ts";
 
-/** Where filters are kept. */
-export interface MetricFilterStore {
-  all(): Promise<readonly MetricFilterRecord[]>;
-  put(filter: MetricFilterRecord): Promise<void>;
-  /** All at once, or none. */
-  delete(filters: readonly MetricFilterRecord[]): Promise<void>;
-}
+/** Filters by group and name, kept as documents. */
+export type MetricFilterStore = Pick<RecordedValues<MetricFilterRecord>, "all" | "put" | "deleteAll">;
 
 export interface MetricFiltersOptions {
   readonly store: MetricFilterStore;
@@ -30,6 +26,8 @@ interface OpenFilter {
 const ofGroupMax = 100;
 const filtersMax = 1000;
 const minuteMs = 60_000;
+
+const keyOf = ({ group, name }: MetricFilterRecord) => JSON.stringify([group, name]);
 
 /** Metrics out of log events, from the moment a filter is put: of what containers print and of what clients put. */
 export class MetricFilters implements Disposable {
@@ -64,7 +62,6 @@ export class MetricFilters implements Disposable {
   /** By group and name. */
   list(): readonly MetricFilterRecord[] {
     const all = [...this.#groups.values()].flatMap((filters) => [...filters.values()].map(({ record }) => record));
-    const keyOf = ({ group, name }: MetricFilterRecord) => JSON.stringify([group, name]);
     return all.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   }
 
@@ -83,7 +80,7 @@ export class MetricFilters implements Disposable {
         const text = `A log group has ${ofGroupMax} metric filters at most, and all together ${filtersMax}.`;
         throw new AwsError("LimitExceededException", text);
       }
-      await this.#options.store.put(record);
+      await this.#options.store.put(keyOf(record), record);
       this.#set({ record, sampleOf });
     });
   }
@@ -157,7 +154,7 @@ export class MetricFilters implements Disposable {
 
   async #drop(group: string, dropped: readonly OpenFilter[]): Promise<void> {
     if (dropped.length === 0) return;
-    await this.#options.store.delete(dropped.map(({ record }) => record));
+    await this.#options.store.deleteAll(dropped.map(({ record }) => keyOf(record)));
     const filters = this.#groups.get(group);
     for (const { record } of dropped) if (filters?.delete(record.name) === true) this.#count -= 1;
     if (filters?.size === 0) this.#groups.delete(group);
