@@ -17,20 +17,16 @@ export {
 export { asDiskError, DiskError, diskFault, diskText, makeDirectory } from "./disk-fault.ts";
 export { delay, systemClock, type Clock } from "./clock.ts";
 export { createLogger, silentLogger, type LogFields, type LogLevel, type Logger } from "./log.ts";
-export {
-  drained,
-  Gate,
-  KeyedLock,
-  LazyResource,
-  LoopTurns,
-  type TurnsOf,
-  openDeadline,
-  orAborted,
-  Semaphore,
-  TaskGroup,
-  Turns,
-  type Deadline,
-} from "./concurrency/index.ts";
+export { openDeadline, type Deadline } from "./concurrency/deadline.ts";
+export { drained } from "./concurrency/drained.ts";
+export { Gate } from "./concurrency/gate.ts";
+export { KeyedLock } from "./concurrency/keyed-lock.ts";
+export { LazyResource } from "./concurrency/lazy-resource.ts";
+export { LoopTurns, type TurnsOf } from "./concurrency/loop-turns.ts";
+export { orAborted } from "./concurrency/or-aborted.ts";
+export { Semaphore } from "./concurrency/semaphore.ts";
+export { TaskGroup } from "./concurrency/task-group.ts";
+export { Turns } from "./concurrency/turns.ts";
 export { patientWrite, type PatientWriteOptions } from "./patient-write.ts";
 export { readWhole } from "./read-whole.ts";
 export {

@@ -1,16 +1,9 @@
 import { Worker } from "node:worker_threads";
 import { type Clock, InferenceError, openDeadline } from "@galatea/base";
-import type { AlgorithmOrder, AlgorithmReply } from "./algorithm-worker.ts";
+import type { AlgorithmOrder, AlgorithmReply, UnloadOrder } from "./algorithm-worker.ts";
 
 /** What lies in typed arrays is not counted. */
 const heapMebibytesMax = 1024;
-
-type Unnumbered<Order> = Order extends unknown ? Omit<Order, "id"> : never;
-
-interface Pending {
-  readonly resolve: (reply: AlgorithmReply) => void;
-  readonly reject: (error: Error) => void;
-}
 
 export interface OrderOptions {
   /** An order that takes longer ends the thread: an expression of a model may have no end. */
@@ -23,8 +16,7 @@ export interface OrderOptions {
 /** A thread that reads and evaluates models of algorithms. When it ends, by force or for lack of memory, what it was doing fails. */
 export class AlgorithmThread implements AsyncDisposable {
   readonly #worker: Worker;
-  readonly #pending = new Map<number, Pending>();
-  #nextId = 1;
+  #pending: PromiseWithResolvers<AlgorithmReply> | null = null;
   #reason = "its thread has ended";
   #hasEnded = false;
 
@@ -35,18 +27,13 @@ export class AlgorithmThread implements AsyncDisposable {
       resourceLimits: { maxOldGenerationSizeMb: heapMebibytesMax },
     });
     this.#worker.unref();
-    this.#worker.on("message", (reply: AlgorithmReply) => {
-      const pending = this.#pending.get(reply.id);
-      this.#pending.delete(reply.id);
-      pending?.resolve(reply);
-    });
+    this.#worker.on("message", (reply: AlgorithmReply) => this.#pending?.resolve(reply));
     this.#worker.on("error", (error) => {
       this.#reason = error.message;
     });
     this.#worker.once("exit", () => {
       this.#hasEnded = true;
-      for (const { reject } of this.#pending.values()) reject(this.#failure());
-      this.#pending.clear();
+      this.#pending?.reject(this.#failure());
     });
   }
 
@@ -55,13 +42,12 @@ export class AlgorithmThread implements AsyncDisposable {
   }
 
   /** One order at a time: its time begins now. Rejects with InferenceError where the thread does not carry it out. */
-  async order(order: Unnumbered<AlgorithmOrder>, { transfer, orderMsMax, clock }: OrderOptions) {
+  async order(order: AlgorithmOrder, { transfer, orderMsMax, clock }: OrderOptions) {
     if (this.#hasEnded) throw this.#failure();
-    const id = this.#nextId++;
     const replied = Promise.withResolvers<AlgorithmReply>();
-    this.#pending.set(id, replied);
+    this.#pending = replied;
     this.#worker.ref();
-    this.#worker.postMessage({ ...order, id }, transfer);
+    this.#worker.postMessage(order, transfer);
     using deadline = openDeadline({ clock, afterMs: orderMsMax, signal: null });
     const onAbort = () => void this.#end(`the model took longer than ${orderMsMax} ms`);
     deadline.signal.addEventListener("abort", onAbort, { once: true });
@@ -69,14 +55,14 @@ export class AlgorithmThread implements AsyncDisposable {
       return await replied.promise;
     } finally {
       deadline.signal.removeEventListener("abort", onAbort);
+      this.#pending = null;
       this.#worker.unref();
     }
   }
 
   /** The model goes when what the thread is doing is done; nobody waits for it. */
   forget(model: number): void {
-    const order: AlgorithmOrder = { kind: "unload", id: this.#nextId++, model };
-    if (!this.#hasEnded) this.#worker.postMessage(order, []);
+    if (!this.#hasEnded) this.#worker.postMessage({ kind: "unload", model } satisfies UnloadOrder, []);
   }
 
   #failure(): InferenceError {

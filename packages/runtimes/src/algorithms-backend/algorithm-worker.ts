@@ -6,47 +6,52 @@ import { type AlgorithmModel, type AlgorithmSource, readAlgorithmModel } from ".
 
 /** What the thread of algorithms is told; each order has one reply. */
 export type AlgorithmOrder =
-  | { readonly kind: "load"; readonly id: number; readonly model: number; readonly source: AlgorithmSource }
-  | { readonly kind: "answer"; readonly id: number; readonly model: number; readonly request: AlgorithmRequest }
-  | { readonly kind: "unload"; readonly id: number; readonly model: number };
+  | { readonly kind: "load"; readonly model: number; readonly source: AlgorithmSource }
+  | { readonly kind: "answer"; readonly model: number; readonly request: AlgorithmRequest };
+
+/** An order to let a model go, which has no reply. */
+export interface UnloadOrder {
+  readonly kind: "unload";
+  readonly model: number;
+}
 
 export type AlgorithmReply =
-  | { readonly id: number; readonly outcome: "loaded"; readonly memoryBytes: number }
-  | { readonly id: number; readonly outcome: "answered"; readonly answer: AlgorithmAnswer }
-  | { readonly id: number; readonly outcome: "unloaded" }
-  | { readonly id: number; readonly outcome: "failed"; readonly code: InferenceCode; readonly message: string };
+  | { readonly outcome: "loaded"; readonly memoryBytes: number }
+  | { readonly outcome: "answered"; readonly answer: AlgorithmAnswer }
+  | { readonly outcome: "failed"; readonly code: InferenceCode; readonly message: string };
 
 const models = new Map<number, AlgorithmModel>();
 
 function carriedOut(order: AlgorithmOrder): AlgorithmReply {
-  const { id, model } = order;
+  const { model } = order;
   switch (order.kind) {
     case "load": {
       const read = readAlgorithmModel(order.source);
       models.set(model, read);
-      return { id, outcome: "loaded", memoryBytes: read.memoryBytes };
+      return { outcome: "loaded", memoryBytes: read.memoryBytes };
     }
     case "answer": {
       const loaded = models.get(model);
       if (loaded === undefined) throw new InferenceError("INTERNAL", "the model is not loaded in its thread");
-      return { id, outcome: "answered", answer: loaded.answer(order.request) };
+      return { outcome: "answered", answer: loaded.answer(order.request) };
     }
-    case "unload":
-      models.get(model)?.discard();
-      models.delete(model);
-      return { id, outcome: "unloaded" };
     default:
       return unreachable(order);
   }
 }
 
-parentPort?.on("message", (order: AlgorithmOrder) => {
+parentPort?.on("message", (order: AlgorithmOrder | UnloadOrder) => {
+  if (order.kind === "unload") {
+    models.get(order.model)?.discard();
+    models.delete(order.model);
+    return;
+  }
   let reply: AlgorithmReply;
   try {
     reply = carriedOut(order);
   } catch (error) {
     const { code, message } = InferenceError.from(error);
-    reply = { id: order.id, outcome: "failed", code, message };
+    reply = { outcome: "failed", code, message };
   }
   parentPort?.postMessage(reply, []);
 });
