@@ -72,14 +72,11 @@ export class Topics implements AsyncDisposable {
   static async open(options: TopicsOptions): Promise<Topics> {
     const topics = new Topics(options);
     const { documents } = options;
-    // What earlier versions have recorded has no policies.
     for await (const { value: topic } of allJson<Topic>(documents, topicKind, options)) {
-      const { deliveryPolicy = null, feedback = null } = topic as Partial<Topic>;
-      topics.#topics.set(topic.arn, { ...topic, deliveryPolicy, feedback });
+      topics.#topics.set(topic.arn, topic);
     }
     for await (const { value: each } of allJson<Subscription>(documents, subscriptionKind, options)) {
-      const { filter = null, deliveryPolicy = null } = each as Partial<Subscription>;
-      topics.#subscriptions.set(each.arn, { ...each, filter, deliveryPolicy });
+      topics.#subscriptions.set(each.arn, each);
     }
     topics.#deliveries = await Deliveries.open({
       ...options,

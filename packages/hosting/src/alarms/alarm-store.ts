@@ -34,10 +34,7 @@ export class AlarmStore {
 
   async all(): Promise<readonly AlarmRecord[]> {
     const all: AlarmRecord[] = [];
-    // What earlier versions have recorded owes nothing.
-    for await (const record of this.#listed<Omit<AlarmRecord, "owed"> & Partial<AlarmRecord>>(kind)) {
-      all.push({ owed: [], ...record });
-    }
+    for await (const record of this.#listed<AlarmRecord>(kind)) all.push(record);
     return all;
   }
 

@@ -11,7 +11,7 @@ export type {
   StepPolicy,
   TrackingPolicy,
 } from "./policy.ts";
-export type { ScalingRecord, TargetKey } from "./scaling-store.ts";
+export type { ScalingRecord, TargetKey } from "./scaling-record.ts";
 export { Scaling, scalingLimits, type ScalableResources } from "./scaling.ts";
 export type { ResourceCapacity } from "./wanted-capacity.ts";
 export { nextRunMs, ScheduleError } from "./schedule.ts";

@@ -1,12 +1,12 @@
 import type { AlarmAct, AlarmEvent, Alarms, ReadValues } from "../alarms/index.ts";
 import { AwsError, delay, KeyedLock, patientWrite, TaskGroup, type Clock, type Logger } from "@galatea/base";
-import type { Documents } from "../records/index.ts";
+import { RecordedValues, type Documents } from "../records/index.ts";
 import { beganActivity, endedActivity, notScaledActivity } from "./activities.ts";
 import { decideCapacity, type CapacityDecision, type CapacityState } from "./capacity.ts";
 import { policyAlarms, unfinishedAlarms } from "./policy-alarms.ts";
 import type { ScalableTarget, ScalingActivity, ScalingPolicy, ScheduledAction } from "./policy.ts";
 import { nextRunMs } from "./schedule.ts";
-import { keyOf, ScalingStore, type Correction, type ScalingRecord, type TargetKey } from "./scaling-store.ts";
+import { keyOf, type Correction, type ScalingRecord, type TargetKey } from "./scaling-record.ts";
 import { steppedByAlarm, trackedByAlarm, type MetricReading, type ResourceCapacity } from "./wanted-capacity.ts";
 
 /** What capacities are set on. */
@@ -53,7 +53,7 @@ export interface ScalingOptions {
 /** Scalable targets and their policies. Everything is on disk before it is answered or acted on. */
 export class Scaling implements AsyncDisposable {
   readonly #options: ScalingOptions;
-  readonly #store: ScalingStore;
+  readonly #store: RecordedValues<ScalingRecord>;
   readonly #records = new Map<string, ScalingRecord>();
   readonly #locks = new KeyedLock();
   readonly #reading: MetricReading;
@@ -65,7 +65,7 @@ export class Scaling implements AsyncDisposable {
 
   private constructor(options: ScalingOptions) {
     this.#options = options;
-    this.#store = new ScalingStore(options);
+    this.#store = new RecordedValues(options.documents, "scalable-target", options.logger);
     this.#reading = { ...options, sinceMs: options.clock.epochMs() };
     const failed = (error: unknown) => options.logger.error("scaling failed", { error: String(error) });
     this.#tasks = new TaskGroup(failed);
@@ -109,7 +109,7 @@ export class Scaling implements AsyncDisposable {
   async deregister(key: TargetKey): Promise<void> {
     await this.#change(key, async (known) => {
       if (known === null) return;
-      await this.#store.delete(key);
+      await this.#store.delete(keyOf(key));
       this.#records.delete(keyOf(key));
       await this.#settleAlarms(known.policies.map((policy) => this.#deleteAlarms(policy)));
     });
@@ -422,8 +422,7 @@ export class Scaling implements AsyncDisposable {
           }
         : each,
     );
-    // What earlier versions have recorded has neither.
-    return { ...record, scheduled: record.scheduled ?? [], correcting: record.correcting ?? null, activities };
+    return { ...record, activities };
   }
 
   #policy(arn: string): { readonly record: ScalingRecord; readonly policy: ScalingPolicy } | null {
@@ -454,7 +453,7 @@ export class Scaling implements AsyncDisposable {
   }
 
   async #put(record: ScalingRecord): Promise<void> {
-    await this.#store.put(record);
+    await this.#store.put(keyOf(record.target), record);
     this.#records.set(keyOf(record.target), record);
   }
 

@@ -1,5 +1,3 @@
-import type { Logger } from "@galatea/base";
-import { allJson, type DocumentChange, type Documents } from "../records/index.ts";
 import type { ScaledBefore } from "./capacity.ts";
 import type { ScalableTarget, ScalingActivity, ScalingPolicy, ScheduledAction } from "./policy.ts";
 
@@ -23,41 +21,12 @@ export interface Correction {
   readonly activityId: string | null;
 }
 
-const kind = "scalable-target";
-
-/** Scalable targets as documents, by resource and dimension. */
-export class ScalingStore {
-  readonly #documents: Documents;
-  readonly #logger: Logger;
-
-  constructor({ documents, logger }: { readonly documents: Documents; readonly logger: Logger }) {
-    this.#documents = documents;
-    this.#logger = logger;
-  }
-
-  async all(): Promise<readonly ScalingRecord[]> {
-    const all: ScalingRecord[] = [];
-    for await (const { value } of allJson<ScalingRecord>(this.#documents, kind, { logger: this.#logger }))
-      all.push(value);
-    return all;
-  }
-
-  async put(record: ScalingRecord): Promise<void> {
-    const key = keyOf(record.target);
-    const change: DocumentChange = { do: "put", kind, key, body: JSON.stringify(record), expects: "any" };
-    await this.#documents.write([change]);
-  }
-
-  async delete(target: TargetKey): Promise<void> {
-    await this.#documents.write([{ do: "delete", kind, key: keyOf(target), expects: "any" }]);
-  }
-}
-
 export interface TargetKey {
   readonly resourceId: string;
   readonly dimension: string;
 }
 
+/** Returns the key by which the record of a target is kept. */
 export function keyOf({ resourceId, dimension }: TargetKey): string {
   return `${resourceId} ${dimension}`;
 }
