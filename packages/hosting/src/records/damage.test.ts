@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, before, test } from "node:test";
 import * as fc from "fast-check";
 import { createLogger, systemClock } from "@galatea/base";
@@ -212,6 +213,26 @@ test("without a whole snapshot a damaged database continues empty, with one warn
   assert.deepEqual(rows, []);
   assert.equal(warnings.length, 1);
   assert.match(warnings[0] ?? "", /has no whole snapshot: all that it held is lost .*"aside":"records\.db\.damaged-1"/);
+});
+
+test("a database of another release is refused, and nothing is changed", async () => {
+  const directory = copyOf(stopped);
+  const files = ["records.db", ...readdirSync(join(directory, "snapshots")).map((name) => join("snapshots", name))];
+  for (const file of files) {
+    using database = new DatabaseSync(join(directory, file));
+    database.exec("UPDATE applied_migration SET id = 'of-another-release'");
+  }
+  const contents = () => files.map((file) => readFileSync(join(directory, file)));
+  const before = contents();
+  await assert.rejects(
+    open(directory),
+    /records\.db' is of another release of Galatea: it lists migrations that are none of ours: of-another-release; start that release/,
+  );
+  assert.deepEqual(contents(), before);
+  assert.deepEqual(
+    readdirSync(directory).filter((name) => /damaged|\.new/.test(name)),
+    [],
+  );
 });
 
 test("a lost end of the write-ahead log is logged with its commits, and the log is kept aside", async () => {

@@ -6,6 +6,8 @@ import { appliedMigrations, applyMigrations, createOwnTables, schemaOf } from ".
 export type Examined =
   | { readonly at: "absent" }
   | { readonly at: "sound"; readonly database: DatabaseSync }
+  /** Its pages are whole, and another release made its tables. */
+  | { readonly at: "foreign"; readonly reason: string; readonly database: DatabaseSync }
   /** `database` is open where SQLite opens it at all. */
   | { readonly at: "damaged"; readonly reason: string; readonly database: DatabaseSync | null };
 
@@ -28,8 +30,8 @@ export function examine({ path, migrations, busyTimeoutMs }: ExamineOptions): Ex
   let database: DatabaseSync | null = null;
   try {
     database = openFile(path, busyTimeoutMs);
-    const reason = damageOf(database, migrations);
-    return reason === null ? { at: "sound", database } : { at: "damaged", reason, database };
+    const flaw = flawOf(database, migrations);
+    return flaw === null ? { at: "sound", database } : { ...flaw, database };
   } catch (error) {
     if (!isDamage(error)) {
       database?.close();
@@ -56,9 +58,14 @@ function isDamage(error: unknown): boolean {
   return errcode !== undefined && damageCodes.has(errcode & 0xff);
 }
 
-function damageOf(database: DatabaseSync, migrations: readonly Migration[]): string | null {
+interface Flaw {
+  readonly at: "foreign" | "damaged";
+  readonly reason: string;
+}
+
+function flawOf(database: DatabaseSync, migrations: readonly Migration[]): Flaw | null {
   const found = pageDamage(database);
-  if (found !== null) return found;
+  if (found !== null) return { at: "damaged", reason: found };
   // A file without tables comes from a start that ended early.
   const isEmpty = schemaOf(database) === "[]";
   createOwnTables(database);
@@ -69,13 +76,13 @@ function damageOf(database: DatabaseSync, migrations: readonly Migration[]): str
   const known = migrations.map(({ id }) => id);
   const length = Math.min(applied.length, known.length);
   if (applied.slice(0, length).join("\n") !== known.slice(0, length).join("\n")) {
-    return `it lists migrations that are none of ours: ${applied.join(", ").slice(0, 200)}`;
+    return { at: "foreign", reason: `it lists migrations that are none of ours: ${applied.join(", ").slice(0, 200)}` };
   }
   // The tables that a later release made are not known here.
   if (applied.length > known.length) return null;
   return schemaOf(database) === expectedSchema(migrations.slice(0, length))
     ? null
-    : "its tables are not those it was made with";
+    : { at: "damaged", reason: "its tables are not those it was made with" };
 }
 
 /**

@@ -25,7 +25,8 @@ export interface OpenDatabase {
 
 /**
  * Opens a database whose files may be damaged. A damaged file is kept as `<file>.damaged-<number>`, the database continues from its newest
- * whole snapshot, and the finding says what is lost. Throws only for what is no damage: a full disk, a directory that cannot be written.
+ * whole snapshot, and the finding says what is lost. Throws only for what is no damage: a full disk, a directory that cannot be written, a database
+ * of another release.
  */
 export function openDatabase(options: OpenDatabaseOptions): OpenDatabase {
   const { path, migrations } = options;
@@ -53,6 +54,13 @@ function soundDatabase(options: OpenDatabaseOptions, markedCount: number): Omit<
   const isNewer = source !== null && (examined.at !== "sound" || source.commitCount > count);
   if (examined.at === "absent" && source === null && markedCount === 0) {
     return { database: openFile(path, busyTimeoutMs), finding: null };
+  }
+  if (examined.at === "foreign" && source === null && options.snapshots !== null) {
+    examined.database.close();
+    throw new Error(
+      `'${path}' is of another release of Galatea: ${examined.reason}; start that release, choose another directory with --data, ` +
+        "or restore a backup with `galatea restore`",
+    );
   }
   // Before the database is closed: that brings the sound part of the log into the file, and removes the log.
   const aside = copyAside(path, "damaged").join(", ");
@@ -86,7 +94,7 @@ function soundDatabase(options: OpenDatabaseOptions, markedCount: number): Omit<
 }
 
 function reasonOf(examined: Examined): string {
-  if (examined.at === "damaged") return examined.reason;
+  if (examined.at === "damaged" || examined.at === "foreign") return examined.reason;
   return examined.at === "absent" ? "the file is missing" : "the end of its write-ahead log is missing";
 }
 

@@ -22,7 +22,7 @@ export function copyCandidate(from: string, options: ExamineOptions): Candidate 
   if (examined.at === "absent") throw new Error(`bug: '${path}' is gone`);
   const { database } = examined;
   try {
-    if (examined.at === "damaged") return { at: "damaged", reason: examined.reason };
+    if (examined.at !== "sound") return { at: "damaged", reason: examined.reason };
     if (appliedMigrations(examined.database).length === 0) return { at: "damaged", reason: "it holds no records" };
     return { at: "sound", commitCount: commitCount(examined.database) };
   } finally {
