@@ -58,7 +58,7 @@ const variant = (own: string, more: Partial<PlannedVariant> = {}): PlannedVarian
 const fewer = "fewer";
 const alarmed: DeploymentConfig = { ...rolling, AutoRollbackConfiguration: { Alarms: [{ AlarmName: fewer }] } };
 
-/** Of the record alone: so a next run finds the alarm as the one before it did. */
+/** Returns the state of the alarm. It depends on the record alone, so that the next run finds the same state. */
 function hasFewer({ held }: DocumentMemory): boolean {
   const document = [...held.values()].find(({ kind }) => kind === "endpoint");
   if (document === undefined) return false;

@@ -25,7 +25,7 @@ import { MemoryDocuments, type DocumentMemory } from "../src/records/contracts/i
 export const owner = { accountId: "000000000000", region: "us-east-1" };
 
 export interface HostingFixtureOptions {
-  /** Of the test, which removes it. */
+  /** A directory that the test creates and removes. */
   readonly directory: string;
   readonly store: BucketStore;
   readonly documents: DocumentMemory;

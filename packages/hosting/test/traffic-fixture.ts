@@ -64,7 +64,7 @@ export interface BenchMore extends Pick<
   HostingFixtureOptions,
   "limits" | "instances" | "hosting" | "nodes" | "onOpen" | "mirroring" | "alarmState" | "isDetached"
 > {
-  /** Of the test, which removes it; one of the bench's own unless given. */
+  /** A directory that the test creates and removes. By default the bench creates one. */
   readonly directory?: string;
   /** Whether containers that may falter do so from the beginning. */
   readonly isFaltering?: boolean;

@@ -104,7 +104,7 @@ async function serveRaw(gateway: GatewayState, service: RawService, exchange: Ra
 
 type OperationDestination = Exclude<Destination, { readonly at: "raw" }>;
 
-/** What is asked for, once the body has been read where it says so. */
+/** The requested operation, by the protocol of the request. */
 type Asked =
   | { readonly protocol: "json" | "cbor"; readonly service: ModelledService; readonly operation: string }
   | {

@@ -3,7 +3,7 @@
  * went), their output cut into bounded lines with the last ones kept, ended politely and then by force, and reaped. Beside them,
  * processes that share a directory of the machine take turns by its lock.
  *
- * Whoever spawns a process owns it and stops it. A detached process outlives the one that started it, and the next run adopts it. `readProcessStart`
+ * The caller that spawns a process owns it and stops it. A detached process outlives the one that started it, and the next run adopts it. `readProcessStart`
  * and `endLeftover` are for records that outlive a restart.
  */
 export { backoffMs } from "./backoff.ts";

@@ -7,7 +7,7 @@ import type { ObjectHead } from "./object-store.ts";
 /** What is known of an object. */
 export interface ObjectEntry {
   readonly head: ObjectHead;
-  /** Of the file that holds this entry, from 1 on: a key's highest is the object. */
+  /** The version of the file that holds this entry, from 1. The highest version of a key is the object. */
   readonly version: number;
   /** The file beside it that holds the bytes; null: they follow the entry. */
   readonly data: string | null;

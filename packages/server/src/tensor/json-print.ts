@@ -8,7 +8,7 @@ import type { Tensor } from "./tensor.ts";
 /**
  * Prints a tensor's bytes as a flat JSON array, in pieces, of which a string may have several. FP32 goes through double (0.1 prints as
  * 0.10000000149011612), NaN and infinities are literals, both as tritonserver 2.51 does. FP16 and BF16 throw Triton's INVALID_ARG.
- * Nobody else writes to the sink meanwhile. Without brackets around them, one element is a value of its own.
+ * The sink must have no other writer meanwhile. Without brackets around them, one element is a value of its own.
  */
 export class JsonDataPrinting {
   readonly datatype: Datatype;
