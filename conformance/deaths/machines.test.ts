@@ -13,9 +13,8 @@ const folders = ["packages/hosting/src", "packages/aws/src", "packages/galatea/s
 /** Kinds of documents that a source file names. */
 function kindsIn(text: string): readonly string[] {
   const constants = text.matchAll(/^const (?:kind|\w+Kind) = "([a-z-]+)";$/gm);
-  const records = text.matchAll(/new RecordKind\(documents, \{\s*kind: "([a-z-]+)"/g);
-  const values = text.matchAll(/new RecordedValues<\w+>\(documents, "([a-z-]+)"/g);
-  return [...constants, ...records, ...values].map(([, kind = ""]) => kind);
+  const records = text.matchAll(/new (?:RecordKind|RecordedValues)(?:<[^(]*>)?\(\s*(?:[\w.]+,\s*)?"([a-z-]+)"/g);
+  return [...constants, ...records].map(([, kind = ""]) => kind);
 }
 
 test("every kind of document is a machine's, or is written once", () => {
