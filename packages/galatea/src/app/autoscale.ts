@@ -10,7 +10,7 @@ import {
   type MetricSource,
 } from "@galatea/tools/simulation";
 
-/** `galatea autoscale simulate`: prints what a policy would do. 1 for what cannot be read or is refused. */
+/** `galatea autoscale simulate`: prints what a policy would do. Resolves with exit code 1 if an input cannot be read or is rejected. */
 export async function autoscale(options: AutoscaleOptions): Promise<number> {
   try {
     const simulation = await simulateScaling({

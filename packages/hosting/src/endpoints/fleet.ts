@@ -162,7 +162,7 @@ export class Fleet implements VariantFleet {
     return this.#containers.length * containerOwnBytes + modelBytes;
   }
 
-  /** For a node, or for one node where that is given. */
+  /** Returns a request for room on any node, or only on the given node. */
   #request(node = this.#names.component?.node ?? null): InstanceRequest {
     return { needs: { memoryBytes: this.#instanceBytes }, ...(node !== null && { node }) };
   }

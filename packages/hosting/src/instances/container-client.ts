@@ -100,7 +100,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
   constructor(
     address: InstanceAddress,
     limits: ContainerClientLimits,
-    /** `onChanged`: `isUnhealthy` or `unconfined` is another one. */
+    /** `onChanged` is called when `isUnhealthy` or `unconfined` has changed. */
     { clock, onChanged }: { readonly clock: Clock; readonly onChanged: () => void },
   ) {
     this.#limits = limits;

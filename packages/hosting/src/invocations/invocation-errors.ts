@@ -61,7 +61,7 @@ export function endpointStopped(name: string, accountId: string): AwsError {
   return new AwsError("ValidationError", text);
 }
 
-/** Throws SageMaker's error for a request that names a container or a model of an endpoint without choice, or names none where it must. */
+/** Throws SageMaker's error for a target container or model that the endpoint does not take, or for a missing one that it requires. */
 export function checkTargets(
   request: Pick<InvocationRequest, "targetModel" | "targetContainer" | "containerPath">,
   { containers, executionMode }: ModelRecord,

@@ -86,7 +86,7 @@ function summaryOf({ minutes, targetValue, activities }: Simulation): readonly s
   ];
 }
 
-/** Since the beginning: 1h02m30s. */
+/** Returns a time since the start as text, such as `1h02m30s`. */
 function timeText(ms: number): string {
   const seconds = Math.round(ms / 1000);
   const [hours, rest] = [Math.floor(seconds / 3600), seconds % 3600];
