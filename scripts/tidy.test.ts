@@ -16,6 +16,7 @@ import {
   root,
   type SourceFile,
 } from "./source-tree.ts";
+import { cleanPackages, problemsOf, wordsOfProduct } from "./words.ts";
 
 const linesMax = 500;
 const bannedNames = /(^|[-/])(manager|helpers?|utils?|common|misc)([-./]|$)/;
@@ -231,4 +232,13 @@ test("an exported name is one thing in the whole tree", () => {
     for (const { name, line } of exportsOf(file)) places.set(name, [...(places.get(name) ?? []), at(file, line)]);
   }
   none([...places].flatMap(([name, found]) => (found.length === 1 ? [] : [`${name}: ${found.join(", ")}`])));
+});
+
+test("comments begin with their subject or verb, and exported names are the field's, in the packages that are clean so far", () => {
+  const prefixes = cleanPackages.map((name) => `packages/${name}/`);
+  none(
+    wordsOfProduct()
+      .filter(({ path }) => prefixes.some((prefix) => path.startsWith(prefix)))
+      .flatMap(problemsOf),
+  );
 });
