@@ -212,6 +212,23 @@ test("what is not built is refused by name", async () => {
   assert.match(await form.text(), /<Code>InvalidAction<\/Code>/);
 });
 
+test("a request that is signed for a service of the platform and names none of its operations is told so", async () => {
+  await using server = await gatewayUrl();
+  const message = async (scope: string, path: string, target: Record<string, string> = {}) => {
+    const Authorization = `AWS4-HMAC-SHA256 Credential=A/20261121/us-east-1/${scope}/aws4_request, SignedHeaders=host, Signature=0`;
+    const response = await fetch(`${server.url}${path}`, { method: "POST", headers: { Authorization, ...target } });
+    return ((await response.json()) as { message: string }).message;
+  };
+  assert.equal(
+    await message("sagemaker", "/bkt/key?x=1"),
+    "The request is signed for the service 'sagemaker', which has no operation at POST /bkt/key",
+  );
+  assert.equal(await message("dynamodb", "/bkt/key"), "The service 'dynamodb' is not part of this server");
+  const target = { "x-amz-target": "AWSEvents.PutRule" };
+  assert.equal(await message("sagemaker", "/", target), "The service 'AWSEvents' is not part of this server");
+  assert.equal(await message("events", "/", target), "The service 'events' is not part of this server");
+});
+
 test("a request that is refused at the door is told so in the shape of each protocol, before anything of it is read", async () => {
   const s3 = s3Service({ store: null as never, s3Domain: null });
   await using server = await gatewayUrl({ services: [...services, s3], refuses: () => "Not from there." });

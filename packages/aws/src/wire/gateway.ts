@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { assert, AwsError, ByteBudget, ByteLease, systemClock, LoopTurns } from "@galatea/base";
-import { Authenticator, queryValue, rawQueryOf, type CredentialScope } from "../signing/index.ts";
+import { Authenticator, pathOf, queryValue, rawQueryOf, type CredentialScope } from "../signing/index.ts";
 import type { OperationModel } from "../spec/index.ts";
 import { answerError, jsonType, send, type ErrorReply } from "./answer.ts";
 import { decodeBody, readHashedBody } from "./body.ts";
@@ -154,10 +154,13 @@ function unresolved(
 function resolve(
   { table }: GatewayState,
   destination: OperationDestination,
-  { method, url = "/" }: IncomingMessage,
+  { method = "GET", url = "/" }: IncomingMessage,
   body: Buffer,
 ): Asked {
-  if (destination.at === "unknown") throw unknownService(`'${destination.name}'`);
+  if (destination.at === "unknown") {
+    const { name, isServed } = destination;
+    throw isServed ? noOperation(name, method, pathOf(url)) : unknownService(`'${name}'`);
+  }
   // An image or a link in any page is a GET.
   if (method !== "POST") {
     throw new AwsError("MethodNotAllowed", "Actions are carried out for POST only.", { statusFallback: 405 });
@@ -177,6 +180,11 @@ const queryText = (url: string) =>
 
 const unknownService = (service: string) =>
   new AwsError("UnknownOperationException", `The service ${service} is not part of this server`);
+
+function noOperation(scope: string, method: string, path: string): AwsError {
+  const text = `The request is signed for the service '${scope}', which has no operation at ${method} ${path.slice(0, 256)}`;
+  return new AwsError("UnknownOperationException", text);
+}
 
 async function run(gateway: GatewayState, asked: Asked, exchange: RawExchange, body: Buffer): Promise<void> {
   const { response, context } = exchange;

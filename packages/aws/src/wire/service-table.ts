@@ -25,7 +25,13 @@ export type Destination =
   | { readonly at: "raw"; readonly service: RawService }
   /** Null: the form's own Version tells. */
   | { readonly at: "form"; readonly service: ModelledService | null }
-  | { readonly at: "unknown"; readonly name: string; readonly protocol: OperationProtocol };
+  /** `name`: a service; one of the platform's (`isServed`) has no operation there. */
+  | {
+      readonly at: "unknown";
+      readonly name: string;
+      readonly isServed: boolean;
+      readonly protocol: OperationProtocol;
+    };
 
 /** The rows of the platform's services, and the service and operation that a request names. */
 export class ServiceTable {
@@ -80,7 +86,7 @@ export class ServiceTable {
     const [, rpcService, rpcOperation] = /^\/service\/([^/]+)\/operation\/([^/]+)$/.exec(path) ?? [];
     if (rpcService !== undefined && headers["smithy-protocol"] === "rpc-v2-cbor") {
       const service = scoped ?? this.#ofTarget(decodeComponent(rpcService));
-      if (service === null) return { at: "unknown", name: rpcService, protocol: "cbor" };
+      if (service === null) return { at: "unknown", name: rpcService, isServed: false, protocol: "cbor" };
       return { at: "operation", service, protocol: "cbor", operation: decodeComponent(rpcOperation ?? "") };
     }
     const contentType = headers["content-type"] ?? "";
@@ -91,15 +97,21 @@ export class ServiceTable {
     if (isForm && (scope === null || scoped?.model.protocols.includes("query") === true)) {
       return { at: "form", service: scoped };
     }
-    if (scope !== null) return { at: "unknown", name: scope, protocol: isForm ? "query" : "json" };
+    if (scope !== null) {
+      const isServed = this.#byScope.has(scope);
+      return { at: "unknown", name: scope, isServed, protocol: isForm ? "query" : "json" };
+    }
     if (this.#fallback !== null) return { at: "raw", service: this.#fallback };
-    return { at: "unknown", name: "s3", protocol: "json" };
+    return { at: "unknown", name: "s3", isServed: false, protocol: "json" };
   }
 
   #targeted(target: string, scope: string | null): Destination {
     const dot = target.lastIndexOf(".");
     const service = this.#ofTarget(target.slice(0, dot));
-    if (service === null) return { at: "unknown", name: scope ?? target.slice(0, Math.max(dot, 0)), protocol: "json" };
+    if (service === null) {
+      const name = scope === null || this.#byScope.has(scope) ? target.slice(0, Math.max(dot, 0)) : scope;
+      return { at: "unknown", name, isServed: false, protocol: "json" };
+    }
     return { at: "operation", service, protocol: "json", operation: target.slice(dot + 1) };
   }
 

@@ -106,12 +106,14 @@ test("who signs with the platform's key is answered by every service, others by 
 
 test("who does not sign is refused, whatever it asks for, before its body is taken", async () => {
   const target = { "content-type": "application/x-amz-json-1.1", "x-amz-target": "SageMaker.ListModels" };
+  const liveTail = { ...target, "x-amz-target": "Logs_20140328.StartLiveTail" };
   for (const [method, path, headers] of [
     ["GET", "/", {}],
     ["GET", "/bkt/k", {}],
     ["PUT", "/bkt/other", {}],
     ["DELETE", "/bkt/k", {}],
     ["POST", "/", target],
+    ["POST", "/", liveTail],
     ["POST", "/endpoints/e/invocations", {}],
     ["POST", "/?Action=ListRoles&Version=2010-05-08", { "content-type": "application/x-www-form-urlencoded" }],
   ] as const) {
