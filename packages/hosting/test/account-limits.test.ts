@@ -119,7 +119,7 @@ test("an endpoint that the node has no memory for is refused with how much is mi
   const refusal = (used: number, wanted: number, missing: number) => ({
     code: "ResourceLimitExceeded",
     message:
-      "The account-level service limit 'Memory of the node' is 10240 MiB, with current utilization of " +
+      "The account-level service limit 'Memory of the nodes' is 10240 MiB, with current utilization of " +
       `${used} MiB and a request delta of ${wanted} MiB. Please use fewer, or delete what is no longer needed. ` +
       "A model counts with what it took before, or else with the size of its data. " +
       `${missing} MiB are missing: fewer instances, a lower GALATEA_MODEL_MEMORY_BYTES in the Environment of the model's ` +

@@ -67,7 +67,7 @@ test("instances that answer what they hold take their memory until they are gone
   });
 });
 
-const missing = { code: "ResourceLimitExceeded", message: /Memory of the node.* MiB are missing/ };
+const missing = { code: "ResourceLimitExceeded", message: /Memory of the nodes.* MiB are missing/ };
 
 test("what a single model was seen to take counts: beside it, for its next endpoint, for an update, and in the next run of the platform", async () => {
   await using closing = new AsyncDisposableStack();

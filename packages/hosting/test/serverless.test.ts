@@ -97,7 +97,7 @@ test("a variant that there is no room for cannot be started, says so, and can be
   await inService(bench);
   const error = await refused(bench.ask("two", "x"));
   assert.deepEqual([error.code, error.statusFallback], ["ServiceUnavailable", 503]);
-  assert.match(error.message, /^Serverless variant v cannot be started now: .*Memory of the node/);
+  assert.match(error.message, /^Serverless variant v cannot be started now: .*Memory of the nodes/);
   await released(bench, held);
   await until("there is room again", async () => {
     const answer = await bench.ask("two", "x").catch(() => null);

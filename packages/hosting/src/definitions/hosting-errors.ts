@@ -59,7 +59,7 @@ export function memoryMissing(
 ): AwsError {
   const limit = Math.floor(bytes.limit / mebi);
   const [used, wanted] = [Math.ceil(bytes.used / mebi), Math.ceil(bytes.wanted / mebi)];
-  const { code, message } = limitExceeded({ what: "Memory of the node", unit: "MiB" }, { limit, used, wanted });
+  const { code, message } = limitExceeded({ what: "Memory of the nodes", unit: "MiB" }, { limit, used, wanted });
   const text =
     `${message} A model counts with what it took before, or else with the size of its data. ` +
     `${used + wanted - limit} MiB are missing: fewer instances, a lower GALATEA_MODEL_MEMORY_BYTES in the ` +

@@ -82,10 +82,10 @@ test("a stretch of a file has its own digests, and one that is cut off is told a
   const expected = createHash("md5").update(body.subarray(16, 48)).digest("base64");
   assert.deepEqual(await stretch.end(32), { md5: expected });
   using cut = pool.follow(path, ["md5"], 0);
-  const text = `hashing failed: Error: the file ended at ${body.byteLength} of ${body.byteLength + 1} bytes`;
+  const text = `hashing failed: the file ended at ${body.byteLength} of ${body.byteLength + 1} bytes`;
   await assert.rejects(cut.end(body.byteLength + 1), { message: text });
   using absent = pool.follow(join(root, "absent"), ["md5"], 0);
-  await assert.rejects(absent.end(1), /hashing failed: Error: ENOENT/);
+  await assert.rejects(absent.end(1), /hashing failed: ENOENT/);
 });
 
 test("a process that is killed fails the bodies that it had, and the next body has another", async () => {

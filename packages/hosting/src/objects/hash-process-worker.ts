@@ -53,7 +53,7 @@ function chosen(): HashThread {
   thread.worker.on("message", reply);
   thread.worker.on("error", (error) => {
     threads.splice(threads.indexOf(thread), 1);
-    for (const id of thread.ids) reply({ id, failure: String(error) });
+    for (const id of thread.ids) reply({ id, failure: (error as Error).message });
   });
   threads.push(thread);
   return thread;

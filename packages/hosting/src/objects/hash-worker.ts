@@ -67,7 +67,7 @@ parentPort?.on("message", (order: HashOrder) => {
     reply = serve(order);
   } catch (error) {
     forget(order.id);
-    reply = { id: order.id, failure: String(error) };
+    reply = { id: order.id, failure: (error as Error).message };
   }
   if (reply !== null) parentPort?.postMessage(reply, []);
 });

@@ -22,7 +22,7 @@ export function applyMigrations(database: DatabaseSync, migrations: readonly Mig
       database.exec("COMMIT");
     } catch (error) {
       database.exec("ROLLBACK");
-      throw new Error(`migration ${id}: ${String(error)}`, { cause: error });
+      throw new Error(`migration ${id}: ${(error as Error).message}`, { cause: error });
     }
   }
 }

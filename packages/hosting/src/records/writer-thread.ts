@@ -126,5 +126,5 @@ try {
 } catch (error) {
   const { errcode = 0, code = null } = error as { errcode?: number; code?: string };
   const told = diskCodeOf(errcode) ?? code;
-  port?.postMessage({ kind: "failed-to-open", message: String(error), code: told } satisfies FromWriter, []);
+  port?.postMessage({ kind: "failed-to-open", message: (error as Error).message, code: told } satisfies FromWriter, []);
 }
