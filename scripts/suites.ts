@@ -181,6 +181,7 @@ export const suites: readonly Suite[] = [
         "packed-environment",
         "pytorch-gpus",
         "pytorch-hostile",
+        "script-failures",
         "script-sessions",
         "script-streams",
         "scripts",
