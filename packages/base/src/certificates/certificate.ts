@@ -7,11 +7,11 @@ export interface Certificate {
 }
 
 export interface CertificateOptions {
-  /** DNS names and IPv4 addresses it is for. */
+  /** The DNS names and IPv4 addresses that the certificate is valid for. */
   readonly names: readonly string[];
   readonly notBefore: Date;
   readonly notAfter: Date;
-  /** Instead of a new key on the curve P-256: an RSA key, for those who verify signatures of no other kind. */
+  /** An RSA key to certify, for clients that accept RSA signatures only. Without it, a new P-256 key is generated. */
   readonly rsaKey?: KeyObject;
 }
 
@@ -27,13 +27,14 @@ const oids = {
 } as const;
 
 /**
- * A self-signed certificate that is its own authority (X.509 v3, P-256 unless an RSA key is given): what a client needs to trust one platform's listener.
- * Node makes keys and signatures but no certificates, hence the few lines of DER.
+ * Creates a self-signed certificate that is its own authority (X.509 v3; P-256 unless an RSA key is given). A client that trusts it
+ * trusts this platform's listener. The DER is written by hand because Node creates keys and signatures but no certificates.
  */
 export function createCertificate({ names, notBefore, notAfter, rsaKey }: CertificateOptions): Certificate {
   const privateKey = rsaKey ?? generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
   const publicKey = createPublicKey(privateKey).export({ type: "spki", format: "der" });
-  // The last 65 bytes of a P-256 key are the point itself, which is what RFC 5280 hashes into the key's name; for others any name serves.
+  // The last 65 bytes of a P-256 key are the curve point, which RFC 5280 hashes into the key identifier. For other keys any identifier is
+  // valid.
   const keyId = createHash("sha1").update(publicKey.subarray(-65)).digest();
   const name = sequence(set(sequence(oid(oids.commonName), tagged(0x0c, Buffer.from("Galatea local platform")))));
   const algorithm =
@@ -100,7 +101,7 @@ function oid(text: string): Buffer {
   return tagged(0x06, Buffer.from(bytes));
 }
 
-/** GeneralizedTime is for 2050 and later; before, RFC 5280 wants two-digit years. */
+/** RFC 5280 requires two-digit years (UTCTime) before 2050 and GeneralizedTime from 2050. */
 function time(date: Date): Buffer {
   const text = date.toISOString().replace(/[-:T]|\.\d+/g, "");
   return date.getUTCFullYear() < 2050 ? tagged(0x17, Buffer.from(text.slice(2))) : tagged(0x18, Buffer.from(text));

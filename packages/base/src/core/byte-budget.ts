@@ -1,23 +1,23 @@
 import { assert, InferenceError } from "./errors.ts";
 
-/** Somebody who keeps memory that is not in use, because it is warm, and can give it back. */
+/** An owner of idle memory, such as a warm cache, that can release it on request. */
 export interface IdleMemory {
-  /** Gives back about `bytes`, as far as it has them; returns how many it gave. */
+  /** Releases up to `bytes`; returns the number released. */
   reclaim(bytes: number): number;
 }
 
-/** The part of a budget that is left to those who take little at a time: large bodies never keep small requests out. */
+/** The share of the budget that is reserved for small requests, so that large bodies never block them. */
 const smallShare = 1 / 16;
 const smallBytesMax = 16 * 1024;
 
 /**
- * The bytes that requests and answers in flight may take together: bodies, tensors, texts on their way to slow readers. Whoever holds such
- * bytes takes them here first and gives them back when they are gone. Nobody waits: who cannot have what it needs is refused at once, so
- * that two requests that hold half of what they need never wait for each other. Pure accounting; nothing is allocated here.
+ * A budget for the bytes of all requests and responses in flight: bodies, tensors, text buffered for slow readers. A holder takes its
+ * bytes from the budget before it allocates and returns them after. `take` never waits: a request that does not fit is rejected at once,
+ * so that two half-filled requests never wait for each other. This class only counts; it allocates nothing.
  */
 export class ByteBudget {
   readonly bytesMax: number;
-  /** Up to here for what takes more than a little at a time. */
+  /** The limit for requests above the small size. */
   readonly #largeBytesMax: number;
   #usedBytes = 0;
   #idleBytes = 0;
@@ -33,7 +33,7 @@ export class ByteBudget {
     return this.#usedBytes;
   }
 
-  /** Memory that is resident and in nobody's use. */
+  /** Resident memory that no request uses. */
   get idleBytes(): number {
     return this.#idleBytes;
   }
@@ -42,13 +42,18 @@ export class ByteBudget {
     return this.#usedBytes + bytes <= this.#boundOf(bytes);
   }
 
-  /** Takes `bytes`, or takes nothing and throws: UNAVAILABLE with the reason `memory-full`, or `memory-exceeded` for more than there ever is. */
+  /**
+   * Takes `bytes`. When they do not fit, takes nothing and throws UNAVAILABLE, with the reason `memory-full`, or `memory-exceeded` when
+   * they can never fit.
+   */
   take(bytes: number): void {
     if (!this.fits(bytes)) throw this.refusal(bytes);
     this.takeAnyway(bytes);
   }
 
-  /** For bytes that are there already and cannot be refused any more; what comes next is refused until they are gone. */
+  /**
+   * Counts bytes that are already allocated, even over the limit. Later requests are rejected until the usage is below the limit again.
+   */
   takeAnyway(bytes: number): void {
     this.#usedBytes += bytes;
     if (this.#usedBytes + this.#idleBytes > this.bytesMax) this.#reclaim();
@@ -59,7 +64,7 @@ export class ByteBudget {
     this.#usedBytes -= bytes;
   }
 
-  /** The error for whoever was refused `bytes`. */
+  /** Returns the error for a request of `bytes` that does not fit. */
   refusal(bytes: number): InferenceError {
     const boundBytes = this.#boundOf(bytes);
     if (bytes > boundBytes) {
@@ -76,20 +81,20 @@ export class ByteBudget {
     return bytes <= smallBytesMax ? this.bytesMax : this.#largeBytesMax;
   }
 
-  /** From now on `memory` may be asked to give back what it keeps idle. */
+  /** Registers `memory` as a source of idle bytes until the result is disposed. */
   addIdleMemory(memory: IdleMemory): Disposable {
     this.#idleMemory.add(memory);
     return { [Symbol.dispose]: () => void this.#idleMemory.delete(memory) };
   }
 
-  /** Counts memory that became idle (or, below 0, is idle no more). What is idle never keeps a request out: it is given back first. */
+  /** Counts memory that became idle (negative: that is in use again). Idle memory never causes a rejection: it is released first. */
   addIdleBytes(bytes: number): void {
     this.#idleBytes += bytes;
   }
 
-  /** Whoever had nothing to give is asked after the others the next time. */
+  /** An owner that had nothing to release moves to the end of the order. */
   #reclaim(): void {
-    // A copy: whoever moves to the end must not be met again.
+    // Iterates over a copy: an owner that moves to the end is not visited twice.
     for (const memory of Array.from(this.#idleMemory)) {
       const surplus = this.#usedBytes + this.#idleBytes - this.bytesMax;
       if (surplus <= 0) return;
@@ -100,13 +105,13 @@ export class ByteBudget {
   }
 }
 
-/** Bytes of a budget with one owner, who disposes it when the last of them is gone. Disposed, it takes none any more. */
+/** Bytes of a budget with one owner, which disposes the lease when the last byte is free. A disposed lease takes no more bytes. */
 export class ByteLease implements Disposable {
   readonly #budget: ByteBudget;
   #bytes = 0;
   #disposed = false;
 
-  /** A lease of no bytes. */
+  /** Creates a lease of zero bytes. */
   constructor(budget: ByteBudget) {
     this.#budget = budget;
   }
@@ -115,31 +120,31 @@ export class ByteLease implements Disposable {
     return this.#bytes;
   }
 
-  /** Whether so many more bytes could be taken now. */
+  /** Returns whether `bytes` could be taken now. */
   fits(bytes: number): boolean {
     return this.#budget.fits(bytes);
   }
 
-  /** Throws as ByteBudget.take does; then the lease is as it was. CANCELLED when the owner has disposed it meanwhile. */
+  /** Takes `bytes` more, or throws as `ByteBudget.take` does and leaves the lease as it was. Throws CANCELLED after disposal. */
   grow(bytes: number): void {
     if (this.#disposed) throw new InferenceError("CANCELLED", "the request has ended");
     this.#budget.take(bytes);
     this.#bytes += bytes;
   }
 
-  /** For bytes that are there already. */
+  /** Counts bytes that are already allocated. */
   growAnyway(bytes: number): void {
     if (this.#disposed) return;
     this.#budget.takeAnyway(bytes);
     this.#bytes += bytes;
   }
 
-  /** Gives all but `bytes` back; does nothing when it has no more than those. */
+  /** Returns all but `bytes` to the budget; does nothing when the lease has fewer. */
   shrinkTo(bytes: number): void {
     this.shrinkBy(this.#bytes - bytes);
   }
 
-  /** Gives so many back; none are left where the owner has ended it meanwhile. */
+  /** Returns `bytes` to the budget; does nothing after disposal. */
   shrinkBy(bytes: number): void {
     const given = Math.min(bytes, this.#bytes);
     if (given <= 0) return;

@@ -1,12 +1,12 @@
 import type { Clock } from "./clock.ts";
 
-/** How much is let through: so much a second over time, and after a pause more of it at once. */
+/** Limits of a token bucket: a sustained rate and the size of a burst. */
 export interface ByteRateLimits {
   readonly bytesPerSecondMax: number;
   readonly burstBytesMax: number;
 }
 
-/** A token bucket: full at first, and filled again with time. */
+/** A token bucket: full at first, refilled over time. */
 export class ByteRate {
   readonly #limits: ByteRateLimits;
   readonly #clock: Clock;
@@ -20,7 +20,7 @@ export class ByteRate {
     this.#filledAtNs = clock.monotonicNs();
   }
 
-  /** Takes that many bytes out, or none where there are not as many. */
+  /** Takes `byteLength` tokens and returns true; takes none and returns false when there are fewer. */
   takes(byteLength: number): boolean {
     this.#fill();
     if (byteLength > this.#bytes) return false;
@@ -28,13 +28,13 @@ export class ByteRate {
     return true;
   }
 
-  /** So many are through, which may be more than there were left: then some are owed. */
+  /** Takes `byteLength` tokens even when there are fewer; the balance is then negative. */
   take(byteLength: number): void {
     this.#fill();
     this.#bytes -= byteLength;
   }
 
-  /** Until nothing is owed; zero for at once. */
+  /** Time until the balance is no longer negative; 0 when it is not. */
   get waitMs(): number {
     this.#fill();
     return this.#bytes > 0 ? 0 : Math.ceil((1000 * -this.#bytes) / this.#limits.bytesPerSecondMax) + 1;

@@ -1,7 +1,7 @@
 import type { ByteLease } from "./byte-budget.ts";
 import { AwsError, InferenceError } from "./errors.ts";
 
-/** Takes memory for bytes of a call before they are there; where there is none, the error is one that clients of AWS try again after. */
+/** Takes memory for the bytes of a call before they arrive. Throws an error that AWS clients retry when the memory does not fit. */
 export function takeForCall(memory: ByteLease, bytes: number): void {
   try {
     memory.grow(bytes);

@@ -1,14 +1,14 @@
-/** Time as an argument. Tests pass a clock they move themselves; nobody sleeps. */
+/** Time as an argument. Tests pass a manual clock and never sleep. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   epochMs(): number;
-  /** Nanoseconds of a clock that never goes back; only differences mean something. A double: exact to well under 1 us. */
+  /** Nanoseconds of a clock that never goes backwards; only differences are meaningful. Accurate to well under 1 us. */
   monotonicNs(): number;
   /** Calls `fire` once after `delayMs`; disposing the handle first prevents it. The timer does not keep the process alive. */
   timer(delayMs: number, fire: () => void): Disposable;
 }
 
-/** Node takes a longer timeout for one of a millisecond. A queue delay may be any number. */
+/** `setTimeout` fires after 1 ms when the delay is longer than this. A queue delay may be longer. */
 const timeoutMsMax = 2 ** 31 - 1;
 
 export const systemClock: Clock = {

@@ -1,13 +1,13 @@
 import { mkdir, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
-/** What a disk or a directory refuses: circumstances of the machine, which people mend, and no bug. */
+/** A fault of the machine's disk or directory, which an operator can repair; not a bug. */
 export type DiskFault = "full" | "file-too-large" | "read-only" | "forbidden" | "no-directory";
 
 const faultOfCode: Readonly<Record<string, DiskFault>> = {
   ENOSPC: "full",
   EDQUOT: "full",
-  // RLIMIT_FSIZE, or a file system whose files have a largest size.
+  // RLIMIT_FSIZE, or the largest file size of the file system.
   EFBIG: "file-too-large",
   EROFS: "read-only",
   EACCES: "forbidden",
@@ -15,12 +15,12 @@ const faultOfCode: Readonly<Record<string, DiskFault>> = {
   ENOTDIR: "no-directory",
 };
 
-/** Sockets and processes are refused with codes that files have too. */
+/** Calls on sockets and processes fail with codes that file calls use too. */
 const otherCalls = /^(listen|bind|connect|spawn|kill|setuid)/;
 
 const causesMax = 5;
 
-/** What of a disk an error or one of its causes tells; null where it tells something else. */
+/** Returns the disk fault that an error or one of its causes reports; null when it reports another problem. */
 export function diskFault(thrown: unknown): DiskFault | null {
   let error = thrown as NodeJS.ErrnoException | null | undefined;
   for (let i = 0; i < causesMax && error instanceof Error; i++) {
@@ -44,7 +44,7 @@ export function diskText(fault: DiskFault, what: string): string {
   return textOfFault[fault](what);
 }
 
-/** What could not be written and why, in one sentence; `code` is that of the cause. */
+/** A failed write, described in one sentence with its reason; `code` is the code of the cause. */
 export class DiskError extends Error {
   readonly code: string | undefined;
 
@@ -55,14 +55,14 @@ export class DiskError extends Error {
   }
 }
 
-/** The error as a sentence about `what` where a disk is at fault, else as it is. */
+/** Returns a disk fault as a DiskError about `what`, and every other error unchanged. */
 export function asDiskError(thrown: unknown, what: string): unknown {
   if (thrown instanceof DiskError) return thrown;
   const fault = diskFault(thrown);
   return fault === null ? thrown : new DiskError(fault, what, thrown);
 }
 
-/** Makes a directory and those above it. Throws DiskError with the directory's path where the disk does not let it. */
+/** Makes a directory and its missing parents. Throws DiskError with the directory's path when the disk refuses it. */
 export async function makeDirectory(path: string): Promise<void> {
   try {
     await mkdir(path, { recursive: true });
@@ -71,7 +71,10 @@ export async function makeDirectory(path: string): Promise<void> {
   }
 }
 
-/** Why the first directory that is missing cannot be made: of a read-only disk Node says ENOENT about the last one. */
+/**
+ * Returns the error of making the first missing directory. On a read-only disk Node reports ENOENT for the last directory instead of the
+ * reason.
+ */
 async function firstRefusal(path: string, thrown: unknown): Promise<unknown> {
   let missing = path;
   while (missing !== dirname(missing) && (await isMissing(dirname(missing)))) missing = dirname(missing);

@@ -15,15 +15,18 @@ export const inferenceCodes = [
 
 export type InferenceCode = (typeof inferenceCodes)[number];
 
-/** `memory-full` passes when other requests end, `memory-exceeded` never does. `out-of-memory`: there is no memory for a model, and unloading others may help. */
+/**
+ * `memory-full` passes when other requests end; `memory-exceeded` is permanent. `out-of-memory`: a model does not fit in memory, and
+ * unloading other models may help.
+ */
 export type MemoryReason = "memory-full" | "memory-exceeded" | "out-of-memory";
 
 /**
- * What an error is beyond its code, where somebody must tell it apart: nobody looks for words in a message.
- * - `request-refused`: the core's checks or its queues refused the request before any model saw it
- * - `inflation-failed`: a compressed body is none, or is too large when expanded
- * - `not-a-string`: an element of JSON data is something else than the text that was expected
- * - `not-polled`: a model could not be looked at: its directory, or its configuration
+ * The reason of an error beyond its code, for callers that distinguish them; no caller matches words of a message.
+ * - `request-refused`: the checks of the core or its queues rejected the request before a model saw it
+ * - `inflation-failed`: a compressed body is invalid, or too large when expanded
+ * - `not-a-string`: an element of JSON data is not the string that was expected
+ * - `not-polled`: a model's directory or configuration could not be read
  */
 export type InferenceReason = MemoryReason | "request-refused" | "inflation-failed" | "not-a-string" | "not-polled";
 
@@ -41,7 +44,7 @@ export interface InferenceErrorOptions extends ErrorOptions {
   readonly reason?: InferenceReason | null;
 }
 
-/** What the server refuses or fails to do. The message is an interface: clients match on its prefix. */
+/** A request that the server rejects, or a failure of the server. The message is an interface: clients match on its prefix. */
 export class InferenceError extends Error {
   readonly code: InferenceCode;
   readonly reason: InferenceReason | null;
@@ -53,7 +56,7 @@ export class InferenceError extends Error {
     this.reason = options?.reason ?? null;
   }
 
-  /** The only converter from what was thrown to what is reported; a bug becomes INTERNAL with its text. */
+  /** Converts a thrown value to the error that is reported; a bug becomes INTERNAL with its text. */
   static from(thrown: unknown): InferenceError {
     if (thrown instanceof InferenceError) return thrown;
     return new InferenceError("INTERNAL", thrown instanceof Error ? thrown.message : String(thrown), { cause: thrown });
@@ -95,12 +98,12 @@ export class AwsError extends Error {
   }
 }
 
-/** Bugs assert; circumstances throw one of the errors above. */
+/** Throws when a condition that only a bug can violate is false. Circumstances throw one of the errors above. */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(`bug: ${message}`);
 }
 
-/** The end of every choice over a closed union: a member that was added later fails to compile here. */
+/** Ends a choice over a closed union: a member that is added later fails to compile here. */
 export function unreachable(value: never): never {
   throw new Error(`a case that cannot be: ${JSON.stringify(value)}`);
 }

@@ -1,4 +1,4 @@
-/** Words every folder may use: errors, time, logs, task groups, whole bodies, bytes in flight. Nothing here knows models, AWS or HTTP. */
+/** Errors, time, logs, task groups, buffered bodies and bytes in flight for every module. Nothing here knows models, AWS or HTTP. */
 export { takeForCall } from "./call-memory.ts";
 export { ByteRate, type ByteRateLimits } from "./byte-rate.ts";
 export { ByteBudget, ByteLease } from "./byte-budget.ts";

@@ -1,9 +1,9 @@
-/** One log line's worth of context; values are printed, never tensors, never credentials. */
+/** The context of one log line. Values are printed; never tensors, never credentials. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 export type LogLevel = "verbose" | "info" | "warning" | "error";
 
-/** Where lines go is decided in `app/`; everything below takes a Logger. */
+/** A destination of log lines. The command decides the destination; every other module takes a Logger. */
 export interface Logger {
   verbose(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
@@ -22,5 +22,5 @@ export function createLogger(sink: LogSink): Logger {
   };
 }
 
-/** For tests and tools that have nobody to tell. */
+/** A logger that discards its lines, for tests and tools. */
 export const silentLogger: Logger = createLogger(() => {});

@@ -2,7 +2,7 @@ import { delay, type Clock } from "./clock.ts";
 import { diskFault } from "./disk-fault.ts";
 import type { Logger } from "./log.ts";
 
-/** Between two tries: doubled each time, up to the most. */
+/** The pause between two tries: doubled each time, up to `pauseMsMax`. */
 export interface PatientPauses {
   readonly pauseMsMin: number;
   readonly pauseMsMax: number;
@@ -13,20 +13,20 @@ const pausesDefault: PatientPauses = { pauseMsMin: 1000, pauseMsMax: 30_000 };
 export interface PatientWriteOptions {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** As a sentence of the log begins, such as "the end of a job". */
+  /** The subject of the log line, such as "the end of a job". */
   readonly what: string;
-  /** Whose it is, for the log. */
+  /** The name of the record's owner, for the log. */
   readonly name: string;
-  /** What a disk refuses; or every error, where nobody else is left to make the write before the next start. */
+  /** The errors to retry: disk faults only, or every error when no other writer would repeat the write before the next start. */
   readonly outlasts: "disk faults" | "every error";
-  /** From a second to half a minute unless given. */
+  /** Defaults to 1 s, doubled up to 30 s. */
   readonly pauses?: PatientPauses;
   readonly signal: AbortSignal;
 }
 
 /**
- * Writes what has come of something, also where the disk takes nothing for a while: what is held meanwhile the caller bounds. Rejects with
- * an error that it does not outlast, and with the signal's reason.
+ * Writes a record, and retries with pauses while the disk rejects it. The caller bounds the records that wait meanwhile. Rejects with an
+ * error that is not retried, and with the signal's reason.
  */
 export async function patientWrite<Result>(
   write: () => Promise<Result>,

@@ -1,9 +1,9 @@
 import type { Readable } from "node:stream";
 
 /**
- * All of a body of at most `bytesMax`, uncopied where it came in one piece. A longer one rejects with `tooLong()` as soon as it is
- * known to be; what has not been read is left to the caller. `take` is asked for the memory of each piece and may refuse it by throwing. For what is called per request: iterating over a stream costs several
- * times as much.
+ * Reads a body of at most `bytesMax` bytes to one buffer; a body that arrives in one chunk is not copied. Rejects with `tooLong()` as
+ * soon as the body is known to be longer, and leaves the rest unread. `take` reserves memory for each chunk and throws to reject it.
+ * Cheaper than iterating over the stream, which matters for calls per request.
  */
 export function readWhole(
   source: Readable,

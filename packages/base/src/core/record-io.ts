@@ -1,6 +1,6 @@
 /**
- * MXNet's RecordIO. A frame is a magic number, then three bits that say which part of a record follows and 29 that say how long it is, then
- * that, padded to four bytes. A record that contains the magic number is cut there, and the number left out between its parts.
+ * MXNet's RecordIO. A frame is a magic number, 3 bits for the segment of a record that follows, 29 bits for its length, and the segment,
+ * padded to four bytes. A record that contains the magic number is split there, and the number is left out.
  */
 export const recordIoMagic = 0xced7230a;
 export const recordIoHeaderBytes = 8;
@@ -8,14 +8,14 @@ export const recordIoHeaderBytes = 8;
 const parts = ["whole", "first", "middle", "last"] as const;
 
 export interface RecordIoHeader {
-  /** Null for a number that stands for none. */
+  /** Null for an unassigned number. */
   readonly part: (typeof parts)[number] | null;
   readonly contentBytes: number;
-  /** With the header and the padding. */
+  /** Length with the header and the padding. */
   readonly frameBytes: number;
 }
 
-/** Reads the header at an offset from which there are `recordIoHeaderBytes` at least; null where none begins there. */
+/** Reads the header at an offset with at least `recordIoHeaderBytes` bytes after it; null when there is no header. */
 export function readRecordIoHeader(bytes: Uint8Array, at: number): RecordIoHeader | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset + at, recordIoHeaderBytes);
   if (view.getUint32(0, true) !== recordIoMagic) return null;
@@ -25,7 +25,7 @@ export function readRecordIoHeader(bytes: Uint8Array, at: number): RecordIoHeade
   return { part: parts[word >>> 29] ?? null, contentBytes, frameBytes };
 }
 
-/** A frame with a whole record, which does not contain the magic number. */
+/** Returns the frame of one record, which must not contain the magic number. */
 export function recordIoFrame(content: Uint8Array): Uint8Array {
   const frame = new Uint8Array(recordIoHeaderBytes + Math.ceil(content.length / 4) * 4);
   const view = new DataView(frame.buffer);

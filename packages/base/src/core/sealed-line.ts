@@ -1,22 +1,22 @@
 import { crc32 } from "node:zlib";
 
-/** Length of the checksum and the space behind it. */
+/** Length of the checksum and the space after it. */
 const sealLength = 9;
 
-/** One line of text with its CRC-32 before it, so that a reader can tell what a disk has changed. `text` has no line break. */
+/** Returns one line of text after its CRC-32, so that a reader can detect damage by the disk. `text` has no line break. */
 export function sealLine(text: string): string {
   return `${hexOf(crc32(text))} ${text}`;
 }
 
 export interface UnsealedLine {
   readonly text: string;
-  /** One bit of the line was another one and has been put right. */
+  /** True if one bit of the line had flipped and was repaired. */
   readonly isRepaired: boolean;
 }
 
 /**
- * The text of a sealed line (without its line break). Where one bit has flipped, the CRC tells which, and it is flipped back.
- * Null when more than that is damaged, or when it never was a sealed line.
+ * Returns the text of a checksummed line (without its line break). A single flipped bit is found by the CRC and repaired. Null when more
+ * is damaged, or for any other line.
  */
 export function unsealLine(line: Buffer): UnsealedLine | null {
   if (line.length < sealLength) return null;
@@ -24,7 +24,7 @@ export function unsealLine(line: Buffer): UnsealedLine | null {
   const computed = crc32(text);
   const sealBits = differingBits(line.subarray(0, sealLength), Buffer.from(`${hexOf(computed)} `, "latin1"));
   if (sealBits === 0) return { text: text.toString("utf8"), isRepaired: false };
-  // The flipped bit is in the checksum or in the space: the text is as it was written.
+  // The flipped bit is in the checksum or in the space: the text is undamaged.
   if (sealBits === 1) return { text: text.toString("utf8"), isRepaired: true };
   const seal = line.toString("latin1", 0, sealLength);
   if (!/^[0-9a-f]{8} $/.test(seal)) return null;
@@ -35,19 +35,19 @@ export function unsealLine(line: Buffer): UnsealedLine | null {
   return { text: repaired.toString("utf8"), isRepaired: true };
 }
 
-/** The text of a sealed line whose checksum is right (without its line break); null otherwise: nothing is put right. */
+/** Returns the text of a checksummed line (without its line break) when its checksum is correct, else null; repairs nothing. */
 export function soundText(line: Buffer): string | null {
   if (line.length < sealLength) return null;
   const text = line.subarray(sealLength);
   return line.toString("latin1", 0, sealLength) === `${hexOf(crc32(text))} ` ? text.toString("utf8") : null;
 }
 
-/** Longer texts are not searched for a flipped bit: the search takes a step for each. */
+/** Longer texts are not searched for a flipped bit: the search takes one step per bit. */
 const repairedBytesMax = 2 ** 20;
 
 /**
- * The bit whose change turns the CRC of a text of this length by `difference`; null when no single one does. The CRC is linear:
- * what a flipped bit does to it depends on its distance from the end and on nothing else.
+ * Returns the bit that changes the CRC of a text of this length by `difference`; null when no single bit does. The CRC is linear: the
+ * effect of a flipped bit depends only on its distance from the end.
  */
 function flippedBit(byteLength: number, difference: number): number | null {
   const effects = Array.from({ length: 8 }, (_, bit) => afterZeroByte(1 << bit));
@@ -60,7 +60,7 @@ function flippedBit(byteLength: number, difference: number): number | null {
   return null;
 }
 
-/** The register of CRC-32 (reflected, polynomial 0xEDB88320) one zero byte later. */
+/** Returns the CRC-32 register (reflected, polynomial 0xEDB88320) one zero byte later. */
 function afterZeroByte(register: number): number {
   let value = register;
   for (let bit = 0; bit < 8; bit += 1) value = value & 1 ? (value >>> 1) ^ 0xedb88320 : value >>> 1;

@@ -7,8 +7,8 @@ export const sharedDirectoryMode = 0o755;
 export const sharedFileMode = 0o644;
 
 /**
- * Makes a directory, and those above it that are missing, with `sharedDirectoryMode` whatever the process's umask is. Tenants' users
- * read a model's files; the platform's umask would take that from them.
+ * Makes a directory and its missing parents with `sharedDirectoryMode`, regardless of the process's umask. Without this, the platform's
+ * umask would hide a model's files from the users that tenants run as.
  */
 export async function makeSharedDirectory(path: string): Promise<void> {
   const first = await mkdir(path, { recursive: true });

@@ -3,7 +3,7 @@
 const labelEscapes: Readonly<Record<string, string>> = { "\\": "\\\\", '"': '\\"', "\n": "\\n" };
 const significantDigits = 16;
 
-/** `name="value"` of each, sorted by name. */
+/** Returns `name="value"` of each label, sorted by name. */
 export function printLabels(labels: Iterable<readonly [string, string]>): string {
   return [...labels]
     .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
@@ -11,13 +11,13 @@ export function printLabels(labels: Iterable<readonly [string, string]>): string
     .join(",");
 }
 
-/** In Triton a line break in a description begins a line of the exposition; here it is escaped, as the format says. */
+/** Escapes a line break in a description, as the format requires. Triton prints it unescaped. */
 export function printHead(name: string, description: string, type: string): string {
   const help = description.replaceAll(/[\\\n]/g, (character) => labelEscapes[character]!);
   return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
 }
 
-/** As C's `%.16g`, and `Nan`, `+Inf`, `-Inf`. */
+/** Prints a number like C's `%.16g`, and `Nan`, `+Inf`, `-Inf`. */
 export function printNumber(value: number): string {
   if (Number.isNaN(value)) return "Nan";
   if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";
@@ -40,7 +40,7 @@ export function printLine(name: string, labels: string, value: number): string {
   return labels === "" ? `${name} ${printNumber(value)}\n` : `${name}{${labels}} ${printNumber(value)}\n`;
 }
 
-/** The lines of one histogram: `counts` are those of each bucket alone, that of +Inf last. */
+/** Prints the lines of one histogram: `counts` are per bucket, not cumulative, with +Inf last. */
 export function printHistogram(
   name: string,
   labels: string,

@@ -1,6 +1,6 @@
 import type { GaugeFamily, MetricRegistry } from "./registry.ts";
 
-/** What of a GPU is shown; null: it does not tell. */
+/** Readings of one GPU; null for each that the GPU does not report. */
 export interface GpuFigures {
   readonly uuid: string;
   readonly utilization: number | null;
@@ -8,11 +8,11 @@ export interface GpuFigures {
   readonly memoryUsedBytes: number | null;
   readonly powerWatts: number | null;
   readonly powerLimitWatts: number | null;
-  /** Since the server's start. */
+  /** Energy since the server's start. */
   readonly energyJoules: number | null;
 }
 
-/** Triton's names and helps. */
+/** Names and help texts of Triton. */
 const gauges = [
   ["nv_gpu_utilization", "GPU utilization rate [0.0 - 1.0)", "utilization"],
   ["nv_gpu_memory_total_bytes", "GPU total memory, in bytes", "memoryTotalBytes"],
@@ -22,8 +22,9 @@ const gauges = [
 ] as const satisfies readonly (readonly [string, string, keyof GpuFigures])[];
 
 /**
- * The nv_gpu_* gauges and nv_energy_consumption, each with a row for every GPU that tells of it. The function that is returned brings
- * them up to date; rows of a GPU that says nothing any more go, but for its energy: a counter that came back at 0 would be one that began again.
+ * Registers the nv_gpu_* gauges and nv_energy_consumption, with a row for every GPU that reports the value, and returns the function that
+ * updates them. Rows of a GPU that stops reporting are removed, except for its energy: a counter that came back at 0 would look like a
+ * restart.
  */
 export function createGpuMetrics(registry: MetricRegistry, read: () => readonly GpuFigures[]): () => void {
   const families = gauges.map(([name, help, field]) => ({

@@ -7,7 +7,7 @@ export interface CpuTimes {
   readonly total: number;
 }
 
-/** The first line of /proc/stat, in ticks: user nice system idle iowait irq softirq steal. */
+/** Parses the first line of /proc/stat, in ticks: user nice system idle iowait irq softirq steal. */
 export function parseCpuTimes(stat: string): CpuTimes {
   const ticks = stat.slice(0, stat.indexOf("\n")).trim().split(/\s+/).slice(1, 9).map(Number);
   const total = ticks.reduce((sum, value) => sum + value, 0);
@@ -29,11 +29,11 @@ export interface HostMetricsOptions {
   readonly clock: Clock;
   /** Readings closer together than this share one interval of CPU ticks. */
   readonly intervalMs: number;
-  /** Text of a file; `/proc` itself by default. */
+  /** Reads the text of a file; from `/proc` itself by default. */
   readonly read?: (path: string) => string;
 }
 
-/** The nv_cpu_* gauges, read when they are scraped. Utilisation is that of the time since the reading before. */
+/** Registers the nv_cpu_* gauges, which are read at each scrape. Utilization covers the time since the previous reading. */
 export function createHostMetrics(registry: MetricRegistry, options: HostMetricsOptions): void {
   const read = options.read ?? ((path: string) => readFileSync(path, "latin1"));
   let times = parseCpuTimes(read("/proc/stat"));

@@ -1,6 +1,6 @@
 /**
- * Numbers about what happens: instruments that Prometheus scrapes, and series of one-minute statistics that CloudWatch's API,
- * autoscaling and the console read. Nothing here does IO but the reading of /proc by `createHostMetrics`.
+ * Metrics: instruments that Prometheus scrapes, and series of one-minute statistics that CloudWatch's API, autoscaling and the console
+ * read. Nothing here does I/O except `createHostMetrics`, which reads /proc.
  */
 export type {
   Datapoint,

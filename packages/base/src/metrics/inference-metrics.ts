@@ -1,6 +1,6 @@
 import type { CounterRow, Family, Labels, MetricRegistry } from "./registry.ts";
 
-/** The times of a request that its metrics are made from; the inference record has them. Nanoseconds. */
+/** The times of a request from which its metrics are computed, from the inference record. Nanoseconds. */
 export interface RequestTimes {
   readonly queuedNs: number;
   readonly startedNs: number;
@@ -14,7 +14,7 @@ export interface RequestTimes {
 export interface ModelLabels {
   readonly model: string;
   readonly version: string;
-  /** "" leaves the label out. */
+  /** An empty string omits the label. */
   readonly namespace: string;
   /** `metric_tags` of the configuration: printed as `_<key>`. */
   readonly tags: ReadonlyMap<string, string>;
@@ -22,7 +22,7 @@ export interface ModelLabels {
 
 export interface ModelMetricsSource extends ModelLabels {
   readonly loadSeconds: number;
-  /** Requests waiting now; asked when somebody scrapes. Absent: none wait. */
+  /** Number of waiting requests; called at each scrape. Absent: none wait. */
   readonly pendingCount?: () => number;
 }
 
@@ -32,7 +32,7 @@ const failureReasons = ["REJECTED", "CANCELED", "BACKEND", "OTHER"] as const;
 export interface ModelMetrics {
   succeeded(times: RequestTimes, durationNs: number): void;
   failed(reason: (typeof failureReasons)[number], times: Pick<RequestTimes, "countsExecution">): void;
-  /** Takes the rows out of the exposition. */
+  /** Removes the rows from the exposition. */
   close(): void;
 }
 
@@ -77,11 +77,11 @@ type CounterKey = (typeof counters)[number][0];
 const firstResponseBoundsMs = [100, 500, 2000, 5000];
 
 export interface InferenceMetricsOptions {
-  /** `--metrics-config histogram_latencies=true`. */
+  /** True with `--metrics-config histogram_latencies=true`. */
   readonly histogramLatencies: boolean;
 }
 
-/** The families of inference under Triton's names, types and help texts, in its order. */
+/** Registers the inference families with Triton's names, types and help texts, in Triton's order. */
 export function createInferenceMetrics(registry: MetricRegistry, options: InferenceMetricsOptions): InferenceMetrics {
   const families = Object.fromEntries(
     counters.map(([key, name, help]) => [key, registry.counter(name, help)]),
@@ -136,7 +136,7 @@ export function createInferenceMetrics(registry: MetricRegistry, options: Infere
   };
 }
 
-/** There is no pinned memory here; perf_analyzer and dashboards expect the rows. */
+/** Registers the rows of pinned memory, which perf_analyzer and dashboards expect. There is no pinned memory here. */
 export function createPinnedMemoryMetrics(registry: MetricRegistry): void {
   registry.gauge("nv_pinned_memory_pool_total_bytes", "Pinned memory pool total memory size, in bytes").row({});
   registry.gauge("nv_pinned_memory_pool_used_bytes", "Pinned memory pool used memory size, in bytes").row({});

@@ -17,13 +17,16 @@ import type {
  * Implementations pass `metric-store.contract.ts`.
  */
 export interface MetricStore {
-  /** For hot paths: the caller keeps the recorder. A metric exists from its first sample on. Series of minutes unless `resolutionMs` says otherwise. */
+  /**
+   * Returns a recorder for hot paths, which the caller keeps. A metric exists from its first sample on. Resolution of one minute by
+   * default.
+   */
   recorder(key: SeriesKey, resolutionMs?: ResolutionMs): SeriesRecorder;
-  /** Puts `count` samples of one value. Ignores a time that no tier keeps any more, as CloudWatch does. */
+  /** Records `count` samples of one value. Ignores a time older than every tier keeps, as CloudWatch does. */
   record(key: SeriesKey, sample: { readonly value: number; readonly count: number }, options: SampleOptions): void;
-  /** Puts samples of which only these statistics are known; percentiles of their period are null from then on. */
+  /** Records samples of which only these statistics are known; percentiles of their period are null from then on. */
   recordSet(key: SeriesKey, set: StatisticSet, options: SampleOptions): void;
-  /** Ascending in time; several units give several datapoints of one time. Points wider than the period are left out. */
+  /** Returns datapoints ascending in time, one for each unit. Points wider than the period are left out. */
   query(name: MetricName, query: PointsQuery): Promise<readonly Datapoint[]>;
   /**
    * Lists each metric of which a series matches the filter, in no order. The work for a batch is bounded: a batch may be empty. Metrics may
@@ -31,8 +34,8 @@ export interface MetricStore {
    */
   list(filter: SeriesFilter): AsyncIterable<readonly MetricName[]>;
   /**
-   * Keeps the finest points of a metric from the next whole minute on, for callers that read shorter periods than the metric's own. Ends at
-   * that time unless it is called again. A metric that has no sample yet stays as it is.
+   * Keeps the finest points of a metric from the next whole minute until `untilMs`, for callers that read shorter periods than the
+   * metric's own. Does nothing for a metric without samples.
    */
   refine(name: MetricName, untilMs: number): void;
 }

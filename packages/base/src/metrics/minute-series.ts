@@ -21,37 +21,37 @@ import { cutoffMs, defaultTiers, type SeriesTier } from "./series-tiers.ts";
 
 export interface MinuteSeriesOptions {
   readonly clock: Clock;
-  /** Beyond it the series recorded to longest ago go. */
+  /** The least recently recorded series over this number are evicted. */
   readonly seriesMax: number;
   /**
-   * Estimated memory of all points; beyond it the oldest hours go. Half as much is for what names the series: beyond it the series recorded
-   * to longest ago go.
+   * Limit of the estimated memory of all points; over it the oldest hours are dropped. The names of series have half as much in addition;
+   * over it the least recently recorded series are evicted.
    */
   readonly bytesMax: number;
-  /** CloudWatch's by default. */
+  /** Defaults to CloudWatch's. */
   readonly tiers?: readonly SeriesTier[];
   /**
-   * Whether anybody may make series of a namespace: while those are more than half of all, or of the memory for names, only they go, so that whoever makes many does not
-   * push out the platform's own. None unless given.
+   * Returns true for namespaces that clients may write to. While their series are more than half of all, or of the memory for names, only
+   * they are evicted, so that a client cannot evict the platform's own series. Default: no namespace.
    */
   readonly isAnybodys?: (namespace: string) => boolean;
 }
 
-/** A round over all series, in which tiers are aged and bounds enforced, begins at most this often. */
+/** Minimum interval between two rounds over all series; a round ages tiers and enforces limits. */
 const agingIntervalMs = 60_000;
-/** Aged with each sample that is recorded while a round is under way. */
+/** Series aged with each recorded sample during a round. */
 const agedPerSample = 64;
-/** Aged in a turn of the event loop: less than a millisecond's work. */
+/** Series aged in one event loop tick: less than a millisecond of work. */
 const agedPerTurn = 1000;
-/** Series among which those recorded to longest ago are looked for, and how many of these go. */
+/** Number of series that are compared to find the least recently recorded, and how many of these are evicted. */
 const comparedMax = 5000;
 const evictedMax = 50;
-/** Metrics looked at for one batch of a listing: a fraction of a millisecond. */
+/** Metrics examined for one batch of a listing: a fraction of a millisecond. */
 const listedPerBatch = 500;
-/** Points restored between two looks at the bounds. */
+/** Points restored between two checks of the limits. */
 const restoredMax = 100_000;
 
-/** Metrics in memory. What changed can be taken to be persisted, and put back by the next process. */
+/** A metric store in memory. Changes can be taken, persisted and loaded by the next process. */
 export class MinuteSeries implements MetricStore {
   readonly #options: MinuteSeriesOptions;
   readonly #tiers: readonly SeriesTier[];
@@ -59,20 +59,20 @@ export class MinuteSeries implements MetricStore {
   readonly #metrics = new Map<string, Series[]>();
   /** A series is here and in `#metrics`, or evicted. */
   readonly #byNumber = new Map<number, Series>();
-  /** Series with points to be written. */
+  /** Series with points that are not persisted yet. */
   readonly #changed = new Set<Series>();
-  /** Written series that are no more. */
+  /** Numbers of persisted series that were evicted. */
   #evicted: number[] = [];
   #nextNumber = 1;
   #agedAtMs = 0;
   #anybodysCount = 0;
   #identityBytes = 0;
   #anybodysIdentityBytes = 0;
-  /** Where the search for series to evict goes on. */
+  /** Iterator that the next search for series to evict continues with. */
   #candidates: Iterator<Series> | null = null;
-  /** Those that the round has still to come to, and the bytes of those behind it. */
+  /** The series that the current round has not reached, and the bytes of those before them. */
   #round: { readonly left: Iterator<Series>; byteLength: number } | null = null;
-  /** Where the bound on bytes made points go early; told once. */
+  /** Time before which points were dropped because of the memory limit; logged once. */
   #droppedBeforeMs = 0;
 
   constructor(options: MinuteSeriesOptions) {
@@ -80,7 +80,10 @@ export class MinuteSeries implements MetricStore {
     this.#tiers = options.tiers ?? defaultTiers;
   }
 
-  /** Holds the series and its current point. There is no series until something is recorded: many metrics never are. */
+  /**
+   * Returns a recorder that keeps the series and its current point. The series is created with the first sample: many metrics never have
+   * one.
+   */
   recorder(key: SeriesKey, resolutionMs: ResolutionMs = 60_000): SeriesRecorder {
     const clock = this.#options.clock;
     let series: Series | null = null;
@@ -135,8 +138,8 @@ export class MinuteSeries implements MetricStore {
   }
 
   /**
-   * What changed since it was last taken, in parts of about `countMax` points, each looked up when it is asked for. The point that
-   * covers `openAtMs` is left for later; null takes all. What cannot be written is put back.
+   * Takes the changes since the last call, in batches of about `countMax` points, each looked up when it is requested. The point that
+   * covers `openAtMs` is left for later; null takes all. Changes that cannot be written are put back.
    */
   *takeChanges(openAtMs: number | null, countMax: number): Generator<SeriesChanges> {
     let [opened, points, evicted]: [StoredSeries[], StoredPoint[], number[]] = [[], [], this.#evicted];
@@ -157,7 +160,7 @@ export class MinuteSeries implements MetricStore {
     if (points.length > 0 || evicted.length > 0) yield { opened, points, evicted };
   }
 
-  /** These changes were not written. */
+  /** Puts back changes that could not be written. */
   putBack({ opened, points, evicted }: SeriesChanges): void {
     this.#evicted.push(...evicted);
     for (const { number } of opened) {
@@ -169,7 +172,10 @@ export class MinuteSeries implements MetricStore {
     }
   }
 
-  /** Persisted points that began before those times may go, once every change was written: they were merged or dropped here. */
+  /**
+   * Ages all series and returns, for each width, the time before which persisted points may be deleted once every change was written:
+   * they were merged or dropped here.
+   */
   async takeExpired(
     turn: () => Promise<void>,
   ): Promise<readonly { readonly periodMs: number; readonly beforeMs: number }[]> {
@@ -186,18 +192,18 @@ export class MinuteSeries implements MetricStore {
     });
   }
 
-  /** Points of that width are merged, and expire, by whole periods of this one. */
+  /** Returns the width of the periods in which points of `periodMs` are merged, or expire. */
   blockMs(periodMs: number): number {
     const next = this.#tiers.findIndex((tier) => tier.periodMs === periodMs) + 1;
     return this.#tiers[next]?.periodMs ?? periodMs;
   }
 
-  /** Puts back what was persisted, before anything is recorded. Of two states of one point the later one counts. */
+  /** Loads the persisted contents, before anything is recorded. Of two states of one point the later one counts. */
   async load({ series, points, nextNumber }: StoredContents): Promise<void> {
     this.#nextNumber = nextNumber;
     for (const identity of series) {
       const former = this.#find(identity.key);
-      // It was evicted, and ended with the process before that was written.
+      // The series was evicted, and the process ended before that was written.
       if (former !== undefined) this.#evict(former);
       this.#open(identity).isStored = true;
       this.#keepFree(identity.number);
@@ -214,7 +220,7 @@ export class MinuteSeries implements MetricStore {
     for (const each of this.#all()) if (each.isEmpty) this.#evict(each);
   }
 
-  /** No new series gets the number of one whose points are there: of a damaged database nothing but these may be left. */
+  /** Never reuses the number of a series whose points exist: a damaged database may have points without their series. */
   #keepFree(number: number): void {
     this.#nextNumber = Math.max(this.#nextNumber, number + 1);
   }
@@ -260,7 +266,7 @@ export class MinuteSeries implements MetricStore {
     return this.#options.bytesMax / 2;
   }
 
-  /** Adds a series to what is counted of all, or takes it out. */
+  /** Adds a series to the totals, or removes it. */
   #count(series: Series, by: 1 | -1): void {
     const bytes = by * series.identityBytes;
     this.#identityBytes += bytes;
@@ -294,7 +300,7 @@ export class MinuteSeries implements MetricStore {
     }
   }
 
-  /** Drops whole hours, oldest first, until a tenth is free. */
+  /** Drops whole hours, oldest first, until a tenth of the limit is free. */
   #dropOldest(): void {
     const hours = new Map<number, number>();
     for (const series of this.#all()) series.addBytesByHour(hours);
@@ -309,8 +315,8 @@ export class MinuteSeries implements MetricStore {
   }
 
   /**
-   * Some at a time, so that many new series do not each search for a victim, and among some thousands, so that no search takes long: of more
-   * series the next search looks at others.
+   * Evicts several series at once, so that not every new series starts a search, and compares at most some thousands, so that no search
+   * takes long. The next search compares others.
    */
   #evictIdle(): void {
     const onlyAnybodys =
@@ -362,7 +368,7 @@ function storedPoint(seriesNumber: number, point: SeriesPoint): StoredPoint {
   return { seriesNumber, periodMs, startMs, sampleCount, sum, minimum, maximum, histogram };
 }
 
-/** Whether a series has points and the filter matches it. */
+/** Returns whether a series has points and matches the filter. */
 function isListed(series: Series, filter: SeriesFilter): boolean {
   const { key } = series;
   if (series.isEmpty) return false;

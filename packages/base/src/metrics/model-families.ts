@@ -2,13 +2,13 @@ import { assert, InferenceError } from "../core/index.ts";
 import { printHead, printHistogram, printLabels, printLine } from "./exposition.ts";
 import { cellCount, emptyCells, gaugeValue, keep, summed, type KeptCells, type SeriesKind } from "./series-cells.ts";
 
-/** Numbers in shared memory, zero at first. */
+/** Numbers in shared memory, initially zero. */
 export interface HeldCells extends Disposable {
   readonly cells: Float64Array;
   readonly byteOffset: number;
 }
 
-/** Takes cells of one namespace's shared memory. Throws UNAVAILABLE where there is no room. */
+/** Takes cells of one namespace's shared memory. Throws UNAVAILABLE when there is no free memory. */
 export type TakeCells = (count: number) => HeldCells;
 
 export interface FamilyHead {
@@ -17,15 +17,15 @@ export interface FamilyHead {
   readonly kind: SeriesKind;
 }
 
-/** What the models of one namespace may make. */
+/** Limits of the families that the models of one namespace create. */
 export interface FamilyLimits {
-  /** Of a scrape. */
+  /** Lines of the exposition. */
   readonly linesMax: number;
-  /** Names, descriptions and labels. */
+  /** Length of names, descriptions and labels. */
   readonly textLengthMax: number;
-  /** Objects in models that hold a family or a series. */
+  /** Objects in models that refer to a family or a series. */
   readonly holdersMax: number;
-  /** Shared memory. */
+  /** Bytes of shared memory. */
   readonly bytesMax: number;
   readonly boundsMax: number;
 }
@@ -36,11 +36,11 @@ interface Part {
   readonly held: HeldCells;
 }
 
-/** A scrape's longest piece between two looks at what else there is to do. */
+/** Maximum lines printed before the event loop runs again. */
 const pieceLinesMax = 1000;
-/** No piece of shared memory is smaller. */
+/** Minimum size of a block of shared memory. */
 const blockBytesMin = 256;
-/** The numbers of holders, in what gauges have last been set by: see `series-cells.ts`. */
+/** Number of the ids that identify the last writer of a gauge: see `series-cells.ts`. */
 const partIdMax = 2 ** 20;
 
 class Series implements Disposable {
@@ -68,7 +68,7 @@ class Series implements Disposable {
     return linesOf(this.#kind, this.bounds);
   }
 
-  /** What the cells of one holder take. */
+  /** Bytes of the cells of one holder. */
   get partBytes(): number {
     return Math.max(blockBytesMin, 8 * cellCount(this.#kind, this.bounds.length));
   }
@@ -92,7 +92,7 @@ class Series implements Disposable {
     part.held[Symbol.dispose]();
   }
 
-  /** Once nobody holds it. */
+  /** Called when the last holder is gone. */
   [Symbol.dispose](): void {
     this.#shared?.[Symbol.dispose]();
   }
@@ -135,7 +135,7 @@ interface Taken {
   readonly bytes?: number;
 }
 
-/** What the models of one namespace have taken of their limits. */
+/** Usage of one namespace under its limits. */
 class Allowance {
   readonly #limits: FamilyLimits;
   #lines = 0;
@@ -175,12 +175,12 @@ function full(what: string): InferenceError {
 interface NamespaceParts {
   readonly namespace: string;
   readonly limits: FamilyLimits;
-  /** Whether the server prints a metric of that name itself. */
+  /** Returns true if the server itself prints a metric of that name. */
   readonly isTaken: (name: string) => boolean;
   readonly take: TakeCells;
 }
 
-/** The families of the models of one namespace; what `family` gives is a `HeldFamily` of the backends' contract. */
+/** The families of the models of one namespace. `family` returns a metric family of the backends' contract. */
 export class NamespaceFamilies {
   readonly families = new Map<string, Family>();
   readonly #parts: NamespaceParts;
@@ -191,7 +191,7 @@ export class NamespaceFamilies {
     this.#allowance = new Allowance(parts.limits);
   }
 
-  /** Of the rows in a scrape; "" for none. */
+  /** The namespace label of the rows in a scrape; "" for none. */
   get label(): string {
     const { namespace } = this.#parts;
     return namespace === "" ? "" : printLabels([["namespace", namespace]]);
@@ -287,7 +287,7 @@ export class NamespaceFamilies {
   }
 }
 
-/** The families that the models of all namespaces make of their own. */
+/** The custom metric families of models in all namespaces. */
 export class ModelFamilies {
   readonly #isTaken: (name: string) => boolean;
   readonly #namespaces = new Set<NamespaceFamilies>();
@@ -296,7 +296,7 @@ export class ModelFamilies {
     this.#isTaken = isTaken;
   }
 
-  /** Disposing it takes its families out of the exposition. */
+  /** Opens a namespace. Disposing the result removes its families from the exposition. */
   open(namespace: string, limits: FamilyLimits, take: TakeCells): NamespaceFamilies & Disposable {
     const opened = new NamespaceFamilies({ namespace, limits, isTaken: this.#isTaken, take });
     this.#namespaces.add(opened);
@@ -304,8 +304,8 @@ export class ModelFamilies {
   }
 
   /**
-   * The exposition in pieces of a bounded number of lines; families come and go between two of them. A name is printed once, for all
-   * namespaces that have it, as `untyped` where they do not agree on what it is.
+   * Yields the exposition in chunks of a bounded number of lines; families may come and go between two of them. A name that several
+   * namespaces share is printed once, as `untyped` when they disagree on its type.
    */
   *print(): Generator<string> {
     const names = new Set<string>();
@@ -343,13 +343,13 @@ function checkName(name: string): void {
 }
 
 function checkLabel(name: string, kind: SeriesKind, namespace: string): void {
-  // Triton prints a label `le` beside its own of each bucket, which nobody can read.
+  // Triton prints a label `le` in addition to its own of each bucket, which no client can parse.
   const isOurs = (kind === "histogram" && name === "le") || (namespace !== "" && name === "namespace");
   if (isOurs || !/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(name) || name.startsWith("__"))
     throw new InferenceError("INVALID_ARG", "Invalid label name");
 }
 
-/** Without a +Inf at the end, which every histogram has. */
+/** Returns the bounds without a final +Inf, which every histogram has. */
 function checkedBounds(bounds: readonly number[], boundsMax: number): readonly number[] {
   if (bounds.length > boundsMax)
     throw new InferenceError("INVALID_ARG", `${bounds.length} bucket boundaries; ${boundsMax} at most are taken`);
@@ -358,7 +358,7 @@ function checkedBounds(bounds: readonly number[], boundsMax: number): readonly n
   return bounds.at(-1) === Infinity ? bounds.slice(0, -1) : bounds;
 }
 
-/** All names that its lines have. */
+/** Returns all names that the family's lines have. */
 function namesOf({ name, kind }: FamilyHead): string[] {
   return kind === "histogram" ? [name, `${name}_count`, `${name}_sum`, `${name}_bucket`] : [name];
 }

@@ -3,7 +3,7 @@ import { printHead, printHistogram, printLabels, printLine } from "./exposition.
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** One number of a family, under one set of labels. Bound once, then as cheap as adding to a field. */
+/** One number of a family, under one set of labels. Bound once; afterwards as cheap as an addition to a field. */
 export interface CounterRow {
   /** Never negative. */
   add(amount: number): void;
@@ -19,14 +19,14 @@ export interface HistogramRow {
   observe(value: number): void;
 }
 
-/** A named family of rows. `row` makes a row at 0 the first time its labels are asked for. */
+/** A named family of rows. `row` creates a row at 0 when its labels are first used. */
 export interface Family<Row> {
   row(labels: Labels): Row;
-  /** Nothing happens when there is no such row. */
+  /** Does nothing when there is no such row. */
   remove(labels: Labels): void;
 }
 
-/** A gauge family whose rows may also be read only when somebody asks. */
+/** A gauge family whose rows may also be read by a callback at each scrape. */
 export interface GaugeFamily extends Family<GaugeRow> {
   readFrom(labels: Labels, read: () => number): void;
 }
@@ -73,7 +73,7 @@ class ReadGauge implements Row {
 
 class Histogram implements HistogramRow, Row {
   readonly #bounds: readonly number[];
-  /** Of each bucket alone, that of +Inf last. */
+  /** Counts per bucket, not cumulative, with +Inf last. */
   readonly #counts: Float64Array;
   #sum = 0;
 
@@ -142,12 +142,12 @@ class RowFamily<Made extends Row> implements AnyFamily {
   }
 }
 
-/** All families of one exposition, in the order they were made. */
+/** All families of one exposition, in order of registration. */
 export class MetricRegistry {
   readonly #families = new Map<string, AnyFamily>();
   readonly #rowsMax: number;
 
-  /** `rowsMax`: rows of one family at most; making one more throws RangeError. */
+  /** `rowsMax`: maximum rows of one family; one more throws RangeError. */
   constructor(options: { readonly rowsMax: number }) {
     this.#rowsMax = options.rowsMax;
   }
@@ -160,19 +160,19 @@ export class MetricRegistry {
     return this.#add(new RowFamily({ name, help, type: "gauge" }, this.#rowsMax, () => new Gauge()));
   }
 
-  /** `bounds` ascend and leave out +Inf. */
+  /** `bounds` ascend and omit +Inf. */
   histogram(name: string, help: string, bounds: readonly number[]): Family<HistogramRow> {
     return this.#add(new RowFamily({ name, help, type: "histogram" }, this.#rowsMax, () => new Histogram(bounds)));
   }
 
-  /** Whether one of its lines has that name, or may have. */
+  /** Returns whether a line of the exposition has, or may have, that name. */
   has(name: string): boolean {
     if (this.#families.has(name)) return true;
     const [, stem = ""] = /^(.*)_(?:count|sum|bucket)$/.exec(name) ?? [];
     return this.#families.get(stem)?.type === "histogram";
   }
 
-  /** The Prometheus text format, version 0.0.4. */
+  /** Prints the Prometheus text format, version 0.0.4. */
   print(): string {
     let text = "";
     for (const family of this.#families.values()) text += family.print();

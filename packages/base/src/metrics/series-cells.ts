@@ -1,34 +1,37 @@
 /**
- * What the holders of one series have counted, from the numbers that each writes to cells of its own. Nobody but its holder writes to a
- * cell, so nothing is locked and no count is lost; a gauge has one more cell, which all its holders write to.
+ * Cells that the holders of one series write. Each holder writes only to its own cells, so no lock is needed and no count is lost. A
+ * gauge has one more cell, which all holders write to.
  */
 export type SeriesKind = "counter" | "gauge" | "histogram";
 
-/** Cells that one holder writes. `id` is never given to another holder of the series. */
+/** Cells that one holder writes. `id` is unique among all holders of the series, past ones included. */
 export interface PartCells {
   readonly id: number;
   readonly cells: Float64Array;
 }
 
-/** What is known of holders that are gone. */
+/** Totals of the holders that are gone. */
 export interface KeptCells {
-  /** Counter: the sum. Histogram: as its cells. */
+  /** Counter: the sum. Histogram: same layout as its cells. */
   readonly sums: Float64Array;
-  /** Of a gauge: the setting that the two below belong to. */
+  /** Gauge: the setting that the next two fields belong to. */
   setting: number;
-  /** What was set, where it was set by a holder that is gone. */
+  /** Gauge: the value that a holder set before it was gone. */
   value: number;
   increments: number;
 }
 
-/** Of a counter: what it has counted. Of a histogram: the sum, and how many values each bucket got, +Inf last. Of a gauge: see `gaugeCells`. */
+/**
+ * Returns the number of cells of one holder. Counter: its count. Histogram: the sum, and a count per bucket, +Inf last. Gauge: see
+ * `gaugeCells`.
+ */
 export function cellCount(kind: SeriesKind, boundCount: number): number {
   return { counter: 1, gauge: 3, histogram: boundCount + 2 }[kind];
 }
 
 /**
- * A gauge's cells: the value that its holder set last, what it has added since a setting, and which setting that was. The shared cell names
- * the setting that counts: the id of the holder that set times 2^32, and a number of that holder's. 0: nobody has set.
+ * Cells of a gauge: the value that the holder set last, its increments since a setting, and the id of that setting. The shared cell has
+ * the current setting: the id of the holder that set it times 2^32, plus a number of that holder's. 0: never set.
  */
 export const gaugeCells = { value: 0, increments: 1, setting: 2 } as const;
 const holderOfSetting = 2 ** 32;
@@ -37,14 +40,14 @@ export function emptyCells(kind: SeriesKind, boundCount: number): KeptCells {
   return { sums: new Float64Array(cellCount(kind, boundCount)), setting: 0, value: 0, increments: 0 };
 }
 
-/** Every cell added up: the value of a counter, what a histogram has counted. */
+/** Returns the sums of all cells: the value of a counter, the counts of a histogram. */
 export function summed(kept: KeptCells, parts: Iterable<PartCells>): Float64Array {
   const sums = kept.sums.slice();
   for (const { cells } of parts) for (let index = 0; index < sums.length; index++) sums[index]! += cells[index]!;
   return sums;
 }
 
-/** The value set last, by whoever, and what all have added since. */
+/** Returns the value that was set last by any holder, plus the increments of all holders since. */
 export function gaugeValue(shared: Float64Array, kept: KeptCells, parts: Iterable<PartCells>): number {
   const setting = shared[0]!;
   const setter = Math.floor(setting / holderOfSetting);
@@ -56,7 +59,7 @@ export function gaugeValue(shared: Float64Array, kept: KeptCells, parts: Iterabl
   return value;
 }
 
-/** A holder goes: what it has counted stays while the series does. */
+/** Adds the counts of a holder that goes to the totals, which stay as long as the series. */
 export function keep(kind: SeriesKind, shared: Float64Array, kept: KeptCells, part: PartCells): void {
   if (kind !== "gauge") {
     kept.sums.set(summed(kept, [part]));

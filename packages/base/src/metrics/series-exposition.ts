@@ -3,10 +3,10 @@ import type { MetricStore } from "./metric-store.ts";
 import type { Datapoint, MetricName } from "./series.ts";
 
 export interface ExpositionLimits {
-  /** Series that are told; the platform's own come first. */
+  /** Maximum number of series printed; the platform's own come first. */
   readonly seriesMax: number;
   readonly nowMs: number;
-  /** Waits for a turn of the event loop. */
+  /** Yields to the event loop. */
   readonly turn: () => Promise<void>;
 }
 
@@ -15,7 +15,7 @@ const namespacesFirst = ["AWS/", "/aws/", "Galatea/"];
 
 interface ToldFamily {
   readonly description: string;
-  /** By labels: two metrics whose names are one name here have the lines of the first. */
+  /** Points by their printed labels. When two metrics have the same printed name and labels, the first one is printed. */
   readonly points: Map<string, ToldPoint>;
 }
 
@@ -23,7 +23,7 @@ interface ToldPoint {
   readonly point: Datapoint;
   /** The inference component whose series it is. */
   readonly component: string | null;
-  /** Whether the component's name is the series' only dimension. */
+  /** True if the component's name is the series' only dimension. */
   readonly isComponentAlone: boolean;
 }
 
@@ -35,11 +35,10 @@ const statistics: readonly (readonly [string, string, (point: Datapoint) => numb
 ];
 
 /**
- * CloudWatch's series as Prometheus text, each as gauges of the last whole minute: `AWS/SageMaker` ModelLatency is `aws_sagemaker_model_latency_sum`
- * and so on, its dimensions are labels (`endpoint_name`). What had no sample in that minute is not there.
- *
- * The platform records a sample once more for each set of dimensions that CloudWatch has for it. Here it is in one line, so that `sum()` counts
- * it once: a variant's without EndpointConfigName, a component's with its endpoint, and a container's in a family of containers
+ * Prints CloudWatch's series as Prometheus text, each as gauges of the last whole minute: `AWS/SageMaker` ModelLatency becomes
+ * `aws_sagemaker_model_latency_sum` and so on, and dimensions become labels (`endpoint_name`). Series without a sample in that minute are
+ * omitted. The platform records a sample once per set of dimensions that CloudWatch has for it. Here each sample is in one line, so that
+ * `sum()` counts it once: a variant's without EndpointConfigName, a component's with its endpoint, and a container's in a separate family
  * (`aws_sagemaker_container_invocations_sum`).
  */
 export async function printSeries(metrics: MetricStore, { seriesMax, nowMs, turn }: ExpositionLimits): Promise<string> {
@@ -88,18 +87,18 @@ const dimensionOf = ({ dimensions }: MetricName, name: string) =>
 
 interface ToldSeries {
   readonly key: MetricName;
-  /** Whether it is the platform's. */
+  /** True for the platform's own series. */
   readonly isOwn: boolean;
   readonly point: Datapoint;
 }
 
-/** False where another metric has that name and these labels. */
+/** Adds a point to the families; returns false when another metric has the same name and labels. */
 function tell(families: Map<string, ToldFamily>, { key, isOwn, point }: ToldSeries): boolean {
   const { namespace, metricName, dimensions } = key;
   const ofContainer =
     isOwn && dimensionOf(key, "ContainerName") !== null && !metricName.startsWith("Container") ? "Container " : "";
   const printed = snake(`${namespace} ${ofContainer}${metricName}`);
-  // Names of the platform's own families are not for metrics that clients put.
+  // Metrics that clients record must not have names of the platform's own families.
   const name = !isOwn && printed.startsWith("galatea_") ? `x_${printed}` : printed;
   const family = families.get(name) ?? {
     description: `${namespace} ${metricName}${ofContainer === "" ? "" : " of containers"}, ${point.unit}`,
@@ -118,7 +117,7 @@ function tell(families: Map<string, ToldFamily>, { key, isOwn, point }: ToldSeri
   return true;
 }
 
-/** A name of Prometheus' letters: `EndpointName` is `endpoint_name`, `/aws/sagemaker/Endpoints` is `aws_sagemaker_endpoints`. */
+/** Converts a name to Prometheus' letters: `EndpointName` to `endpoint_name`, `/aws/sagemaker/Endpoints` to `aws_sagemaker_endpoints`. */
 function snake(text: string): string {
   const spaced = text
     .replaceAll("SageMaker", "Sagemaker")

@@ -1,7 +1,7 @@
 import type { StatisticSet, StoredPoint } from "./series.ts";
 import { ValueHistogram } from "./value-histogram.ts";
 
-/** What was recorded in one period. Values that are all the same need no histogram: the minimum and maximum say everything. */
+/** The samples of one period. Equal values need no histogram: minimum and maximum describe them. */
 export class SeriesPoint implements StatisticSet {
   readonly startMs: number;
   readonly periodMs: number;
@@ -10,7 +10,7 @@ export class SeriesPoint implements StatisticSet {
   minimum = 0;
   maximum = 0;
   #histogram: ValueHistogram | null = null;
-  /** False once a bare statistic set with different values came in. */
+  /** False after a statistic set with different values was added. */
   #knowsValues = true;
 
   constructor(startMs: number, periodMs: number) {
@@ -47,7 +47,7 @@ export class SeriesPoint implements StatisticSet {
     this.#addSums(other);
   }
 
-  /** A value within 1.5 % of the one that `fraction` of the samples do not exceed; null when only sums are known. */
+  /** Returns a value within 1.5 % of the one that `fraction` of the samples do not exceed; null when only sums are known. */
   percentile(fraction: number): number | null {
     if (this.sampleCount === 0 || !this.#knowsValues) return null;
     if (this.#histogram === null) return this.minimum;

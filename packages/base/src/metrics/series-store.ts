@@ -4,29 +4,26 @@ import { cutoffMs, type SeriesTier } from "./series-tiers.ts";
 
 /** Estimated memory of a series without its names and points. */
 const seriesBytes = 1000;
-/** The same of each dimension, without its texts. */
+/** Estimated memory of a dimension without its texts. */
 const dimensionBytes = 100;
 
 /** Estimated memory of a point without its histogram. */
 export const pointBytes = 160;
 
-/**
- * One series: its points by tier, ascending in time. It stands in the queue that it is given while it has points that differ from
- * what was persisted.
- */
+/** One series: its points by tier, ascending in time. The series is in the given set while it has points that are not persisted. */
 export class Series {
   readonly identity: StoredSeries;
-  /** Dropped from its store: a recorder that still holds it must look it up again. */
+  /** True after the store evicted it: a recorder that refers to it must look it up again. */
   isEvicted = false;
-  /** Its identity was persisted. */
+  /** True if its identity was persisted. */
   isStored = false;
   lastRecordedMs = 0;
-  /** Estimated; a point's histogram counts once a later point was made. */
+  /** Estimated memory; a point's histogram counts once a later point exists. */
   byteLength = 0;
   readonly #tiers: readonly SeriesTier[];
   readonly #points: SeriesPoint[][];
   readonly #firstTier: number;
-  /** When points are of the finest tier: from one whole period of the series' own tier to another. */
+  /** Start of the interval in which points of the finest tier are kept; a whole period of the series' own tier. */
   #fineFromMs = 0;
   #fineUntilMs = 0;
   readonly #changed = new Set<SeriesPoint>();
@@ -43,14 +40,14 @@ export class Series {
     );
   }
 
-  /** Estimated memory of what names the series, which it takes as long as it is there. */
+  /** Estimated memory of the series' names, for as long as the series exists. */
   get identityBytes(): number {
     const { namespace, metricName, dimensions } = this.key;
     const textChars = dimensions.reduce(
       (sum, { name, value }) => sum + name.length + value.length,
       namespace.length + metricName.length,
     );
-    // Every text is there once in the key, and once in the metric's id.
+    // Each text is stored twice: in the key and in the metric's id.
     return seriesBytes + dimensions.length * dimensionBytes + 2 * textChars;
   }
 
@@ -63,8 +60,8 @@ export class Series {
   }
 
   /**
-   * Makes points of the finest tier from the next whole period on, until that time at least. Both ends are whole periods: no point covers finer
-   * ones that are no part of it.
+   * Keeps points of the finest tier from the next whole period until at least `untilMs`. Both ends are whole periods, so that no point
+   * covers only some of its finer points.
    */
   refine(nowMs: number, untilMs: number): void {
     const { periodMs } = this.#tiers[this.#firstTier] as SeriesTier;
@@ -73,7 +70,7 @@ export class Series {
     this.#fineUntilMs = Math.max(this.#fineUntilMs, wholePeriod(untilMs));
   }
 
-  /** The point to record into; of the finest tier that still keeps that time, null when none does. */
+  /** Returns the point to record into, of the finest tier that still keeps that time; null when no tier does. */
   pointAt(timestampMs: number, nowMs: number): SeriesPoint | null {
     const isFine = timestampMs >= this.#fineFromMs && timestampMs < this.#fineUntilMs;
     for (let index = isFine ? 0 : this.#firstTier; index < this.#tiers.length; index++) {
@@ -92,7 +89,7 @@ export class Series {
     this.#changed.add(point);
   }
 
-  /** As `markChanged`, where there still is such a point. */
+  /** Marks the point as changed if it still exists. */
   markChangedAt(periodMs: number, startMs: number): void {
     const points = this.#points[this.#tiers.findIndex((tier) => tier.periodMs === periodMs)] ?? [];
     const point = points[indexAt(points, startMs)];
@@ -102,7 +99,7 @@ export class Series {
   restore(point: SeriesPoint): void {
     const index = this.#tiers.findIndex((tier) => tier.periodMs === point.periodMs);
     if (index < 0) return;
-    // It was persisted when all that it covers was merged into it.
+    // The point was persisted after all finer points that it covers were merged into it.
     for (let finer = 0; finer < index; finer++) this.#remove(finer, point.startMs, point.startMs + point.periodMs);
     const points = this.#points[index] as SeriesPoint[];
     const at = indexAt(points, point.startMs);
@@ -113,7 +110,7 @@ export class Series {
     this.lastRecordedMs = Math.max(this.lastRecordedMs, point.startMs);
   }
 
-  /** Points that begin in [startMs, endMs) and are no wider than `periodMs`. */
+  /** Yields points that begin in [startMs, endMs) and are no wider than `periodMs`. */
   *pointsIn(startMs: number, endMs: number, periodMs: number): Generator<SeriesPoint> {
     for (let index = this.#tiers.length - 1; index >= 0; index--) {
       if ((this.#tiers[index] as SeriesTier).periodMs > periodMs) continue;
@@ -126,7 +123,7 @@ export class Series {
     }
   }
 
-  /** Without the one that covers `openAtMs`. */
+  /** Takes the changed points, except for the one that covers `openAtMs`. */
   takeChanged(openAtMs: number | null): readonly SeriesPoint[] {
     const taken: SeriesPoint[] = [];
     for (const point of this.#changed) {
@@ -138,7 +135,7 @@ export class Series {
     return taken;
   }
 
-  /** Merges what a tier no longer keeps into the next; the last tier's old points go. */
+  /** Merges points that a tier no longer keeps into the next tier; drops the old points of the last tier. */
   age(nowMs: number): void {
     for (let index = 0; index < this.#tiers.length; index++) {
       const oldest = (this.#points[index] as SeriesPoint[])[0];
@@ -158,7 +155,7 @@ export class Series {
     for (let index = 0; index < this.#tiers.length; index++) this.#remove(index, 0, timestampMs);
   }
 
-  /** Adds this series' bytes to the hours they belong to. */
+  /** Adds this series' bytes to the hours that they belong to. */
   addBytesByHour(hours: Map<number, number>): void {
     for (const points of this.#points) {
       for (const point of points) {
@@ -194,7 +191,7 @@ export class Series {
   }
 }
 
-/** Index of the first point that begins at `startMs` or later. */
+/** Returns the index of the first point that begins at `startMs` or later. */
 function indexAt(points: readonly SeriesPoint[], startMs: number): number {
   let low = 0;
   let high = points.length;
@@ -210,7 +207,7 @@ export function sortedDimensions(dimensions: readonly Dimension[]): readonly Dim
   return dimensions.toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
 }
 
-/** One text for one exact set of dimensions. */
+/** Returns a text that identifies an exact set of dimensions. */
 export function metricId({ namespace, metricName, dimensions }: MetricName): string {
   let id = `${namespace}\0${metricName}`;
   for (const { name, value } of sortedDimensions(dimensions)) id += `\0${name}\0${value}`;

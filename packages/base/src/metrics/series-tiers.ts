@@ -1,4 +1,4 @@
-/** Points of one width and how long they are kept before they are merged into the next tier. */
+/** Points of one width, and the time that they are kept before they are merged into the next tier. */
 export interface SeriesTier {
   readonly periodMs: number;
   readonly retentionMs: number;
@@ -16,8 +16,8 @@ export const defaultTiers: readonly SeriesTier[] = [
 ];
 
 /**
- * Points of a tier that begin before this time are merged into the next tier, or go. Always whole periods of the next tier, so
- * that a merged point is complete when it is made.
+ * Returns the time before which points of a tier are merged into the next tier, or dropped. Always a whole period of the next tier, so
+ * that a merged point is complete.
  */
 export function cutoffMs(tiers: readonly SeriesTier[], index: number, nowMs: number): number {
   const beforeMs = nowMs - (tiers[index] as SeriesTier).retentionMs;

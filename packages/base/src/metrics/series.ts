@@ -1,4 +1,4 @@
-/** A metric dimension. A series is identified by its exact set of dimensions, whatever their order. */
+/** A metric dimension. A series is identified by its exact set of dimensions, in any order. */
 export interface Dimension {
   readonly name: string;
   readonly value: string;
@@ -26,27 +26,27 @@ export interface StatisticSet {
   readonly maximum: number;
 }
 
-/** What was recorded in one period of one series. */
+/** Statistics of one period of one series. */
 export interface Datapoint extends StatisticSet {
   /** Start of the period. */
   readonly startMs: number;
   readonly unit: string;
-  /** The value below which `fraction` (0..1) of the samples lie, within 1.5 %; null when only sums are known. */
+  /** Returns the value below which `fraction` (0..1) of the samples lie, within 1.5 %; null when only sums are known. */
   percentile(fraction: number): number | null;
 }
 
 export interface PointsQuery {
   readonly startMs: number;
-  /** Exclusive. */
+  /** Exclusive end. */
   readonly endMs: number;
   /** Periods begin at `startMs` and repeat from there. */
   readonly periodMs: number;
-  /** null asks for every unit; datapoints of different units are never added up. */
+  /** Null selects every unit; datapoints of different units are never added up. */
   readonly unit: string | null;
 }
 
 export interface SeriesFilter {
-  /** null matches all. */
+  /** Null matches all. */
   readonly namespace: string | null;
   readonly metricName: string | null;
   /** Every one of these must be among the series' dimensions; a null value matches any. */
@@ -55,48 +55,48 @@ export interface SeriesFilter {
   readonly recordedSinceMs: number | null;
 }
 
-/** When a sample was taken, and the resolution of a series that begins with it. */
+/** The time of a sample, and the resolution of a series that begins with it. */
 export interface SampleOptions {
   readonly timestampMs: number;
   readonly resolutionMs: ResolutionMs;
 }
 
-/** A series held for recording on a hot path: no look-up, no allocation per sample. */
+/** A handle to a series for hot paths: no look-up, no allocation per sample. */
 export interface SeriesRecorder {
-  /** One sample, now. NaN and infinities are a caller's bug. */
+  /** Records one sample at the current time. NaN and infinities are a bug of the caller. */
   record(value: number): void;
 }
 
-/** A series as it is persisted. Its number is never given to another series. */
+/** A persisted series. Its number is never reused. */
 export interface StoredSeries {
   readonly number: number;
   readonly key: SeriesKey;
   readonly resolutionMs: ResolutionMs;
 }
 
-/** A point as it is persisted: the newest state of one period of one series replaces the one written before. */
+/** A persisted point: the newest state of a period replaces the one written before. */
 export interface StoredPoint extends StatisticSet {
   readonly seriesNumber: number;
   /** Width of this point: the series' resolution, or that of the tier it was merged into. */
   readonly periodMs: number;
   readonly startMs: number;
-  /** Opaque distribution of the values; empty when min and max say all, null when only sums are known. */
+  /** Encoded distribution of the values; empty when min and max describe them, null when only sums are known. */
   readonly histogram: Uint8Array | null;
 }
 
-/** What is to be written with one commit. */
+/** Changes to be written in one commit. */
 export interface SeriesChanges {
-  /** Whose first points these are. */
+  /** Series whose first points are in this commit. */
   readonly opened: readonly StoredSeries[];
   readonly points: readonly StoredPoint[];
-  /** Numbers of series that are no more; what is still stored of their points means nothing. */
+  /** Numbers of evicted series; their stored points are to be ignored. */
   readonly evicted: readonly number[];
 }
 
-/** What was persisted; points in the order in which they were written, a part of them at a time. */
+/** The persisted contents; points in the order in which they were written, one batch at a time. */
 export interface StoredContents {
   readonly series: Iterable<StoredSeries>;
   readonly points: Iterable<Iterable<StoredPoint>> | AsyncIterable<Iterable<StoredPoint>>;
-  /** Above every number that was ever given. */
+  /** Greater than every number ever assigned. */
   readonly nextNumber: number;
 }

@@ -7,12 +7,12 @@ const zeroBucket = -32_768;
 const bucketsMax = 160;
 const entryBytes = 10;
 
-/** A bounded distribution of values: logarithmic buckets, only those that hold something, in ascending order. */
+/** A bounded distribution of values: logarithmic buckets, only the non-empty ones, in ascending order. */
 export class ValueHistogram {
   #buckets: number[] = [];
   #counts: number[] = [];
 
-  /** For a bound on memory. */
+  /** Estimated memory. */
   get byteLength(): number {
     return this.#buckets.length * 16;
   }
@@ -25,7 +25,7 @@ export class ValueHistogram {
     for (const [index, bucket] of other.#buckets.entries()) this.#addBucket(bucket, other.#counts[index] as number);
   }
 
-  /** A value that `rank` of the samples (1-based) do not exceed. */
+  /** Returns a value that `rank` of the samples (1-based) do not exceed. */
   valueAt(rank: number): number {
     let seen = 0;
     for (const [index, bucket] of this.#buckets.entries()) {
@@ -35,7 +35,7 @@ export class ValueHistogram {
     return middleOf(this.#buckets.at(-1) ?? zeroBucket);
   }
 
-  /** int16 bucket and float64 count each, little-endian. */
+  /** Encodes an int16 bucket and a float64 count for each, little-endian. */
   encode(): Uint8Array {
     const bytes = new Uint8Array(this.#buckets.length * entryBytes);
     const view = new DataView(bytes.buffer);

@@ -5,22 +5,22 @@ import { becomeSubreaper, findEnded, isChild, reapNow } from "../system/index.ts
 import { endOfWaitStatus, type ProcessEnd } from "./process-end.ts";
 import { childrenOf, readProcessFile } from "./process-files.ts";
 
-/*
- * Children that Node did not spawn: descendants whose parent has ended, so that the kernel gave them to this process. It has one
- * table of children and one signal for their ends, so what is known of them stands here once, too.
+/**
+ * Children that Node did not spawn: descendants whose parent has ended, so that the kernel reparented them to this process. The module
+ * has state because a process has one table of children and one SIGCHLD.
  */
 
-/** Node waits for these itself. */
+/** Children that Node itself waits for. */
 const ofNode = new Set<ChildProcess>();
 const watched = new Map<number, (end: ProcessEnd) => void>();
 let isAdopting = false;
 const familyMark = 1e12;
-/** Of a process that changed the mark it inherited, as far as it may. */
+/** Family of a process that changed the mark that it inherited, as far as it may. */
 export const unknownFamily = 0;
 
-/** What is known of a child that nobody waits for. */
+/** A child that nobody waits for. */
 export interface Remains {
-  /** The number that it inherited; null for what no worker started. */
+  /** The number that it inherited; null for a process that no worker started. */
   readonly family: number | null;
   readonly user: number;
 }
@@ -35,7 +35,7 @@ subscribe("child_process", (message) => {
   child.once("exit", onGone).once("error", onGone);
 });
 
-/** Makes orphans of our descendants children of this process, and waits for them, so that no zombie stays. It keeps no process alive. */
+/** Makes this process the subreaper of its descendants and reaps them, so that no zombie stays. Does not keep the process alive. */
 export function adoptOrphans(): void {
   if (isAdopting) return;
   isAdopting = true;
@@ -43,22 +43,21 @@ export function adoptOrphans(): void {
   process.on("SIGCHLD", reap);
 }
 
-/** Calls `onEnd` once when an adopted child has ended and was waited for: its pid and its memory are free then. */
+/** Calls `onEnd` once after an adopted child has ended and was reaped: its pid and its memory are free then. */
 export function watchAdopted(pid: number, onEnd: (end: ProcessEnd) => void): void {
   assert(!watched.has(pid), `process ${pid} is watched already`);
   watched.set(pid, onEnd);
-  // It may have ended before anybody watched: its signal is gone.
+  // The child may have ended before it was watched; its SIGCHLD has already been handled.
   reapWatched(pid);
 }
 
-/** Whether `watchAdopted` may be called for it: a child that Node did not spawn and nobody watches. */
+/** Returns whether `watchAdopted` may be called for it: a child that Node did not spawn and that is not watched. */
 export function isAdoptable(pid: number): boolean {
   return pid > 1 && !isKnown(pid) && isChild(pid);
 }
 
 /**
- * Kills those adopted children which nobody watches and whose family is gone, then what these leave in turn. Resolves when there are
- * no more.
+ * Kills the unwatched adopted children whose family is gone, then the children that these leave in turn. Resolves when there are no more.
  */
 export async function endRemains(isGone: (remains: Remains) => boolean): Promise<void> {
   for (let found = true; found;) {
@@ -67,7 +66,7 @@ export async function endRemains(isGone: (remains: Remains) => boolean): Promise
       if (isKnown(pid)) continue;
       const remains = await remainsOf(pid);
       if (remains === null || !isGone(remains)) continue;
-      // Asked last, with nothing in between: what is a child now keeps its pid until it is waited for.
+      // Checked last, with nothing in between: a child keeps its pid until it is reaped.
       if (isKnown(pid) || !isChild(pid)) continue;
       if (!killed(pid)) continue;
       ends.push(new Promise((resolve) => watchAdopted(pid, resolve)));
@@ -77,7 +76,7 @@ export async function endRemains(isGone: (remains: Remains) => boolean): Promise
   }
 }
 
-/** Kills it; false where it has become another user's, who alone may end it. */
+/** Kills the process; returns false when it now belongs to another user, who alone may end it. */
 function killed(pid: number): boolean {
   try {
     return process.kill(pid, "SIGKILL");
@@ -94,12 +93,12 @@ async function remainsOf(pid: number): Promise<Remains | null> {
   return { family: familyIn(limits), user: Number(user) };
 }
 
-/** See _FAMILY_MARK in zygote.py: the number of the family is what the limit exceeds 10^12 by. */
+/** Returns the family that a process's limits encode (the limit is 10^12 plus the number): see _FAMILY_MARK in zygote.py. */
 export function familyIn(limits: string): number | null {
   const [, soft = "", hard = ""] = /^Max realtime timeout +(\S+) +(\S+)/m.exec(limits) ?? [];
   const family = Number(soft) - familyMark;
   if (family > 0 && family < 2 ** 32) return family;
-  // A bound that is none of ours on a resource that nobody else bounds: a mark that somebody lowered.
+  // A foreign limit on a resource that nobody else limits: the process lowered its mark.
   return /^\d+$/.test(hard) ? unknownFamily : null;
 }
 
@@ -113,7 +112,7 @@ function isOfNode(pid: number): boolean {
 
 function reap(): void {
   for (let pid = findEnded(); pid !== null; pid = findEnded()) {
-    // Node's turn; those behind it follow when it has taken it. Who is watched need not wait for that.
+    // Node reaps its own child first; the watched children after it follow then. Watched children need not wait for that.
     if (isOfNode(pid)) return watched.forEach((_, each) => reapWatched(each));
     const result = reapNow(pid);
     if (result.kind === "ended") onEnded(pid, result.status);

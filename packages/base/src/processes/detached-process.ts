@@ -11,7 +11,7 @@ import { OutputLines } from "./output-lines.ts";
 import type { ProcessEnd } from "./process-end.ts";
 import { readProcessStart, type ProcessIdentity } from "./process-identity.ts";
 
-/** Where a detached process writes its output, and the handler of each line. */
+/** The location of a detached process's output, and the handler of each line. */
 interface DetachedOutput {
   /** An existing directory for this process alone. It gets the named pipes `stdout` and `stderr`, which the process writes to. */
   readonly outputDirectory: string;
@@ -28,8 +28,8 @@ export interface DetachedProcessOptions extends DetachedOutput {
 }
 
 /**
- * How a process ended. Both fields are null for an adopted process that is not a child of this one: the kernel reports an exit status to the parent
- * only.
+ * The end of a process. Both fields are null for an adopted process that is not a child of this one: the kernel reports an exit status to
+ * the parent only.
  */
 export type DetachedEnd = ProcessEnd | { readonly exitCode: null; readonly signal: null };
 

@@ -4,19 +4,22 @@ import { DatabaseSync } from "node:sqlite";
 
 /** SQLITE_BUSY: another connection holds the lock. */
 const busy = 5;
-/** SQLITE_CORRUPT, SQLITE_NOTADB: the file is no database, so nobody can hold the lock through it. */
+/** SQLITE_CORRUPT, SQLITE_NOTADB: the file is not a database, so no process can hold the lock through it. */
 const damageCodes: ReadonlySet<number> = new Set([11, 26]);
 
 /**
- * Makes `directory` the caller's alone until disposed or its process has ended, in whatever way: the lock is the kernel's, taken
- * through an empty database that stays there as `lock`. Returns null where another caller, of this process or another, has it.
- * Throws where the directory cannot be written.
+ * Locks `directory` for the caller until the result is disposed or the process has ended. The kernel holds the lock, taken through an
+ * empty database that stays in the directory as `lock`. Returns null when another caller, of this process or another, has it. Throws when
+ * the directory is not writable.
  */
 export function lockDirectory(directory: string): Disposable | null {
   return locked(directory, "PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
 }
 
-/** Keeps `lockDirectory` from having `directory`, as any number of callers may at once, until disposed or the process has ended; null where it has it. */
+/**
+ * Takes a shared lock, which keeps `lockDirectory` out until the result is disposed or the process has ended. Any number of callers may
+ * share it. Returns null while `lockDirectory` has the directory.
+ */
 export function shareDirectory(directory: string): Disposable | null {
   return locked(directory, "PRAGMA journal_mode = MEMORY; BEGIN; SELECT count(*) FROM sqlite_schema");
 }
@@ -29,7 +32,7 @@ function locked(directory: string, statements: string): Disposable | null {
     const { errcode, message } = error as Error & { errcode?: number };
     if (errcode === busy) return null;
     if (damageCodes.has(errcode ?? 0)) {
-      // Nothing was ever kept in it.
+      // The file never contains data.
       rmSync(path);
       return lockFile(path, statements);
     }

@@ -4,14 +4,14 @@ import { runInNewContext } from "node:vm";
 import type { Logger } from "../core/index.ts";
 import { trimHeap } from "../system/index.ts";
 
-/** How often the process is looked at. */
+/** Interval between two checks. */
 const lookMs = 5000;
-/** The most of an interval that the event loop is busy for in an idle process. */
+/** Maximum event loop utilization of an idle process. */
 const idleUtilizationMax = 0.05;
-/** Resident memory over what it was after the start, or after the last release, that is worth a release: below, little would be freed. */
+/** Growth of resident memory since the start, or since the last release, from which a release is worthwhile. */
 const growthMin = 1.1;
 
-/** What a look decides by. */
+/** The input of a decision. */
 export interface IdleMemoryLook {
   readonly residentBytes: number;
   /** Resident memory after the last release, or at the first look. */

@@ -1,10 +1,8 @@
 /**
- * Processes below this one: started with a lifeline (the kernel kills their whole group the moment this process is gone, however it
- * went), their output cut into bounded lines with the last ones kept, ended politely and then by force, and reaped. Beside them,
- * processes that share a directory of the machine take turns by its lock.
- *
- * The caller that spawns a process owns it and stops it. A detached process outlives the one that started it, and the next run adopts it. `readProcessStart`
- * and `endLeftover` are for records that outlive a restart.
+ * Child processes: started with a lifeline (the kernel kills their group when this process ends in any way), their output split into
+ * bounded lines, stopped by SIGTERM and then SIGKILL, and reaped. The caller that spawns a process owns it and stops it. A detached
+ * process outlives the one that started it, and the next run adopts it. `readProcessStart` and `endLeftover` serve records that outlive a
+ * restart. `lockDirectory` makes processes that share a directory exclude each other.
  */
 export { backoffMs } from "./backoff.ts";
 export { adoptOrphans, endRemains, isAdoptable, watchAdopted } from "./adopted-children.ts";

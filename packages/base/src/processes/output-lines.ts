@@ -1,27 +1,30 @@
 import { ByteRate, type ByteRateLimits, type Clock } from "../core/index.ts";
 
 export interface OutputLimits {
-  /** Longer lines are cut there. */
+  /** Longer lines are split. */
   readonly lineBytesMax: number;
   /** Lines kept for error texts. */
   readonly tailLines: number;
-  /** What is forwarded, each line counted with `lineCostBytes`; what comes faster is counted and said. Null: all. The tail sees everything. */
+  /**
+   * Rate of forwarded output; each line counts `lineCostBytes` in addition to its bytes. Output over the rate is counted, and the count
+   * is reported. Null: unlimited. The tail has every line.
+   */
   readonly rate: ByteRateLimits | null;
 }
 
 const mebibyte = 1024 * 1024;
 
-/** Tracebacks of every request are far below it; what prints in a loop is far above. */
+/** Tracebacks of every request are far below this rate; a process that prints in a loop is far above. */
 export const defaultOutputLimits: OutputLimits = {
   lineBytesMax: 4096,
   tailLines: 20,
   rate: { bytesPerSecondMax: mebibyte, burstBytesMax: 4 * mebibyte },
 };
 
-/** What a line counts beside its bytes, so that those of empty loops are bounded, too: whatever its length, it is an event to all who take it. */
+/** Bytes that a line counts in addition to its own, so that empty lines are limited too: each line is an event for every consumer. */
 export const lineCostBytes = 128;
 
-/** Once a line was left out the next ones are, too, so that what is shown is whole pieces of the output and no shreds. */
+/** Time for which lines are omitted after the first omitted one, so that the output shown is contiguous. */
 const pauseMs = 1000;
 
 const tabByte = 9;
@@ -29,7 +32,7 @@ const newlineByte = 10;
 const carriageReturnByte = 13;
 const spaceByte = 32;
 
-/** Cuts what a process prints into lines, whatever it prints: bounded in length, rate and memory. */
+/** Splits the output of a process into lines, bounded in length, rate and memory. */
 export class OutputLines {
   readonly #limits: OutputLimits;
   readonly #clock: Clock;
@@ -38,7 +41,7 @@ export class OutputLines {
   readonly #tail: string[] = [];
   #partial: Buffer = Buffer.alloc(0);
   #cutBytes = 0;
-  /** While lines are left out: its timer, and what was. */
+  /** While lines are omitted: its timer, and what was omitted so far. */
   #pause: { readonly timer: Disposable; lineCount: number; byteCount: number } | null = null;
 
   constructor(clock: Clock, forward: (line: string) => void, limits: OutputLimits = defaultOutputLimits) {
@@ -48,7 +51,7 @@ export class OutputLines {
     this.#rate = limits.rate === null ? null : new ByteRate(clock, limits.rate);
   }
 
-  /** The last lines, oldest first; an unfinished one is part of them. */
+  /** Returns the last lines, oldest first, including an unfinished one. */
   get tail(): readonly string[] {
     return this.#partial.length === 0 ? [...this.#tail] : [...this.#tail, this.#partial.toString("utf8")];
   }
@@ -70,7 +73,7 @@ export class OutputLines {
     this.#append(bytes.subarray(start));
   }
 
-  /** The process closed its output: what it left unfinished is a line, and what was left out is said. */
+  /** Ends the output: reports an unfinished line, and the number of omitted lines. */
   end(): void {
     if (this.#isInLine) this.#endPartial();
     this.#endPause();
@@ -109,7 +112,7 @@ export class OutputLines {
     this.#pause.byteCount += bytes.length + cutBytes;
   }
 
-  /** In a pause: counts the whole lines from `start` on, makes texts of the last ones alone, and gives the place behind them. */
+  /** During a pause: counts the whole lines from `start` on, decodes only the last ones, and returns the offset after them. */
   #leaveOutLines(bytes: Buffer, start: number): number {
     const { tailLines, lineBytesMax } = this.#limits;
     const lastStarts: number[] = [];
@@ -146,7 +149,7 @@ export class OutputLines {
   }
 }
 
-/** Nobody is shown a line of spaces alone. */
+/** Lines of white space are not reported. */
 function isBlank(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at++) {
     const byte = bytes[at]!;

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 
-/** A file of /proc/<pid>; null where the process is gone or another user's. */
+/** Reads a file of /proc/<pid>; null when the process is gone or another user's. */
 export async function readProcessFile(pid: number, name: string): Promise<string | null> {
   try {
     return await readFile(`/proc/${pid}/${name}`, "latin1");
@@ -11,7 +11,7 @@ export async function readProcessFile(pid: number, name: string): Promise<string
   }
 }
 
-/** Children of a process's main thread, zombies included: the only one that forks in our server and in its zygotes. */
+/** Returns the children of a process's main thread, zombies included. Only the main thread forks in the server and in its zygotes. */
 export async function childrenOf(pid: number): Promise<readonly number[]> {
   const children = await readProcessFile(pid, `task/${pid}/children`);
   return (children ?? "").split(" ").flatMap((text) => (text.trim() === "" ? [] : [Number(text)]));

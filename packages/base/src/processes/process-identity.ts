@@ -2,14 +2,14 @@ import { readFileSync } from "node:fs";
 import { delay, type Clock } from "../core/index.ts";
 import { signalGroup } from "../system/index.ts";
 
-/** A process that a pid alone does not name: pids are used again, a pid with its start time is not. */
+/** A process by its pid and start time: pids are reused, the pair is not. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** Clock ticks since boot, field 22 of /proc/<pid>/stat. */
   readonly startTicks: number;
 }
 
-/** When a living process started; null when there is none of this pid (a zombie counts as none). */
+/** Returns the start time of a running process; null when there is none of this pid (a zombie counts as none). */
 export function readProcessStart(pid: number): number | null {
   let stat: string;
   try {
@@ -23,17 +23,17 @@ export function readProcessStart(pid: number): number | null {
   return isZombie ? null : startTicks;
 }
 
-/** What /proc/<pid>/stat tells of a process. */
+/** Fields of /proc/<pid>/stat. */
 export interface ProcessStat {
-  /** It has ended, and nobody has waited for it yet. */
+  /** True if it has ended and was not reaped. */
   readonly isZombie: boolean;
-  /** Its own processor time and that of its children which it has waited for. */
+  /** Processor time of the process and of its reaped children. */
   readonly cpuTicks: number;
   readonly startTicks: number;
 }
 
 export function parseProcessStat(text: string): ProcessStat {
-  // The command in parentheses may hold anything, spaces and parentheses too: fields count from the last one.
+  // The command in parentheses may contain spaces and parentheses: fields are counted from the last one.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const [state = ""] = fields;
   const cpuTicks = fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0);
@@ -44,11 +44,14 @@ export function parseProcessStat(text: string): ProcessStat {
   };
 }
 
-/** Kills the group of a process that a previous run of this program left behind, and waits until it is gone. False when it was not there. */
+/**
+ * Kills the group of a process that a previous run of this program left behind, and waits until it is gone. Returns false when there was
+ * none.
+ */
 export async function endLeftover(identity: ProcessIdentity, clock: Clock, signal: AbortSignal): Promise<boolean> {
   if (readProcessStart(identity.pid) !== identity.startTicks) return false;
   if (!signalGroup(identity.pid, 9)) process.kill(identity.pid, "SIGKILL");
-  // Not our child: the kernel offers no wait for it that Node could join.
+  // The process is not a child of this one, and the kernel offers no wait for it that Node could use.
   while (readProcessStart(identity.pid) === identity.startTicks) await delay(clock, 5, signal);
   return true;
 }

@@ -13,13 +13,13 @@ export interface SpawnOptions {
   readonly args: readonly string[];
   /** The whole environment of the child. */
   readonly env: Readonly<Record<string, string>>;
-  /** null: this process's. */
+  /** Null: the directory of this process. */
   readonly cwd: string | null;
-  /** Descriptors of this process that the child finds as 3, 4, ...; they stay open here and are the caller's to close. */
+  /** Descriptors of this process that the child finds as 3, 4, ...; they stay open here and the caller closes them. */
   readonly extraFds: readonly number[];
-  /** Whether it has a standard input (`SpawnedProcess.input`); else that is empty. */
+  /** True if the child gets a standard input (`SpawnedProcess.input`); otherwise its input is empty. */
   readonly takesInput?: boolean;
-  /** One line of what the child printed. */
+  /** Called for each line that the child printed. */
   readonly onLine: (line: string, stream: "stdout" | "stderr") => void;
   /** Called once, after the last line. */
   readonly onExit: (end: ProcessEnd) => void;
@@ -27,20 +27,20 @@ export interface SpawnOptions {
   readonly outputLimits?: OutputLimits;
 }
 
-/** How long the last words of a child that has ended are waited for: a daemon of its may hold its output open for ever. */
+/** Time to read the remaining output of a child that has ended: a daemon that it left may hold the pipe open for ever. */
 const lastWordsMs = 1000;
 
-/** A running child, leader of a process group of its own. Disposing it kills the group and waits for the end. */
+/** A running child, leader of its own process group. Disposing it kills the group and waits for the end. */
 export interface SpawnedProcess extends AsyncDisposable, ProcessIdentity {
-  /** Settles when the process has ended and its output was read. */
+  /** Resolves when the process has ended and its output was read. */
   readonly ended: Promise<ProcessEnd>;
-  /** Its standard input, null where it has none. What is written to a child that has ended is lost without an error. */
+  /** Its standard input, null when it has none. Writes to a child that has ended are lost without an error. */
   readonly input: Writable | null;
-  /** The last lines of its standard output, then of its standard error. */
+  /** Returns the last lines of its standard output, then of its standard error. */
   outputTail(): readonly string[];
-  /** Signals the child alone; nothing happens when it has ended. */
+  /** Signals the child alone; does nothing when it has ended. */
   signal(name: NodeJS.Signals): void;
-  /** SIGTERM, then after `graceMs` SIGKILL to the whole group. Resolves with how it ended. */
+  /** Sends SIGTERM and, after `graceMs`, SIGKILL to the whole group. Resolves with its end. */
   stop(graceMs: number): Promise<ProcessEnd>;
 }
 
@@ -59,7 +59,7 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
       detached: true,
       stdio: [options.takesInput === true ? "pipe" : "ignore", "pipe", "pipe", ...options.extraFds, lifeline.readFd],
     });
-    // Before this process does anything else: what is killed before that leaves the child behind. Without a pid there is no child.
+    // Before this process does anything else: if it were killed earlier, the child would stay behind. Without a pid there is no child.
     if (child.pid !== undefined) armLifeline(lifeline.readFd, child.pid);
     await once(child, "spawn");
   } catch (error) {
@@ -84,10 +84,10 @@ class RunningProcess implements SpawnedProcess {
     this.#child = child;
     this.#clock = options.clock;
     this.input = child.stdin;
-    // Its end is told by `ended`.
+    // The caller learns of its end through `ended`.
     child.stdin?.on("error", () => undefined);
     this.pid = child.pid!;
-    // A child that has ended at once is a zombie until `exit`: it has no start time any more, and nobody will look for it.
+    // A child that ended at once is a zombie until `exit` and has no start time; no later run looks for it.
     this.startTicks = readProcessStart(this.pid) ?? 0;
     const limits = options.outputLimits ?? defaultOutputLimits;
     const outputs = (["stdout", "stderr"] as const).map((stream) => {
@@ -100,7 +100,7 @@ class RunningProcess implements SpawnedProcess {
     this.ended = new Promise((resolve) => {
       let lastWords: Disposable | null = null;
       child.once("exit", () => {
-        // What the child left running in its group goes with it, and lets go of the output pipes. What left the group may hold them on.
+        // Kills the rest of the group, which closes the output pipes. Processes that left the group may keep them open.
         signalGroup(this.pid, 9);
         lastWords = options.clock.timer(lastWordsMs, () => {
           child.stdout!.destroy();
@@ -110,7 +110,7 @@ class RunningProcess implements SpawnedProcess {
       child.once("close", (exitCode, signal) => {
         lastWords?.[Symbol.dispose]();
         closeSync(lifelineFd);
-        // An output that was given up has no end of its own.
+        // A destroyed output has no end event.
         for (const lines of outputs) lines.end();
         const end: ProcessEnd = { exitCode, signal };
         options.onExit(end);

@@ -4,8 +4,8 @@ import { checkCall } from "./system-error.ts";
 const MADV_DONTNEED = 4;
 
 /**
- * Gives the pages of a WebAssembly memory back to the machine; they read as zeros afterwards. For memory that nobody uses any more, and that
- * collectors of idle threads will not see for long.
+ * Returns the pages of a WebAssembly memory to the system; they read as zeros afterwards. For memory that is no longer used, and that
+ * garbage collectors of idle threads would keep for long.
  */
 export function discardMemory(buffer: ArrayBufferLike): void {
   const madvise = koffi.load(null).func("int madvise(void *address, size_t length, int advice)");

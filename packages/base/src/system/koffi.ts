@@ -2,8 +2,8 @@ import { createRequire } from "node:module";
 import type koffiModule from "koffi";
 
 /**
- * koffi's compiled library, from the package for this platform. The package `koffi` brings those of all platforms and an install
- * script that compiles one where none fits: only its types are used.
+ * koffi's compiled library, from the package for this platform. The package `koffi` itself brings the libraries of all platforms and an
+ * install script: only its types are used.
  */
 const koffi = createRequire(import.meta.url)(
   `@koromix/koffi-${process.platform}-${process.arch}`,
@@ -12,8 +12,8 @@ const koffi = createRequire(import.meta.url)(
 const stackBytes = 8 * 1024 * 1024;
 
 /**
- * The one place that configures koffi, before any library is opened. The defaults crash real work: a C function gets a 1 MiB stack
- * (128 KiB on the async door; ONNX Runtime needs more) and the 257th concurrent call throws.
+ * Configures koffi before any library is opened; no other module may. With the defaults, a C function has a 1 MiB stack (128 KiB for
+ * asynchronous calls; ONNX Runtime needs more) and the 257th concurrent call throws.
  */
 koffi.config({
   sync_stack_size: stackBytes,

@@ -1,10 +1,10 @@
 import { koffi } from "./koffi.ts";
 
-/** The same on all architectures that Node runs on. */
+/** The system call has this number on all architectures that Node supports. */
 const createRulesetNumber = 444;
 const versionFlag = 1;
 
-/** The ABI of the kernel's Landlock; 0 where it has none, or none that is enabled. */
+/** Returns the ABI version of the kernel's Landlock; 0 when the kernel has none enabled. */
 export function landlockVersion(): number {
   const libc = koffi.load(null);
   const call = libc.func("int64_t syscall(int64_t number, void *attributes, size_t byteLength, uint32_t flags)");

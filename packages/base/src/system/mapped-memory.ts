@@ -1,12 +1,12 @@
 import { koffi } from "./koffi.ts";
 import { checkCall } from "./system-error.ts";
 
-/** Shared memory of another process, mapped here. The descriptor may be closed; the mapping stays. */
+/** Shared memory of another process, mapped into this one. The descriptor may be closed; the mapping stays. */
 export interface MappedMemory {
   readonly address: bigint;
-  /** A part of it. Not used after `unmap` either. */
+  /** Returns a range of the mapping. The range must not be used after `unmap`. */
   view(byteOffset: number, byteLength: number): ArrayBuffer;
-  /** Undoes the mapping. Whoever still has the address must not use it any more: that would end this process. */
+  /** Unmaps the memory. An access through a remaining view would then crash this process. */
   unmap(): void;
 }
 
@@ -15,7 +15,7 @@ const MAP_SHARED = 1;
 const MAP_NORESERVE = 0x4000;
 const failed = 0xffff_ffff_ffff_ffffn;
 
-/** Maps the first bytes of a memory file. Throws with the system's reason when the machine refuses. */
+/** Maps the first bytes of a memory file. Throws SystemCallError when the system refuses. */
 export function mapMemory(fd: number, byteLength: number): MappedMemory {
   const libc = koffi.load(null);
   const mmap = libc.func("void *mmap(void *address, size_t length, int protection, int flags, int fd, int64_t offset)");

@@ -3,22 +3,22 @@ import { koffi } from "./koffi.ts";
 import { checkCall } from "./system-error.ts";
 
 /**
- * Anonymous shared memory: a sealed `memfd` mapped once into this process. The seal forbids other holders of the descriptor
- * to shrink the file, which would end this process with SIGBUS at the next access.
+ * Anonymous shared memory: a sealed `memfd` mapped once into this process. The seal keeps other holders of the descriptor from truncating
+ * the file, which would end this process with SIGBUS at the next access.
  */
 export interface SharedMemory {
   readonly fd: number;
   readonly byteLength: number;
   /**
-   * A part of the mapping; any length, so that callers ask for what they use: the collector takes it for memory that goes away with
-   * the view, and runs more often the more it believes there is. Costs some microseconds; keep it.
+   * Returns a range of the mapping, of any length. Request no more than is used: the garbage collector counts the length as memory that
+   * it would free, and runs more often for it. A call costs some microseconds; keep the result.
    */
   view(byteOffset: number, byteLength: number): ArrayBuffer;
-  /** Gives whole pages back to the machine; they read as zeros afterwards. Both arguments are multiples of `pageBytes`. */
+  /** Returns whole pages to the system; they read as zeros afterwards. Both arguments are multiples of `pageBytes`. */
   punch(byteOffset: number, byteLength: number): void;
   /**
-   * Gives all pages back and closes the descriptor. Bytes that stray views still see are zeros; the mapping is undone when the
-   * collector has taken the last view.
+   * Returns all pages to the system and closes the descriptor. Remaining views read zeros; the memory is unmapped after the last view was
+   * collected.
    */
   close(): void;
 }
@@ -58,7 +58,7 @@ interface Mapping {
   isClosed: boolean;
 }
 
-/** Only without a view can unmapping not turn a late read into a crash. */
+/** Unmapping is safe only without views: a late read through one would crash the process. */
 const collected = new FinalizationRegistry<Mapping>((mapping) => {
   mapping.viewCount -= 1;
   unmapUnused(mapping);
@@ -68,7 +68,7 @@ function unmapUnused({ address, byteLength, viewCount, isClosed }: Mapping): voi
   if (isClosed && viewCount === 0) libc.munmap(address, byteLength);
 }
 
-/** Opens sparse shared memory. Throws with the system's reason when the machine refuses. */
+/** Opens sparse shared memory. Throws SystemCallError when the system refuses. */
 export function openSharedMemory(name: string, byteLength: number): SharedMemory {
   if (!Number.isSafeInteger(byteLength) || byteLength <= 0 || byteLength % pageBytes !== 0)
     throw new RangeError(`shared memory of ${byteLength} bytes: a positive multiple of ${pageBytes} is needed`);

@@ -1,18 +1,18 @@
-/** Where the threads of a session with a pool of its own keep to. */
+/** The processors for the threads of a session with its own thread pool. */
 export interface Placement {
-  /** Which run thread is tried first: always the same, whose caches and processor are then the right ones. */
+  /** Index of the run thread that is tried first. It is always the same thread, whose caches are warm and whose processor fits. */
   readonly home: number;
   /** Processors of the pool's threads, one each. */
   readonly pool: readonly number[];
-  /** Processors of the thread that calls: all others. */
+  /** Processors of the calling thread: all others. */
   readonly caller: readonly number[];
 }
 
 /**
- * A run is divided among the pool's threads and the one that calls, and each operator waits for the slowest: on a machine whose
- * kernel puts two of them on one processor (a virtual machine whose idle processors are slow to wake, or are kept free), the run
- * takes twice as long while another processor idles. So each has its own. The processors of `order` are shared out from a place
- * that turns with `index`, so that two sessions' callers do not meet. null where there is nothing to divide or not enough room.
+ * Divides the processors of `order` among the pool's threads and the calling thread. Each operator of a run waits for the slowest thread.
+ * When the kernel puts two threads on one processor (a virtual machine whose idle processors are slow to wake), the run takes twice as
+ * long while another processor idles. The first processor rotates with `index`, so that callers of two sessions use different ones.
+ * Returns null when there is nothing to divide or there are too few processors.
  */
 export function placeThreads(order: readonly number[], threadCount: number, index: number): Placement | null {
   if (threadCount < 2 || threadCount > order.length) return null;

@@ -1,7 +1,7 @@
 import { koffi } from "./koffi.ts";
 import { checkCall, SystemCallError } from "./system-error.ts";
 
-/** What `processes/` needs of the C library beyond what Node offers: pipes, sockets that carry descriptors, reaping, lifelines. */
+/** Functions of the C library that child processes need beyond Node's: pipes, sockets that carry descriptors, reaping, lifelines. */
 
 const O_CLOEXEC = 0o2000000;
 const O_NONBLOCK = 0o4000;
@@ -67,14 +67,16 @@ export interface DescriptorPair {
   readonly theirs: number;
 }
 
-/** A pipe whose ends no child inherits by accident. */
+/** Opens a pipe that children do not inherit. */
 export function openPipe(): { readonly readFd: number; readonly writeFd: number } {
   const fds = [0, 0];
   checkCall("pipe2", libc.pipe2(fds, O_CLOEXEC) as number);
   return { readFd: fds[0]!, writeFd: fds[1]! };
 }
 
-/** A connected pair of stream sockets without a name. `ours` does not block; `theirs` does, for a child that reads it plainly. */
+/**
+ * Opens a connected pair of unnamed stream sockets. `ours` does not block; `theirs` blocks, for a child that reads it with plain calls.
+ */
 export function openSocketPair(): DescriptorPair {
   const fds = [0, 0];
   checkCall("socketpair", libc.socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) as number);
@@ -84,8 +86,8 @@ export function openSocketPair(): DescriptorPair {
 }
 
 /**
- * Asks the kernel to kill every process of a group the moment the last writer of the pipe is gone, however it went. The pipe's open
- * file must be held by a process of the group; the group needs no code for it, and cannot catch it.
+ * Makes the kernel kill every process of a group when the last writer of the pipe is gone, in any way. A process of the group must hold
+ * the pipe's open file; the group needs no code for it, and cannot catch the signal.
  */
 export function armLifeline(readFd: number, processGroup: number): void {
   checkCall("fcntl(F_SETSIG)", libc.fcntl(readFd, F_SETSIG, SIGKILL) as number);
@@ -95,8 +97,8 @@ export function armLifeline(readFd: number, processGroup: number): void {
 }
 
 /**
- * Sends without waiting; the number of bytes that the socket took (0 when it is full). About 0.6 us where a stream's `write` takes 5.
- * Throws SystemCallError EPIPE when the other side is gone.
+ * Sends without waiting; returns the number of bytes that the socket accepted (0 when it is full). Takes about 0.6 us where a stream's
+ * `write` takes 5. Throws SystemCallError EPIPE when the peer is gone.
  */
 export function sendNow(fd: number, bytes: Uint8Array, byteLength: number): number {
   const sent = libc.send(fd, bytes, byteLength, MSG_DONTWAIT | MSG_NOSIGNAL) as number;
@@ -107,15 +109,15 @@ export function sendNow(fd: number, bytes: Uint8Array, byteLength: number): numb
 }
 
 /**
- * Receives what is there without waiting: the number of bytes, 0 when there is nothing now. The other side's end is left for the
- * stream that owns the descriptor to find.
+ * Receives available bytes without waiting; returns their number, 0 when there are none. The end of the peer is left for the stream that
+ * owns the descriptor to detect.
  */
 export function receiveNow(fd: number, into: Uint8Array): number {
   const received = libc.recv(fd, into, into.byteLength, MSG_DONTWAIT) as number;
   return received > 0 ? received : 0;
 }
 
-/** Sends bytes together with open descriptors (SCM_RIGHTS); false when the socket is full and nothing was sent. */
+/** Sends bytes together with open descriptors (SCM_RIGHTS); returns false when the socket is full and nothing was sent. */
 export function sendDescriptors(fd: number, bytes: Uint8Array, descriptors: readonly number[]): boolean {
   const controlBytes = 16 + descriptors.length * 4;
   const control = new Uint8Array(Math.ceil(controlBytes / 8) * 8);
@@ -139,37 +141,37 @@ export function sendDescriptors(fd: number, bytes: Uint8Array, descriptors: read
   throw new SystemCallError("sendmsg", errno);
 }
 
-/** A second descriptor of what one has open, which a program that replaces this one (exec) finds open under the same number. */
+/** Duplicates a descriptor without close-on-exec, so that a program that replaces this one (exec) finds it open under the same number. */
 export function inheritable(fd: number): number {
   return checkCall("dup", libc.dup(fd) as number);
 }
 
-/** Keeps a descriptor from programs that this process starts. */
+/** Sets close-on-exec, which keeps a descriptor from programs that this process starts. */
 export function keepFromChildren(fd: number): void {
   checkCall("fcntl(F_SETFD)", libc.fcntl(fd, F_SETFD, FD_CLOEXEC) as number);
 }
 
-/** Makes a named pipe that this user alone may open. */
+/** Makes a named pipe that only this user may open. */
 export function makeNamedPipe(path: string): void {
   checkCall("mkfifo", libc.mkfifo(path, 0o600) as number);
 }
 
 /**
- * Has the kernel end this process by SIGALRM after so many seconds, whatever it does then; each call replaces the one before. For a process
- * whose event loop may never come to a timer of its own. Nothing that it starts inherits it.
+ * Makes the kernel end this process by SIGALRM after so many seconds; each call replaces the previous one. For a process whose event loop
+ * may never run a timer. Children do not inherit it.
  */
 export function endAfter(seconds: number): void {
   libc.alarm(seconds);
 }
 
-/** Has the kernel send this process the signal when its parent ends, however that happens. No child inherits the wish. */
+/** Makes the kernel send this process the signal when its parent ends in any way. Children do not inherit it. */
 export function signalAtParentsEnd(signal: number): void {
   checkCall("prctl(PR_SET_PDEATHSIG)", libc.prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0) as number);
 }
 
 /**
- * Receives one byte that was sent together with one open descriptor, which belongs to the caller; it is not inherited by children.
- * The byte must be there: whoever says that a descriptor is coming has sent it before.
+ * Receives one byte that was sent together with one open descriptor, which then belongs to the caller; children do not inherit it. The
+ * byte must already be there: the peer sends it before it announces the descriptor.
  */
 export function receiveDescriptor(fd: number): number {
   const byte = new Uint8Array(1);
@@ -186,10 +188,7 @@ export function receiveDescriptor(fd: number): number {
   return new DataView(control.buffer).getInt32(16, true);
 }
 
-/**
- * Receives what comes next, waiting for it on this thread: the number of bytes, 0 when the other side is gone. For threads that do
- * nothing else.
- */
+/** Receives the next bytes, blocking this thread; returns their number, 0 when the peer is gone. For threads with no other work. */
 export function receiveWaiting(fd: number, into: Uint8Array): number {
   for (;;) {
     const received = Number(libc.recv(fd, into, into.byteLength, 0));
@@ -200,7 +199,7 @@ export function receiveWaiting(fd: number, into: Uint8Array): number {
   }
 }
 
-/** Sends all of it, waiting on this thread where the socket is full; false when the other side is gone. */
+/** Sends all bytes, blocking this thread while the socket is full; returns false when the peer is gone. */
 export function sendWaiting(fd: number, bytes: Uint8Array): boolean {
   let sent = 0;
   while (sent < bytes.byteLength) {
@@ -217,7 +216,7 @@ export function sendWaiting(fd: number, bytes: Uint8Array): boolean {
   return true;
 }
 
-/** Keeps the calling thread to these processors; where they have been taken from the process meanwhile, nothing changes. */
+/** Pins the calling thread to these processors. Does nothing when the process may no longer use them. */
 export function moveThread(processors: readonly number[]): void {
   const mask = new Uint8Array(processorSetBytes);
   for (const processor of processors) {
@@ -227,7 +226,7 @@ export function moveThread(processors: readonly number[]): void {
   libc.setAffinity(0, mask.byteLength, mask);
 }
 
-/** Makes orphans of our descendants our own children, so that nobody else has to reap them. */
+/** Makes this process the parent of its orphaned descendants, so that it can reap them. */
 export function becomeSubreaper(): void {
   checkCall("prctl(PR_SET_CHILD_SUBREAPER)", libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) as number);
 }
@@ -237,7 +236,7 @@ export type WaitResult =
   | { readonly kind: "not a child" }
   | { readonly kind: "ended"; readonly status: number };
 
-/** Asks for one child's end without waiting; a wait status as the kernel gives it. */
+/** Reaps one child if it has ended, without waiting; returns the kernel's wait status. */
 export function reapNow(pid: number): WaitResult {
   const status = [0];
   const result = libc.waitpid(pid, status, WNOHANG) as number;
@@ -248,7 +247,7 @@ export function reapNow(pid: number): WaitResult {
   throw new SystemCallError("waitpid", errno);
 }
 
-/** A child that has ended and that nobody has waited for, whichever; it stays one. Null when there is none. */
+/** Returns any child that has ended and was not reaped, without reaping it; null when there is none. */
 export function findEnded(): number | null {
   const info = new Int32Array(siginfoBytes / 4);
   if (libc.waitid(P_ALL, 0, info, WEXITED | WNOHANG | WNOWAIT) === 0) return info[siginfoPidAt / 4] || null;
@@ -257,7 +256,7 @@ export function findEnded(): number | null {
   throw new SystemCallError("waitid", errno);
 }
 
-/** Whether a process is a child of this one, ended or not. */
+/** Returns whether a process is a child of this one, ended or not. */
 export function isChild(pid: number): boolean {
   const info = new Int32Array(siginfoBytes / 4);
   if (libc.waitid(P_PID, pid, info, WEXITED | WNOHANG | WNOWAIT) === 0) return true;
@@ -266,7 +265,7 @@ export function isChild(pid: number): boolean {
   throw new SystemCallError("waitid", errno);
 }
 
-/** Sends a signal to every process of a group; false when there is none left. */
+/** Sends a signal to every process of a group; returns false when there is none left. */
 export function signalGroup(processGroup: number, signal: number): boolean {
   if (libc.kill(-processGroup, signal) === 0) return true;
   const errno = koffi.errno();

@@ -3,9 +3,9 @@ import { koffi } from "./koffi.ts";
 import { checkCall } from "./system-error.ts";
 
 export interface Processors {
-  /** Numbers of the processors that this process may use, one of each core before the second ones of a core. */
+  /** Numbers of the processors that this process may use: one of each core before the second ones of a core. */
   readonly order: readonly number[];
-  /** Cores among them: two processors of one core have its arithmetic only once. */
+  /** Number of their cores: two processors of one core share its arithmetic units. */
   readonly coreCount: number;
 }
 
@@ -30,17 +30,17 @@ export function usableProcessors(): Processors {
   return { order: [...first, ...others], coreCount: first.length };
 }
 
-/** The processors of a core, as a text that tells it from other cores. */
+/** Returns a text that identifies the core of a processor. */
 function coreOf(processor: number): string {
   try {
     return readFileSync(`/sys/devices/system/cpu/cpu${processor}/topology/thread_siblings_list`, "utf8");
   } catch {
-    // A machine that does not tell: every processor counts as a core.
+    // The machine does not report cores: every processor counts as a core.
     return String(processor);
   }
 }
 
-/** Lets whatever else could run on the calling thread's processor do so; a call of some 0.3 us where nothing could. */
+/** Returns a function that yields the calling thread's processor to other threads; a call takes about 0.3 us when there are none. */
 export function processorYield(): () => void {
   const schedYield = koffi.load(null).func("int sched_yield()");
   return () => void schedYield();

@@ -2,10 +2,13 @@ import { closeSync } from "node:fs";
 import { koffi } from "./koffi.ts";
 import { checkCall } from "./system-error.ts";
 
-/** Anonymous memory as a file, which is written once and then never again. */
+/** Anonymous memory as a file that is written once and never again. */
 export interface SealableMemory {
   readonly fd: number;
-  /** From now on nobody can write to it, shorten it or let it grow, whoever has the descriptor. Throws where somebody maps it to write. */
+  /**
+   * Makes the memory immutable for every holder of the descriptor: no writes, no truncation, no growth. Throws while a writable mapping
+   * exists.
+   */
   seal(): void;
   close(): void;
 }
@@ -26,7 +29,7 @@ function bind() {
 
 const libc = bind();
 
-/** Empty memory that can be written through its descriptor. Throws with the system's reason when the machine refuses. */
+/** Opens empty memory that can be written through its descriptor. Throws SystemCallError when the system refuses. */
 export function openSealableMemory(name: string): SealableMemory {
   const fd = checkCall("memfd_create", libc.memfdCreate(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) as number);
   return {

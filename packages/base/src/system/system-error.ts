@@ -1,7 +1,7 @@
 import { getSystemErrorMap } from "node:util";
 import { koffi } from "./koffi.ts";
 
-/** A C library call failed: `code` is errno's name ("ENOMEM"), as in Node's own errors. */
+/** A failed C library call: `code` is errno's name ("ENOMEM"), as in Node's own errors. */
 export class SystemCallError extends Error {
   readonly code: string;
   readonly errno: number;
@@ -15,7 +15,7 @@ export class SystemCallError extends Error {
   }
 }
 
-/** Returns what a call returned; throws what errno says when that is negative. */
+/** Returns the result of a call; throws SystemCallError with errno when it is negative. */
 export function checkCall(call: string, result: number): number {
   if (result < 0) throw new SystemCallError(call, koffi.errno());
   return result;

@@ -1,8 +1,8 @@
 import { koffi } from "./koffi.ts";
 
 /**
- * Returns memory that the C library's allocator keeps after it was freed to the system, in another thread. glibc keeps it unless it is
- * asked: 85 MB after the unload of a MiniLM model, in the arena of the thread that ran it. Does nothing with another C library.
+ * Returns freed memory of the C library's allocator to the system, in another thread. glibc keeps it otherwise: 85 MB after the unload of
+ * a MiniLM model, in the arena of the thread that ran it. Does nothing with another C library.
  */
 export const trimHeap: () => Promise<void> = (() => {
   const trim = findTrim();

@@ -1,19 +1,19 @@
 import type { Clock } from "../clock.ts";
 
-/** A wait that is over at a time of the clock, or with the signal it was opened with. To be disposed when nobody waits any more. */
+/** A wait that ends at a time of the clock, or with the signal it was opened with. The owner disposes it when nothing waits any more. */
 export interface Deadline extends Disposable {
   /** Aborts with the outer signal's reason, or with `late()`. */
   readonly signal: AbortSignal;
-  /** Whether it was the time that ended it. */
+  /** True if the time ended it. */
   readonly isLate: boolean;
 }
 
 export interface DeadlineOptions {
   readonly clock: Clock;
   readonly afterMs: number;
-  /** Null where nothing but the time ends the wait. */
+  /** Null when only the time ends the wait. */
   readonly signal: AbortSignal | null;
-  /** The reason for which the signal aborts when the time has come. */
+  /** Creates the reason with which the signal aborts at that time. */
   readonly late?: () => Error;
 }
 

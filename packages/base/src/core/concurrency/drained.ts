@@ -1,6 +1,6 @@
 import { once, type EventEmitter } from "node:events";
 
-/** Resolves when the stream takes more. Rejects with the signal's reason. */
+/** Resolves when the stream accepts more data. Rejects with the signal's reason. */
 export async function drained(stream: EventEmitter, signal: AbortSignal): Promise<void> {
   try {
     await once(stream, "drain", { signal });

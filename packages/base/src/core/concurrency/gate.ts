@@ -1,8 +1,8 @@
-/** Something has changed: everybody who waits looks again. Whoever comes later waits for the next change. */
+/** A notification of changes: `open` resolves every pending `opened`; later calls wait for the next change. */
 export class Gate {
   #next = Promise.withResolvers<void>();
 
-  /** Resolves at the next `open`. To be asked for before the state is looked at that the change may concern. */
+  /** Resolves at the next `open`. Call it before reading the state that may change; otherwise a change in between is missed. */
   opened(): Promise<void> {
     return this.#next.promise;
   }

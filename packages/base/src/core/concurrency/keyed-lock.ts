@@ -1,10 +1,10 @@
 import { Turns } from "./turns.ts";
 
-/** Turns for each key apart: work for one key is done one after another, work for different keys at once. Keeps nothing for idle keys. */
+/** One queue per key: work for one key runs one after another, work for different keys at once. Keeps nothing for idle keys. */
 export class KeyedLock {
   readonly #turns = new Map<string, Turns>();
 
-  /** Keys with work under way or waiting. */
+  /** Number of keys with running or waiting work. */
   get keyCount(): number {
     return this.#turns.size;
   }

@@ -1,4 +1,4 @@
-/** A resource that its first user opens. It closes with its owner, where it was opened at all. After a failed opening the next user tries again. */
+/** A resource that its first user opens. It closes with its owner if it was opened. After a failed opening the next user tries again. */
 export class LazyResource<Resource extends AsyncDisposable | Disposable> implements AsyncDisposable {
   readonly #open: () => Promise<Resource>;
   #opened: Promise<Resource> | null = null;
@@ -8,7 +8,7 @@ export class LazyResource<Resource extends AsyncDisposable | Disposable> impleme
     this.#open = open;
   }
 
-  /** Null where no user has asked for it. */
+  /** Null until the first user. */
   get opened(): Promise<Resource> | null {
     return this.#opened;
   }
@@ -27,7 +27,7 @@ export class LazyResource<Resource extends AsyncDisposable | Disposable> impleme
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    // The users of an opening that failed have its error.
+    // The users of a failed opening have received its error.
     const resource = await this.#opened?.catch(() => null);
     if (resource === undefined || resource === null) return;
     if (Symbol.asyncDispose in resource) await resource[Symbol.asyncDispose]();

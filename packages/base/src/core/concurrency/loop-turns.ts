@@ -1,12 +1,15 @@
 /**
- * Long computations take turns on the event loop: however many there are, one of them has its turn between two looks of the loop at its
- * sockets. So what others wait for them is one turn, not one of each.
+ * Lets long computations yield to the event loop: of any number of computations, one runs one chunk between two polls of the sockets.
+ * Without this, a request would wait for a chunk of each computation instead of one chunk.
  */
 export class LoopTurns {
   readonly #waiting: (() => void)[] = [];
   #isScheduled = false;
 
-  /** Resolves when it is the caller's turn, which ends with the caller's next wait; in the order of asking. Rejects when the signal has aborted by then. */
+  /**
+   * Resolves when the caller may run its next chunk, which ends with the caller's next wait; first come, first served. Rejects when the
+   * signal has aborted by then.
+   */
   next(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push(() => {
@@ -19,7 +22,7 @@ export class LoopTurns {
 
   #schedule(): void {
     this.#isScheduled = true;
-    // An immediate that is made while immediates run waits for the loop's next round.
+    // An immediate that is set while immediates run waits for the loop's next round.
     setImmediate(() => {
       this.#waiting.shift()?.();
       this.#isScheduled = false;
@@ -28,7 +31,7 @@ export class LoopTurns {
   }
 }
 
-/** Whose turns, and for whom. */
+/** The queue of computations and the signal of one of them. */
 export interface TurnsOf {
   readonly turns: LoopTurns;
   readonly signal: AbortSignal;

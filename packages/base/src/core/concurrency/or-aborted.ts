@@ -1,4 +1,4 @@
-/** Rejects with the signal's reason as soon as it aborts; the promise itself goes on, and how it ends is then nobody's. */
+/** Rejects with the signal's reason as soon as it aborts; the promise itself continues, and its result is then ignored. */
 export function orAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   if (signal.aborted) {
     promise.catch(() => {});

@@ -1,4 +1,4 @@
-/** At most so many at once; the others wait in order of arrival. How many may wait is for who asks to bound. */
+/** A limit on concurrent holders; the others wait in order of arrival. The caller bounds how many wait. */
 export class Semaphore {
   readonly #waiting = new Set<() => void>();
   #freeCount: number;
@@ -11,7 +11,7 @@ export class Semaphore {
     return this.#waiting.size;
   }
 
-  /** A place, given back when it is disposed of (a second time does nothing). Rejects with the signal's reason while it waits. */
+  /** Acquires a slot, which is released when disposed (a second time does nothing). Rejects with the signal's reason while it waits. */
   async acquire(signal: AbortSignal | null): Promise<Disposable> {
     signal?.throwIfAborted();
     if (this.#freeCount > 0) this.#freeCount -= 1;
@@ -50,7 +50,7 @@ export class Semaphore {
       this.#freeCount += 1;
       return;
     }
-    // The place goes over as it is: nobody who comes now can take it first.
+    // The slot is handed over directly: no later caller can take it first.
     this.#waiting.delete(next);
     next();
   }

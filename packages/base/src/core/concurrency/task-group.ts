@@ -24,7 +24,7 @@ export class TaskGroup implements AsyncDisposable {
     this.#running.add(running);
   }
 
-  /** Waits for every task, those that are started meanwhile among them, and aborts none. */
+  /** Waits for every task, including tasks that start meanwhile, and aborts none. */
   async settled(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }

@@ -1,20 +1,20 @@
-/** One piece of work after another, in the order in which they were asked for. A piece that fails holds none of the others up. */
+/** Runs tasks one after another, in the order of the calls. A failed task does not stop the others. */
 export class Turns {
   #last: Promise<unknown> = Promise.resolve();
   #count = 0;
 
-  /** Pieces under way or waiting. */
+  /** Number of running and waiting tasks. */
   get count(): number {
     return this.#count;
   }
 
-  /** What `work` gives, once all that came before has ended. Where nothing does, it begins in a microtask of its own. */
+  /** Runs `work` after all earlier tasks have ended, and returns its result. Without earlier tasks it starts in a microtask. */
   run<T>(work: () => Promise<T>): Promise<T> {
     this.#count += 1;
     const done = this.#last.then(work).finally(() => {
       this.#count -= 1;
     });
-    // Whoever is next waits for the end, whichever way it ended; and so does nobody who is not told.
+    // The next task starts when this one has settled, whether it succeeded or failed.
     this.#last = done.catch(() => {});
     return done;
   }
