@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { assert, AwsError, LoopTurns, type Clock } from "@galatea/base";
+import { assert, AwsError, EventLoopQueue, type Clock } from "@galatea/base";
 import type { Components } from "./operations/index.ts";
 import { openComponents } from "./operations/index.ts";
 import type { Documents } from "./records/index.ts";
@@ -134,7 +134,7 @@ export class Hosting implements AsyncDisposable {
       alarmState,
       logger,
     });
-    const jobs = { memory: new JobMemory(requestMemory), turns: new LoopTurns() };
+    const jobs = { memory: new JobMemory(requestMemory), loopQueue: new EventLoopQueue() };
     const jobReconciler = new Reconciler(new TransformActions({ store, fleet, newInstanceId, ...jobs }), reconciling);
     this.transforms = new Transforms({ ...records, reconciler: jobReconciler, fleet, watch: this.watch });
   }

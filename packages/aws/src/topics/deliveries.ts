@@ -1,4 +1,4 @@
-import { openDeadline, orAborted, patientWrite, Gate, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import { openDeadline, orAborted, retryWrite, Gate, TaskGroup, type Clock, type Logger } from "@galatea/base";
 import { allDocuments, allJson, readJson, type DocumentChange, type Documents } from "@galatea/hosting/records";
 import { afterAttempt, type AttemptOutcome, type Delivery } from "./delivery.ts";
 import type { DeliveryPolicy } from "./delivery-policy.ts";
@@ -276,7 +276,7 @@ export class Deliveries implements AsyncDisposable {
   ): Promise<void> {
     const { documents, clock, logger } = this.#options;
     const what = "what came of a delivery";
-    const options = { clock, logger, what, name, outlasts: "every error", signal } as const;
-    await patientWrite(() => documents.write(changes), options);
+    const options = { clock, logger, what, name, retries: "every error", signal } as const;
+    await retryWrite(() => documents.write(changes), options);
   }
 }

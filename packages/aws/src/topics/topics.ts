@@ -1,4 +1,4 @@
-import { AwsError, KeyedLock, LoopTurns, type Clock, type Logger } from "@galatea/base";
+import { AwsError, KeyedLock, EventLoopQueue, type Clock, type Logger } from "@galatea/base";
 import { allJson, type DocumentChange, type Documents } from "@galatea/hosting/records";
 import { Deliveries, type DeliveryLimits, type SendMessage } from "./deliveries.ts";
 import type { Delivery } from "./delivery.ts";
@@ -61,7 +61,7 @@ export class Topics implements AsyncDisposable {
   readonly #subscriptions = new Map<string, Subscription>();
   readonly #lock = new KeyedLock();
   readonly #policies = new SubscriptionPolicies();
-  readonly #turns = new LoopTurns();
+  readonly #loopQueue = new EventLoopQueue();
   readonly #closing = new AbortController();
   #deliveries: Deliveries | null = null;
 
@@ -280,7 +280,7 @@ export class Topics implements AsyncDisposable {
     for (const subscription of confirmed) {
       const filter = this.#policies.filter(subscription);
       if (filter?.scope === "MessageBody" && message.text.length > longTextChars) {
-        await this.#turns.next(this.#closing.signal);
+        await this.#loopQueue.next(this.#closing.signal);
       }
       const verdict = filter === null ? "passes" : await this.#verdict(filter, looked);
       if (verdict === "passes") meant.push(subscription);
@@ -294,7 +294,7 @@ export class Topics implements AsyncDisposable {
     for (;;) {
       const piece = looking.next();
       if (piece.done === true) return piece.value;
-      await this.#turns.next(this.#closing.signal);
+      await this.#loopQueue.next(this.#closing.signal);
     }
   }
 

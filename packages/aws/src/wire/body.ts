@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { IncomingMessage } from "node:http";
 import { createGunzip } from "node:zlib";
-import { AwsError, readWhole, takeForCall, type ByteLease } from "@galatea/base";
+import { AwsError, readToBuffer, takeForCall, type ByteLease } from "@galatea/base";
 import type { RawExchange } from "./service-row.ts";
 
 /** Bytes that one step of inflation yields at most. */
@@ -22,7 +22,7 @@ export async function readHashedBody(
     if (announced === null) takeForCall(memory, bytes);
     hash.update(piece);
   };
-  const body = await readWhole(request, bytesMax, () => tooLarge(bytesMax), take);
+  const body = await readToBuffer(request, bytesMax, () => tooLarge(bytesMax), take);
   return { body, sha256Hex: hash.digest("hex") };
 }
 

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { LoopTurns } from "@galatea/base";
+import { EventLoopQueue } from "@galatea/base";
 import { firstInOrder } from "./first-in-order.ts";
 
 const signal = new AbortController().signal;
 
 test("the first rows in order are found a bounded number of rows a turn, however many listings there are at once", async () => {
-  const turns = new LoopTurns();
+  const loopQueue = new EventLoopQueue();
   let touched = 0;
   let touchedBefore = 0;
   let mostInARound = 0;
@@ -29,7 +29,7 @@ test("the first rows in order are found a bounded number of rows a turn, however
     firstInOrder(
       batches(),
       { entryOf: (row) => (row > after ? row : null), order: (a, b) => a - b, countMax: 101 },
-      () => turns.next(signal),
+      () => loopQueue.next(signal),
     );
   const pages = await Promise.all([list(-1), list(99), list(9_949), list(count)]);
   isOver = true;

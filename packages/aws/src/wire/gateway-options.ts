@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { ByteBudget, Clock, Logger, LoopTurns } from "@galatea/base";
+import type { ByteBudget, Clock, Logger, EventLoopQueue } from "@galatea/base";
 import type { Authenticator, CredentialLookup } from "../signing/index.ts";
 import type { ServiceRow } from "./service-row.ts";
 import type { ServiceTable } from "./service-table.ts";
@@ -30,6 +30,6 @@ export interface GatewayState extends GatewayOptions {
   readonly clock: Clock;
   readonly operationBodyBytesMax: number;
   readonly requestMemory: ByteBudget;
-  readonly turns: LoopTurns;
+  readonly loopQueue: EventLoopQueue;
   readonly authenticator: Authenticator | null;
 }

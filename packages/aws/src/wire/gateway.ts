@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import { assert, AwsError, ByteBudget, ByteLease, systemClock, LoopTurns } from "@galatea/base";
+import { assert, AwsError, ByteBudget, ByteLease, systemClock, EventLoopQueue } from "@galatea/base";
 import { Authenticator, pathOf, queryValue, rawQueryOf, type CredentialScope } from "../signing/index.ts";
 import type { OperationModel } from "../spec/index.ts";
 import { answerError, jsonType, send, type ErrorReply } from "./answer.ts";
@@ -34,7 +34,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     table: new ServiceTable(options.services),
     operationBodyBytesMax: options.operationBodyBytesMax ?? operationBodyBytesMaxDefault,
     requestMemory: options.requestMemory ?? new ByteBudget(Infinity),
-    turns: new LoopTurns(),
+    loopQueue: new EventLoopQueue(),
     authenticator: options.credentials === null ? null : new Authenticator(options.credentials, clock),
   };
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
@@ -62,7 +62,7 @@ async function serve(gateway: GatewayState, request: IncomingMessage, response: 
     if (!response.writableFinished) aborter.abort(new AwsError("RequestCanceled", "The client closed the connection"));
   });
   const userAgent = request.headers["user-agent"] ?? "";
-  const turn = () => gateway.turns.next(signal);
+  const turn = () => gateway.loopQueue.next(signal);
   const context = contextOf(gateway, scope, { signal, memory, turn, userAgent });
   // What is answered here is data, never a page: a browser neither guesses its type nor runs what is in it.
   response.setHeader("X-Content-Type-Options", "nosniff");

@@ -22,13 +22,13 @@ export { drained } from "./concurrency/drained.ts";
 export { Gate } from "./concurrency/gate.ts";
 export { KeyedLock } from "./concurrency/keyed-lock.ts";
 export { LazyResource } from "./concurrency/lazy-resource.ts";
-export { LoopTurns, type TurnsOf } from "./concurrency/loop-turns.ts";
+export { EventLoopQueue, type YieldOptions } from "./concurrency/event-loop-queue.ts";
 export { orAborted } from "./concurrency/or-aborted.ts";
 export { Semaphore } from "./concurrency/semaphore.ts";
 export { TaskGroup } from "./concurrency/task-group.ts";
-export { Turns } from "./concurrency/turns.ts";
-export { patientWrite, type PatientWriteOptions } from "./patient-write.ts";
-export { readWhole } from "./read-whole.ts";
+export { SerialQueue } from "./concurrency/serial-queue.ts";
+export { retryWrite, type RetryWriteOptions } from "./retry-write.ts";
+export { readToBuffer } from "./read-to-buffer.ts";
 export {
   readRecordIoHeader,
   recordIoFrame,
@@ -37,4 +37,4 @@ export {
   type RecordIoHeader,
 } from "./record-io.ts";
 export { makeSharedDirectory, sharedDirectoryMode, sharedFileMode } from "./shared-directory.ts";
-export { sealLine, soundText, unsealLine } from "./sealed-line.ts";
+export { checksummedLine, undamagedText, parseChecksummedLine } from "./checksummed-line.ts";

@@ -3,13 +3,13 @@ import { printHead, printHistogram, printLabels, printLine } from "./exposition.
 import { cellCount, emptyCells, gaugeValue, keep, summed, type KeptCells, type SeriesKind } from "./series-cells.ts";
 
 /** Numbers in shared memory, initially zero. */
-export interface HeldCells extends Disposable {
+export interface LeasedCells extends Disposable {
   readonly cells: Float64Array;
   readonly byteOffset: number;
 }
 
 /** Takes cells of one namespace's shared memory. Throws UNAVAILABLE when there is no free memory. */
-export type TakeCells = (count: number) => HeldCells;
+export type TakeCells = (count: number) => LeasedCells;
 
 export interface FamilyHead {
   readonly name: string;
@@ -33,7 +33,7 @@ export interface FamilyLimits {
 interface Part {
   readonly id: number;
   readonly cells: Float64Array;
-  readonly held: HeldCells;
+  readonly held: LeasedCells;
 }
 
 /** Maximum lines printed before the event loop runs again. */
@@ -47,7 +47,7 @@ class Series implements Disposable {
   readonly labels: string;
   readonly bounds: readonly number[];
   readonly #kind: SeriesKind;
-  readonly #shared: HeldCells | null;
+  readonly #shared: LeasedCells | null;
   readonly #kept: KeptCells;
   readonly #parts = new Map<number, Part>();
   #lastPartId = 0;

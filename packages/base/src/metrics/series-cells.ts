@@ -5,7 +5,7 @@
 export type SeriesKind = "counter" | "gauge" | "histogram";
 
 /** Cells that one holder writes. `id` is unique among all holders of the series, past ones included. */
-export interface PartCells {
+export interface HolderCells {
   readonly id: number;
   readonly cells: Float64Array;
 }
@@ -41,14 +41,14 @@ export function emptyCells(kind: SeriesKind, boundCount: number): KeptCells {
 }
 
 /** Returns the sums of all cells: the value of a counter, the counts of a histogram. */
-export function summed(kept: KeptCells, parts: Iterable<PartCells>): Float64Array {
+export function summed(kept: KeptCells, parts: Iterable<HolderCells>): Float64Array {
   const sums = kept.sums.slice();
   for (const { cells } of parts) for (let index = 0; index < sums.length; index++) sums[index]! += cells[index]!;
   return sums;
 }
 
 /** Returns the value that was set last by any holder, plus the increments of all holders since. */
-export function gaugeValue(shared: Float64Array, kept: KeptCells, parts: Iterable<PartCells>): number {
+export function gaugeValue(shared: Float64Array, kept: KeptCells, parts: Iterable<HolderCells>): number {
   const setting = shared[0]!;
   const setter = Math.floor(setting / holderOfSetting);
   let value = kept.setting === setting ? kept.value + kept.increments : 0;
@@ -60,7 +60,7 @@ export function gaugeValue(shared: Float64Array, kept: KeptCells, parts: Iterabl
 }
 
 /** Adds the counts of a holder that goes to the totals, which stay as long as the series. */
-export function keep(kind: SeriesKind, shared: Float64Array, kept: KeptCells, part: PartCells): void {
+export function keep(kind: SeriesKind, shared: Float64Array, kept: KeptCells, part: HolderCells): void {
   if (kind !== "gauge") {
     kept.sums.set(summed(kept, [part]));
     return;

@@ -5,10 +5,8 @@ import { becomeSubreaper, findEnded, isChild, reapNow } from "../system/index.ts
 import { endOfWaitStatus, type ProcessEnd } from "./process-end.ts";
 import { childrenOf, readProcessFile } from "./process-files.ts";
 
-/**
- * Children that Node did not spawn: descendants whose parent has ended, so that the kernel reparented them to this process. The module
- * has state because a process has one table of children and one SIGCHLD.
- */
+// Children that Node did not spawn: descendants whose parent has ended, so that the kernel reparented them to this process. The module has
+// state because a process has one table of children and one SIGCHLD.
 
 /** Children that Node itself waits for. */
 const ofNode = new Set<ChildProcess>();

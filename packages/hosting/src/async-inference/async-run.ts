@@ -4,7 +4,7 @@ import {
   ByteLease,
   diskFault,
   openDeadline,
-  readWhole,
+  readToBuffer,
   takeForCall,
   type ByteBudget,
   type Clock,
@@ -168,7 +168,7 @@ async function openObject(
     const { byteLength, contentType } = head;
     if (byteLength > heldBytesMax) return { body, byteLength, contentType };
     takeForCall(lease, byteLength);
-    return { body: await readWhole(body, heldBytesMax, () => tooLong(heldBytesMax)), byteLength, contentType };
+    return { body: await readToBuffer(body, heldBytesMax, () => tooLong(heldBytesMax)), byteLength, contentType };
   } catch (error) {
     body.destroy();
     throw error;

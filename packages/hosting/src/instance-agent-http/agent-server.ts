@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { pipeline } from "node:stream/promises";
-import { assert, readWhole, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import { assert, readToBuffer, TaskGroup, type Clock, type Logger } from "@galatea/base";
 import {
   ContainerGone,
   UnknownInstance,
@@ -179,7 +179,7 @@ export class AgentServer implements AsyncDisposable {
 
   async #put({ request, path: [, id] }: Exchange): Promise<boolean> {
     const bytesMax = this.#options.limits.specBytesMax;
-    const body = await readWhole(
+    const body = await readToBuffer(
       request,
       bytesMax,
       () => new AgentProtocolError(`A spec has at most ${bytesMax} bytes`),
@@ -206,7 +206,7 @@ export class AgentServer implements AsyncDisposable {
     const reply = await invoked.invoke({
       containerPath: sent[headers.path] as string | undefined,
       headers: containerHeaders(sent),
-      body: isWhole ? await readWhole(request, bytesMax, tooLong) : request,
+      body: isWhole ? await readToBuffer(request, bytesMax, tooLong) : request,
       isStreamed: sent[headers.isStreamed] !== undefined,
       mayGoElsewhere: sent[headers.mayGoElsewhere] !== undefined,
       signal,

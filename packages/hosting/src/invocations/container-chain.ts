@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { readWhole, takeForCall, type Clock } from "@galatea/base";
+import { readToBuffer, takeForCall, type Clock } from "@galatea/base";
 import { errorText, type AgentContainer, type AgentReply, type AcquiredModel } from "../instance-agent/index.ts";
 import { canBeSent, hopHeaders, type CarriedHeaders } from "./hop-headers.ts";
 import { HopStream } from "./hop-stream.ts";
@@ -153,7 +153,7 @@ export class ContainerChain implements Disposable {
 async function held(reply: AgentReply, request: InvocationRequest, length: number): Promise<Buffer> {
   try {
     takeForCall(request.memory, length);
-    return await readWhole(reply.body, length, () => new Error("more came than was announced"));
+    return await readToBuffer(reply.body, length, () => new Error("more came than was announced"));
   } catch (error) {
     reply.body.destroy();
     throw error;

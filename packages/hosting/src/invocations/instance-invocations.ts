@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { AwsError, Gate, openDeadline, orAborted, readWhole, takeForCall, type Clock } from "@galatea/base";
+import { AwsError, Gate, openDeadline, orAborted, readToBuffer, takeForCall, type Clock } from "@galatea/base";
 import type { ModelRecord } from "../definitions/index.ts";
 import { ContainerGone, InstanceFailure, NotSent, type AgentReply } from "../instance-agent/index.ts";
 import type { VariantMetrics } from "../series/index.ts";
@@ -261,7 +261,7 @@ async function receive(
   try {
     if (length !== null) takeForCall(memory, length);
     const take = length === null ? (bytes: number) => takeForCall(memory, bytes) : null;
-    return await readWhole(reply.body, bytesMax, () => tooLong(bytesMax), take);
+    return await readToBuffer(reply.body, bytesMax, () => tooLong(bytesMax), take);
   } catch (error) {
     reply.body.destroy();
     throw error;

@@ -1,6 +1,6 @@
 import { readFile, readdir, rename, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { AwsError, type Clock, type Logger, sealLine, Semaphore, unsealLine } from "@galatea/base";
+import { AwsError, type Clock, type Logger, checksummedLine, Semaphore, parseChecksummedLine } from "@galatea/base";
 import { noneWhenAbsent } from "./absent.ts";
 import { LogFollowers } from "./log-followers.ts";
 import { fileNameOf, formatLogLine, isHashedName, nameOfFile, streamFileNameOf } from "./log-lines.ts";
@@ -333,12 +333,12 @@ const nameFile = "name";
 
 /** What a directory says of its name: nothing where its own name does. */
 function nameFiles(path: string, name: string): ReadonlyMap<string, string> {
-  return new Map(isHashedName(basename(path)) ? [[nameFile, sealLine(name)]] : []);
+  return new Map(isHashedName(basename(path)) ? [[nameFile, checksummedLine(name)]] : []);
 }
 
 async function readName(directory: string): Promise<string | null> {
   const bytes = await readFile(join(directory, nameFile)).catch(noneWhenAbsent);
-  return Buffer.isBuffer(bytes) ? (unsealLine(bytes)?.text ?? null) : null;
+  return Buffer.isBuffer(bytes) ? (parseChecksummedLine(bytes)?.text ?? null) : null;
 }
 
 /** The groups or streams that lie in a directory, each in the one that `directoryNameOf` says, sorted. */

@@ -1,6 +1,6 @@
 import { appendFile, mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { Turns } from "@galatea/base";
+import { SerialQueue } from "@galatea/base";
 import { noneWhenAbsent } from "./absent.ts";
 import type { LogLine } from "./log-lines.ts";
 import { linesBefore, linesFrom, type SegmentFile } from "./log-pieces.ts";
@@ -13,7 +13,7 @@ export class LogSegments {
   readonly directory: string;
   readonly #segmentBytesMax: number;
   #newest: { readonly segment: number; byteLength: number } | null = null;
-  readonly #turns = new Turns();
+  readonly #turns = new SerialQueue();
 
   constructor(directory: string, streamBytesMax: number) {
     this.directory = directory;

@@ -1,13 +1,13 @@
 import { Readable } from "node:stream";
 import {
   delay,
-  LoopTurns,
+  EventLoopQueue,
   openDeadline,
   Semaphore,
   TaskGroup,
   type Clock,
   type Logger,
-  type TurnsOf,
+  type YieldOptions,
 } from "@galatea/base";
 import type { ObjectStore } from "../objects/index.ts";
 import { captureLine, type CapturedCall } from "./capture-record.ts";
@@ -76,7 +76,7 @@ const chunkBytesMin = 64 * 1024;
 export class CaptureWriter implements AsyncDisposable {
   readonly #options: CaptureWriterOptions;
   readonly #files = new Map<string, CaptureFile>();
-  readonly #turns = new LoopTurns();
+  readonly #loopQueue = new EventLoopQueue();
   readonly #writes: Semaphore;
   readonly #tasks: TaskGroup;
   /** Of places whose files fail, so that each is told of once. */
@@ -170,7 +170,7 @@ export class CaptureWriter implements AsyncDisposable {
     using _write = await this.#writes.acquire(null);
     using limit = openDeadline({ clock, afterMs: limits.writeMsMax, signal: this.#over.signal });
     const { signal } = limit;
-    const body = Readable.from(linesOf(calls, place.settings, { turns: this.#turns, signal }));
+    const body = Readable.from(linesOf(calls, place.settings, { loopQueue: this.#loopQueue, signal }));
     await store.put(place.settings.bucket, key, body, { contentType: "application/jsonlines", signal });
   }
 
@@ -185,7 +185,7 @@ export class CaptureWriter implements AsyncDisposable {
 async function* linesOf(
   calls: CaptureFile["calls"],
   settings: CaptureSettings,
-  { turns, signal }: TurnsOf,
+  { loopQueue, signal }: YieldOptions,
 ): AsyncGenerator<Buffer> {
   let text = "";
   for (const { call } of calls) {
@@ -194,7 +194,7 @@ async function* linesOf(
       if (text.length < chunkBytesMin) continue;
       yield Buffer.from(text);
       text = "";
-      await turns.next(signal);
+      await loopQueue.next(signal);
     }
   }
   if (text !== "") yield Buffer.from(text);

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { readFile, rename } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { sealLine, unsealLine, type Logger } from "@galatea/base";
+import { checksummedLine, parseChecksummedLine, type Logger } from "@galatea/base";
 
 /** What a sealed file was read as. */
 export interface SealedFile<Content> {
@@ -11,13 +11,13 @@ export interface SealedFile<Content> {
 }
 
 export function sealedText(content: unknown): string {
-  return `${sealLine(JSON.stringify(content))}\n`;
+  return `${checksummedLine(JSON.stringify(content))}\n`;
 }
 
 /** Throws where the file cannot be read or its checksum is another one. */
 export async function readSealed<Content>(path: string): Promise<SealedFile<Content>> {
   const bytes = await readFile(path);
-  const unsealed = unsealLine(bytes.subarray(0, bytes.length - 1));
+  const unsealed = parseChecksummedLine(bytes.subarray(0, bytes.length - 1));
   if (unsealed === null) throw new Error("its checksum is another one");
   return { content: JSON.parse(unsealed.text) as Content, isRepaired: unsealed.isRepaired };
 }

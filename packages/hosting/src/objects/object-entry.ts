@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { open, type FileHandle } from "node:fs/promises";
 import { crc32 } from "node:zlib";
-import { sealLine, unsealLine } from "@galatea/base";
+import { checksummedLine, parseChecksummedLine } from "@galatea/base";
 import type { ObjectHead } from "./object-store.ts";
 
 /** What is known of an object. */
@@ -47,7 +47,7 @@ export const dataName = (entry: ObjectEntry): string => entry.data ?? entryName(
 
 const lengthDigits = 8;
 /** A sealed line with the length of the next. */
-const firstLineBytes = sealLine("0".repeat(lengthDigits)).length + 1;
+const firstLineBytes = checksummedLine("0".repeat(lengthDigits)).length + 1;
 /** Read at once: enough for the entry of nearly every object. */
 const readAheadBytes = 2048;
 const lineBytesMax = 2 ** 20;
@@ -56,8 +56,8 @@ const lineFeed = 0x0a;
 /** An entry as it begins its file: two sealed lines, the first with the length of the second. The object's bytes may follow. */
 export function encodeEntry(stored: StoredEntry): Buffer {
   const { head, data, crc32: sum, uploadId } = stored;
-  const line = Buffer.from(`${sealLine(JSON.stringify({ head, data, crc32: sum, uploadId }))}\n`);
-  const first = Buffer.from(`${sealLine(String(line.byteLength).padStart(lengthDigits, "0"))}\n`);
+  const line = Buffer.from(`${checksummedLine(JSON.stringify({ head, data, crc32: sum, uploadId }))}\n`);
+  const first = Buffer.from(`${checksummedLine(String(line.byteLength).padStart(lengthDigits, "0"))}\n`);
   return Buffer.concat([first, line]);
 }
 
@@ -98,7 +98,7 @@ async function readLines(file: FileHandle): Promise<EntryLines> {
   const ahead = Buffer.allocUnsafe(readAheadBytes);
   const { bytesRead } = await file.read(ahead, 0, readAheadBytes, 0);
   if (bytesRead === 0) throw new Error("it is empty, as a power failure leaves a write that was not yet answered");
-  const first = unsealLine(ahead.subarray(0, Math.min(bytesRead, firstLineBytes - 1)));
+  const first = parseChecksummedLine(ahead.subarray(0, Math.min(bytesRead, firstLineBytes - 1)));
   const lineBytes = Number(first?.text);
   if (first === null || !Number.isInteger(lineBytes) || lineBytes > lineBytesMax) {
     throw new Error("the checksum of its beginning is another one");
@@ -106,7 +106,7 @@ async function readLines(file: FileHandle): Promise<EntryLines> {
   const end = firstLineBytes + lineBytes;
   const line =
     end <= bytesRead ? ahead.subarray(firstLineBytes, end) : await readExactly(file, firstLineBytes, lineBytes);
-  const second = unsealLine(line.subarray(0, -1));
+  const second = parseChecksummedLine(line.subarray(0, -1));
   if (second === null) throw new Error("its checksum is another one");
   const stored = JSON.parse(second.text) as StoredEntry;
   const size = bytesRead < readAheadBytes ? bytesRead : (await file.stat()).size;

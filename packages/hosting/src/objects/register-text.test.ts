@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { sealLine } from "@galatea/base";
+import { checksummedLine } from "@galatea/base";
 import type { ObjectEntry } from "./object-entry.ts";
 import { parseRegisterLine, registerLine } from "./register-text.ts";
 
@@ -71,7 +71,7 @@ test("a sealed line of any other shape says nothing", () => {
     checksums: {},
   };
   const stored = { head, data: null, crc32: 1, uploadId: null };
-  const sealed = (content: unknown) => Buffer.from(sealLine(JSON.stringify(content)));
+  const sealed = (content: unknown) => Buffer.from(checksummedLine(JSON.stringify(content)));
   assert.notEqual(parseRegisterLine(sealed([1, 0, stored])), null);
   const others = [
     null,

@@ -1,13 +1,13 @@
-import { sealLine, soundText } from "@galatea/base";
+import { checksummedLine, undamagedText } from "@galatea/base";
 import type { ObjectEntry, StoredEntry } from "./object-entry.ts";
 
 const formatNumber = 1;
 
 /** The first line of a register. */
-export const registerHeader = `${sealLine(JSON.stringify({ register: formatNumber }))}\n`;
+export const registerHeader = `${checksummedLine(JSON.stringify({ register: formatNumber }))}\n`;
 
 export function registerLine({ version, offset, head, data, crc32, uploadId }: ObjectEntry): string {
-  return `${sealLine(JSON.stringify([version, offset, { head, data, crc32, uploadId }]))}\n`;
+  return `${checksummedLine(JSON.stringify([version, offset, { head, data, crc32, uploadId }]))}\n`;
 }
 
 /** Without its line break. Null where it is damaged in any way: a flipped bit is not put right, for the entry's own file says it too. */
@@ -21,7 +21,7 @@ export function parseRegisterLine(line: Buffer): ObjectEntry | null {
 }
 
 function parsed(line: Buffer): unknown {
-  const text = soundText(line);
+  const text = undamagedText(line);
   if (text === null) return null;
   try {
     return JSON.parse(text);

@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { AwsError, diskFault, patientWrite, unreachable } from "@galatea/base";
+import { AwsError, diskFault, retryWrite, unreachable } from "@galatea/base";
 import {
   emptyTrace,
   expiredFailure,
@@ -108,7 +108,7 @@ export class AsyncEndings {
     const { fleet, limits: pauses } = this.#options;
     const { clock, logger } = fleet;
     const what = "what came of an invocation";
-    await patientWrite(write, { clock, logger, what, name, outlasts: "every error", pauses, signal });
+    await retryWrite(write, { clock, logger, what, name, retries: "every error", pauses, signal });
   }
 }
 

@@ -1,4 +1,4 @@
-import { patientWrite, TaskGroup, type Clock, type Logger, type PatientWriteOptions } from "@galatea/base";
+import { retryWrite, TaskGroup, type Clock, type Logger, type RetryWriteOptions } from "@galatea/base";
 import { nameKey } from "../definitions/index.ts";
 import { DocumentConflict } from "../records/index.ts";
 import type { HostingStore, RecordKind, WriteConsequences } from "../store/index.ts";
@@ -161,7 +161,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
 
   async #reconcile(key: string, signal: AbortSignal): Promise<void> {
     const step = () => this.#step(key, signal);
-    while (!signal.aborted && (await patientWrite(step, this.#patience(key, "disk faults", signal))));
+    while (!signal.aborted && (await retryWrite(step, this.#patience(key, "disk faults", signal))));
   }
 
   /** Runs the action of a record's state. Resolves with whether another action may follow. */
@@ -193,7 +193,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
       if (outcome === null) return now !== found;
       const after =
         outcome.do === "forget" ? null : { value: this.#moved(now.value, outcome.event), recorded: outcome.recorded };
-      await patientWrite(() => write(after), this.#patience(key, "every error", either));
+      await retryWrite(() => write(after), this.#patience(key, "every error", either));
       return true;
     } catch (error) {
       if (conflict.signal.aborted) return true;
@@ -227,8 +227,8 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     return store.write(changes, { ...consequences, recorded });
   }
 
-  #patience(name: string, outlasts: PatientWriteOptions["outlasts"], signal: AbortSignal): PatientWriteOptions {
+  #patience(name: string, retries: RetryWriteOptions["retries"], signal: AbortSignal): RetryWriteOptions {
     const { clock, logger } = this.#options;
-    return { clock, logger, what: `a transition of ${this.#kind.what}`, name, outlasts, signal };
+    return { clock, logger, what: `a transition of ${this.#kind.what}`, name, retries, signal };
   }
 }

@@ -1,4 +1,4 @@
-import type { LoopTurns } from "@galatea/base";
+import type { EventLoopQueue } from "@galatea/base";
 import type { FleetOptions } from "../endpoints/index.ts";
 import type { HostingStore } from "../store/index.ts";
 import {
@@ -19,7 +19,7 @@ export interface TransformActionsOptions {
   readonly newInstanceId: () => string;
   /** Shared by all jobs. */
   readonly memory: JobMemory;
-  readonly turns: LoopTurns;
+  readonly loopQueue: EventLoopQueue;
 }
 
 /** The action of each state of a transform job. A job in progress continues from its recorded progress. */
@@ -49,7 +49,7 @@ export class TransformActions implements ReconciledKind<TransformJobRecord, Tran
     step: RecordStep<TransformJobRecord, TransformEvent>,
   ): Promise<StepOutcome<TransformJobRecord, TransformEvent>> {
     const { key, record: job, signal } = step;
-    const { store, fleet, newInstanceId, memory, turns } = this.#options;
+    const { store, fleet, newInstanceId, memory, loopQueue } = this.#options;
     const { transformProgress } = store.kinds;
     const before = await transformProgress.find(key);
     const progress = before.at === "found" ? before.value : noProgress;
@@ -62,7 +62,7 @@ export class TransformActions implements ReconciledKind<TransformJobRecord, Tran
       fleet,
       newInstanceId,
       memory,
-      turns,
+      loopQueue,
       started: async () => {
         await step.transition({ kind: "started", atMs: this.#nowMs });
       },

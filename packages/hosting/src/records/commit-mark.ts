@@ -1,5 +1,5 @@
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
-import { sealLine, unsealLine } from "@galatea/base";
+import { checksummedLine, parseChecksummedLine } from "@galatea/base";
 
 const digits = 16;
 
@@ -20,12 +20,12 @@ export class CommitMark implements Disposable {
 
   /** Zero where there is none that can be read. */
   read(): number {
-    const unsealed = unsealLine(readFileSync(this.#path));
+    const unsealed = parseChecksummedLine(readFileSync(this.#path));
     return unsealed === null ? 0 : Number(unsealed.text) || 0;
   }
 
   write(count: number): void {
-    writeSync(this.#file, sealLine(String(count).padStart(digits, "0")), 0);
+    writeSync(this.#file, checksummedLine(String(count).padStart(digits, "0")), 0);
   }
 
   [Symbol.dispose](): void {

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { delay, sealLine, TaskGroup, unsealLine, type Clock, type Logger } from "@galatea/base";
+import { delay, checksummedLine, TaskGroup, parseChecksummedLine, type Clock, type Logger } from "@galatea/base";
 import {
   MinuteSeries,
   type Datapoint,
@@ -159,7 +159,7 @@ export class SqliteMetrics implements MetricStore, AsyncDisposable {
     const { records, series } = this.#options;
     const statements: Statement[] = changes.opened.map((identity) => ({
       sql: "INSERT OR REPLACE INTO metric_series (number, body) VALUES (?, ?)",
-      values: [identity.number, sealLine(JSON.stringify(identity))],
+      values: [identity.number, checksummedLine(JSON.stringify(identity))],
     }));
     for (const number of changes.evicted) {
       statements.push({ sql: "DELETE FROM metric_series WHERE number = ?", values: [number] });
@@ -242,7 +242,7 @@ async function storedSeries(records: Records, logger: Logger): Promise<readonly 
     for (const { number, body } of rows) {
       last = Number(number);
       try {
-        const unsealed = unsealLine(Buffer.from(String(body)));
+        const unsealed = parseChecksummedLine(Buffer.from(String(body)));
         if (unsealed === null) throw new RangeError("its checksum is another one");
         const stored = JSON.parse(unsealed.text) as StoredSeries;
         if (stored.number !== last) throw new RangeError(`it is number ${stored.number}`);

@@ -1,5 +1,5 @@
 import type { AlarmAct, AlarmEvent, Alarms, ReadValues } from "../alarms/index.ts";
-import { AwsError, delay, KeyedLock, patientWrite, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import { AwsError, delay, KeyedLock, retryWrite, TaskGroup, type Clock, type Logger } from "@galatea/base";
 import { RecordedValues, type Documents } from "../records/index.ts";
 import { beganActivity, endedActivity, notScaledActivity } from "./activities.ts";
 import { decideCapacity, type CapacityDecision, type CapacityState } from "./capacity.ts";
@@ -358,7 +358,7 @@ export class Scaling implements AsyncDisposable {
       closing.throwIfAborted();
       const end = () => this.#change(target, () => this.#ended(target, activity, failure));
       const [what, name] = ["the end of a change", target.resourceId];
-      await patientWrite(end, { clock, logger, what, name, outlasts: "disk faults", signal: closing });
+      await retryWrite(end, { clock, logger, what, name, retries: "disk faults", signal: closing });
     });
     return null;
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { LoopTurns } from "@galatea/base";
+import { EventLoopQueue } from "@galatea/base";
 import { filteredRows, processedAnswer, type DataProcessing } from "./data-processing.ts";
 import { parseJsonPath } from "./json-path.ts";
 
@@ -18,9 +18,9 @@ const inputs = (count: number) => rowsOf(count, (index) => `{"id":${index},"x":[
 const answers = (count: number) => rowsOf(count, (index) => `{"label":"ä${index}"}`);
 
 function turnsOf() {
-  const turns = new LoopTurns();
+  const loopQueue = new EventLoopQueue();
   const abort = new AbortController();
-  return { turns, signal: abort.signal, abort };
+  return { loopQueue, signal: abort.signal, abort };
 }
 
 /** How often the event loop comes round while the task runs. */

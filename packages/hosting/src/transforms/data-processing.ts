@@ -1,4 +1,4 @@
-import type { TurnsOf } from "@galatea/base";
+import type { YieldOptions } from "@galatea/base";
 import { fieldsOf } from "./csv-row.ts";
 import { parseExact } from "./exact-json.ts";
 import { isObject, select, type JsonPath } from "./json-path.ts";
@@ -30,7 +30,7 @@ export function rowFormatOf(contentType: string, isSplit: boolean): RowFormat | 
 export async function filteredRows(
   payload: Buffer,
   processing: DataProcessing,
-  of: TurnsOf,
+  of: YieldOptions,
 ): Promise<{ readonly body: Buffer; readonly recordCount: number }> {
   const rows = new RowsInTurns(of, "latin1");
   let recordCount = 0;
@@ -56,7 +56,7 @@ export async function processedAnswer(
   answer: Buffer,
   rows: Buffer | null,
   processing: DataProcessing,
-  of: TurnsOf,
+  of: YieldOptions,
 ): Promise<Buffer> {
   const { format, joinsInput } = processing;
   if (format === "json") {

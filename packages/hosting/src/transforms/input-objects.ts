@@ -1,4 +1,4 @@
-import { readWhole } from "@galatea/base";
+import { readToBuffer } from "@galatea/base";
 import { absentAsNull, type ObjectStore } from "../objects/index.ts";
 import { isFolderMark, parseS3Uri } from "../definitions/index.ts";
 import { outputKey, twinKey } from "./object-names.ts";
@@ -67,7 +67,7 @@ async function* manifestObjects(
 ): AsyncGenerator<InputObject> {
   const { body } = await store.get(source.bucket, source.key);
   const tooLong = () => clientError(`the manifest is longer than ${manifestBytesMax} bytes`);
-  const text = await readWhole(body, manifestBytesMax, tooLong).finally(() => body.destroy());
+  const text = await readToBuffer(body, manifestBytesMax, tooLong).finally(() => body.destroy());
   const { prefix, names } = readManifest(text.toString("utf8"));
   const listed = new Set(names);
   for (const [ordinal, name] of names.entries()) {

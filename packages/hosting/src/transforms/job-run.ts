@@ -1,4 +1,4 @@
-import { AwsError, DiskError, Gate, orAborted, type Clock, type LoopTurns } from "@galatea/base";
+import { AwsError, DiskError, Gate, orAborted, type Clock, type EventLoopQueue } from "@galatea/base";
 import type { FleetOptions } from "../endpoints/index.ts";
 import { InstanceFailure, ModelDataError } from "../instances/index.ts";
 import { inputObjects, type InputObject } from "./input-objects.ts";
@@ -19,7 +19,7 @@ export interface JobRunOptions {
   /** Of all jobs. */
   readonly memory: JobMemory;
   /** Of all jobs, for what takes long. */
-  readonly turns: LoopTurns;
+  readonly loopQueue: EventLoopQueue;
   /** The containers are up and the first object is about to be read. */
   readonly started: () => Promise<void>;
   /** Resolves when it is on disk; of progresses that are told at once only the last need be. */
@@ -171,11 +171,15 @@ export class JobRun {
   }
 
   async #transform(object: InputObject, work: Work & { readonly answered: () => void }, signal: AbortSignal) {
-    const { fleet, memory, turns } = this.#options;
+    const { fleet, memory, loopQueue } = this.#options;
     let bytes;
     try {
       if (object.twinKey !== null) throw sameOutput(object, object.twinKey);
-      bytes = await transformObject(object, { store: fleet.store, memory, turns, plan: this.#plan, ...work }, signal);
+      bytes = await transformObject(
+        object,
+        { store: fleet.store, memory, loopQueue, plan: this.#plan, ...work },
+        signal,
+      );
     } catch (error) {
       signal.throwIfAborted();
       // Of the whole job, not of the object.

@@ -1,4 +1,4 @@
-import { readWhole, type TurnsOf } from "@galatea/base";
+import { readToBuffer, type YieldOptions } from "@galatea/base";
 import { filteredInput, filteredRows } from "./data-processing.ts";
 import type { ObjectSource } from "./object-source.ts";
 import { PayloadPacker, type PackedRecord, type Payload } from "./payload-packer.ts";
@@ -15,7 +15,7 @@ export async function* objectPayloads(
   { body }: ObjectSource,
   plan: TransformPlan,
   { strategy, payloadBytesMax }: RequestShape,
-  of: TurnsOf,
+  of: YieldOptions,
 ): AsyncGenerator<Payload> {
   const bytesMax = payloadBytesMax ?? recordBytesMaxDefault;
   const { splitType } = plan;
@@ -49,10 +49,10 @@ function packed({ framed, content }: SplitRecord, { processing }: TransformPlan)
 async function wholePayload(
   body: ObjectSource["body"],
   { processing }: TransformPlan,
-  { bytesMax, of }: { readonly bytesMax: number; readonly of: TurnsOf },
+  { bytesMax, of }: { readonly bytesMax: number; readonly of: YieldOptions },
 ): Promise<Payload> {
   const tooLong = () => clientError(`the object is longer than the ${bytesMax} bytes of MaxPayloadInMB`);
-  const whole = await readWhole(body, bytesMax, tooLong);
+  const whole = await readToBuffer(body, bytesMax, tooLong);
   if (processing === null) return { body: whole, recordCount: 1, originals: null };
   const { format, joinsInput } = processing;
   const originals = joinsInput ? whole : null;

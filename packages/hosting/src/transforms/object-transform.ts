@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import type { LoopTurns } from "@galatea/base";
+import type { EventLoopQueue } from "@galatea/base";
 import type { ObjectStore } from "../objects/index.ts";
 import { processedAnswer } from "./data-processing.ts";
 import type { InputObject } from "./input-objects.ts";
@@ -17,7 +17,7 @@ export interface ObjectTransformOptions {
   readonly instance: Pick<TransformInstance, "ask" | "askStreaming" | "hopBytes">;
   readonly memory: JobMemory;
   /** Of all jobs. */
-  readonly turns: LoopTurns;
+  readonly loopQueue: EventLoopQueue;
   /** What answers of the job have been like so far. */
   readonly answers: AnswerSizes;
   /** Called when the container has no more to do with the object, whose output may still be written. */
@@ -125,10 +125,10 @@ async function* orderedAnswers(
   options: ObjectPart,
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
-  const { store, plan, shape, memory, turns } = options;
+  const { store, plan, shape, memory, loopQueue } = options;
   const source = await openSource(store, place, { isGzip: plan.isGzip, bytesMax: null });
   const bytes = payloadBytes(source, options);
-  const payloads = objectPayloads(source, plan, shape, { turns, signal });
+  const payloads = objectPayloads(source, plan, shape, { loopQueue, signal });
   const asked: Promise<HeldAnswer>[] = [];
   const next = async function* () {
     const first = await asked.shift();
@@ -183,7 +183,7 @@ interface HeldAnswer {
 async function askFor(
   { body, originals }: Payload,
   payload: HeldBytes,
-  { instance, plan, shape, memory, answers, turns }: ObjectPart,
+  { instance, plan, shape, memory, answers, loopQueue }: ObjectPart,
   signal: AbortSignal,
 ): Promise<HeldAnswer> {
   const answerBytesMax = Math.floor(answersBytesMax / shape.concurrency);
@@ -195,7 +195,7 @@ async function askFor(
       const answer = await instance.ask({ body, answerBytesMax, answerHeldBytes }, signal);
       const { processing, assemblesLines } = plan;
       const result =
-        processing === null ? answer : await processedAnswer(answer, originals, processing, { turns, signal });
+        processing === null ? answer : await processedAnswer(answer, originals, processing, { loopQueue, signal });
       const ended = assemblesLines && result.length > 0 ? withLineEnd(result) : result;
       held.shrinkTo(ended.length);
       return { answer: ended, held };

@@ -1,18 +1,18 @@
-import type { TurnsOf } from "@galatea/base";
+import type { YieldOptions } from "@galatea/base";
 
 /** Of rows that are looked into in one turn: 0.5 ms of JSON that is joined and printed again. */
 const turnBytes = 64 * 1024;
 
 /** Rows that are made one after the other of others, which may be many: after each 64 KiB of those whoever waits for the event loop has a turn. */
 export class RowsInTurns {
-  readonly #of: TurnsOf;
+  readonly #of: YieldOptions;
   readonly #encoding: "utf8" | "latin1";
   readonly #pieces: Buffer[] = [];
   #text = "";
   #readBytes = 0;
 
   /** `latin1`: a character of a row is a byte, whatever that means. */
-  constructor(of: TurnsOf, encoding: "utf8" | "latin1") {
+  constructor(of: YieldOptions, encoding: "utf8" | "latin1") {
     this.#of = of;
     this.#encoding = encoding;
   }
@@ -28,7 +28,7 @@ export class RowsInTurns {
     this.#pieces.push(Buffer.from(this.#text, this.#encoding));
     this.#text = "";
     this.#readBytes = 0;
-    await this.#of.turns.next(this.#of.signal);
+    await this.#of.loopQueue.next(this.#of.signal);
   }
 
   whole(): Buffer {

@@ -1,4 +1,4 @@
-import { InferenceError, Turns } from "@galatea/base";
+import { InferenceError, SerialQueue } from "@galatea/base";
 import { composingModels } from "../repository/index.ts";
 import type { CatalogModel } from "./catalog.ts";
 import type { ServingVersion } from "./serving-version.ts";
@@ -29,7 +29,7 @@ export class ModelEntry {
   /** The highest ready one: what an unversioned request means. */
   #latest: ServingVersion | null = null;
   /** Serialises loads and unloads of this name. */
-  readonly #turns = new Turns();
+  readonly #turns = new SerialQueue();
   /** Ensembles whose recipe names this model, whether they serve or wait for it. */
   readonly dependents = new Set<ModelEntry>();
   /** Of an ensemble that was loaded and not unloaded by its own name; `ModelTable.wish` sets it. */

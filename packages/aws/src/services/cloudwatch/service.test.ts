@@ -9,7 +9,7 @@ import {
   type GetMetricStatisticsCommandInput,
   type MetricDataQuery,
 } from "@aws-sdk/client-cloudwatch";
-import { LoopTurns } from "@galatea/base";
+import { EventLoopQueue } from "@galatea/base";
 import { MinuteSeries, type SeriesKey } from "@galatea/base/metrics";
 import { HandClock, serveServices } from "../service-fixtures.ts";
 import { pageToken, type CallContext } from "../../wire/index.ts";
@@ -344,10 +344,11 @@ test("ListMetrics of 100,000 metrics gives pages in their order, and nobody wait
     const key = { namespace: "n", metricName: "m", dimensions: [{ name: "d", value }], unit: "None" };
     series.record(key, { value: 1, count: 1 }, { timestampMs: clock.nowMs, resolutionMs: minute });
   }
-  const turns = new LoopTurns();
+  const loopQueue = new EventLoopQueue();
   const never = new AbortController().signal;
   const { handle } = cloudwatchService({ series, clock, ...unasked }).operations.ListMetrics;
-  const list = (input: Parameters<typeof handle>[0]) => handle(input, { turn: () => turns.next(never) } as CallContext);
+  const list = (input: Parameters<typeof handle>[0]) =>
+    handle(input, { turn: () => loopQueue.next(never) } as CallContext);
   const valuesOf = ({ Metrics }: Awaited<ReturnType<typeof list>>) =>
     Metrics?.map((each) => each.Dimensions?.[0]?.Value);
   const others = { turns: 0, areThere: true };

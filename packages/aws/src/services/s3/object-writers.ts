@@ -1,4 +1,4 @@
-import { AwsError, LoopTurns, type Clock } from "@galatea/base";
+import { AwsError, EventLoopQueue, type Clock } from "@galatea/base";
 import type { BucketStore } from "@galatea/hosting/objects";
 
 /** Kept with an object that was written by somebody whose room is bounded, and given back to nobody. */
@@ -37,7 +37,7 @@ const restsPerCount = 20;
  */
 export class ObjectWriters {
   readonly #options: ObjectWritersOptions;
-  readonly #turns = new LoopTurns();
+  readonly #loopQueue = new EventLoopQueue();
   /** By the last count. */
   #counted: ReadonlyMap<string, number> | null = null;
   /** Written since the last count began. */
@@ -107,7 +107,7 @@ export class ObjectWriters {
     const counted = new Map<string, number>();
     let seen = 0;
     for (const { headers, byteLength, fileCount } of store.kept()) {
-      if (++seen % perTurn === 0) await this.#turns.next(never);
+      if (++seen % perTurn === 0) await this.#loopQueue.next(never);
       const writer = headers[writerHeader];
       if (writer !== undefined) add(counted, writer, byteLength + fileCount * descriptionBytes);
     }

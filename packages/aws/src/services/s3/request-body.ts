@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { AwsError, readWhole } from "@galatea/base";
+import { AwsError, readToBuffer } from "@galatea/base";
 import { checkBody, digestOf, type BodyExpectation, type DigestName, type PutOptions } from "@galatea/hosting/objects";
 import { ChunkFramingError, ChunkSizeError, decodeAwsChunked } from "../../signing/index.ts";
 import {
@@ -110,7 +110,7 @@ export async function readDocument(request: S3Request, bytesMax: number): Promis
   let document: Buffer;
   try {
     if (expect.byteLength !== undefined && expect.byteLength > bytesMax) throw tooLong();
-    document = await readWhole(body, bytesMax, tooLong);
+    document = await readToBuffer(body, bytesMax, tooLong);
   } finally {
     body.destroy();
   }

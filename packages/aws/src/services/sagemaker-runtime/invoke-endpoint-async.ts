@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { AwsError, readWhole, takeForCall } from "@galatea/base";
+import { AwsError, readToBuffer, takeForCall } from "@galatea/base";
 import { tooLong, type AsyncRequest, type Hosting } from "@galatea/hosting";
 import type { InvokeCall } from "./invoke-endpoint.ts";
 import { constraint } from "./runtime-path.ts";
@@ -94,7 +94,7 @@ async function readRequest({ request, context }: InvokeCall): Promise<AsyncReque
   const { memory } = context;
   // One that was held to verify its signature has its memory already.
   const take = memory.bytes > 0 ? null : (bytes: number) => takeForCall(memory, bytes);
-  const body = await readWhole(request, inlineBytesMax, refusal, take);
+  const body = await readToBuffer(request, inlineBytesMax, refusal, take);
   if ((inputUrl === null) === (body.length === 0)) {
     const text = "Provide exactly one of Body and InputLocation: the input itself, or where it lies in Amazon S3.";
     throw new AwsError("ValidationError", text);

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
-import { AwsError, readWhole, takeForCall, type ByteLease } from "@galatea/base";
+import { AwsError, readToBuffer, takeForCall, type ByteLease } from "@galatea/base";
 import { heldBytesMax, tooLong, type Hosting, type InvocationReply, type InvocationRequest } from "@galatea/hosting";
 import type { CallContext } from "../../wire/index.ts";
 import { constraint } from "./runtime-path.ts";
@@ -147,7 +147,7 @@ async function takeBody(request: IncomingMessage, { length, bytesMax, memory }: 
   const isHeld = memory.bytes > 0;
   if (!isHeld && length !== null) takeForCall(memory, length);
   const take = isHeld || length !== null ? null : (bytes: number) => takeForCall(memory, bytes);
-  return await readWhole(request, bytesMax, () => tooLong(bytesMax), take);
+  return await readToBuffer(request, bytesMax, () => tooLong(bytesMax), take);
 }
 
 function answer(response: ServerResponse, reply: InvocationReply, context: CallContext): void {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { AwsError, readWhole, takeForCall } from "@galatea/base";
+import { AwsError, readToBuffer, takeForCall } from "@galatea/base";
 import { answerParts, tooLong, type InvocationReply, type InvocationRequest } from "@galatea/hosting";
 import { StreamWriter } from "../../wire/index.ts";
 import { readInvocation, type InvokeCall, type RuntimeOptions } from "./invoke-endpoint.ts";
@@ -29,7 +29,7 @@ export async function openOpenAiCall(
   const { memory } = call.context;
   const isHeld = memory.bytes > 0;
   const take = isHeld ? null : (bytes: number) => takeForCall(memory, bytes);
-  const body = await readWhole(call.request, requestBytesMax, () => tooLong(requestBytesMax), take);
+  const body = await readToBuffer(call.request, requestBytesMax, () => tooLong(requestBytesMax), take);
   const named = namedModel(body);
   // What was counted on a way that streams is known now.
   const { "content-length": _length, ...headers } = invocation.headers;

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { ByteBudget, LoopTurns, silentLogger as logger, systemClock } from "@galatea/base";
+import { ByteBudget, EventLoopQueue, silentLogger as logger, systemClock } from "@galatea/base";
 import { nodeWith } from "@galatea/hosting/nodes/node-fixture.ts";
 import { Hosting, hostingLimits, type FleetOptions } from "@galatea/hosting";
 import { openDocuments } from "@galatea/hosting/records";
@@ -54,10 +54,10 @@ test("ListModels of 10,000 models, by ten clients at once, looks at a thousand r
     );
   }
   const { ListModels } = listOperations(hosting);
-  const turns = new LoopTurns();
+  const loopQueue = new EventLoopQueue();
   const signal = new AbortController().signal;
   const list = (input: Parameters<typeof ListModels.handle>[0]) =>
-    ListModels.handle(input, { turn: () => turns.next(signal) } as CallContext);
+    ListModels.handle(input, { turn: () => loopQueue.next(signal) } as CallContext);
   let touchedBefore = 0;
   let mostInARound = 0;
   let isOver = false;

@@ -5,7 +5,7 @@ import { Gate } from "./gate.ts";
 import { KeyedLock } from "./keyed-lock.ts";
 import { orAborted } from "./or-aborted.ts";
 import { Semaphore } from "./semaphore.ts";
-import { Turns } from "./turns.ts";
+import { SerialQueue } from "./serial-queue.ts";
 
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
@@ -14,7 +14,7 @@ test("turns are taken in order and one at a time, whoever fails", async () => {
     fc.asyncProperty(
       fc.array(fc.record({ waits: fc.nat(3), fails: fc.boolean() }), { maxLength: 12 }),
       async (works) => {
-        const turns = new Turns();
+        const turns = new SerialQueue();
         const begun: number[] = [];
         let runningCount = 0;
         const results = works.map(({ waits, fails }, index) =>

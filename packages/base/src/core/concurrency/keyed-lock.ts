@@ -1,8 +1,8 @@
-import { Turns } from "./turns.ts";
+import { SerialQueue } from "./serial-queue.ts";
 
 /** One queue per key: work for one key runs one after another, work for different keys at once. Keeps nothing for idle keys. */
 export class KeyedLock {
-  readonly #turns = new Map<string, Turns>();
+  readonly #turns = new Map<string, SerialQueue>();
 
   /** Number of keys with running or waiting work. */
   get keyCount(): number {
@@ -12,7 +12,7 @@ export class KeyedLock {
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     let turns = this.#turns.get(key);
     if (turns === undefined) {
-      turns = new Turns();
+      turns = new SerialQueue();
       this.#turns.set(key, turns);
     }
     try {

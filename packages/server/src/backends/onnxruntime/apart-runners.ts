@@ -1,4 +1,4 @@
-import { type Clock, Gate, InferenceError, type Logger, Turns } from "@galatea/base";
+import { type Clock, Gate, InferenceError, type Logger, SerialQueue } from "@galatea/base";
 import type { Runner } from "./runner.ts";
 import { RunnerEnded } from "./suspects.ts";
 
@@ -18,7 +18,7 @@ interface Apart {
   /** Those that use it or wait for it. */
   userCount: number;
   /** One after another. */
-  readonly turns: Turns;
+  readonly turns: SerialQueue;
   idle: Disposable | null;
 }
 
@@ -72,7 +72,7 @@ export class ApartRunners implements AsyncDisposable {
 
   #open(key: string): Apart {
     const starting = this.#options.start(`apart ${key.slice(0, 8)}`);
-    const apart: Apart = { key, starting, userCount: 0, turns: new Turns(), idle: null };
+    const apart: Apart = { key, starting, userCount: 0, turns: new SerialQueue(), idle: null };
     this.#byKey.set(key, apart);
     starting.then(
       (runner) => void runner.ended.then(() => this.#remove(apart)),

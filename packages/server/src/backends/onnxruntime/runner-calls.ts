@@ -1,4 +1,4 @@
-import { assert, type InferenceCode, inferenceCodes, InferenceError, Turns } from "@galatea/base";
+import { assert, type InferenceCode, inferenceCodes, InferenceError, SerialQueue } from "@galatea/base";
 import { sendDescriptors, SystemCallError } from "@galatea/base/system";
 import { JsonChannel } from "./json-channel.ts";
 import type { CallMessage, ReplyMessage, RunnerCall, RunnerCalls } from "./runner-control.ts";
@@ -15,7 +15,7 @@ export class RunnerCaller {
   readonly #descriptorFd: number;
   readonly #pending = new Map<number, PendingCall>();
   /** A descriptor waits in its socket until the call that it belongs to is handled: one at a time. */
-  readonly #descriptorTurns = new Turns();
+  readonly #descriptorTurns = new SerialQueue();
   readonly #closed = Promise.withResolvers<void>();
   #lastId = 0;
   #failure: Error | null = null;

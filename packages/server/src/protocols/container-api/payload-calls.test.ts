@@ -27,9 +27,9 @@ const text = (bytes: Uint8Array) => Buffer.from(bytes).toString("latin1");
 /** Bodies go to the model as they are, but for what its first words say. */
 const codec: PayloadCodec = {
   executionParameters: { status: 200, contentType: "application/json", body: '{"MaxPayloadInMB":6}' },
-  decode: async ({ bytes, tensor, contentType, turns, signal }) => {
+  decode: async ({ bytes, tensor, contentType, loopQueue, signal }) => {
     const words = text(bytes.subarray(0, 16));
-    await turns.next(signal);
+    await loopQueue.next(signal);
     if (words.startsWith("refuse")) throw new PayloadRefusal({ status: 415, contentType: "text/plain", body: "no" });
     if (words.startsWith("wrong")) throw new InferenceError("INVALID_ARG", "wrong words");
     return { inputs: [{ ...tensor, name: "IN" }], parameters: new Map([["content_type", contentType]]) };

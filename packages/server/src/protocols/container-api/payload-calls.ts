@@ -1,4 +1,4 @@
-import { InferenceError, LoopTurns } from "@galatea/base";
+import { InferenceError, EventLoopQueue } from "@galatea/base";
 import type { Engine, ModelTarget, ServedModel } from "../../engine/index.ts";
 import {
   releaseResponse,
@@ -36,7 +36,7 @@ const insufficientStorage = 507;
 export class PayloadCalls implements ContainerCalls {
   readonly executionParameters: ContainerCalls["executionParameters"];
   readonly #options: PayloadCallsOptions;
-  readonly #turns = new LoopTurns();
+  readonly #loopQueue = new EventLoopQueue();
 
   constructor(options: PayloadCallsOptions) {
     this.#options = options;
@@ -118,7 +118,7 @@ export class PayloadCalls implements ContainerCalls {
   async #request(exchange: Exchange, { target, model, head, asks }: PayloadCall): Promise<InferenceRequest> {
     const { limits, codec } = this.#options;
     const body = await readPayload(exchange, model.arena, limits);
-    const payload: CallPayload = { ...head, ...body, asks, turns: this.#turns, signal: exchange.signal };
+    const payload: CallPayload = { ...head, ...body, asks, loopQueue: this.#loopQueue, signal: exchange.signal };
     let request: PayloadRequest | null = null;
     try {
       request = await codec.decode(payload, model);

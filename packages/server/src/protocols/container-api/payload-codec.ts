@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { InferenceError, LoopTurns } from "@galatea/base";
+import type { InferenceError, EventLoopQueue } from "@galatea/base";
 import type { ServedModel } from "../../engine/index.ts";
 import type { InferenceResponse, ParameterValue } from "../../inference/index.ts";
 import type { Tensor } from "../../tensor/index.ts";
@@ -21,7 +21,7 @@ export interface CallPayload extends PayloadHead {
   /** The same bytes as the only element of a BYTES tensor of shape [1], in the model's arena: nothing is copied where the model takes it. */
   readonly tensor: Tensor;
   /** Between the pieces of long work on the bytes. */
-  readonly turns: LoopTurns;
+  readonly loopQueue: EventLoopQueue;
   readonly signal: AbortSignal;
 }
 

@@ -1,16 +1,16 @@
-import { InferenceError, type LoopTurns } from "@galatea/base";
+import { InferenceError, type EventLoopQueue } from "@galatea/base";
 import type { ServedModel } from "../../engine/index.ts";
 import type { ParameterValue } from "../../inference/index.ts";
 import { JsonScanner, releaseTensors, type Tensor } from "../../tensor/index.ts";
 import { exchangeBytes, gatherBody, type Exchange, type HttpLimits } from "../http-listener/index.ts";
-import { placeInputs, placeInputsInTurns, walkedDocument, wholeTextBytesMax } from "../infer-codec/index.ts";
+import { placeInputs, placeInputsInChunks, walkedDocument, wholeTextBytesMax } from "../infer-codec/index.ts";
 import { mapGenerateRequest } from "./generate-mapping.ts";
 
 export interface GenerateBodyOptions {
   readonly model: ServedModel;
   readonly limits: HttpLimits;
   /** In which long JSON is read. */
-  readonly turns: LoopTurns;
+  readonly loopQueue: EventLoopQueue;
 }
 
 /** A decoded request. The receiver owns the tensors. */
@@ -35,7 +35,7 @@ export async function readGenerateBody(exchange: Exchange, options: GenerateBody
 
 /** Between the pieces of a long body others have the loop. */
 async function decode(body: Buffer, exchange: Exchange, options: GenerateBodyOptions): Promise<GenerateBody> {
-  const { model, turns } = options;
+  const { model, loopQueue } = options;
   const { inputBytesMax } = options.limits;
   if (body.length > inputBytesMax) {
     throw new InferenceError(
@@ -44,12 +44,12 @@ async function decode(body: Buffer, exchange: Exchange, options: GenerateBodyOpt
     );
   }
   const { memory, signal } = exchange;
-  const turnsOf = { turns, signal };
+  const yieldOptions = { loopQueue, signal };
   const isLong = body.length > wholeTextBytesMax;
-  const scanner = isLong ? await walkedDocument(body, turnsOf) : new JsonScanner(body);
+  const scanner = isLong ? await walkedDocument(body, yieldOptions) : new JsonScanner(body);
   const mapping = mapGenerateRequest(scanner, { config: model.view.config, inputBytesMax, memory });
   const place = { modelName: model.view.config.name, tailBytes: 0, arena: model.arena, memory };
-  const { tensors } = isLong ? await placeInputsInTurns(mapping, place, turnsOf) : placeInputs(mapping, place);
+  const { tensors } = isLong ? await placeInputsInChunks(mapping, place, yieldOptions) : placeInputs(mapping, place);
   if (mapping.failure !== null) {
     releaseTensors(tensors);
     throw mapping.failure;

@@ -1,4 +1,4 @@
-import { InferenceError, isMemoryReason, LoopTurns } from "@galatea/base";
+import { InferenceError, isMemoryReason, EventLoopQueue } from "@galatea/base";
 import type { ModelTarget, ServedModel } from "../../engine/index.ts";
 import {
   newInferenceRequest,
@@ -53,7 +53,7 @@ const notOneAnswer =
 export class GenerateCalls {
   readonly #options: GenerateCallOptions;
   readonly #encoder = new GenerateEncoder();
-  readonly #turns = new LoopTurns();
+  readonly #loopQueue = new EventLoopQueue();
 
   constructor(options: GenerateCallOptions) {
     this.#options = options;
@@ -90,7 +90,7 @@ export class GenerateCalls {
       throw new InferenceError("INVALID_ARG", "Unsupported content-encoding, only 'identity' is supported.");
     }
     const ask = this.#options.answersOf ?? answersOf;
-    const body = await readGenerateBody(exchange, { ...this.#options, model, turns: this.#turns });
+    const body = await readGenerateBody(exchange, { ...this.#options, model, loopQueue: this.#loopQueue });
     return { id: body.id, answers: ask(model, inferenceRequest(body, target, exchange)) };
   }
 
@@ -111,7 +111,7 @@ export class GenerateCalls {
     takeForText(memory, textBytesMax);
     const { text, textBytes } =
       textBytesMax > wholeTextBytesMax
-        ? await this.#encoder.encodeInTurns(response, id, form, { turns: this.#turns, signal })
+        ? await this.#encoder.encodeInChunks(response, id, form, { loopQueue: this.#loopQueue, signal })
         : this.#encoder.encode(response, id, form);
     settleText(memory, heldBytes, textBytes);
     return text;

@@ -1,7 +1,7 @@
-import type { TurnsOf } from "@galatea/base";
+import type { YieldOptions } from "@galatea/base";
 import type { InferenceResponse, ParameterValue } from "../../inference/index.ts";
 import { elementCount, JsonDataPrinting, JsonSink, type Tensor } from "../../tensor/index.ts";
-import { printInTurns, printParameter } from "../infer-codec/index.ts";
+import { printInChunks, printParameter } from "../infer-codec/index.ts";
 
 /** An answer's text: latin1 (each character is one byte of UTF-8), or pieces of it. */
 export type AnswerText = string | readonly Buffer[];
@@ -23,9 +23,14 @@ export class GenerateEncoder {
   }
 
   /** The same for a long text, piece by piece. The response's tensors stay as they are until it is over. */
-  async encodeInTurns(response: InferenceResponse, id: string, form: AnswerForm, of: TurnsOf): Promise<PrintedText> {
+  async encodeInChunks(
+    response: InferenceResponse,
+    id: string,
+    form: AnswerForm,
+    of: YieldOptions,
+  ): Promise<PrintedText> {
     const sink = new JsonSink();
-    for (const tensor of printed(sink, membersOf(response, id), form)) await printInTurns(of, tensor);
+    for (const tensor of printed(sink, membersOf(response, id), form)) await printInChunks(of, tensor);
     return taken(sink);
   }
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { test } from "node:test";
-import { ByteBudget, InferenceError, LoopTurns, silentLogger, systemClock } from "@galatea/base";
+import { ByteBudget, InferenceError, EventLoopQueue, silentLogger, systemClock } from "@galatea/base";
 import { noParameters, type InferenceResponse } from "../../inference/index.ts";
 import { releaseTensors } from "../../tensor/index.ts";
 import { FakeEngine } from "../fake-engine.ts";
@@ -104,7 +104,7 @@ test("generate answers with the members in order, and all it held is given back"
 });
 
 test("a long request is read in pieces and its answer printed in pieces, each in a turn of the loop", async (t) => {
-  const turns = t.mock.method(LoopTurns.prototype, "next");
+  const turns = t.mock.method(EventLoopQueue.prototype, "next");
   await using serving = await serve();
   const numbers = Array.from({ length: 300_000 }, (_, index) => index % 100);
   const body = JSON.stringify({ IN: numbers });
@@ -126,7 +126,7 @@ test("a stream sends each answer as an event, an error among them too, under the
 });
 
 test("long texts are printed in pieces, each in a turn of the loop, in one object and in events", async (t) => {
-  const turns = t.mock.method(LoopTurns.prototype, "next");
+  const turns = t.mock.method(EventLoopQueue.prototype, "next");
   const long = "x".repeat(2 ** 20);
   await using one = await serve(from(texts(long)));
   assert.equal(

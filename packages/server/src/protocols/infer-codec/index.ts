@@ -28,7 +28,7 @@ export {
   stringAt,
   unableToParse,
 } from "./json-access.ts";
-export { inTurns, printInTurns, walkedDocument, wholeTextBytesMax } from "./in-turns.ts";
-export { placeInputs, placeInputsInTurns, viewTail, type PlaceOptions, type PlacedInputs } from "./place-inputs.ts";
+export { inChunks, printInChunks, walkedDocument, wholeTextBytesMax } from "./in-chunks.ts";
+export { placeInputs, placeInputsInChunks, viewTail, type PlaceOptions, type PlacedInputs } from "./place-inputs.ts";
 export { customValue } from "./request-parameters.ts";
 export { placeRawInput } from "./raw-request.ts";

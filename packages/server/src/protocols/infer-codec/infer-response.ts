@@ -1,8 +1,8 @@
-import type { TurnsOf } from "@galatea/base";
+import type { YieldOptions } from "@galatea/base";
 import type { InferenceResponse, ParameterValue } from "../../inference/index.ts";
 import { JsonDataPrinting, JsonSink, type Datatype, type Tensor } from "../../tensor/index.ts";
 import { classify } from "./classification.ts";
-import { printInTurns } from "./in-turns.ts";
+import { printInChunks } from "./in-chunks.ts";
 import type { OutputWish } from "./infer-header.ts";
 
 export interface EncodeOptions {
@@ -88,14 +88,18 @@ export class ResponseEncoder {
   }
 
   /** The same for a long text, piece by piece. The response's tensors stay as they are until it is over. */
-  async encodeInTurns(response: InferenceResponse, options: EncodeOptions, turnsOf: TurnsOf): Promise<EncodedResponse> {
+  async encodeInChunks(
+    response: InferenceResponse,
+    options: EncodeOptions,
+    yieldOptions: YieldOptions,
+  ): Promise<EncodedResponse> {
     const sink = this.#idleSinks.pop() ?? new JsonSink();
     try {
       const printing = new ResponsePrinting(sink, response, options);
       for (const output of response.outputs) {
         const data = printing.output(output);
         if (data === null) continue;
-        await printInTurns(turnsOf, data);
+        await printInChunks(yieldOptions, data);
         printing.endOutput();
       }
       return printing.end();

@@ -1,4 +1,4 @@
-import { InferenceError, type ByteLease, type TurnsOf } from "@galatea/base";
+import { InferenceError, type ByteLease, type YieldOptions } from "@galatea/base";
 import {
   JsonDataReading,
   jsonBytesLengthMax,
@@ -11,7 +11,7 @@ import {
   type JsonDataTarget,
   type Tensor,
 } from "../../tensor/index.ts";
-import { inTurns, readPieceBytes, wholeTextBytesMax } from "./in-turns.ts";
+import { inChunks, readChunkBytes, wholeTextBytesMax } from "./in-chunks.ts";
 import { unableToParse } from "./json-access.ts";
 import type { InferHeader, InputHeader } from "./infer-header.ts";
 
@@ -53,16 +53,16 @@ export function placeInputs(header: PlacedHeader, options: PlaceOptions): Placed
 }
 
 /** The same for long JSON, piece by piece. Rejects with nothing allocated. */
-export async function placeInputsInTurns(
+export async function placeInputsInChunks(
   header: PlacedHeader,
   options: PlaceOptions,
-  turnsOf: TurnsOf,
+  yieldOptions: YieldOptions,
 ): Promise<PlacedInputs> {
   const placing = new Placing(header, options);
   try {
     for (const input of header.inputs) {
       const isLong = input.dataEnd - input.dataAt > wholeTextBytesMax && !input.isElement;
-      if (isLong) await placing.addInTurns(input, turnsOf);
+      if (isLong) await placing.addInChunks(input, yieldOptions);
       else placing.add(input);
     }
     return placing.placed();
@@ -104,12 +104,12 @@ class Placing {
     }
   }
 
-  async addInTurns(input: InputHeader, turnsOf: TurnsOf): Promise<void> {
+  async addInChunks(input: InputHeader, yieldOptions: YieldOptions): Promise<void> {
     const place = this.#place(input);
     let usedBytes: number;
     try {
       const reading = jsonReading(this.#header, input, place);
-      await inTurns(turnsOf, () => reading.advance(readPieceBytes));
+      await inChunks(yieldOptions, () => reading.advance(readChunkBytes));
       usedBytes = checkedCount(input, reading.byteLength);
     } catch (error) {
       throw dataError(input, error);

@@ -1,4 +1,4 @@
-import { InferenceError, type ByteLease, type LoopTurns } from "@galatea/base";
+import { InferenceError, type ByteLease, type EventLoopQueue } from "@galatea/base";
 import type { ServedModel } from "../../engine/index.ts";
 import { noParameters } from "../../inference/index.ts";
 import { JsonScanner, releaseTensors, type Tensor } from "../../tensor/index.ts";
@@ -17,7 +17,7 @@ import {
 import {
   parseInferHeader,
   placeInputs,
-  placeInputsInTurns,
+  placeInputsInChunks,
   placeRawInput,
   viewTail,
   walkedDocument,
@@ -35,7 +35,7 @@ export interface InferBodyOptions {
   readonly headerBytes: number | null;
   readonly compressed: boolean;
   /** In which long JSON is read. */
-  readonly turns: LoopTurns;
+  readonly loopQueue: EventLoopQueue;
 }
 
 /** What a request says beside its tensors: nothing that holds the text it came in. */
@@ -98,7 +98,7 @@ function decodeWhole(
 async function decodeLong(body: GatheredBody, exchange: Exchange, options: InferBodyOptions): Promise<DecodedBody> {
   let decoded: DecodedBody | null = null;
   try {
-    decoded = await decodeInTurns(body.bytes(), exchange, options);
+    decoded = await decodeInChunks(body.bytes(), exchange, options);
   } finally {
     discardDecoded(body, decoded);
   }
@@ -129,19 +129,19 @@ function decode(body: Buffer, exchange: Exchange, options: InferBodyOptions): De
 }
 
 /** The same for long JSON, between whose pieces others have the loop. */
-async function decodeInTurns(body: Buffer, exchange: Exchange, options: InferBodyOptions): Promise<DecodedBody> {
+async function decodeInChunks(body: Buffer, exchange: Exchange, options: InferBodyOptions): Promise<DecodedBody> {
   const { memory, signal } = exchange;
-  const turnsOf = { turns: options.turns, signal };
+  const yieldOptions = { loopQueue: options.loopQueue, signal };
   const headerBytes = options.headerBytes ?? body.length;
   if (headerBytes > body.length) throw jsonTooShort(headerBytes - body.length);
   checkJsonBytes(headerBytes, options);
-  const scanner = await walkedDocument(body.subarray(0, headerBytes), turnsOf);
+  const scanner = await walkedDocument(body.subarray(0, headerBytes), yieldOptions);
   const header = parseInferHeader(scanner, options.limits.inputBytesMax, memory);
   const tail = body.subarray(headerBytes);
-  const { tensors, tail: writer } = await placeInputsInTurns(
+  const { tensors, tail: writer } = await placeInputsInChunks(
     header,
     placeOptions(options, tail.length, memory),
-    turnsOf,
+    yieldOptions,
   );
   writer.write(tail);
   // Plain memory, of a model whose arena has gone meanwhile, stays counted.

@@ -1,4 +1,4 @@
-import { InferenceError, LoopTurns } from "@galatea/base";
+import { InferenceError, EventLoopQueue } from "@galatea/base";
 import { labelsOf } from "../../engine/index.ts";
 import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
 import { releaseTensors } from "../../tensor/index.ts";
@@ -49,7 +49,7 @@ const joinedBytesMax = 16 * 1024;
 export class InferCalls {
   readonly #options: InferCallOptions;
   readonly #encoder = new ResponseEncoder();
-  readonly #turns = new LoopTurns();
+  readonly #loopQueue = new EventLoopQueue();
 
   constructor(options: InferCallOptions) {
     this.#options = options;
@@ -61,7 +61,7 @@ export class InferCalls {
     if (model.view.config.decoupled) throw new InferCallError(decoupled(), "text/plain");
     let decoded: DecodedBody;
     try {
-      decoded = await readInferBody(exchange, { model, headerBytes, compressed, limits, turns: this.#turns });
+      decoded = await readInferBody(exchange, { model, headerBytes, compressed, limits, loopQueue: this.#loopQueue });
       decoded = this.#withHeaders(exchange, decoded);
     } catch (error) {
       throw bodyErrorOf(error);
@@ -132,8 +132,8 @@ export class InferCalls {
   ): Promise<void> {
     let encoded: EncodedResponse;
     try {
-      const turnsOf = { turns: this.#turns, signal: exchange.signal };
-      encoded = await this.#encoder.encodeInTurns(response, options, turnsOf);
+      const yieldOptions = { loopQueue: this.#loopQueue, signal: exchange.signal };
+      encoded = await this.#encoder.encodeInChunks(response, options, yieldOptions);
     } catch (error) {
       throw unprinted(response, error);
     }

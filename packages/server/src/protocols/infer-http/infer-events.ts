@@ -1,4 +1,4 @@
-import { InferenceError, LoopTurns } from "@galatea/base";
+import { InferenceError, EventLoopQueue } from "@galatea/base";
 import { labelsOf } from "../../engine/index.ts";
 import type { InferenceResponse } from "../../inference/index.ts";
 import { releaseTensors } from "../../tensor/index.ts";
@@ -20,7 +20,7 @@ const eventEnd = Buffer.from("\n\n");
 export class InferEvents {
   readonly #options: { readonly limits: HttpLimits };
   readonly #encoder = new ResponseEncoder();
-  readonly #turns = new LoopTurns();
+  readonly #loopQueue = new EventLoopQueue();
 
   constructor(options: { readonly limits: HttpLimits }) {
     this.#options = options;
@@ -36,7 +36,7 @@ export class InferEvents {
         headerBytes,
         compressed,
         limits: this.#options.limits,
-        turns: this.#turns,
+        loopQueue: this.#loopQueue,
       });
     } catch (error) {
       throw bodyErrorOf(error);
@@ -72,7 +72,7 @@ export class InferEvents {
     };
     const { json, jsonBytes } =
       textBytesMax > wholeTextBytesMax
-        ? await this.#encoder.encodeInTurns(response, options, { turns: this.#turns, signal })
+        ? await this.#encoder.encodeInChunks(response, options, { loopQueue: this.#loopQueue, signal })
         : this.#encoder.encode(response, options);
     settleText(memory, heldBytes, jsonBytes);
     return typeof json === "string" ? `data: ${json}\n\n` : [eventStart, ...json, eventEnd];

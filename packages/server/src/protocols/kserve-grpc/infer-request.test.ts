@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ByteBudget, ByteLease, LoopTurns, systemClock } from "@galatea/base";
+import { ByteBudget, ByteLease, EventLoopQueue, systemClock } from "@galatea/base";
 import { FakeArena } from "../fake-arena.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import type { InferMessage, MessageInput } from "./infer-message.ts";
-import { decodeInferRequest, decodeInTurns, isLongMessage } from "./infer-request.ts";
+import { decodeInferRequest, decodeInChunks, isLongMessage } from "./infer-request.ts";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 
 const refused: readonly [what: string, input: Partial<MessageInput>][] = [
@@ -79,7 +79,7 @@ test("a long message is decoded in pieces of less than a millisecond, each in a 
     if (!isOver) setImmediate(turn);
   };
   setImmediate(turn);
-  const { request } = await decodeInTurns(message, options, new LoopTurns());
+  const { request } = await decodeInChunks(message, options, new EventLoopQueue());
   isOver = true;
   // Read twice, 32 KiB at a time: once to count.
   assert.ok(turnCount >= (2 * longCount) / 2 ** 15, `${turnCount} turns`);
@@ -89,7 +89,7 @@ test("a long message is decoded in pieces of less than a millisecond, each in a 
 
 test("a client that leaves while its long message is decoded leaves nothing in the arena", async () => {
   const { message, options, leaving, arena } = longMessage(longCount);
-  const decoded = decodeInTurns(message, options, new LoopTurns());
+  const decoded = decodeInChunks(message, options, new EventLoopQueue());
   await eventually(() => arena.usedBytes > 0);
   leaving.abort(new Error("gone"));
   await assert.rejects(decoded, /gone/);

@@ -1,4 +1,4 @@
-import { InferenceError, type Clock, type LoopTurns } from "@galatea/base";
+import { InferenceError, type Clock, type EventLoopQueue } from "@galatea/base";
 import type { ServedModel } from "../../engine/index.ts";
 import { deadlineFromNow, newInferenceRequest, type InferenceRequest } from "../../inference/index.ts";
 import { datatypes, isDatatype, releaseTensors, type Datatype, type Tensor } from "../../tensor/index.ts";
@@ -44,16 +44,16 @@ export function decodeInferRequest(message: InferMessage, options: DecodeOptions
 }
 
 /** The same for a long message, between whose pieces others have the loop. Rejects with the signal's reason once that is aborted. */
-export async function decodeInTurns(
+export async function decodeInChunks(
   message: InferMessage,
   options: DecodeOptions,
-  turns: LoopTurns,
+  loopQueue: EventLoopQueue,
 ): Promise<DecodedRequest> {
   const decoding = decodeInPieces(message, options);
   let piece = decoding.next();
   while (piece.done !== true) {
     try {
-      await turns.next(options.signal);
+      await loopQueue.next(options.signal);
     } catch (error) {
       decoding.throw(error);
     }

@@ -1,9 +1,9 @@
-import { ByteLease, InferenceError, LoopTurns, Turns, type ByteBudget, type Clock } from "@galatea/base";
+import { ByteLease, InferenceError, EventLoopQueue, SerialQueue, type ByteBudget, type Clock } from "@galatea/base";
 import { labelsOf, type Engine, type ServedModel } from "../../engine/index.ts";
 import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
 import { GrpcError, type Call, type CallReceiver, type MessageSink } from "../grpc-listener/index.ts";
 import { IncomingInference } from "./incoming-inference.ts";
-import { decodeInferRequest, decodeInTurns, isLongMessage, type DecodedRequest } from "./infer-request.ts";
+import { decodeInferRequest, decodeInChunks, isLongMessage, type DecodedRequest } from "./infer-request.ts";
 import type { ForwardedHeaders } from "./infer-parameters.ts";
 import { ResponseWriter } from "./infer-response.ts";
 import { emptyResponse, InferStream, withFinalFlag, type StreamedAnswer } from "./infer-stream.ts";
@@ -26,7 +26,7 @@ export class InferenceService {
   readonly #clock: Clock;
   readonly #writer = new ResponseWriter();
   /** In which long messages are read. */
-  readonly #turns = new LoopTurns();
+  readonly #loopQueue = new EventLoopQueue();
 
   constructor({ engine, forwardedHeaders, budget, clock }: InferenceServiceOptions) {
     this.#engine = engine;
@@ -51,7 +51,7 @@ export class InferenceService {
   /** ModelStreamInfer. */
   modelStreamInfer(call: Call): void {
     // Requests of a stream come to their models in the order in which they were sent, also behind one that takes long to read.
-    const order = new Turns();
+    const order = new SerialQueue();
     const decode = (message: IncomingInference) =>
       order.count === 0 && !message.isLong
         ? this.#decode(call, message)
@@ -138,7 +138,7 @@ export class InferenceService {
     const { signal } = call;
     const options = { model, signal, clock: this.#clock, receivedNs, forwarded: this.#forwarded(call) };
     const taken = message.take();
-    return isLongMessage(taken) ? decodeInTurns(taken, options, this.#turns) : decodeInferRequest(taken, options);
+    return isLongMessage(taken) ? decodeInChunks(taken, options, this.#loopQueue) : decodeInferRequest(taken, options);
   }
 
   #forwarded({ headers }: Call): ForwardedHeaders {

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
-import { InferenceError, LoopTurns } from "@galatea/base";
+import { InferenceError, EventLoopQueue } from "@galatea/base";
 import { JsonScanner } from "../../tensor/index.ts";
-import { decodedBase64, decodePieceBytes } from "./base64-text.ts";
+import { decodedBase64, decodeChunkBytes } from "./base64-text.ts";
 
 const refusal = () => new InferenceError("INVALID_ARG", "no base64");
 
 function decoded(json: string, signal = new AbortController().signal): Promise<Uint8Array> {
-  return decodedBase64(new JsonScanner(Buffer.from(json)), { turns: new LoopTurns(), signal }, refusal);
+  return decodedBase64(new JsonScanner(Buffer.from(json)), { loopQueue: new EventLoopQueue(), signal }, refusal);
 }
 
 test("a long text is decoded whole, a piece a turn of the event loop", async () => {
@@ -24,14 +24,14 @@ test("a long text is decoded whole, a piece a turn of the event loop", async () 
   const whole = await decoded(JSON.stringify(text));
   isOver = true;
   assert.ok(Buffer.from(whole).equals(content));
-  assert.ok(turns >= text.length / decodePieceBytes, `${turns} turns`);
+  assert.ok(turns >= text.length / decodeChunkBytes, `${turns} turns`);
 });
 
 test("escapes are read wherever a piece ends, with padding and without", async () => {
   for (const shift of [0, 1, 2, 3, 4, 5, 6, 7]) {
-    const content = randomBytes(decodePieceBytes + shift);
+    const content = randomBytes(decodeChunkBytes + shift);
     const text = content.toString("base64");
-    const at = decodePieceBytes - shift;
+    const at = decodeChunkBytes - shift;
     const escaped = `\\u00${(text.codePointAt(at) as number).toString(16)}`;
     const mixed = `"${text.slice(0, at)}${escaped}${text.slice(at + 1).replaceAll("/", "\\/")}"`;
     assert.ok(Buffer.from(await decoded(mixed)).equals(content), `${shift}`);
@@ -41,9 +41,9 @@ test("escapes are read wherever a piece ends, with padding and without", async (
 });
 
 test("what is no base64 is refused, in whichever piece it lies", async () => {
-  const text = "A".repeat(2 * decodePieceBytes);
+  const text = "A".repeat(2 * decodeChunkBytes);
   for (const wrong of ["!", "=", "\\n", "\\u000a", "\\u00e9", "\\\\", "é"]) {
-    for (const at of [0, decodePieceBytes - 1, decodePieceBytes + 4]) {
+    for (const at of [0, decodeChunkBytes - 1, decodeChunkBytes + 4]) {
       const json = `"${text.slice(0, at)}${wrong}${text.slice(at)}"`;
       await assert.rejects(decoded(json), { code: "INVALID_ARG", message: "no base64" }, `${wrong} at ${at}`);
     }
@@ -52,7 +52,7 @@ test("what is no base64 is refused, in whichever piece it lies", async () => {
 
 test("a client that leaves ends it", async () => {
   const leaving = new AbortController();
-  const whole = decoded(JSON.stringify("A".repeat(3 * decodePieceBytes)), leaving.signal);
+  const whole = decoded(JSON.stringify("A".repeat(3 * decodeChunkBytes)), leaving.signal);
   leaving.abort(new Error("left"));
   await assert.rejects(whole, { message: "left" });
 });

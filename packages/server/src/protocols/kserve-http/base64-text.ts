@@ -1,9 +1,9 @@
-import type { InferenceError, TurnsOf } from "@galatea/base";
+import type { InferenceError, YieldOptions } from "@galatea/base";
 import type { JsonScanner } from "../../tensor/index.ts";
-import { inTurns } from "../infer-codec/index.ts";
+import { inChunks } from "../infer-codec/index.ts";
 
 /** Of text that is decoded in a turn: about 0.3 ms. */
-export const decodePieceBytes = 256 * 1024;
+export const decodeChunkBytes = 256 * 1024;
 
 /**
  * What the string at `scanner.at` says as base64, a piece a turn of the event loop; the scanner ends up behind it. The string must have been
@@ -11,13 +11,13 @@ export const decodePieceBytes = 256 * 1024;
  */
 export async function decodedBase64(
   scanner: JsonScanner,
-  of: TurnsOf,
+  of: YieldOptions,
   refusal: () => InferenceError,
 ): Promise<Uint8Array> {
   const start = scanner.at + 1;
   scanner.skipString();
   const decoding = new Base64Decoding(scanner, { at: start, end: scanner.at - 1 }, refusal);
-  await inTurns(of, () => decoding.advance());
+  await inChunks(of, () => decoding.advance());
   return decoding.content();
 }
 
@@ -68,7 +68,7 @@ class Base64Decoding {
 
   #piece(): string {
     const { bytes } = this.#scanner;
-    const until = Math.min(this.#end, this.#at + decodePieceBytes);
+    const until = Math.min(this.#end, this.#at + decodeChunkBytes);
     const escapeAt = bytes.subarray(this.#at, until).indexOf(0x5c);
     if (escapeAt === -1) {
       const piece = latin1(bytes.subarray(this.#at, until));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { gunzipSync, gzipSync, inflateSync } from "node:zlib";
-import { ByteBudget, LoopTurns, silentLogger, systemClock } from "@galatea/base";
+import { ByteBudget, EventLoopQueue, silentLogger, systemClock } from "@galatea/base";
 import { arenaTensor } from "../fake-arena.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
@@ -168,7 +168,7 @@ describe("routes", () => {
   });
 
   test("a long body of a load is read in pieces, each in a turn of the loop", async (t) => {
-    const turns = t.mock.method(LoopTurns.prototype, "next");
+    const turns = t.mock.method(EventLoopQueue.prototype, "next");
     const numbers = JSON.stringify(Array.from({ length: 300_000 }, (_, index) => index % 100));
     const body = `{"ignored":${numbers},"parameters":{"config":"{}","file:1/a":"aGk="}}`;
     const load = await ask(port, post("/v2/repository/models/add_sub/load", body));

@@ -1,4 +1,4 @@
-import { InferenceError, type LoopTurns, type TurnsOf } from "@galatea/base";
+import { InferenceError, type EventLoopQueue, type YieldOptions } from "@galatea/base";
 import type { Engine, IndexEntry, LoadOverride } from "../../engine/index.ts";
 import { JsonScanner } from "../../tensor/index.ts";
 import { readWholeBody, reply, replyJson, type Exchange, type HttpLimits } from "../http-listener/index.ts";
@@ -16,19 +16,19 @@ export interface RepositoryRoutes {
   readonly engine: Engine;
   readonly limits: HttpLimits;
   /** In which long documents are read. */
-  readonly turns: LoopTurns;
+  readonly loopQueue: EventLoopQueue;
 }
 
 /** A checked document, or null for an empty body. Between the pieces of a long one others have the loop. */
 async function readJson(
   exchange: Exchange,
-  { turns }: RepositoryRoutes,
+  { loopQueue }: RepositoryRoutes,
   limits: HttpLimits,
 ): Promise<JsonScanner | null> {
   const body = await readWholeBody(exchange, limits);
   if (body.length === 0) return null;
   const isLong = body.length > wholeTextBytesMax;
-  const scanner = isLong ? await walkedDocument(body, { turns, signal: exchange.signal }) : new JsonScanner(body);
+  const scanner = isLong ? await walkedDocument(body, { loopQueue, signal: exchange.signal }) : new JsonScanner(body);
   const startAt = scanner.at;
   parsingRequestJson(() => {
     if (scanner.peek() === -1) scanner.fail("The document is empty.", scanner.at);
@@ -92,12 +92,12 @@ function indexRow(entry: IndexEntry): Record<string, string> {
 
 export async function answerLoad(exchange: Exchange, routes: RepositoryRoutes, modelName: string): Promise<void> {
   const scanner = await readJson(exchange, routes, routes.limits);
-  const override = await readOverride(scanner, { turns: routes.turns, signal: exchange.signal });
+  const override = await readOverride(scanner, { loopQueue: routes.loopQueue, signal: exchange.signal });
   await routes.engine.loadModel(modelName, override, exchange.signal);
   replyDone(exchange);
 }
 
-async function readOverride(scanner: JsonScanner | null, of: TurnsOf): Promise<LoadOverride | null> {
+async function readOverride(scanner: JsonScanner | null, of: YieldOptions): Promise<LoadOverride | null> {
   let configJson: string | null = null;
   const filesAt = new Map<string, number>();
   eachParameter(scanner, (document, name, at) => {

@@ -1,4 +1,4 @@
-import { InferenceError, LoopTurns } from "@galatea/base";
+import { InferenceError, EventLoopQueue } from "@galatea/base";
 import type { Engine, ModelTarget } from "../../engine/index.ts";
 import { printConfigJson } from "../../modelconfig/index.ts";
 import {
@@ -73,7 +73,7 @@ const noRepositoryNames: Answer = () => {
 function routeRows(options: KserveRoutesOptions): readonly Route[] {
   const { engine, limits } = options;
   const infer = inferAnswer(options);
-  const repository = { engine, limits, turns: new LoopTurns() };
+  const repository = { engine, limits, loopQueue: new EventLoopQueue() };
   const generates = new GenerateCalls(options);
   const generate: Answer = async (exchange, [model, version]) => {
     const target = targetOf(model!, version);

@@ -3,14 +3,14 @@ import { diskFault } from "./disk-fault.ts";
 import type { Logger } from "./log.ts";
 
 /** The pause between two tries: doubled each time, up to `pauseMsMax`. */
-export interface PatientPauses {
+export interface RetryPauses {
   readonly pauseMsMin: number;
   readonly pauseMsMax: number;
 }
 
-const pausesDefault: PatientPauses = { pauseMsMin: 1000, pauseMsMax: 30_000 };
+const pausesDefault: RetryPauses = { pauseMsMin: 1000, pauseMsMax: 30_000 };
 
-export interface PatientWriteOptions {
+export interface RetryWriteOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   /** The subject of the log line, such as "the end of a job". */
@@ -18,9 +18,9 @@ export interface PatientWriteOptions {
   /** The name of the record's owner, for the log. */
   readonly name: string;
   /** The errors to retry: disk faults only, or every error when no other writer would repeat the write before the next start. */
-  readonly outlasts: "disk faults" | "every error";
+  readonly retries: "disk faults" | "every error";
   /** Defaults to 1 s, doubled up to 30 s. */
-  readonly pauses?: PatientPauses;
+  readonly pauses?: RetryPauses;
   readonly signal: AbortSignal;
 }
 
@@ -28,16 +28,13 @@ export interface PatientWriteOptions {
  * Writes a record, and retries with pauses while the disk rejects it. The caller bounds the records that wait meanwhile. Rejects with an
  * error that is not retried, and with the signal's reason.
  */
-export async function patientWrite<Result>(
-  write: () => Promise<Result>,
-  options: PatientWriteOptions,
-): Promise<Result> {
-  const { clock, logger, what, name, outlasts, pauses = pausesDefault, signal } = options;
+export async function retryWrite<Result>(write: () => Promise<Result>, options: RetryWriteOptions): Promise<Result> {
+  const { clock, logger, what, name, retries, pauses = pausesDefault, signal } = options;
   for (let pauseMs = pauses.pauseMsMin; ; pauseMs = Math.min(2 * pauseMs, pauses.pauseMsMax)) {
     try {
       return await write();
     } catch (error) {
-      if (outlasts === "disk faults" && diskFault(error) === null) throw error;
+      if (retries === "disk faults" && diskFault(error) === null) throw error;
       signal.throwIfAborted();
       logger.error(`${what} cannot be recorded; it is tried again`, { name, error: String(error), pauseMs });
     }

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { sealLine, unsealLine } from "./sealed-line.ts";
+import { checksummedLine, parseChecksummedLine } from "./checksummed-line.ts";
 
 const lines = fc.string({ unit: "binary" }).map((text) => text.replaceAll("\n", ""));
 
 test("a sealed line gives its text back", () => {
   fc.assert(
     fc.property(lines, (text) => {
-      assert.deepEqual(unsealLine(Buffer.from(sealLine(text))), {
+      assert.deepEqual(parseChecksummedLine(Buffer.from(checksummedLine(text))), {
         text: Buffer.from(text).toString(),
         isRepaired: false,
       });
@@ -19,10 +19,10 @@ test("a sealed line gives its text back", () => {
 test("any one flipped bit of a line, its checksum included, is put right and told", () => {
   fc.assert(
     fc.property(lines, fc.nat(), (text, chosen) => {
-      const line = Buffer.from(sealLine(text));
+      const line = Buffer.from(checksummedLine(text));
       const bit = chosen % (line.length * 8);
       line[bit >>> 3]! ^= 1 << (bit & 7);
-      assert.deepEqual(unsealLine(line), { text: Buffer.from(text).toString(), isRepaired: true });
+      assert.deepEqual(parseChecksummedLine(line), { text: Buffer.from(text).toString(), isRepaired: true });
     }),
     { numRuns: 500 },
   );
@@ -31,13 +31,13 @@ test("any one flipped bit of a line, its checksum included, is put right and tol
 test("a line with several changed bytes, cut short, or without a checksum is refused", () => {
   fc.assert(
     fc.property(fc.string({ minLength: 8 }), fc.nat(), fc.integer({ min: 1, max: 7 }), (text, chosen, count) => {
-      const line = Buffer.from(sealLine(text.replaceAll("\n", " ")));
+      const line = Buffer.from(checksummedLine(text.replaceAll("\n", " ")));
       const damaged = Buffer.from(line);
       for (let index = 0; index <= count; index += 1) damaged[(chosen + index) % line.length]! ^= 0x55;
-      assert.equal(unsealLine(damaged), null);
-      assert.equal(unsealLine(line.subarray(0, line.length - 1 - (chosen % 3))), null);
+      assert.equal(parseChecksummedLine(damaged), null);
+      assert.equal(parseChecksummedLine(line.subarray(0, line.length - 1 - (chosen % 3))), null);
     }),
   );
-  assert.equal(unsealLine(Buffer.from('{"head":1}')), null);
-  assert.equal(unsealLine(Buffer.alloc(0)), null);
+  assert.equal(parseChecksummedLine(Buffer.from('{"head":1}')), null);
+  assert.equal(parseChecksummedLine(Buffer.alloc(0)), null);
 });

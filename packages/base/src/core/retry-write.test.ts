@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Clock } from "./clock.ts";
 import type { Logger } from "./log.ts";
-import { patientWrite, type PatientWriteOptions } from "./patient-write.ts";
+import { retryWrite, type RetryWriteOptions } from "./retry-write.ts";
 
 const full = () => Object.assign(new Error("no space left"), { code: "ENOSPC", syscall: "write" });
 const other = () => new Error("no such table");
 
 /** Pauses that are over at once, and what is told of them. */
-function place(more: Partial<PatientWriteOptions> = {}) {
+function place(more: Partial<RetryWriteOptions> = {}) {
   const [pausesMs, told]: [number[], string[]] = [[], []];
   const tell = (message: string) => void told.push(message);
   const logger: Logger = { error: tell, warning: tell, info: tell, verbose: tell };
@@ -22,7 +22,7 @@ function place(more: Partial<PatientWriteOptions> = {}) {
       return { [Symbol.dispose]() {} };
     },
   };
-  const fixed = { what: "the end of a job", name: "j", outlasts: "disk faults", signal: over.signal } as const;
+  const fixed = { what: "the end of a job", name: "j", retries: "disk faults", signal: over.signal } as const;
   let count = 0;
   return {
     pausesMs,
@@ -30,7 +30,7 @@ function place(more: Partial<PatientWriteOptions> = {}) {
     over,
     /** Fails so many times. */
     write: (failureCount: number, failure: () => Error, failed: () => void = () => {}) =>
-      patientWrite(
+      retryWrite(
         async () => {
           count += 1;
           if (count > failureCount) return `written at try ${count}`;
@@ -57,7 +57,7 @@ test("what is no fault of a disk is the writer's, unless every error is to be ou
   const at = place();
   await assert.rejects(at.write(1, other), /no such table/);
   assert.deepEqual([at.pausesMs, at.told], [[], []]);
-  assert.equal(await place({ outlasts: "every error" }).write(2, other), "written at try 3");
+  assert.equal(await place({ retries: "every error" }).write(2, other), "written at try 3");
 });
 
 test("nothing is tried or told any more where the signal has aborted, in a try or between two of them", async () => {

@@ -5,7 +5,7 @@ import type { Readable } from "node:stream";
  * soon as the body is known to be longer, and leaves the rest unread. `take` reserves memory for each chunk and throws to reject it.
  * Cheaper than iterating over the stream, which matters for calls per request.
  */
-export function readWhole(
+export function readToBuffer(
   source: Readable,
   bytesMax: number,
   tooLong: () => Error,

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ByteBudget, ByteLease, LoopTurns } from "@galatea/base";
+import { ByteBudget, ByteLease, EventLoopQueue } from "@galatea/base";
 import { noParameters } from "../../inference/index.ts";
 import { FakeArena } from "../fake-arena.ts";
-import { readPieceBytes, walkedDocument } from "./in-turns.ts";
+import { readChunkBytes, walkedDocument } from "./in-chunks.ts";
 import { parseInferHeader } from "./infer-header.ts";
 import { ResponseEncoder } from "./infer-response.ts";
-import { placeInputsInTurns } from "./place-inputs.ts";
+import { placeInputsInChunks } from "./place-inputs.ts";
 
 const picture = Array.from({ length: 3 * 224 * 224 }, (_, index) => ((index * 7919) % 256) / 255);
 const body = Buffer.from(
@@ -38,16 +38,16 @@ function setUp() {
   const arena = new FakeArena(16 * 2 ** 20, budget);
   const options = { modelName: "m", tailBytes: 0, arena, memory } as const;
   const leaving = new AbortController();
-  return { memory, arena, options, leaving, of: { turns: new LoopTurns(), signal: leaving.signal } };
+  return { memory, arena, options, leaving, of: { loopQueue: new EventLoopQueue(), signal: leaving.signal } };
 }
 
 test("a picture's numbers are read a piece a turn, and what lies around them as well", async () => {
   const { memory, arena, options, of } = setUp();
-  const pieces = Math.floor(body.length / readPieceBytes);
+  const pieces = Math.floor(body.length / readChunkBytes);
   let tensors: readonly { readonly data: Uint8Array; readonly block: { release(): void } | null }[] = [];
   const turns = await turnsOf(async () => {
     const header = parseInferHeader(await walkedDocument(body, of), 2 ** 26, memory);
-    tensors = (await placeInputsInTurns(header, options, of)).tensors;
+    tensors = (await placeInputsInChunks(header, options, of)).tensors;
   });
   assert.ok(turns >= 2 * pieces, `${turns} turns for ${pieces} pieces, each checked and read`);
   const [a, b] = tensors;
@@ -65,7 +65,7 @@ test("JSON that breaks off far behind its beginning is refused in the words of s
 test("a client that goes while its numbers are read leaves nothing allocated", async () => {
   const { memory, arena, options, leaving, of } = setUp();
   const header = parseInferHeader(await walkedDocument(body, of), 2 ** 26, memory);
-  const placed = placeInputsInTurns(header, options, of);
+  const placed = placeInputsInChunks(header, options, of);
   assert.ok(arena.usedBytes > 0);
   leaving.abort(new Error("gone"));
   await assert.rejects(placed, /gone/);
@@ -81,10 +81,10 @@ test("a picture's numbers are printed in turns, beside small answers, and are th
   const wishes = { id: "", outputs: null, binaryOutputs: false, labelsOf: () => [], batches: () => false };
   const small = { ...response, outputs: [] };
   let small1: unknown;
-  let encoded: Awaited<ReturnType<ResponseEncoder["encodeInTurns"]>> | null = null;
+  let encoded: Awaited<ReturnType<ResponseEncoder["encodeInChunks"]>> | null = null;
   const turns = await turnsOf(async () => {
-    const printed = encoder.encodeInTurns(response, wishes, of);
-    await of.turns.next(of.signal);
+    const printed = encoder.encodeInChunks(response, wishes, of);
+    await of.loopQueue.next(of.signal);
     small1 = encoder.encode(small, wishes).json;
     encoded = await printed;
   });

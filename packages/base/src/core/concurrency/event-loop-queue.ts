@@ -2,7 +2,7 @@
  * Lets long computations yield to the event loop: of any number of computations, one runs one chunk between two polls of the sockets.
  * Without this, a request would wait for a chunk of each computation instead of one chunk.
  */
-export class LoopTurns {
+export class EventLoopQueue {
   readonly #waiting: (() => void)[] = [];
   #isScheduled = false;
 
@@ -32,7 +32,7 @@ export class LoopTurns {
 }
 
 /** The queue of computations and the signal of one of them. */
-export interface TurnsOf {
-  readonly turns: LoopTurns;
+export interface YieldOptions {
+  readonly loopQueue: EventLoopQueue;
   readonly signal: AbortSignal;
 }

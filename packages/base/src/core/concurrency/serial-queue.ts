@@ -1,5 +1,5 @@
 /** Runs tasks one after another, in the order of the calls. A failed task does not stop the others. */
-export class Turns {
+export class SerialQueue {
   #last: Promise<unknown> = Promise.resolve();
   #count = 0;
 

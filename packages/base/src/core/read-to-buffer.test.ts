@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { PassThrough, Readable } from "node:stream";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { readWhole } from "./read-whole.ts";
+import { readToBuffer } from "./read-to-buffer.ts";
 
 const tooLong = () => new RangeError("too long");
 
@@ -12,7 +12,7 @@ test("a body is read whole however it comes in pieces, up to its bound and not a
     fc.asyncProperty(pieces, fc.integer({ min: 0, max: 100 }), async (drawn, bytesMax) => {
       const whole = Buffer.concat(drawn);
       const source = new PassThrough();
-      const reading = readWhole(source, bytesMax, tooLong);
+      const reading = readToBuffer(source, bytesMax, tooLong);
       for (const piece of drawn) source.write(piece);
       source.end();
       if (whole.length > bytesMax) await assert.rejects(reading, RangeError);
@@ -23,29 +23,29 @@ test("a body is read whole however it comes in pieces, up to its bound and not a
 
 test("a body in one piece is not copied", async () => {
   const piece = Buffer.from("one piece");
-  const found = await readWhole(Readable.from([piece], { objectMode: false }), 100, tooLong);
+  const found = await readToBuffer(Readable.from([piece], { objectMode: false }), 100, tooLong);
   assert.equal(found.buffer, piece.buffer);
 });
 
 test("a body that breaks off, has broken off, or was read before is an error, not an end", async () => {
   const failing = new PassThrough();
-  const failed = readWhole(failing, 100, tooLong);
+  const failed = readToBuffer(failing, 100, tooLong);
   failing.write("part");
   failing.destroy(new Error("reset"));
   await assert.rejects(failed, /^Error: reset$/);
   const cut = new PassThrough();
-  const broken = readWhole(cut, 100, tooLong);
+  const broken = readToBuffer(cut, 100, tooLong);
   cut.destroy();
   await assert.rejects(broken, /ended before its end/);
-  await assert.rejects(readWhole(cut, 100, tooLong), /ended before its end/);
+  await assert.rejects(readToBuffer(cut, 100, tooLong), /ended before its end/);
   const read = Readable.from(["all"], { objectMode: false });
-  await readWhole(read, 100, tooLong);
-  await assert.rejects(readWhole(read, 100, tooLong), /ended before its end/);
+  await readToBuffer(read, 100, tooLong);
+  await assert.rejects(readToBuffer(read, 100, tooLong), /ended before its end/);
 });
 
 test("what is left of a body that is too long stays in its source, which goes on only when asked", async () => {
   const source = new PassThrough();
-  const reading = readWhole(source, 3, tooLong);
+  const reading = readToBuffer(source, 3, tooLong);
   source.write("four");
   await assert.rejects(reading, RangeError);
   assert.equal(source.isPaused(), true);

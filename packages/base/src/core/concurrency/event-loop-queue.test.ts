@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { LoopTurns } from "./loop-turns.ts";
+import { EventLoopQueue } from "./event-loop-queue.ts";
 
 const never = new AbortController().signal;
 
 test("of many that compute, one has its turn in each round of the event loop, and all come to their end in order", async () => {
-  const turns = new LoopTurns();
+  const loopQueue = new EventLoopQueue();
   let taken = 0;
   let takenBefore = 0;
   let mostInARound = 0;
@@ -19,7 +19,7 @@ test("of many that compute, one has its turn in each round of the event loop, an
   const ended: number[] = [];
   const compute = async (which: number) => {
     for (let step = 0; step < 10; step += 1) {
-      await turns.next(never);
+      await loopQueue.next(never);
       taken += 1;
     }
     ended.push(which);
@@ -35,10 +35,10 @@ test("of many that compute, one has its turn in each round of the event loop, an
 });
 
 test("who has gone away does not get its turn, and holds nobody up", async () => {
-  const turns = new LoopTurns();
+  const loopQueue = new EventLoopQueue();
   const gone = new AbortController();
-  const left = turns.next(gone.signal);
-  const stayed = turns.next(never);
+  const left = loopQueue.next(gone.signal);
+  const stayed = loopQueue.next(never);
   gone.abort(new Error("gone"));
   await assert.rejects(left, { message: "gone" });
   await stayed;

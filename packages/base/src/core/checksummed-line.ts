@@ -4,11 +4,11 @@ import { crc32 } from "node:zlib";
 const sealLength = 9;
 
 /** Returns one line of text after its CRC-32, so that a reader can detect damage by the disk. `text` has no line break. */
-export function sealLine(text: string): string {
+export function checksummedLine(text: string): string {
   return `${hexOf(crc32(text))} ${text}`;
 }
 
-export interface UnsealedLine {
+export interface ChecksummedLine {
   readonly text: string;
   /** True if one bit of the line had flipped and was repaired. */
   readonly isRepaired: boolean;
@@ -18,7 +18,7 @@ export interface UnsealedLine {
  * Returns the text of a checksummed line (without its line break). A single flipped bit is found by the CRC and repaired. Null when more
  * is damaged, or for any other line.
  */
-export function unsealLine(line: Buffer): UnsealedLine | null {
+export function parseChecksummedLine(line: Buffer): ChecksummedLine | null {
   if (line.length < sealLength) return null;
   const text = line.subarray(sealLength);
   const computed = crc32(text);
@@ -36,7 +36,7 @@ export function unsealLine(line: Buffer): UnsealedLine | null {
 }
 
 /** Returns the text of a checksummed line (without its line break) when its checksum is correct, else null; repairs nothing. */
-export function soundText(line: Buffer): string | null {
+export function undamagedText(line: Buffer): string | null {
   if (line.length < sealLength) return null;
   const text = line.subarray(sealLength);
   return line.toString("latin1", 0, sealLength) === `${hexOf(crc32(text))} ` ? text.toString("utf8") : null;
