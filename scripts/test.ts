@@ -45,6 +45,7 @@ process.exitCode = await runSteps([
   })),
   ...(isWhole ? frameworkNames : []).map((name) => ({ name: `framework '${name}'`, run: () => ensureFramework(name) })),
   ...(values.rest === true ? [] : checkSteps),
+  ...(isWhole ? [{ name: "documentation site", command: ["npm", "run", "--silent", "docs"] }] : []),
   ...suiteStep(
     "suites, two at a time: recorded responses, real clients, faults, examples",
     chosen.filter(({ alone }) => alone !== true),

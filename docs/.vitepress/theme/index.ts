@@ -1,0 +1,26 @@
+import DefaultTheme from "vitepress/theme";
+import { defineComponent, h, onMounted, ref, useId, watch, type App } from "vue";
+import { useData } from "vitepress";
+
+/** A diagram of mermaid's language, drawn in the browser in the colors of the page. */
+const MermaidDiagram = defineComponent({
+  props: { source: { type: String, required: true } },
+  setup({ source }) {
+    const svg = ref("");
+    const { isDark } = useData();
+    const id = useId();
+    const draw = async () => {
+      const { default: mermaid } = await import("mermaid");
+      mermaid.initialize({ startOnLoad: false, theme: isDark.value ? "dark" : "neutral" });
+      svg.value = (await mermaid.render(`diagram-${id}`, decodeURIComponent(source))).svg;
+    };
+    onMounted(draw);
+    watch(isDark, draw);
+    return () => h("div", { innerHTML: svg.value });
+  },
+});
+
+export default {
+  extends: DefaultTheme,
+  enhanceApp: ({ app }: { readonly app: App }) => app.component("MermaidDiagram", MermaidDiagram),
+};
