@@ -90,6 +90,27 @@ test("a new endpoint is refused while instances of another one drain on the only
   assert.deepEqual([(await bench.status("new"))[0], given], ["InService", ["a", "b", "b"]]);
 });
 
+test("of two endpoints that are created at the same moment, with room for one of them on a node, one is refused", async () => {
+  const { nodes, given, onOpen } = twoNodes(200);
+  await using bench = await TrafficBench.open(undefined, null, { nodes, onOpen });
+  await bench.deploy("on-a", [{ name: "one", VariantName: "v" }]);
+  await bench.configure("new", [{ name: "two", VariantName: "v" }]);
+  const create = (name: string) =>
+    bench.hosting.endpoints.create({ name, configName: "new", owner, tags: [], deploymentConfig: null });
+  const [first, second] = await Promise.allSettled([create("first"), create("second")]);
+  assert.equal(first.status, "fulfilled");
+  assert.match(String(second.status === "rejected" && second.reason), /none has room for an instance of 128 MiB/);
+  await bench.settled("first");
+  assert.deepEqual([(await bench.status("first"))[0], given], ["InService", ["a", "b"]]);
+  // Its record is there, and its instance is not placed yet.
+  await bench.hosting.endpoints.delete("first", owner);
+  await until("it is deleted", () => !bench.hosting.hasEndpoint("first"));
+  await create("third");
+  await assert.rejects(create("fourth"), { code: "ResourceLimitExceeded", message: /none has room/ });
+  await bench.settled("third");
+  assert.deepEqual([(await bench.status("third"))[0], given], ["InService", ["a", "b", "b"]]);
+});
+
 test("copies of a component come to the nodes of their instances, which they share with other components, also after a restart", async () => {
   const documents = new DocumentMemory();
   const first = twoNodes(3000);

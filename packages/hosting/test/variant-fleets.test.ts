@@ -92,7 +92,9 @@ async function openKind({ variant, open }: Kind) {
   };
   const unrecorded = {
     recordedBytes: () => 0,
+    recordedCounts: () => [],
     pendingBytes: () => 0,
+    pendingInstances: () => [],
     recordsChanged: () => new Promise<void>(() => {}),
   };
   const node = nodeWith();

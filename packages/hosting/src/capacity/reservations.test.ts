@@ -4,7 +4,14 @@ import * as fc from "fast-check";
 import { AwsError, silentLogger, systemClock } from "@galatea/base";
 import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
 import type { VariantPlan } from "../definitions/index.ts";
-import { newEndpoint, newGeneration, plannedFootprint, settledGeneration } from "../endpoints/index.ts";
+import {
+  footprintBytes,
+  newEndpoint,
+  newGeneration,
+  plannedFootprint,
+  settledGeneration,
+  type Footprint,
+} from "../endpoints/index.ts";
 import { nodeWith } from "../nodes/node-fixture.ts";
 import { hostingLimits, Reservations } from "./reservations.ts";
 import { HostingStore } from "../store/index.ts";
@@ -103,6 +110,66 @@ test("property: whatever is created, held, deleted or taken beyond, an endpoint 
             reserved[Symbol.dispose]();
           }
         }
+      }
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test("property: after each write the view has the sum over all records, and the nodes the sum over records and draining instances", async () => {
+  const write = fc.record({ which: fc.nat(5), asked: fc.option(asked, { nil: null }), drainingMebi: fc.nat(600) });
+  await fc.assert(
+    fc.asyncProperty(fc.array(write, { maxLength: 25 }), async (writes) => {
+      const options = { clock: systemClock, logger: silentLogger };
+      await using store = await HostingStore.open(new MemoryDocuments(new DocumentMemory()), options);
+      const { nodes } = reservationsOf(store, limitMebi);
+      const { endpoints } = store.kinds;
+      const drainingMebi = new Map<string, number>();
+      const counted = new Map<string, ReturnType<typeof nodes.countDraining>>();
+      for (const { which, asked: to, ...draining } of writes) {
+        const name = `e${which}`;
+        const before = store.view.endpointState(name);
+        if (to !== null)
+          await store.write([endpoints.put(name, endpointOf(name, to), before === null ? "absent" : "any")]);
+        else if (before !== null) await store.write([endpoints.delete(name, "any")]);
+        drainingMebi.set(name, draining.drainingMebi);
+        const look = () => ({ of: name, bytes: (drainingMebi.get(name) ?? 0) * mebi, sinceMs: 0, isEnding: false });
+        if (to === null) {
+          counted.get(name)?.[Symbol.dispose]();
+          counted.delete(name);
+        } else if (counted.has(name)) counted.get(name)?.changed();
+        else counted.set(name, nodes.countDraining(look));
+        const all = Array.from({ length: 6 }, (_, index) => store.view.endpointFootprint(`e${index}`));
+        const sum = (of: (footprint: Footprint) => number) => all.reduce((total, each) => total + of(each), 0);
+        const { footprint } = store.view;
+        assert.equal(
+          footprint.instanceCount,
+          sum(({ instanceCount }) => instanceCount),
+        );
+        assert.equal(
+          footprint.containerCount,
+          sum(({ containerCount }) => containerCount),
+        );
+        assert.equal(
+          footprint.modelBytes,
+          sum(({ modelBytes }) => modelBytes),
+        );
+        const sizes = new Set(all.flatMap(({ countsByBytes }) => [...(countsByBytes?.keys() ?? [])]));
+        assert.deepEqual(
+          footprint.countsByBytes,
+          new Map(
+            [...(footprint.countsByBytes?.keys() ?? [])].map((bytes) => [
+              bytes,
+              sum(({ countsByBytes }) => countsByBytes?.get(bytes) ?? 0),
+            ]),
+          ),
+        );
+        assert.deepEqual(sizes, new Set(footprint.countsByBytes?.keys()));
+        const drainingBytes = [...counted.keys()].reduce(
+          (total, each) => total + (drainingMebi.get(each) ?? 0) * mebi,
+          0,
+        );
+        assert.equal(nodes.usedBytes, sum(footprintBytes) + drainingBytes);
       }
     }),
     { numRuns: 100 },

@@ -80,8 +80,11 @@ export class Reservations {
     this.#options = options;
     this.nodes = new Nodes({
       nodes: options.nodes,
-      recordedBytes: () => bytesOf(this.#recorded()),
+      recordedBytes: () => footprintBytes(options.store.view.footprint) + bytesOf(this.#claims()),
+      recordedCounts: () =>
+        [options.store.view.footprint, ...this.#claims()].flatMap(({ countsByBytes }) => [...(countsByBytes ?? [])]),
       pendingBytes: () => bytesOf(this.#unwritten()),
+      pendingInstances: () => [...this.#unwritten()].flatMap((footprint) => [...addedInstances(footprint)]),
       recordsChanged: () => options.store.view.stateChanged(),
     });
   }
@@ -127,8 +130,7 @@ export class Reservations {
     return held(this.#claimed, what);
   }
 
-  *#recorded(): Iterable<Footprint> {
-    yield* this.#options.store.view.footprints();
+  *#claims(): Iterable<Footprint> {
     for (const look of this.#claimed) yield look();
   }
 
@@ -158,7 +160,7 @@ export class Reservations {
 
   #checkQuotas(footprint: Footprint, what: string): void {
     const { instancesMax, containersMax } = this.#options.limits;
-    const reserved = [...this.#recorded(), ...this.#unwritten()];
+    const reserved = [this.#options.store.view.footprint, ...this.#claims(), ...this.#unwritten()];
     const used = (of: "instanceCount" | "containerCount") => reserved.reduce((sum, each) => sum + each[of], 0);
     const instances = { limit: instancesMax, used: used("instanceCount"), wanted: footprint.instanceCount };
     if (isBeyond(instances)) throw limitExceeded({ what, unit: "Instances" }, instances);
@@ -201,8 +203,11 @@ interface Use {
 /** A change that needs nothing more is never refused, even above the limit. */
 const isBeyond = ({ limit, used, wanted }: Use): boolean => wanted > 0 && used + wanted > limit;
 
-const bytesOf = (footprints: Iterable<Footprint>) =>
-  [...footprints].reduce((sum, footprint) => sum + footprintBytes(footprint), 0);
+function bytesOf(footprints: Iterable<Footprint>): number {
+  let bytes = 0;
+  for (const footprint of footprints) bytes += footprintBytes(footprint);
+  return bytes;
+}
 
 /** Yields the size of each instance of a footprint, up to its bytes: others of an update start only when earlier ones have ended. */
 function* addedInstances(footprint: Footprint): Iterable<number> {

@@ -61,6 +61,11 @@ export class NodeLedger {
     return { ...this.description, reserved: reservedOf([...this.#entries].filter(({ isDraining }) => !isDraining)) };
   }
 
+  /** The size of each instance that is not draining. */
+  get instanceBytes(): readonly number[] {
+    return [...this.#entries].flatMap(({ needs, isDraining }) => (isDraining ? [] : needs.memoryBytes));
+  }
+
   /** Measured memory of all instances above their reservations. */
   get beyondBytes(): number {
     return this.#beyondBytes;

@@ -19,8 +19,14 @@ const described = (capacities: readonly number[]): readonly NodeDescription[] =>
   });
 
 function opened(capacities: readonly number[], recordedBytes = () => 0) {
-  const recordsChanged = () => new Promise<void>(() => {});
-  return new Nodes({ nodes: described(capacities), recordedBytes, pendingBytes: () => 0, recordsChanged });
+  return new Nodes({
+    nodes: described(capacities),
+    recordedBytes,
+    recordedCounts: () => [],
+    pendingBytes: () => 0,
+    pendingInstances: () => [],
+    recordsChanged: () => new Promise<void>(() => {}),
+  });
 }
 
 test("property: instances that come and go never move, never take more of a node than it has, and give back what they had", () => {

@@ -2,7 +2,7 @@ import { AwsError, Gate } from "@galatea/base";
 import { noResources, type Node, type NodeDescription, type NodeId } from "./node.ts";
 import type { NodeMemory } from "./node-memory.ts";
 import { NodeLedger, type InstancePlacer, type NodeShare } from "./node-ledger.ts";
-import { firstWithoutNode, placeInstance, refusalText, shortageText, type InstanceRequest } from "./place-instance.ts";
+import { placeEach, placeInstance, refusalText, shortageText, type InstanceRequest } from "./place-instance.ts";
 
 /** Draining instances of one owner. */
 export interface Draining {
@@ -27,10 +27,20 @@ export interface NodesOptions {
   readonly nodes: readonly NodeDescription[];
   /** Returns the memory that records (and claims without a record) reserve for instances, placed or not. */
   readonly recordedBytes: () => number;
+  /** Returns the same as the number of instances of each size. */
+  readonly recordedCounts: () => Iterable<readonly [bytes: number, count: number]>;
   /** Returns the memory of changes that are being recorded. */
   readonly pendingBytes: () => number;
+  /** Returns the size of each instance of changes that are being recorded. */
+  readonly pendingInstances: () => Iterable<number>;
   /** Resolves at the next change of the records. */
   readonly recordsChanged: () => Promise<void>;
+}
+
+/** An owner's draining instances as `Nodes` counts them. Dispose it when they are removed. */
+export interface CountedDraining extends Disposable {
+  /** Reports that `look` returns other bytes now. */
+  changed(): void;
 }
 
 /** The nodes that instances run on, and their reserved memory. An instance stays on the node where it was placed. */
@@ -39,8 +49,10 @@ export class Nodes implements InstancePlacer {
   readonly isDraining = false;
   readonly #options: NodesOptions;
   readonly #ledgers: readonly [NodeLedger, ...NodeLedger[]];
-  /** Draining instances, whose memory no record reserves any more. */
-  readonly #draining = new Set<() => Draining>();
+  /** Draining instances, whose memory no record reserves any more, with the bytes that the sum has of each. */
+  readonly #draining = new Map<() => Draining, number>();
+  /** The sum over all owners: each request to a multi-model container reads it when it ends. */
+  #drainingBytes = 0;
   readonly #freed = new Gate();
 
   constructor(options: NodesOptions) {
@@ -74,19 +86,21 @@ export class Nodes implements InstancePlacer {
   tooLarge(memoryBytesOfEach: Iterable<number>): Unplaced | null {
     const empty = this.all.map((node) => ({ ...node, reserved: noResources }));
     for (const memoryBytes of memoryBytesOfEach) {
-      const first = firstWithoutNode(empty, [memoryBytes]);
+      const { first } = placeEach(empty, [memoryBytes]);
       if (first !== null) return unplaced(first);
     }
     return null;
   }
 
   /**
-   * Returns the first of further instances that no node has room for; null when there is none. `when`: `drained` counts the room of draining
-   * instances as free, for their successors, which wait for it.
+   * Returns the first of further instances that no node has room for; null when there is none. Instances of records and of changes that are being
+   * recorded are placed before them: without that, endpoints that are created at the same time pass together. `when`: `drained` counts the
+   * room of draining instances as free, for their successors, which wait for it.
    */
   withoutRoom(memoryBytesOfEach: Iterable<number>, when: "now" | "drained"): Unplaced | null {
     const nodes = this.#ledgers.map((ledger) => (when === "now" ? ledger.node : ledger.drained));
-    const first = firstWithoutNode(nodes, memoryBytesOfEach);
+    const expected = placeEach(nodes, [...this.#unplacedInstances(), ...this.#options.pendingInstances()]);
+    const { first } = placeEach(expected.nodes, memoryBytesOfEach);
     return first === null ? null : unplaced(first);
   }
 
@@ -122,14 +136,24 @@ export class Nodes implements InstancePlacer {
     return this.usedBytes <= this.memoryBytes;
   }
 
-  /** Adds draining instances, which `look` returns at each call. Dispose when they are removed. */
-  countDraining(look: () => Draining): Disposable {
-    this.#draining.add(look);
-    return { [Symbol.dispose]: () => void this.#draining.delete(look) };
+  /** Adds draining instances, which `look` returns at each call. */
+  countDraining(look: () => Draining): CountedDraining {
+    const count = (bytes: number) => {
+      this.#drainingBytes += bytes - (this.#draining.get(look) ?? 0);
+      this.#draining.set(look, bytes);
+    };
+    count(look().bytes);
+    return {
+      changed: () => count(look().bytes),
+      [Symbol.dispose]: () => {
+        count(0);
+        this.#draining.delete(look);
+      },
+    };
   }
 
   get draining(): readonly Draining[] {
-    return [...this.#draining].map((look) => look()).filter(({ bytes }) => bytes > 0);
+    return [...this.#draining.keys()].map((look) => look()).filter(({ bytes }) => bytes > 0);
   }
 
   /** Resolves when memory may have been freed. Call before reading `fits`; otherwise a change in between is missed. */
@@ -143,7 +167,7 @@ export class Nodes implements InstancePlacer {
   }
 
   get #reservedBytes(): number {
-    return this.#options.recordedBytes() + this.draining.reduce((sum, { bytes }) => sum + bytes, 0);
+    return this.#options.recordedBytes() + this.#drainingBytes;
   }
 
   /** Memory of instances without a node. Each node keeps room for all of it, because they may be placed on any node. */
@@ -152,11 +176,26 @@ export class Nodes implements InstancePlacer {
     return Math.max(0, this.#reservedBytes - placedBytes);
   }
 
+  /** Yields the sizes of recorded instances that no node has yet, up to the memory that is reserved for such instances. */
+  *#unplacedInstances(): Iterable<number> {
+    const counts = new Map<number, number>();
+    const add = (bytes: number, count: number) => counts.set(bytes, (counts.get(bytes) ?? 0) + count);
+    for (const [bytes, count] of this.#options.recordedCounts()) add(bytes, count);
+    for (const { instanceBytes } of this.#ledgers) for (const bytes of instanceBytes) add(bytes, -1);
+    let leftBytes = this.#unplacedBytes;
+    for (const [bytes, count] of counts) {
+      for (let index = 0; index < count && bytes <= leftBytes; index += 1) {
+        leftBytes -= bytes;
+        yield bytes;
+      }
+    }
+  }
+
   #ledgerOf(id: string | null): NodeLedger {
     return this.#ledgers.find(({ description }) => description.id === id) ?? this.#ledgers[0];
   }
 }
 
-const unplaced = ({ memoryBytes, refusal }: NonNullable<ReturnType<typeof firstWithoutNode>>): Unplaced => {
+const unplaced = ({ memoryBytes, refusal }: NonNullable<ReturnType<typeof placeEach>["first"]>): Unplaced => {
   return { memoryBytes, shortage: shortageText(refusal) };
 };

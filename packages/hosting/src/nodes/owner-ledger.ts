@@ -1,6 +1,6 @@
 import { orAborted, type Clock } from "@galatea/base";
 import type { InstancePlacer, NodeShare } from "./node-ledger.ts";
-import type { Nodes } from "./nodes.ts";
+import type { CountedDraining, Nodes } from "./nodes.ts";
 import type { InstanceRequest } from "./place-instance.ts";
 
 export interface OwnerLedgerOptions {
@@ -21,7 +21,7 @@ interface Entry {
  */
 export class OwnerLedger implements InstancePlacer, Disposable {
   readonly #options: OwnerLedgerOptions;
-  readonly #counted: Disposable;
+  readonly #counted: CountedDraining;
   readonly #entries = new Set<Entry>();
   #reservedBytes = 0;
   #isMoving = false;
@@ -52,6 +52,7 @@ export class OwnerLedger implements InstancePlacer, Disposable {
   recorded(reservedBytes: number, isMoving: boolean): void {
     this.#reservedBytes = reservedBytes;
     this.#isMoving = isMoving;
+    this.#counted.changed();
   }
 
   /** Marks all instances as draining. */
@@ -77,6 +78,7 @@ export class OwnerLedger implements InstancePlacer, Disposable {
   /** Ends the reservation. Instances that still exist count as draining until they are removed. */
   [Symbol.dispose](): void {
     this.#isOver = true;
+    this.#counted.changed();
     if (this.#entries.size > 0) return;
     this.#counted[Symbol.dispose]();
     this.#options.nodes.gone();
@@ -95,6 +97,7 @@ export class OwnerLedger implements InstancePlacer, Disposable {
   #enter(share: NodeShare): NodeShare {
     const entry: Entry = { bytes: share.reservedBytes, isDraining: false };
     this.#entries.add(entry);
+    this.#counted.changed();
     return {
       ...share,
       drains: () => {
@@ -102,10 +105,12 @@ export class OwnerLedger implements InstancePlacer, Disposable {
         entry.isDraining = true;
         share.drains();
         this.#sinceMs = this.#options.clock.epochMs();
+        this.#counted.changed();
       },
       [Symbol.dispose]: () => {
         share[Symbol.dispose]();
         this.#entries.delete(entry);
+        this.#counted.changed();
         if (this.#isOver) this[Symbol.dispose]();
         else this.#options.nodes.gone();
       },

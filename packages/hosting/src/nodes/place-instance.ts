@@ -43,19 +43,25 @@ export function placeInstance(nodes: readonly Node[], request: InstanceRequest):
   return { closest: closest.node.id, missing: closest.missing.map(({ resource, amount }) => ({ resource, amount })) };
 }
 
-/** Places instances of these sizes one after the other. Returns null when each gets a node, or the first that does not. */
-export function firstWithoutNode(
+interface WithoutNode {
+  readonly memoryBytes: number;
+  readonly refusal: Refusal;
+}
+
+/** Places instances of these sizes one after the other, except those without room. Returns the nodes afterwards, and the first without room. */
+export function placeEach(
   nodes: readonly Node[],
   memoryBytesOfEach: Iterable<number>,
-): { readonly memoryBytes: number; readonly refusal: Refusal } | null {
-  let now = nodes;
+): { readonly nodes: readonly Node[]; readonly first: WithoutNode | null } {
+  let [now, first]: [readonly Node[], WithoutNode | null] = [nodes, null];
   for (const memoryBytes of memoryBytesOfEach) {
     const placed = placeInstance(now, { needs: { memoryBytes } });
-    if (typeof placed !== "string") return { memoryBytes, refusal: placed };
-    const needs = { ...noResources, memoryBytes };
-    now = now.map((node) => (node.id === placed ? { ...node, reserved: resourceSum(node.reserved, needs) } : node));
+    if (typeof placed === "string") {
+      const needs = { ...noResources, memoryBytes };
+      now = now.map((node) => (node.id === placed ? { ...node, reserved: resourceSum(node.reserved, needs) } : node));
+    } else first ??= { memoryBytes, refusal: placed };
   }
-  return null;
+  return { nodes: now, first };
 }
 
 export function resourceSum(one: NodeResources, other: NodeResources): NodeResources {

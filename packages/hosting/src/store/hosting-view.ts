@@ -92,11 +92,9 @@ export class HostingView implements AsyncDisposable {
     return this.#endpoints.get(key)?.endpoint?.footprint ?? noFootprint;
   }
 
-  /** Of endpoints and transform jobs. */
-  *footprints(): Iterable<Footprint> {
-    for (const { endpoint } of this.#endpoints.values()) if (endpoint !== null) yield endpoint.footprint;
-    for (const { transform } of this.#transforms.values()) if (transform !== null) yield transform.footprint;
-    for (const { component } of this.#components.values()) if (component !== null) yield component.footprint;
+  /** The sum over all endpoints, transform jobs and inference components. */
+  get footprint(): Footprint {
+    return this.#facts.footprint;
   }
 
   /** Of a transform job under way; none for any other. */
@@ -265,6 +263,8 @@ export class HostingView implements AsyncDisposable {
 class KnownRecords {
   readonly places = new ModelDataPlaces();
   readonly outputs = new OutputFolders();
+  /** Kept as a sum, because each request to a multi-model container reads it when it ends. */
+  readonly footprint = { instanceCount: 0, containerCount: 0, modelBytes: 0, countsByBytes: new Map<number, number>() };
   readonly #byKind: ReadonlyMap<string, Map<string, RecordFacts>>;
 
   constructor(kinds: readonly string[]) {
@@ -283,8 +283,23 @@ class KnownRecords {
     for (const url of records.get(key)?.modelDataUrls ?? []) this.places.remove(url);
     for (const place of facts?.outputs ?? []) this.outputs.add(place);
     for (const place of records.get(key)?.outputs ?? []) this.outputs.remove(place);
+    this.#count(facts, 1);
+    this.#count(records.get(key) ?? null, -1);
     if (facts === null) records.delete(key);
     else records.set(key, facts);
+  }
+
+  #count(facts: RecordFacts | null, sign: 1 | -1): void {
+    const { footprint } = facts?.endpoint ?? facts?.transform ?? facts?.component ?? { footprint: noFootprint };
+    const { countsByBytes } = this.footprint;
+    this.footprint.instanceCount += sign * footprint.instanceCount;
+    this.footprint.containerCount += sign * footprint.containerCount;
+    this.footprint.modelBytes += sign * footprint.modelBytes;
+    for (const [bytes, count] of footprint.countsByBytes ?? []) {
+      const sum = (countsByBytes.get(bytes) ?? 0) + sign * count;
+      if (sum === 0) countsByBytes.delete(bytes);
+      else countsByBytes.set(bytes, sum);
+    }
   }
 }
 
