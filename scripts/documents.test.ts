@@ -45,6 +45,18 @@ test(`README.md has at most ${readmeLinesMax} lines and links to each folder of 
   );
 });
 
+test("each file of the repository that a document names in backquotes is there", () => {
+  const paths = /`((?:bench|conformance|docs|examples|packages|scripts)\/[\w./-]+\.\w+)`/g;
+  const missing = documents
+    .filter((path) => path !== "CHANGELOG.md")
+    .flatMap((path) =>
+      [...textOf(path).matchAll(paths)].flatMap(([, file = ""]) =>
+        existsSync(join(root, file)) ? [] : [`${path}: ${file}`],
+      ),
+    );
+  assert.deepEqual(missing, []);
+});
+
 test("each row of a walk names a function or class that its file has", () => {
   const rows = documents
     .filter((path) => path.startsWith("docs/architecture/"))
