@@ -1,7 +1,7 @@
-/** Where a model's memory lies: the machine's own, or that of a GPU, by number. */
+/** The device of a model's memory: the machine, or a GPU by its number. */
 export type MemoryDevice = "machine" | `gpu ${number}`;
 
-/** Bytes by device; a device that is not named has none. */
+/** Bytes by device; zero for a device without an entry. */
 export type DeviceBytes = ReadonlyMap<MemoryDevice, number>;
 
 export function onMachine(bytes: number): DeviceBytes {

@@ -3,8 +3,8 @@ import type { Backend, ModelSource } from "./backend.ts";
 import { insteadOfBackend } from "./unserved-backends.ts";
 
 /**
- * Returns the backend that runs the models of a name: the one of that name, else the first that runs them, too. Throws INVALID_ARG with
- * Triton's text and what to do instead where there is none, and UNAVAILABLE where its packages are not set up on this machine.
+ * Returns the backend of that name, else the first one that also runs its models. Throws INVALID_ARG with Triton's text and a remedy when
+ * there is none, and UNAVAILABLE when its packages are not installed on this machine.
  */
 export async function findBackend(
   backends: readonly Backend[],

@@ -1,17 +1,17 @@
 import { access, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** What of a machine TensorRT needs, as far as it is there: the names of libraries as the loader knows them. */
+/** The prerequisites of TensorRT that a machine has: library names as the loader knows them, null when absent. */
 export interface GpuMachine {
   readonly hasGpu: boolean;
   readonly driver: string | null;
   readonly tensorRt: string | null;
 }
 
-/** The device that NVIDIA's kernel module makes. */
+/** The device file of NVIDIA's kernel module. */
 const device = "dev/nvidiactl";
 const loaderCache = "etc/ld.so.cache";
-/** Where the loader looks without a cache, and where NVIDIA's containers and packages put libraries. */
+/** The loader's default directories, and those in which NVIDIA's containers and packages install libraries. */
 const libraryDirectories = [
   "lib64",
   "usr/lib64",
@@ -22,7 +22,7 @@ const libraryDirectories = [
   "usr/local/tensorrt/lib",
 ];
 
-/** Looks, and loads nothing: libraries of gigabytes are not opened to be told of. `root` is the machine's file system. */
+/** Looks for the libraries without loading them: they have gigabytes. `root` is the machine's file system. */
 export async function lookForGpu(root = "/"): Promise<GpuMachine> {
   const cache = await readFile(join(root, loaderCache), "latin1").catch(() => "");
   const listed = await Promise.all(libraryDirectories.map((each) => readdir(join(root, each)).catch(() => [])));
@@ -35,7 +35,7 @@ export async function lookForGpu(root = "/"): Promise<GpuMachine> {
   return { hasGpu, driver: library(/libcuda\.so\.1/), tensorRt: library(/libnvinfer\.so\.\d+/) };
 }
 
-/** What of it is missing, each with the name under which it is looked for; none where TensorRT can run. */
+/** Returns the missing prerequisites, each with the name under which it is searched; empty when TensorRT can run. */
 export function missingForTensorRt({ hasGpu, driver, tensorRt }: GpuMachine): readonly string[] {
   return [
     ...(hasGpu ? [] : [`an NVIDIA GPU (/${device})`]),

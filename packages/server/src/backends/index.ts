@@ -1,4 +1,4 @@
-/** The backend contract. Implementations live in the folders beside; no backend imports another, but for pure readers: `algorithms` takes trees of `fil`. */
+/** The backend contract. No backend imports another, except for pure readers: `algorithms` uses the trees of `fil`. */
 export type { Backend, LoadContext, LoadedModel, ModelCheck, ModelSource } from "./backend.ts";
 export { onMachine, type DeviceBytes, type MemoryDevice } from "./device-bytes.ts";
 export type { ModelCall, OtherModels } from "./other-models.ts";

@@ -1,42 +1,42 @@
 export type MetricKind = "counter" | "gauge" | "histogram";
 
-/** A family of metrics as a model describes it. */
+/** A metric family as a model declares it. */
 export interface MetricHead {
   readonly name: string;
   readonly description: string;
   readonly kind: MetricKind;
 }
 
-/** Numbers in shared memory that one process of a model writes and the server reads; `packages/server/python/WIRE.md` says what each is. */
+/** Numbers in shared memory that one process of a model writes and the server reads; `packages/server/python/WIRE.md` has the layout. */
 export interface MetricCells {
   readonly cells: Float64Array;
-  /** Where they begin in the arena. */
+  /** Offset in the arena. */
   readonly byteOffset: number;
 }
 
-/** What one holder counts under one set of labels. */
+/** The cells of one holder under one set of labels. */
 export interface MetricPart extends MetricCells {
-  /** Of no other holder of the series. */
+  /** Unique among the holders of the series. */
   readonly id: number;
-  /** Of a histogram: ascending, without +Inf. Those of whoever made the series first. */
+  /** Bounds of a histogram, ascending, without +Inf, as the first holder of the series gave them. */
   readonly bounds: readonly number[];
-  /** Of a gauge: where the cell lies that all holders of the series share. */
+  /** Offset of the gauge cell that all holders of the series share. */
   readonly sharedByteOffset: number;
-  /** What all holders together have counted. Throws UNSUPPORTED for a histogram. */
+  /** Returns the total of all holders. Throws UNSUPPORTED for a histogram. */
   value(): number;
 }
 
-/** A family for as long as somebody in a model holds it. Disposing it ends its parts: nobody may write to their cells any more. */
+/** A reference to a family. Disposing it releases its cells: they must not be written afterwards. */
 export interface HeldFamily extends Disposable {
-  /** Throws INVALID_ARG with Triton's texts for labels and bounds that cannot be, and UNAVAILABLE where there are too many. */
+  /** Throws INVALID_ARG with Triton's texts for invalid labels and bounds, and UNAVAILABLE when there are too many. */
   part(labels: ReadonlyMap<string, string>, bounds: readonly number[]): MetricPart;
 }
 
 /**
- * The door to the metrics that the models of one namespace make of their own. Models of a namespace that name the same family and the
- * same labels count together, as models of one tritonserver do; no namespace reads or changes another's.
+ * The custom metrics of one namespace's models. Models of a namespace that name the same family and labels share the counts, as models of
+ * one tritonserver do; no namespace reads or changes another's.
  */
 export interface NamespaceMetrics {
-  /** Throws INVALID_ARG with Triton's texts for a name that cannot be or is taken, and UNAVAILABLE where there are too many. */
+  /** Throws INVALID_ARG with Triton's texts for a name that is invalid or in use, and UNAVAILABLE when there are too many. */
   family(head: MetricHead): HeldFamily;
 }

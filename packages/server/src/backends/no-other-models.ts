@@ -4,7 +4,7 @@ import type { OtherModels } from "./other-models.ts";
 
 const absent = () => new InferenceError("NOT_FOUND", "there are no other models here");
 
-/** The door of a namespace in which there is no other model: for what is only looked at, and for tests. */
+/** A namespace without other models: for model checks and tests. */
 export const noOtherModels: OtherModels = {
   infer(call) {
     releaseTensors(call.inputs);

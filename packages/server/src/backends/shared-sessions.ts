@@ -1,42 +1,42 @@
-/** A use of a loaded model. Disposing the last one frees it. */
+/** A reference to a loaded model. Disposing the last one frees the model. */
 export interface SessionLease<Session> extends AsyncDisposable {
   readonly session: Session;
-  /** Whether it is this lease that the session is charged to: the oldest. */
+  /** Returns whether the session is charged to this lease: the oldest one. */
   isCharged(): boolean;
-  /** What the session holds if this lease is the one it is charged to (the oldest), else 0: the sum over all leases is right. */
+  /** Returns the bytes of the session if it is charged to this lease, else 0, so that the sum over all leases is correct. */
   chargedBytes(): number;
 }
 
 interface Shared<Session> {
   readonly opened: Promise<Session>;
   readonly bytes: () => number;
-  /** Those that are charged, in order of arrival, and who hears that the charge has changed. */
+  /** Leases in order of arrival, each with the callback for a changed charge. */
   readonly leases: Map<SessionLease<Session>, () => void>;
-  /** Leases given and requested. */
+  /** Number of open and pending leases. */
   useCount: number;
 }
 
-/** Sessions by what they are made of: however many models carry the same content, it is loaded once. */
+/** Sessions by their content: models with the same content share one session. */
 export class SharedSessions<Session extends AsyncDisposable> {
   readonly #byKey = new Map<string, Shared<Session>>();
-  /** Sessions that are being freed: whoever wants the same content again waits for that. */
+  /** Sessions that are being freed: a new lease of the same content waits for that. */
   readonly #closing = new Map<string, Promise<void>>();
 
   get count(): number {
     return this.#byKey.size;
   }
 
-  /** Whether some model holds this session now. */
+  /** Returns whether some model uses this session now. */
   isOpen(key: string): boolean {
     return this.#byKey.has(key);
   }
 
-  /** What this session holds is another number now. */
+  /** Reports that the size of this session has changed. */
   changed(key: string): void {
     this.#byKey.get(key)?.leases.values().next().value?.();
   }
 
-  /** `open` is called when no other lease of `key` is held. A lease without `onCharged` leaves the bytes to the next. */
+  /** Calls `open` when there is no other lease of `key`. The bytes are never charged to a lease without `onCharged`. */
   async lease(
     key: string,
     options: { bytes: () => number; onCharged: (() => void) | null; open: () => Promise<Session> },
@@ -87,7 +87,7 @@ export class SharedSessions<Session extends AsyncDisposable> {
     }
   }
 
-  /** Whether that was the last use; from then on the next lease opens anew. */
+  /** Ends a use; returns whether it was the last one, after which the next lease opens the session again. */
   #leave(key: string, shared: Shared<Session>): boolean {
     shared.useCount -= 1;
     if (shared.useCount > 0) return false;

@@ -5,7 +5,7 @@ import { lookForGpu, missingForTensorRt } from "./gpu-machine.ts";
 const throughOnnx = "convert the model to ONNX and serve it with backend 'onnxruntime'";
 const throughPython = "or load it in a model.py of backend 'python', with its packages in an environment of its own";
 
-/** Backends of Triton's that configurations name and that are not here, each with what to do instead. */
+/** Triton backends that are not available here, each with a remedy. */
 const unserved: Readonly<Record<string, string>> = {
   openvino: `OpenVINO's format is not served: ${throughOnnx}, ${throughPython}`,
   mxnet: `MXNet is not served: ${throughOnnx}, ${throughPython}`,
@@ -16,7 +16,9 @@ const unserved: Readonly<Record<string, string>> = {
     "TensorRT-LLM is not served: load its engine in a model.py of backend 'python', with its packages in an environment of its own",
 };
 
-/** A plan is code for one kind of GPU and one version of TensorRT. `missing` is what the machine has not. */
+/**
+ * Explains that a plan is code for one kind of GPU and one version of TensorRT. `missing` lists the prerequisites that the machine lacks.
+ */
 export function insteadOfPlan(missing: readonly string[]): string {
   const lacks = missing.length === 0 ? "this server may see none" : `this machine lacks ${missing.join(", ")}`;
   return (
@@ -26,8 +28,8 @@ export function insteadOfPlan(missing: readonly string[]): string {
 }
 
 /**
- * What to do about a model whose backend is not here; null where nothing is known of it. `directories` are those of the model in which
- * Triton looks for a shared library of the backend: one is made for Triton's own process, and is never loaded.
+ * Returns the remedy for a model whose backend is not available; null when none is known. `directories` are those of the model in which
+ * Triton looks for a shared library of the backend. Such a library is built for Triton's own process and is never loaded here.
  */
 export async function insteadOfBackend(backend: string, directories: readonly string[]): Promise<string | null> {
   if (Object.hasOwn(unserved, backend)) return unserved[backend]!;

@@ -1,7 +1,7 @@
 import { InferenceError } from "@galatea/base";
 import { releaseResponse, type AnswerSink, type InferenceResponse, type Outcome } from "../inference/index.ts";
 
-/** The way of a request's answers to whoever asked: exactly one of them is the last, whatever ends the request, and none follows it. */
+/** Delivers a request's responses to its sink: exactly one of them is the last, in every outcome, and none follows it. */
 export class AnswerStream implements AnswerSink {
   readonly #sink: AnswerSink;
   readonly #reshape: ((response: InferenceResponse) => InferenceResponse) | null;
@@ -23,7 +23,7 @@ export class AnswerStream implements AnswerSink {
     this.#sink.respond(isReshaped ? this.#reshape(outcome) : outcome, isFinal, taken);
   }
 
-  /** The request has ended; null: by its model's word. */
+  /** Ends the request with an error, or with null when the model has ended it. */
   end(error: InferenceError | null): void {
     if (!this.#isOver) this.respond(error, true, () => {});
   }

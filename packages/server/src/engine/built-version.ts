@@ -20,7 +20,7 @@ import { ModelDoor, type DoorParts } from "./model-door.ts";
 import { warmUp } from "./warm-up.ts";
 import type { ModelHealth } from "./serving-version.ts";
 
-/** A version whose instances are up, before anybody can ask it. Whoever does not open it disposes its model. */
+/** A version whose instances are up, before it receives requests. A caller that does not open it disposes its model. */
 export interface BuiltVersion {
   readonly version: number;
   readonly config: ModelConfig;
@@ -28,14 +28,14 @@ export interface BuiltVersion {
   readonly model: LoadedModel;
   readonly health: ModelHealth;
   readonly loadNs: number;
-  /** What its model reaches others through; null for an ensemble. */
+  /** The model's access to other models; null for an ensemble. */
   readonly door: OtherModels | null;
-  /** Of the requests that warmed it up, for its statistics. */
+  /** Records of the warm-up requests, for the version's statistics. */
   readonly warmUps: readonly RequestRecord[];
 }
 
 export interface BuilderParts {
-  /** The catalogue of backends: the first row that runs a model has it. */
+  /** The backends in order: the first one that runs a model is used. */
   readonly backends: readonly Backend[];
   readonly backendConfig: (backend: string) => ReadonlyMap<string, string>;
   readonly autoComplete: boolean;
@@ -46,7 +46,7 @@ export interface BuilderParts {
   readonly fillRandom: (bytes: Uint8Array) => void;
 }
 
-/** What is asked for: a version on disk with the configuration found there, for one namespace. */
+/** A version on disk to build, with the configuration found there, for one namespace. */
 export interface BuildOrder {
   readonly namespace: string;
   readonly arena: Arena;
@@ -56,12 +56,12 @@ export interface BuildOrder {
   readonly signal: AbortSignal;
 }
 
-/** Brings up what a version runs on, within the memory budget. */
+/** Builds versions within the memory budget. */
 export class VersionBuilder {
   readonly #parts: BuilderParts;
-  /** By their charge, which is corrected when a model says that it holds more or less. */
+  /** Loaded models by their charge, which is corrected when a model reports a change of its memory. */
   readonly #loaded = new Map<ChargeOwner, LoadedModel>();
-  /** Those of them whose backend shares memory between equal ones and does not say which of them it is charged to next. */
+  /** Charges of models whose backend shares memory between equal models and does not report which one is charged next. */
   readonly #sharing = new Set<ChargeOwner>();
 
   constructor(parts: BuilderParts) {
@@ -83,7 +83,7 @@ export class VersionBuilder {
         health.unhealthy = said.ok ? null : said.reason;
       },
     };
-    // Before anything is made that would have to be ended again.
+    // Read before anything is built that would have to be ended again.
     const labels = await readLabels(source.modelDirectory, found);
     const { config, model, warmUps } = await this.#load(order, context);
     const loadNs = this.#parts.clock.monotonicNs() - startNs;
@@ -93,7 +93,7 @@ export class VersionBuilder {
 
   async #load(order: BuildOrder, context: LoadContext): Promise<Pick<BuiltVersion, "config" | "model" | "warmUps">> {
     const { source, config: found } = order;
-    // Before a backend acts on anything of it: completing a configuration opens the model, with libraries that it names.
+    // Checked before a backend uses the configuration: completing it opens the model, with libraries that it names.
     refuseUnbuilt(found);
     const backend = await findBackend(this.#parts.backends, found.backend, source);
     const heldBytes = (await backend.heldBytes?.(source, found)) ?? 0;
@@ -124,7 +124,7 @@ export class VersionBuilder {
     }
   }
 
-  /** The model with its charge tied to its life. */
+  /** Returns the model with a disposal that also releases its charge. */
   #charged(model: LoadedModel, charge: ChargeOwner): LoadedModel {
     return {
       instances: model.instances,
@@ -138,7 +138,7 @@ export class VersionBuilder {
     };
   }
 
-  /** The model holds more or less than when it was loaded. */
+  /** Updates the charge of a model whose memory has changed. */
   async #correct(charge: ChargeOwner): Promise<void> {
     const { budget, log } = this.#parts;
     try {
@@ -161,7 +161,7 @@ export class VersionBuilder {
     };
   }
 
-  /** What the model held alone goes; memory it shared is charged to another holder from now on. */
+  /** Releases a model's charge; the memory that it shared is charged to another user of it. */
   async #uncharge(charge: ChargeOwner): Promise<void> {
     this.#parts.budget.release(charge);
     this.#loaded.delete(charge);

@@ -1,23 +1,23 @@
 import { InferenceError, type Clock } from "@galatea/base";
 import type { CallingExecution, RequestCaller } from "../inference/index.ts";
 
-/** A call between models that has not been answered. */
+/** A call between models without a response yet. */
 export interface NestedCall {
   readonly caller: RequestCaller;
-  /** What was loaded of the model that is called; compared with the `owner` of executions. */
+  /** Identity of the loaded model that is called; compared with the `owner` of executions. */
   readonly target: object;
   readonly targetName: string;
-  /** Those that execute, or are about to: dormant ones are not among them. */
+  /** Number of instances that execute or are about to; dormant ones are not counted. */
   readonly instanceCount: number;
-  /** Whether it waits for an instance, as far as its model's scheduler knows. */
+  /** True if the call waits for an instance, as far as the model's scheduler knows. */
   readonly isQueued: boolean;
-  /** Its answers come one by one, perhaps when its model executes something else already. */
+  /** True if the responses come one by one, possibly after the model has begun another execution. */
   readonly isStreamed: boolean;
 }
 
 /**
- * Calls that can only be answered when another of them has been. Each waits for an instance while executions with such calls hold all that
- * it could have, or is executed by one of those; an execution is one of them when all of its calls are. Empty where every call may go on.
+ * Returns the calls that are in a deadlock: each waits for an instance while executions with such calls occupy all instances that it
+ * could use, or one of those executes it. An execution is in the deadlock when all of its calls are. Empty when every call can proceed.
  */
 export function knotOf<Call extends NestedCall>(calls: readonly Call[]): readonly Call[] {
   const stuck = new Map<CallingExecution, readonly Call[]>();
@@ -32,8 +32,8 @@ export function knotOf<Call extends NestedCall>(calls: readonly Call[]): readonl
 }
 
 /**
- * Whether the call waits for one of `stuck`, which are executions of the model that it calls: one of them executes it, or they hold all
- * instances. Then it is in nobody's hands, and waits behind them even where it was handed to a worker ahead of its time.
+ * Returns whether the call waits for one of `stuck`, which are executions of the called model: one of them executes it, or they occupy
+ * all instances. In the second case the call waits behind them, even if it was handed to a worker ahead of time.
  */
 function waitsFor(
   { caller, instanceCount, isQueued, isStreamed }: NestedCall,
@@ -43,7 +43,7 @@ function waitsFor(
   return stuck.length >= instanceCount && (isQueued || !isStreamed);
 }
 
-/** How often is looked for knots, and so for how long one has lasted when it is seen a second time. */
+/** Interval between two searches for deadlocks; a deadlock that is seen twice has lasted that long. */
 const lookMs = 500;
 
 interface OpenCall extends NestedCall {
@@ -51,21 +51,21 @@ interface OpenCall extends NestedCall {
 }
 
 /**
- * All calls between models now. Triton waits for ever where they wait for each other; here the youngest call of such a knot fails, once the
- * knot was seen twice: a model may answer without waiting for what it has called.
+ * All current calls between models. Triton waits for ever when calls wait for each other. Here the youngest call of a deadlock fails
+ * after the deadlock was seen twice: a model may respond without waiting for its own calls.
  */
 export class CallGraph {
   readonly #clock: Clock;
   readonly #calls = new Set<OpenCall>();
   #seen: ReadonlySet<OpenCall> = new Set();
-  /** Whether it looks again after a while. */
+  /** True if another search is scheduled. */
   #isLooking = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Until it is disposed of. The signal aborts with the error that the call then fails with. */
+  /** Adds a call until the result is disposed. The signal aborts with the error with which the call then fails. */
   begin(call: NestedCall): Disposable & { readonly signal: AbortSignal } {
     const controller = new AbortController();
     const open: OpenCall = {

@@ -9,8 +9,8 @@ const batchNote =
   "See the model configuration docs for more info on max_batch_size.";
 
 /**
- * Checks a request against its model in Triton's order and words (infer_request.cc of Triton's core, 2.51) and returns
- * its batch size (1 for models that do not batch). Runs once per request and per ensemble step: no allocation when all is well.
+ * Checks a request against its model in Triton's order and with its texts (infer_request.cc of Triton's core, 2.51) and returns its batch
+ * size (1 for models that do not batch). Runs once per request and per ensemble step; allocates nothing for a valid request.
  */
 export function checkRequest(request: InferenceRequest, facts: ModelFacts): number {
   if (request.requestedOutputs !== null) {
@@ -59,7 +59,7 @@ function checkInputNames(request: InferenceRequest, facts: ModelFacts): void {
   throw refuse(request, wrongCount(request, facts));
 }
 
-/** Up to so many names are compared with each other, which allocates nothing. */
+/** Up to this number, names are compared with each other, which allocates nothing. */
 const comparedMax = 16;
 
 function repeatedName(tensors: readonly Tensor[]): string | null {
@@ -106,7 +106,7 @@ function checkInput(request: InferenceRequest, tensor: Tensor, facts: ModelFacts
         `got [${tensor.shape.join(",")}]. ${facts.maxBatchSize > 0 ? batchNote : ""}`,
     );
   }
-  // A batch of no rows is no batch to Triton: it misses the bytes of one.
+  // Triton does not accept a batch without rows: its error reports the missing bytes of one row.
   const isEmpty = facts.maxBatchSize > 0 && tensor.shape[0] === 0;
   const count = elementCount(isEmpty ? tensor.shape.slice(1) : tensor.shape);
   if (expected.elementBytes > 0) {
@@ -129,7 +129,7 @@ function shapeAgrees(shape: readonly number[], expected: readonly number[]): boo
   return true;
 }
 
-/** Walks the uint32 length prefixes; the element count must come out exactly. */
+/** Walks the uint32 length prefixes; the element count must match exactly. */
 function checkStrings(request: InferenceRequest, tensor: Tensor, expectedCount: number, model: string): void {
   const { data } = tensor;
   const where = `for inference input '${tensor.name}' for model '${model}'`;
@@ -161,7 +161,7 @@ function checkStrings(request: InferenceRequest, tensor: Tensor, expectedCount: 
     throw refuse(request, `expected ${expectedCount} string elements ${where}, got ${count}`);
 }
 
-/** What a tensor holds is wrong: Triton tells it as it tells a model's errors. */
+/** Returns the error for invalid tensor contents, which Triton reports like a model's errors. */
 function invalid(message: string): InferenceError {
   return new InferenceError("INVALID_ARG", message);
 }
@@ -170,7 +170,7 @@ function refused(message: string): InferenceError {
   return new InferenceError("INVALID_ARG", message, { reason: "request-refused" });
 }
 
-/** The core's errors carry the request id in front. */
+/** Throws with the request id before the message, as Triton's core does. */
 function refuse(request: InferenceRequest, message: string): InferenceError {
   return refused(`[request id: ${request.id === "" ? "<id_unknown>" : request.id}] ${message}`);
 }

@@ -26,7 +26,7 @@ import { schedulerFor } from "./scheduler-for.ts";
 export interface EngineOptions {
   readonly id: string;
   readonly version: string;
-  /** May clients load and unload by name? */
+  /** True if clients may load and unload by name. */
   readonly explicitControl: boolean;
   readonly strictReadiness: boolean;
   readonly autoComplete: boolean;
@@ -34,18 +34,18 @@ export interface EngineOptions {
   readonly backendConfig: (backend: string) => ReadonlyMap<string, string>;
   /** The server's own repositories. */
   readonly catalog: Catalog;
-  /** A catalog over one registered archive. */
+  /** Returns a catalog over one registered archive. */
   readonly catalogOf: (source: NamespaceSource) => Catalog;
   readonly arenaBytes: number;
   readonly namespaceArenaBytes: number;
-  /** The blocks of all arenas are taken from it. */
+  /** Budget from which the blocks of all arenas are taken. */
   readonly requestMemory: ByteBudget;
   readonly memoryBudgetBytes: number | null;
-  /** What models may take of each GPU; one that is not named has no bound. */
+  /** Memory limit of models on each GPU; a GPU without an entry has no limit. */
   readonly gpuBudgetBytes?: DeviceBytes;
   readonly queueLengthMax: number;
   readonly loadsMax: number;
-  /** How long an unload waits for requests in flight and for the model's own code before it ends them. */
+  /** Time that an unload waits for requests in flight and for the model's own code before it ends them by force. */
   readonly drainMsMax: number;
   readonly metrics: EngineMetrics;
   readonly clock: Clock;
@@ -54,7 +54,7 @@ export interface EngineOptions {
 
 const learnedCostsMax = 10_000;
 
-/** Makes the engine with nothing loaded. Closing it unloads everything and gives the shared memory back. */
+/** Creates an engine with nothing loaded. Closing it unloads everything and frees the shared memory. */
 export function createEngine(options: EngineOptions): EngineCore {
   return new EngineCore(options);
 }
@@ -67,14 +67,14 @@ export class EngineCore implements Engine, AsyncDisposable {
   readonly #loader: ModelLoader;
   readonly #observers: VersionObservers;
   readonly #draining: TaskGroup;
-  /** Whoever asked for a load hears how it went. */
+  /** Failures are reported to the caller of each load. */
   readonly #loads = new TaskGroup(() => {});
-  /** Ends loads in progress: the server exits. */
+  /** Aborts loads in progress when the server exits. */
   readonly #closing = new AbortController();
   #exiting = false;
-  /** The server could not be created: it answers that it is not ready, until it is stopped. */
+  /** True if the server could not be created: it reports that it is not ready until it is stopped. */
   #hasFailed = false;
-  /** Namespaces that finish what is under way, and begin nothing. */
+  /** Namespaces that complete running work and start none. */
   readonly #closingSpaces = new Map<string, Promise<void>>();
 
   constructor(options: EngineOptions) {
@@ -125,7 +125,7 @@ export class EngineCore implements Engine, AsyncDisposable {
     return !this.#exiting && !this.#hasFailed;
   }
 
-  /** Strict: every version known is ready and healthy, or was unloaded on purpose. */
+  /** Strict readiness: every known version is ready and healthy, or was unloaded on purpose. */
   get ready(): boolean {
     if (!this.live) return false;
     if (!this.#options.strictReadiness) return true;
@@ -202,7 +202,7 @@ export class EngineCore implements Engine, AsyncDisposable {
     await this.#load(this.#space(""), modelName, override, signal);
   }
 
-  /** A model loads another of its namespace. */
+  /** Loads a model for another one of its namespace. */
   async #loadCalled(
     namespace: string,
     name: string,
@@ -233,12 +233,12 @@ export class EngineCore implements Engine, AsyncDisposable {
     return loading;
   }
 
-  /** See Backend.warmUp. */
+  /** See `Backend.warmUp`. */
   async warmUp(): Promise<void> {
     await Promise.all(this.#options.backends.map((backend) => backend.warmUp()));
   }
 
-  /** At start: everything in the repositories, or the names given; resolves with the names that failed. */
+  /** Loads everything in the repositories, or the models named; resolves with the names that failed. */
   async loadAtStart(names: readonly string[] | "all", signal: AbortSignal): Promise<readonly string[]> {
     const wanted = names === "all" ? (await this.#options.catalog.names()).map((each) => each.name) : names;
     const queue = [...wanted];
@@ -248,7 +248,7 @@ export class EngineCore implements Engine, AsyncDisposable {
         try {
           await this.#load(this.#space(""), name, null, signal);
         } catch {
-          // The loader has logged why.
+          // The loader has logged the reason.
           signal.throwIfAborted();
           failed.push(name);
         }
@@ -284,8 +284,8 @@ export class EngineCore implements Engine, AsyncDisposable {
   }
 
   /**
-   * In two phases. First nothing is begun any more, and what is under way ends as it would, its calls to other models among it; then the
-   * models end. Ended at once, a model would be gone from under the one that calls it.
+   * Closes a namespace in two phases. First no new work starts and running work completes, its calls to other models included; then the
+   * models end. If a model ended at once, a model that calls it would fail.
    */
   async closeNamespace(namespace: string): Promise<void> {
     const space = this.#spaces.get(namespace);
@@ -298,13 +298,13 @@ export class EngineCore implements Engine, AsyncDisposable {
 
   async #endSpace(space: OpenSpace): Promise<void> {
     const { namespace } = space;
-    // Whoever opens a model meanwhile finds the namespace closing.
+    // A caller that opens a model meanwhile finds the namespace closing.
     await Promise.resolve();
     await this.#drain(namespace);
     const served = await Promise.all(
       this.#table.entries(namespace).map((entry) => entry.inTurn(() => Promise.resolve(takeReady(entry)))),
     );
-    // Not in their turns: a step ends after the ensembles made of it.
+    // Not in the entries' own queues: a step ends after the ensembles that use it.
     await Promise.all(
       served.flat().map(async ({ serving }) => {
         await serving[Symbol.asyncDispose]();
@@ -316,7 +316,7 @@ export class EngineCore implements Engine, AsyncDisposable {
     await closeSpace(space);
   }
 
-  /** Waits until no call holds any model of the namespace; models that take too long are abandoned. */
+  /** Waits until no call uses any model of the namespace; models that take too long are abandoned. */
   async #drain(namespace: string): Promise<void> {
     const { clock, drainMsMax } = this.#options;
     let isLate = false;
@@ -325,7 +325,7 @@ export class EngineCore implements Engine, AsyncDisposable {
       for (const serving of this.#served(namespace))
         if (!serving.isIdle) serving.abandon(`its unload waited for ${drainMsMax / 1000} s`);
     });
-    // A call that ends may have let another begin.
+    // A call that ends may have let another one start.
     for (;;) {
       const busy = this.#served(namespace).filter((serving) => !serving.isIdle);
       if (isLate || busy.length === 0) return;
@@ -366,12 +366,12 @@ export class EngineCore implements Engine, AsyncDisposable {
       throw new InferenceError("UNAVAILABLE", "explicit model load / unload is not allowed if polling is enabled");
   }
 
-  /** The server could not be created and is to stay up all the same: it is not live, and every call of a model or repository is UNAVAILABLE. */
+  /** Marks a server that could not be created but stays up: it is not live, and every call of a model or repository is UNAVAILABLE. */
   fail(): void {
     this.#hasFailed = true;
   }
 
-  /** The server has waited long enough: loads in progress and what executes are ended by force. Closing is still due. */
+  /** Ends loads in progress and running executions by force after the server's drain time. The caller must still close the engine. */
   abandon(why: string): void {
     this.#exit();
     for (const namespace of this.#table.namespaces)
@@ -397,7 +397,7 @@ export class EngineCore implements Engine, AsyncDisposable {
   }
 }
 
-/** Of a namespace that is open. */
+/** An open namespace. */
 interface OpenSpace extends LoadSpace {
   readonly metrics: LoadSpace["metrics"] & Disposable;
   readonly served: string;
@@ -413,7 +413,7 @@ function noVersion(modelName: string): InferenceError {
   return new InferenceError("NOT_FOUND", `Request for unknown model: '${modelName}' has no available versions`);
 }
 
-/** Takes a model's versions out of service; they are the caller's to end. */
+/** Takes a model's versions out of service; the caller ends them. */
 function takeReady(entry: ModelEntry) {
   const ready = entry.ready();
   for (const { version } of ready) entry.move(version, { at: "unloading" });

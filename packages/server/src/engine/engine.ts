@@ -2,71 +2,71 @@ import type { AnswerSink, InferenceRequest, InferenceResponse } from "../inferen
 import type { BlockSource, Datatype } from "../tensor/index.ts";
 import type { ModelView } from "./model-view.ts";
 
-/** Which model a request is for, as it came on the wire. */
+/** The model of a request, as the client names it. */
 export interface ModelTarget {
-  /** "" is the server's own repositories; else the namespace that a model archive was registered under. */
+  /** An empty string is the server's own repositories; otherwise the namespace under which a model archive was registered. */
   readonly namespace: string;
   readonly modelName: string;
-  /** "" asks for the highest ready version. */
+  /** An empty string selects the highest ready version. */
   readonly modelVersion: string;
 }
 
 /**
- * A model that was found, held for a call with `using`: its name is looked up once, at the door, and whatever is loaded or unloaded
- * meanwhile, the call sees one version from its first byte to its last. An unload waits for its calls, up to the server's bound.
+ * A model that was found and is leased for a call (`using`). The name is looked up once, and the call uses one version from its first
+ * byte to its last, whatever is loaded or unloaded meanwhile. An unload waits for its calls, up to the server's drain time.
  */
 export interface ServedModel extends Disposable {
   readonly view: ModelView;
-  /** False when loaded and not able to answer: a worker that cannot be started, say. */
+  /** False when the loaded model cannot respond, for example because a worker cannot be started. */
   readonly isHealthy: boolean;
-  /** The shared memory that a request's body is best read into; null when its unload did not wait for this call any longer. */
+  /** The shared memory into which a request's body is best read; null when the unload stopped waiting for this call. */
   readonly arena: BlockSource | null;
-  /** Takes the request's input tensors over, in every outcome. The response is the caller's to release. */
+  /** Owns the request's input tensors from the call on, in every outcome. The caller releases the response. */
   infer(request: InferenceRequest): Promise<InferenceResponse>;
   /**
-   * The same for a decoupled model (`view.config.decoupled`), which `infer` is not for: its answers go to the sink, the last one in every
-   * outcome. Resolves when that has been given.
+   * Like `infer`, for decoupled models (`view.config.decoupled`), which `infer` does not accept: responses go to the sink, the last one
+   * in every outcome. Resolves after the last one.
    */
   stream(request: InferenceRequest, sink: AnswerSink): Promise<void>;
 }
 
-/** Inference, and what is told of the models that serve. Every method throws InferenceError with Triton's code and text. */
+/** Inference, and descriptions of the loaded models. Every method throws InferenceError with Triton's code and text. */
 export interface Serving {
   readonly live: boolean;
   readonly ready: boolean;
-  /** The model of a call. Throws the lookup errors of an unknown model. */
+  /** Leases the model of a call. Throws Triton's lookup errors for an unknown model. */
   open(target: ModelTarget): ServedModel;
   serverMetadata(): ServerMetadata;
   modelMetadata(target: ModelTarget): ModelMetadata;
-  /** "" for all models; "" for all versions. */
+  /** Empty strings select all models, or all versions. */
   statistics(modelName: string, modelVersion: string): readonly ModelStatistics[];
 }
 
-/** Loading and unloading by name, in the server's own repositories. */
+/** Loads and unloads by name, in the server's own repositories. */
 export interface RepositoryControl {
   repositoryIndex(readyOnly: boolean): Promise<readonly IndexEntry[]>;
   loadModel(modelName: string, override: LoadOverride | null, signal: AbortSignal): Promise<void>;
   unloadModel(modelName: string, unloadDependents: boolean): Promise<void>;
 }
 
-/** Multi-model hosting: each archive has a namespace of its own. */
+/** Multi-model hosting: each archive has its own namespace. */
 export interface Namespaces {
   /** Registers a directory of model directories under a namespace and loads one of its models. */
   openNamespace(source: NamespaceSource, signal: AbortSignal): Promise<void>;
-  /** Unloads everything of the namespace and gives its memory back; resolves when that is done. NOT_FOUND when unknown. */
+  /** Unloads the whole namespace and frees its memory; resolves when that is done. NOT_FOUND when unknown. */
   closeNamespace(namespace: string): Promise<void>;
-  /** Bytes now held by everything loaded, or by what one namespace loaded, and the budget (null: none). */
+  /** Returns the bytes in use by everything loaded, or by one namespace, and the budget (null: none). */
   memory(namespace?: string): { readonly usedBytes: number; readonly budgetBytes: number | null };
 }
 
-/** What protocols may ask of the server. */
+/** The server's interface for protocols. */
 export interface Engine extends Serving, RepositoryControl, Namespaces {}
 
 export interface NamespaceSource {
   readonly namespace: string;
-  /** Directory that holds the model directories. */
+  /** The directory of the model directories. */
   readonly repositoryDirectory: string;
-  /** The model directory to serve, and the name clients use for it; its ensemble steps load as dependents. */
+  /** The model directory to serve, and the name that clients use for it; its ensemble steps are loaded as dependents. */
   readonly modelDirectoryName: string;
   readonly servedName: string;
 }
@@ -87,7 +87,7 @@ export interface ServerMetadata {
 export interface TensorMetadata {
   readonly name: string;
   readonly datatype: Datatype;
-  /** Including the batch dimension as -1 where the model batches. */
+  /** Includes the batch dimension as -1 if the model batches. */
   readonly shape: readonly number[];
 }
 
@@ -127,7 +127,7 @@ export interface ModelStatistics {
 
 export interface IndexEntry {
   readonly name: string;
-  /** "" for a model never touched. */
+  /** Empty for a model that was never loaded. */
   readonly version: string;
   readonly state: "" | "UNKNOWN" | "READY" | "UNAVAILABLE" | "LOADING" | "UNLOADING";
   readonly reason: string;

@@ -1,6 +1,6 @@
 import type { ModelEntry } from "./model-entry.ts";
 
-/** The ensembles that stand on a model, near or far, each after every one of them that it stands on itself. */
+/** Returns the ensembles that use a model, directly or through others, each after every one that it uses itself. */
 export function ensemblesAbove(model: ModelEntry): readonly ModelEntry[] {
   const above: ModelEntry[] = [];
   const visited = new Set<ModelEntry>();
@@ -16,7 +16,10 @@ export function ensemblesAbove(model: ModelEntry): readonly ModelEntry[] {
   return above;
 }
 
-/** The way from an ensemble through its steps back to itself, null when there is none. `stepsOf` knows the steps of the others. */
+/**
+ * Returns the path from an ensemble through its steps back to itself; null when there is none. `stepsOf` returns the steps of other
+ * ensembles.
+ */
 export function circleOf(
   name: string,
   steps: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * The deep module: models by name, loaded, scheduled, counted. Protocols see the `Engine` type; `app/` makes one with
- * `createEngine`, giving it backends, catalogs (what lies on disk) and somewhere to count.
+ * The engine: loads, schedules and counts models by name. Protocols use the `Engine` type. The command creates one with `createEngine`
+ * from backends, catalogs (the models on disk) and metrics.
  */
 export type { Catalog, CatalogModel } from "./catalog.ts";
 export { createEngine, type EngineCore } from "./create-engine.ts";
@@ -17,7 +17,7 @@ export type {
 } from "./engine.ts";
 export { labelsOf, type ModelView } from "./model-view.ts";
 export type { EngineMetrics } from "./observers.ts";
-/** What any Engine does with a request before it runs, and tells of a model: pure, for engines other than this one. */
+/** Request checks and model descriptions, shared by every implementation of Engine. Pure. */
 export { checkRequest } from "./check-request.ts";
 export { modelMetadata } from "./metadata.ts";
 export { modelFacts, type ModelFacts } from "./model-facts.ts";

@@ -2,15 +2,15 @@ import { InferenceError, type InferenceErrorOptions } from "@galatea/base";
 import { circularText, ignoredVersion, requiredVersionText } from "../repository/index.ts";
 import type { CatalogModel } from "./catalog.ts";
 
-/** Triton's sentence for whatever keeps a model from being looked at: it hides the reason, ours follows it. */
+/** Returns Triton's error for a model that could not be polled. Triton's text hides the reason; here the reason follows it. */
 export function notPolled(name: string, why: InferenceError): InferenceError {
   const text = `failed to load '${name}', failed to poll from model repository: ${why.message}`;
   return new InferenceError("INTERNAL", text, { cause: why, reason: "not-polled" });
 }
 
-/** A load that failed for any other reason, in Triton's words. */
+/** A load that failed for any other reason, with Triton's text. */
 export class LoadFailure extends InferenceError {
-  /** What follows the model's name. */
+  /** The text after the model's name. */
   readonly why: string;
 
   constructor(name: string, why: string, options?: InferenceErrorOptions) {
@@ -19,7 +19,7 @@ export class LoadFailure extends InferenceError {
   }
 }
 
-/** Why an ensemble cannot have its step, in Triton's words. */
+/** Returns Triton's error for an ensemble whose step is unusable. */
 export function stepFailure(ensemble: string, step: string, error: InferenceError): InferenceError {
   const circular = error instanceof CircularDependency ? error : error.cause;
   if (circular instanceof CircularDependency) return circular.seenFrom(ensemble);
@@ -48,13 +48,13 @@ export function requiredVersionAbsent(ensemble: string, step: string, version: n
   return new InferenceError("INVALID_ARG", requiredVersionText(ensemble, step, version));
 }
 
-/** Returns the error for a model of which no directory is selected by its version policy: Triton's words, then the directories that are ignored. */
+/** Returns the error for a model whose version policy selects no directory: Triton's text, then the directories that are ignored. */
 export function noVersionSelected({ servedName: name, misnamedVersions }: CatalogModel): InferenceError {
   const why = `at least one version must be available under the version policy of model '${name}'`;
   return new LoadFailure(name, [why, ...misnamedVersions.map(ignoredVersion)].join("\n"));
 }
 
-/** An ensemble is a step of its own, through others or directly. */
+/** An ensemble that is its own step, directly or through others. */
 export class CircularDependency extends InferenceError {
   readonly circle: readonly string[];
 
@@ -64,7 +64,7 @@ export class CircularDependency extends InferenceError {
     this.circle = circle;
   }
 
-  /** The same circle, told from one of its members on; as it is for an ensemble outside of it. */
+  /** Returns the same circle beginning at one of its members; unchanged for an ensemble outside of it. */
   seenFrom(name: string): CircularDependency {
     const at = this.circle.indexOf(name);
     if (at <= 0) return this;

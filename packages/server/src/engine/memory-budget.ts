@@ -1,18 +1,18 @@
 import { InferenceError } from "@galatea/base";
 import type { DeviceBytes, MemoryDevice } from "../backends/index.ts";
 
-/** What was charged for, by identity. */
+/** The identity of a charge. */
 export interface ChargeOwner {
   readonly namespace: string;
 }
 
 /**
- * What loading may cost, on each device. A load reserves its estimate first (the last measured cost of the same content, else the caller's
- * guess), so that concurrent loads cannot pass a budget together, and is corrected by measurement afterwards.
- * The refusal's reason is `out-of-memory`: the container contract turns that into 507.
+ * Memory budgets of loads, on each device. A load first reserves its estimate (the last measured cost of the same content, else the
+ * caller's guess), so that concurrent loads cannot exceed a budget together, and is corrected by measurement afterwards. A rejected load
+ * has the reason `out-of-memory`, which the container API maps to 507.
  */
 export class MemoryBudget {
-  /** A device that is not named has no bound. */
+  /** A device without an entry has no limit. */
   readonly #budgets: DeviceBytes;
   readonly #charges = new Map<ChargeOwner, DeviceBytes>();
   readonly #used = new Map<MemoryDevice, number>();
@@ -32,7 +32,7 @@ export class MemoryBudget {
     return this.#used.get(device) ?? 0;
   }
 
-  /** What the namespace's models are charged with. */
+  /** Returns the bytes that the namespace's models are charged with. */
   usedBytesOf(namespace: string, device: MemoryDevice): number {
     let bytes = 0;
     for (const [owner, charged] of this.#charges) if (owner.namespace === namespace) bytes += charged.get(device) ?? 0;
@@ -40,8 +40,8 @@ export class MemoryBudget {
   }
 
   /**
-   * Charges `owner` with what the backend knows it will cost, else with what `contentKey` cost last time, else with the guess;
-   * throws UNAVAILABLE when that does not fit.
+   * Charges `owner` with the backend's estimate, else with the last cost of `contentKey`, else with the guess. Throws UNAVAILABLE when
+   * that does not fit.
    */
   reserve(
     owner: ChargeOwner,
@@ -56,7 +56,9 @@ export class MemoryBudget {
     this.#admit(owner, what, bytes);
   }
 
-  /** Replaces the estimate by the measured cost and remembers it; throws UNAVAILABLE, nothing charged, when it does not fit after all. */
+  /**
+   * Replaces the estimate by the measured cost and records it. When it does not fit after all, removes the charge and throws UNAVAILABLE.
+   */
   settle(owner: ChargeOwner, what: string, contentKey: string, measured: DeviceBytes): void {
     this.release(owner);
     this.#learned.delete(contentKey);
@@ -68,7 +70,7 @@ export class MemoryBudget {
     this.#admit(owner, what, measured);
   }
 
-  /** A later measurement of something already loaded: never refused, it is there. */
+  /** Replaces the charge of a loaded model by a later measurement; never rejected, because the memory is already in use. */
   correct(owner: ChargeOwner, measured: DeviceBytes): void {
     if (!this.#charges.has(owner)) return;
     this.release(owner);

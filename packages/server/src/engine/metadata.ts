@@ -2,7 +2,7 @@ import type { ModelConfig } from "../modelconfig/index.ts";
 import type { ModelMetadata, TensorMetadata } from "./engine.ts";
 import type { ModelFacts } from "./model-facts.ts";
 
-/** Triton's names in its order, without those of extensions that are not built. */
+/** Triton's names in its order, without extensions that are not implemented. */
 export const serverExtensions: readonly string[] = [
   "classification",
   "model_repository",
@@ -14,7 +14,7 @@ export const serverExtensions: readonly string[] = [
   "statistics",
 ];
 
-/** What GET /v2/models/m says; `versions` are those ready (or the one asked for). */
+/** Returns the body of GET /v2/models/m; `versions` are the ready ones, or the requested one. */
 export function modelMetadata(config: ModelConfig, facts: ModelFacts, versions: readonly string[]): ModelMetadata {
   const row = (tensor: { name: string; datatype: TensorMetadata["datatype"]; shape: readonly number[] }) => ({
     name: tensor.name,

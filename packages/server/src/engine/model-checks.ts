@@ -13,21 +13,21 @@ import { createArena, type Arena } from "../tensor/index.ts";
 import { openModel } from "./open-model.ts";
 import { checkWarmUps } from "./warm-up.ts";
 
-/** Memory for warm-up samples; only what a sample fills is taken. */
+/** Address space for warm-up samples; only the bytes of a sample are used. */
 const arenaBytes = 2 ** 32;
 
 export interface ModelChecksOptions {
-  /** The server's; disposing the checks disposes them. */
+  /** The server's backends; disposing the checks disposes them. */
   readonly backends: readonly Backend[];
   readonly backendConfig: (backend: string) => ReadonlyMap<string, string>;
-  /** How many GPUs models may be placed on. */
+  /** Number of GPUs on which models may be placed. */
   readonly gpuCount: number;
   readonly clock: Clock;
 }
 
-/** Checks models as a server that has these backends loads them, without running their code. */
+/** Checks models as a server with these backends loads them, without running their code. */
 export class ModelChecks implements AsyncDisposable {
-  /** What could not be checked, and why. */
+  /** Checks that were not possible, each with the reason. */
   readonly notes = new Set<string>();
   readonly #options: ModelChecksOptions;
   readonly #arena: Arena = createArena({ capacityBytes: arenaBytes });
@@ -64,7 +64,7 @@ export class ModelChecks implements AsyncDisposable {
     } catch (error) {
       if (!(error instanceof InferenceError)) throw error;
       const { message } = error;
-      // The machine lacks something; the model does not.
+      // The fault is the machine's, not the model's.
       const [problems, notes] = error.code === "UNAVAILABLE" ? [[], [message]] : [[message], []];
       const isDescribed = config.inputs.length > 0 && config.outputs.length > 0;
       return { problems, notes, completion: isDescribed ? config : null };
@@ -111,7 +111,7 @@ export class ModelChecks implements AsyncDisposable {
     );
   }
 
-  /** None where the groups cannot be placed, which the backend has reported. */
+  /** Returns no instances when the groups cannot be placed, which the backend has reported. */
   #placed(config: ModelConfig): readonly PlacedInstance[] {
     try {
       return placedInstances(config, this.#options.gpuCount);

@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { onMachine, type DeviceBytes, type MemoryDevice, type ModelSource } from "../backends/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
 
-/** Private memory of a fresh Python worker, for the first guess; measured costs replace it. */
+/** Private memory of a new Python worker, for the first estimate; measured costs replace it. */
 const pythonInstanceBytes = 3 * 1024 * 1024;
 const filesMax = 10_000;
 
 /**
- * What a version is made of, for guessing its memory: names and sizes of its files make the key under which a measured cost is
- * remembered (equal archives of many tenants cost the same), their sum the first guess. Of these files `heldBytes` are in memory already, and
- * charged to another model.
+ * Returns the content of a version for estimating its memory. Names and sizes of its files are the key under which a measured cost is
+ * recorded (equal archives of many tenants cost the same); the sum of the sizes is the first estimate. `heldBytes` of these files are
+ * already in memory and charged to another model.
  */
 export async function contentOf(
   source: ModelSource,
@@ -42,10 +42,10 @@ export async function contentOf(
   };
 }
 
-/** Backends whose instances on a GPU have the model's weights there. */
+/** Backends that copy the model's weights to the GPU of each instance. */
 const weightsOnGpu: ReadonlySet<string> = new Set(["tensorrt", "pytorch"]);
 
-/** What loading may take before anybody has measured it: of each GPU at least the files, once for each instance there. */
+/** Returns the estimated memory of a load before the first measurement: on each GPU at least the size of the files per instance. */
 export function guessOf(
   config: ModelConfig,
   content: { readonly bytes: number; readonly guessBytes: number },
@@ -59,7 +59,7 @@ export function guessOf(
   return found;
 }
 
-/** Instances, and where they are: the same files elsewhere take other memory. */
+/** Returns a text for the instances and their devices: the same files use other memory on other devices. */
 function placesOf({ instanceGroups }: ModelConfig): string {
   return instanceGroups.map(({ count, gpus }) => [count, ...gpus].join("@")).join(" ");
 }

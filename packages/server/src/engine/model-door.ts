@@ -17,20 +17,20 @@ export interface DoorParts {
   readonly clock: Clock;
   readonly load: (namespace: string, name: string, override: LoadOverride | null, signal: AbortSignal) => Promise<void>;
   readonly unload: (namespace: string, name: string, unloadDependents: boolean) => Promise<void>;
-  /** Whether nothing but what is under way is served in the namespace any more. */
+  /** Returns whether the namespace serves only running work and accepts no new requests. */
   readonly isClosing: (namespace: string) => boolean;
 }
 
-/** The version that a call asks, and what it asks. */
+/** A call to a version, as it is executed. */
 interface Begun {
   readonly serving: ServingVersion;
   readonly request: InferenceRequest;
 }
 
-/** Calls within calls. Each level has an execution of its own, and memory for its tensors. */
+/** Maximum depth of nested calls. Each level has its own execution, and memory for its tensors. */
 const depthMax = 32;
 
-/** The other models, as one loaded model reaches them: those of its own namespace, and no others. */
+/** Calls from one loaded model to the other models of its own namespace. */
 export class ModelDoor implements OtherModels {
   readonly #parts: DoorParts;
   readonly #namespace: string;
@@ -41,7 +41,7 @@ export class ModelDoor implements OtherModels {
     this.#namespace = namespace;
   }
 
-  /** The model behind it is up. */
+  /** Marks the calling model as loaded. */
   loaded(): void {
     this.#isLoaded = true;
   }
@@ -75,7 +75,7 @@ export class ModelDoor implements OtherModels {
     sink.respond(outcome, true, () => {});
   }
 
-  /** The version that is asked. Where there is none, or none may be asked, the inputs are given back. */
+  /** Finds the called version. When there is none, or it must not be called, releases the inputs and throws. */
   #begin(call: ModelCall): Begun {
     try {
       const serving = this.#lookUp(call);
@@ -102,7 +102,8 @@ export class ModelDoor implements OtherModels {
     if (caller !== null && caller.depth > depthMax)
       throw calledInVain(call, new InferenceError("UNAVAILABLE", `more than ${depthMax} calls lie above this one`));
     const entry = this.#parts.table.entry(this.#namespace, modelName);
-    // A namespace that closes waits for what is under way, which may still need its other models; a thread of nobody's is not waited for.
+    // A namespace that closes waits for running executions, which may still call its other models, but not for threads outside of any
+    // execution.
     const isRefused = caller === null && this.#parts.isClosing(this.#namespace);
     if (entry === undefined || isRefused) throw calledInVain(call, notReady(modelName));
     try {
@@ -112,7 +113,7 @@ export class ModelDoor implements OtherModels {
     }
   }
 
-  /** A model that is itself being loaded is not made to wait for another load: that one may wait for this. */
+  /** A model that is itself being loaded does not wait for another load, which may wait for this one. */
   async load(modelName: string, override: LoadOverride | null, signal: AbortSignal): Promise<void> {
     const entry = this.#parts.table.entry(this.#namespace, modelName);
     if (!this.#isLoaded && entry?.isBusy === true)
@@ -144,7 +145,7 @@ function readyVersion(entry: ModelEntry | undefined, modelVersion: string): bool
   }
 }
 
-/** Triton's text for a call that did not come to an execution. */
+/** Returns Triton's text for a call that did not reach an execution. */
 function calledInVain({ modelName }: ModelCall, error: InferenceError): InferenceError {
   const text = `Model ${modelName} - Error when running inference: ${error.message}`;
   return new InferenceError(error.code, text, { cause: error, reason: error.reason });

@@ -4,9 +4,9 @@ import type { CatalogModel } from "./catalog.ts";
 import type { ServingVersion } from "./serving-version.ts";
 
 /**
- * The life of one model version. `unloading` still answers those already inside; `unavailable` keeps the reason that the index
- * and load errors tell. Version -1 stands for a model none of whose versions is known: `absent` where its policy wants none of
- * those on disk, which Triton's index leaves out.
+ * The state of one model version. `unloading` completes running requests; `unavailable` has the reason that the index and load errors
+ * report. Version -1 stands for a model none of whose versions is known: `absent` when its policy selects none of those on disk, which
+ * Triton's index omits.
  */
 export type VersionState =
   | { readonly at: "loading" }
@@ -15,30 +15,33 @@ export type VersionState =
   | { readonly at: "unavailable"; readonly reason: string }
   | { readonly at: "absent" };
 
-/** How an ensemble was last asked for; it is made from this, without the disk, whenever one of its steps has changed. */
+/**
+ * The last requested configuration of an ensemble. The ensemble is rebuilt from it, without the disk, whenever one of its steps has
+ * changed.
+ */
 export interface EnsembleRecipe {
   readonly found: CatalogModel;
   readonly labels: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Everything the server knows of one name in one namespace. */
+/** The state of one name in one namespace. */
 export class ModelEntry {
   readonly namespace: string;
   readonly name: string;
   readonly #versions = new Map<number, VersionState>();
-  /** The highest ready one: what an unversioned request means. */
+  /** The highest ready version, which serves unversioned requests. */
   #latest: ServingVersion | null = null;
-  /** Serialises loads and unloads of this name. */
+  /** Runs loads and unloads of this name one after another. */
   readonly #turns = new SerialQueue();
   /** Ensembles whose recipe names this model, whether they serve or wait for it. */
   readonly dependents = new Set<ModelEntry>();
-  /** Of an ensemble that was loaded and not unloaded by its own name; `ModelTable.wish` sets it. */
+  /** Recipe of an ensemble that was loaded and not unloaded by its own name; set by `ModelTable.wish`. */
   recipe: EnsembleRecipe | null = null;
   /** Models that a load in progress waits for. */
   awaitedSteps: readonly string[] = [];
-  /** Ends the load in progress; null where there is none. */
+  /** Aborts the load in progress; null when there is none. */
   loading: AbortController | null = null;
-  /** Whether anyone asked for it by name since it was last unloaded. */
+  /** True if a client loaded it by name since the last unload. */
   explicitlyLoaded = false;
 
   constructor(namespace: string, name: string) {
@@ -54,7 +57,7 @@ export class ModelEntry {
     return this.#latest;
   }
 
-  /** The one function that moves a version. */
+  /** Sets the state of a version; every transition goes through this method. */
   move(version: number, state: VersionState): void {
     this.#versions.set(version, state);
     this.#latest = null;
@@ -72,7 +75,7 @@ export class ModelEntry {
     this.#versions.delete(version);
   }
 
-  /** Nobody could tell it from a name never seen. */
+  /** True if the entry is indistinguishable from a name never seen. */
   get blank(): boolean {
     return this.#versions.size === 0 && this.dependents.size === 0 && this.recipe === null && this.#turns.count === 0;
   }
@@ -85,7 +88,7 @@ export class ModelEntry {
     return ready.sort((a, b) => a.version - b.version);
   }
 
-  /** Whether a load or unload of this name is under way. */
+  /** True while a load or unload of this name is running or waiting. */
   get isBusy(): boolean {
     return this.#turns.count > 0;
   }
@@ -95,7 +98,7 @@ export class ModelEntry {
     return this.#turns.run(work);
   }
 
-  /** The version a request means, or Triton's lookup errors. */
+  /** Returns the version that a request selects. Throws Triton's lookup errors. */
   lookup(modelVersion: string): ServingVersion {
     if (this.#versions.size === 0) throw neverSeen(this.name);
     if (modelVersion === "" || modelVersion === "-1") {
@@ -120,7 +123,7 @@ function neverSeen(name: string): InferenceError {
   return new InferenceError("NOT_FOUND", `Request for unknown model: '${name}' is not found`);
 }
 
-/** Names to entries, by namespace. */
+/** Entries by namespace and name. */
 export class ModelTable {
   readonly #namespaces = new Map<string, Map<string, ModelEntry>>();
 
@@ -142,14 +145,14 @@ export class ModelTable {
     return entry;
   }
 
-  /** NOT_FOUND for a name never seen. */
+  /** Throws NOT_FOUND for a name never seen. */
   require(namespace: string, name: string): ModelEntry {
     const entry = this.entry(namespace, name);
     if (entry === undefined) throw neverSeen(name);
     return entry;
   }
 
-  /** Says what an ensemble is to be made of (null: it is not wanted any more), and tells its steps. */
+  /** Sets the recipe of an ensemble (null: no longer requested), and registers it with its steps. */
   wish(entry: ModelEntry, recipe: EnsembleRecipe | null): void {
     const before = entry.recipe === null ? [] : composingModels(entry.recipe.found.config);
     const after = recipe === null ? [] : composingModels(recipe.found.config);
@@ -163,7 +166,7 @@ export class ModelTable {
     }
   }
 
-  /** Names that were only ever asked for do not pile up. */
+  /** Removes entries of names that were requested but never existed, so that they do not accumulate. */
   forgetBlank(entry: ModelEntry): void {
     if (entry.blank && this.entry(entry.namespace, entry.name) === entry)
       this.#namespaces.get(entry.namespace)?.delete(entry.name);

@@ -1,7 +1,7 @@
 import type { InputConfig, ModelConfig, OutputConfig } from "../modelconfig/index.ts";
 import { datatypes, type Datatype, type Tensor } from "../tensor/index.ts";
 
-/** What checking a request needs to know of a model, computed once per loaded version. */
+/** The properties of a model that request checks need, computed once per loaded version. */
 export interface ModelFacts {
   readonly name: string;
   readonly maxBatchSize: number;
@@ -15,9 +15,9 @@ export interface InputFacts {
   readonly name: string;
   readonly datatype: Datatype;
   readonly elementBytes: number;
-  /** As clients send it: with a leading -1 where the model batches. */
+  /** The shape that clients send: with a leading -1 if the model batches. */
   readonly shape: readonly number[];
-  /** What the backend gets instead (`reshape`), batch dimension included; null when it is the same. */
+  /** The shape that the backend receives (`reshape`), batch dimension included; null when it is the same. */
   readonly backendShape: readonly number[] | null;
   readonly optional: boolean;
 }
@@ -26,7 +26,7 @@ export interface OutputFacts {
   readonly name: string;
   readonly datatype: Datatype;
   readonly shape: readonly number[];
-  /** What the backend makes (`reshape`), batch dimension included; null when it is the same. */
+  /** The shape that the backend returns (`reshape`), batch dimension included; null when it is the same. */
   readonly backendShape: readonly number[] | null;
 }
 
@@ -54,7 +54,7 @@ export function modelFacts(config: ModelConfig): ModelFacts {
   };
 }
 
-/** The inputs in the form that the backend takes. */
+/** Returns the inputs in the shape that the backend expects. */
 export function reshapedInputs(inputs: readonly Tensor[], facts: ModelFacts): readonly Tensor[] {
   return inputs.map((tensor): Tensor => {
     const input = facts.inputByName.get(tensor.name);
@@ -72,8 +72,8 @@ function shapes(tensor: InputConfig | OutputConfig, batched: boolean) {
 }
 
 /**
- * Carries a concrete shape from one configured form to the other (`dims` to `reshape` or back): fixed dimensions are taken from
- * `to`, variable ones in order from the variable ones of `from`. Null when `shape` is not of the form `from`.
+ * Converts a concrete shape from one configured form to the other (`dims` to `reshape` or back): fixed dimensions are taken from `to`,
+ * variable ones in order from the variable ones of `from`. Null when `shape` does not match `from`.
  */
 export function reshaped(
   shape: readonly number[],

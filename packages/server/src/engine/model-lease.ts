@@ -4,10 +4,10 @@ import type { ServedModel } from "./engine.ts";
 import type { ModelView } from "./model-view.ts";
 import type { ServingVersion } from "./serving-version.ts";
 
-/** The arenas of the namespaces that are open. */
+/** The arenas of the open namespaces. */
 type Arenas = ReadonlyMap<string, { readonly arena: Arena }>;
 
-/** A version held for a call: it finishes serving only when the lease has ended, or its unload has waited long enough. */
+/** A lease of a version for one call: the version ends only after the lease, or after the unload's drain time. */
 export class ModelLease implements ServedModel {
   readonly #serving: ServingVersion;
   readonly #arenas: Arenas;

@@ -12,7 +12,7 @@ import { CircularDependency, LoadFailure, notPolled, noVersionSelected, stepFail
 import type { EnsembleRecipe, ModelEntry } from "./model-entry.ts";
 import { VersionExchange, type VersionExchangeParts } from "./version-exchange.ts";
 
-/** A namespace as the loader sees it: where its models lie and the memory they share. */
+/** A namespace's repositories and the memory that its models share. */
 export interface LoadSpace {
   readonly namespace: string;
   readonly catalog: Catalog;
@@ -30,8 +30,8 @@ interface LoadOptions {
 export type LoaderParts = BuilderParts & VersionExchangeParts;
 
 /**
- * Brings models up and down. All versions of a load serve together or none does: until they are ready, and for good where one of
- * them fails, what served before goes on.
+ * Loads and unloads models. The versions of a load begin to serve together. Until all are ready, and for good when one of them fails, the
+ * previous versions keep serving.
  */
 export class ModelLoader {
   readonly #parts: LoaderParts;
@@ -53,7 +53,7 @@ export class ModelLoader {
     }
     try {
       await entry.inTurn(async () => {
-        // A step that another ensemble brought up while this one waited its turn is there already.
+        // Another ensemble may have loaded the step while this one waited in the queue.
         if (isStep && entry.latest !== null) return;
         if (!isStep) entry.explicitlyLoaded = true;
         const loading = new AbortController();
@@ -121,7 +121,7 @@ export class ModelLoader {
           const error = InferenceError.from(thrown);
           failures.push(this.#versionFailure(entry, version, error));
           reason ??= error.reason;
-          // The server's own budget: its words stand for themselves.
+          // The error of the server's own budget is reported as it is.
           if (error.code === "UNAVAILABLE" && error.reason === "out-of-memory") throw error;
         }
       }
@@ -133,7 +133,9 @@ export class ModelLoader {
     this.#exchange.replace(entry, built);
   }
 
-  /** What the answer says of a version that failed; the index says so too unless the version goes on serving. */
+  /**
+   * Records a failed version and returns its sentence for the load's error. The index reports it too unless the version keeps serving.
+   */
   #versionFailure(entry: ModelEntry, version: number, error: InferenceError): string {
     const reason = `${inferenceCodeText[error.code]}: ${error.message}`;
     this.#parts.log.error(`failed to load '${entry.name}' version ${version}: ${reason}`);
@@ -143,7 +145,7 @@ export class ModelLoader {
 
   async #loadEnsemble(space: LoadSpace, entry: ModelEntry, found: CatalogModel, options: LoadOptions): Promise<void> {
     const [recipe] = await Promise.allSettled([recipeOf(found)]);
-    // Steps that come up now must not bring it up as it was wanted before.
+    // Steps that become ready now must not start the ensemble from its previous recipe.
     if (entry.latest === null) this.#parts.table.wish(entry, null);
     entry.awaitedSteps = composingModels(found.config);
     try {
@@ -154,7 +156,7 @@ export class ModelLoader {
           if (recipe.status === "fulfilled") this.#exchange.compose(entry, recipe.value);
           else this.#exchange.stepsOf(entry, found.config);
         } catch (error) {
-          // It was asked for, and comes up once the step that it lacks is there.
+          // The ensemble was requested, and starts once its missing step is ready.
           if (entry.latest === null && recipe.status === "fulfilled") this.#parts.table.wish(entry, recipe.value);
           throw error;
         }
@@ -168,7 +170,7 @@ export class ModelLoader {
     throw new LoadFailure(entry.name, failures.join(""), { cause: error });
   }
 
-  /** What is wrong between an ensemble and its steps is no version's fault, and Triton's texts name none. */
+  /** Runs checks between an ensemble and its steps. Their errors concern no version, and Triton's texts name none. */
   async #namingNoVersion(entry: ModelEntry, found: CatalogModel, work: () => void | Promise<void>): Promise<void> {
     try {
       await work();
@@ -185,7 +187,7 @@ export class ModelLoader {
     }
   }
 
-  /** Loads in progress count as well: two ensembles that waited for each other would wait for ever. */
+  /** Loads in progress count as well: two ensembles that wait for each other would wait for ever. */
   #refuseCircle(entry: ModelEntry, found: CatalogModel): void {
     const circle = circleOf(entry.name, composingModels(found.config), (name) => {
       const step = this.#parts.table.entry(entry.namespace, name);
@@ -207,7 +209,10 @@ export class ModelLoader {
     });
   }
 
-  /** Unloads a model, and the ensembles that need it until it is back; with `unloadDependents` also the steps that only it brought in. */
+  /**
+   * Unloads a model, and the ensembles that need it until it is back; with `unloadDependents` also the steps that were loaded only for
+   * it.
+   */
   unload(entry: ModelEntry, unloadDependents: boolean): void {
     const steps = entry.recipe === null ? [] : composingModels(entry.recipe.found.config);
     entry.explicitlyLoaded = false;
@@ -220,7 +225,7 @@ export class ModelLoader {
     }
   }
 
-  /** A load of a model that was unloaded meanwhile may hang in the model's own code: it gets the time that an unload has, and no more. */
+  /** A load of a model that was unloaded meanwhile may hang in the model's own code: it gets the drain time of an unload. */
   #limitLoad(entry: ModelEntry): void {
     const { loading } = entry;
     if (loading === null) return;
@@ -234,14 +239,14 @@ export class ModelLoader {
   }
 }
 
-/** What an ensemble is made of besides its steps. */
+/** Reads the recipe of an ensemble. */
 async function recipeOf(found: CatalogModel): Promise<EnsembleRecipe> {
   refuseUnbuilt(found.config);
   checkConfig(found.config);
   return { found, labels: await readLabels(found.modelDirectory, found.config) };
 }
 
-/** Nothing is known of any version, but perhaps why. */
+/** Returns whether no version is known, although the reason may be. */
 function isUnknownYet(entry: ModelEntry): boolean {
   return entry.versions.size === 0 || entry.versions.has(-1);
 }

@@ -1,14 +1,14 @@
 import type { ModelConfig } from "../modelconfig/index.ts";
 
 /**
- * What is told of a model's version to whoever serves its requests. It is made once, never changes, and is plain data: a front end in
- * another thread holds a copy.
+ * A description of a model version for the code that serves its requests. Created once, immutable, plain data: a front end in another
+ * thread has a copy.
  */
 export interface ModelView {
   readonly version: string;
-  /** With every default filled in. */
+  /** Complete with every default. */
   readonly config: ModelConfig;
-  /** Output name to its labels, for the classification extension; outputs without a label file are not among them. */
+  /** Labels by output name, for the classification extension; outputs without a label file have no entry. */
   readonly labels: ReadonlyMap<string, readonly string[]>;
 }
 

@@ -7,14 +7,14 @@ import type { ModelStatistics } from "./engine.ts";
 import { failureLabel, type FailureReason, type RequestObserver } from "./request-observer.ts";
 import { VersionStatistics } from "./statistics.ts";
 
-/** The metric rows of one model version; made at 0 when it loads, removed by `close`. */
+/** The metric rows of one model version; created at 0 when it loads, removed by `close`. */
 export interface VersionMetrics {
   succeeded(record: RequestRecord, durationNs: number): void;
   failed(reason: FailureReason, record: RequestRecord): void;
   close(): void;
 }
 
-/** Where rows come from; tied to the instruments in `app/`. */
+/** Creates metric rows; the command connects it to the instruments. */
 export interface EngineMetrics {
   open(labels: {
     readonly model: string;
@@ -24,12 +24,12 @@ export interface EngineMetrics {
     readonly loadSeconds: number;
     readonly pendingCount: () => number;
   }): VersionMetrics;
-  /** Those that the models of a namespace make of their own; what they count lies in the arena. Disposed when no model of it is left. */
+  /** Creates the custom metrics of a namespace's models, whose cells are in the arena. Disposed after the namespace's last model. */
   ofModels(namespace: string, arena: BlockSource): NamespaceMetrics & Disposable;
 }
 
 interface Open {
-  /** Of the scheduler that serves now. */
+  /** Pending requests of the scheduler that serves now. */
   pendingCount: () => number;
   readonly statistics: VersionStatistics;
   metrics: VersionMetrics;
@@ -46,7 +46,7 @@ export interface OpenedVersion {
 
 const noMetrics: VersionMetrics = { succeeded() {}, failed() {}, close() {} };
 
-/** Statistics and metrics by model version. A reload of the same version goes on counting. */
+/** Statistics and metrics by model version. A reload of the same version continues the counts. */
 export class VersionObservers {
   readonly #metrics: EngineMetrics;
   readonly #open = new Map<string, Open>();

@@ -3,7 +3,7 @@ import { checkConfig, refuseUnbuilt, type ModelConfig } from "../modelconfig/ind
 
 export interface OpenOrder {
   readonly source: ModelSource;
-  /** As it was found on disk. */
+  /** The configuration as found on disk. */
   readonly config: ModelConfig;
   readonly autoComplete: boolean;
 }

@@ -1,16 +1,16 @@
 import type { InferenceError } from "@galatea/base";
 import type { RequestRecord } from "../inference/index.ts";
 
-/** Why a request failed, as the label `reason` of nv_inference_request_failure names it. */
+/** The reason of a failed request, as in the label `reason` of nv_inference_request_failure. */
 export type FailureReason = "REJECTED" | "CANCELED" | "BACKEND" | "OTHER";
 
-/** The one place where a request's end is seen: statistics and metrics of one model version. */
+/** Receives the end of every request of one model version, for statistics and metrics. */
 export interface RequestObserver {
   succeeded(record: RequestRecord, endNs: number, epochMs: number): void;
   failed(record: RequestRecord, endNs: number, error: InferenceError): void;
 }
 
-/** A request that was never started was rejected by the queue; one that was started failed in the backend. */
+/** Returns the label of a failure: the queue rejects a request before its start; the backend fails it after. */
 export function failureLabel(record: RequestRecord, error: InferenceError): FailureReason {
   if (error.code === "CANCELLED") return "CANCELED";
   if (record.startedNs === 0) return error.code === "UNAVAILABLE" ? "REJECTED" : "OTHER";

@@ -10,7 +10,7 @@ import {
 } from "../scheduling/index.ts";
 import type { ServingVersion } from "./serving-version.ts";
 
-/** What a version is made of: instances of its own, or the versions that its steps run on, in the order of the steps. */
+/** The execution of a version: its own instances, or the versions of its steps, in the order of the steps. */
 export type Composition =
   | { readonly kind: "model"; readonly model: LoadedModel }
   | { readonly kind: "ensemble"; readonly steps: readonly ServingVersion[] };
@@ -21,7 +21,7 @@ export interface SchedulerParts {
   readonly queueLengthMax: number;
 }
 
-/** The scheduler that a configuration asks for. */
+/** Creates the scheduler that a configuration selects. */
 export function schedulerFor(config: ModelConfig, made: Composition, parts: SchedulerParts): Scheduler {
   if (made.kind === "model") {
     const { instances: own, spares = [] } = made.model;

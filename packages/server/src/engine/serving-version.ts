@@ -18,14 +18,14 @@ import { modelFacts, reshaped, reshapedInputs, type ModelFacts } from "./model-f
 import type { ModelView } from "./model-view.ts";
 import type { RequestObserver } from "./request-observer.ts";
 
-/** What a model says of itself after loading: null while all is well. */
+/** The health of a model after loading: null while it is healthy, else the reason. */
 export interface ModelHealth {
   unhealthy: string | null;
 }
 
 type MapError = (error: InferenceError) => InferenceError;
 
-/** One loaded version of a model with its scheduler: where an inference happens and where its one record is read. */
+/** One loaded version of a model with its scheduler. Runs inferences, and reads the record of each where it ends. */
 export class ServingVersion implements AsyncDisposable {
   readonly config: ModelConfig;
   readonly facts: ModelFacts;
@@ -38,16 +38,16 @@ export class ServingVersion implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #drainMsMax: number;
   readonly #calls: CallGraph;
-  /** Itself, where calls between models are looked at: what its executions name as their owner. */
+  /** Identity of this version in the graph of calls: the `owner` of its executions. */
   readonly #owner: object;
   readonly #reshapes: boolean;
   readonly #steps: readonly ServingVersion[];
-  /** Ensembles made of this version that have not ended; it answers them whatever has taken its place. */
+  /** Number of running ensembles that use this version; it serves them even after it was replaced. */
   #holderCount = 0;
   #released: () => void = () => {};
-  /** Calls that have been given this version and have not ended. */
+  /** Number of calls that have a lease of this version. */
   #callCount = 0;
-  /** Of those who wait for the end of all of them. */
+  /** Resolved when the last call has ended; null when nothing waits for that. */
   #idle: PromiseWithResolvers<void> | null = null;
 
   constructor(parts: {
@@ -55,7 +55,7 @@ export class ServingVersion implements AsyncDisposable {
     version: number;
     /** Null for an ensemble, which has no instances of its own. */
     model: LoadedModel | null;
-    /** Of an ensemble: what its steps run on, held until it has ended. */
+    /** The versions that an ensemble's steps run on, kept until it has ended; empty for a model. */
     steps: readonly ServingVersion[];
     health: ModelHealth;
     labels: ReadonlyMap<string, readonly string[]>;
@@ -63,9 +63,9 @@ export class ServingVersion implements AsyncDisposable {
     observer: RequestObserver;
     clock: Clock;
     calls: CallGraph;
-    /** The door that its model was given; null for an ensemble. */
+    /** The model's access to other models; null for an ensemble. */
     door: OtherModels | null;
-    /** How long its end waits for requests and for the model's own code. */
+    /** Time that its end waits for requests and for the model's own code. */
     drainMsMax: number;
   }) {
     this.config = parts.config;
@@ -88,17 +88,17 @@ export class ServingVersion implements AsyncDisposable {
   }
 
   /**
-   * Runs one request and writes its times to `record`. Takes the inputs over in every outcome; every end of a request that was handed
-   * over passes through the observer once. A request without `answers` resolves with its one response, or rejects. One with `answers`
-   * sends its responses there, the last one in every outcome, be it an error, and never rejects. `refused` maps errors from before the
-   * request is handed over.
+   * Runs one request and writes its times to `record`. Owns the inputs in every outcome; every end of a request that was handed over
+   * passes through the observer once. A request without `answers` resolves with its one response, or rejects. One with `answers` sends
+   * its responses there, the last one in every outcome, even an error, and never rejects. `refused` maps errors from before the request
+   * is handed over.
    */
   submit(request: StreamedRequest, record: RequestRecord, refused?: MapError): Promise<void>;
   submit(request: InferenceRequest, record: RequestRecord, refused?: MapError): Promise<InferenceResponse>;
   submit(request: InferenceRequest, record: RequestRecord, refused: MapError = asItIs): Promise<Settlement | void> {
     if (hasSink(request)) return this.#stream(request, record, refused);
     const refusal = this.#refusalOf(request, record);
-    // No function of its own waits for the response: each costs every request a turn.
+    // No async function waits for the response here: each would cost every request a microtask.
     return refusal === null ? this.#schedule(request, record) : Promise.reject(refused(refusal));
   }
 
@@ -115,7 +115,7 @@ export class ServingVersion implements AsyncDisposable {
     }
   }
 
-  /** Writes the batch size of a request that fits the model. Releases the inputs of one that does not, and returns why. */
+  /** Writes the batch size of a valid request. Releases the inputs of an invalid one, and returns the reason. */
   #refusalOf(request: InferenceRequest, record: RequestRecord): InferenceError | null {
     try {
       if (this.config.decoupled && request.answers === undefined) throw this.#isDecoupled();
@@ -140,7 +140,7 @@ export class ServingVersion implements AsyncDisposable {
       : this.#runCalled(request, record, { caller, model: this.model });
   }
 
-  /** A request of another model may wait for what waits for it: then it ends with the graph's word. */
+  /** A request of another model may be in a deadlock: it then ends with the error of the call graph. */
   async #runCalled(
     request: InferenceRequest,
     record: RequestRecord,
@@ -181,7 +181,7 @@ export class ServingVersion implements AsyncDisposable {
     }
   }
 
-  /** An output the backend made in another form than configured goes out as made, as Triton does for Python models. */
+  /** An output that the backend returns in another shape than configured is sent as it is, as Triton does for Python models. */
   #reshapeOutputs(response: InferenceResponse): InferenceResponse {
     const outputs = response.outputs.map((tensor): Tensor => {
       const facts = this.facts.outputByName.get(tensor.name);
@@ -192,7 +192,7 @@ export class ServingVersion implements AsyncDisposable {
     return { ...response, outputs };
   }
 
-  /** Keeps it serving for a call until the call has ended: requests of the call find it as it was when its name was looked up. */
+  /** Keeps this version serving for a call until the call has ended: all requests of the call use the same version. */
   hold(): Disposable {
     this.#callCount++;
     return new Hold(this.#leave);
@@ -202,7 +202,7 @@ export class ServingVersion implements AsyncDisposable {
     if (--this.#callCount === 0) this.#becomeIdle();
   };
 
-  /** Resolves when no call holds it: at once, or when the last that does now, or comes meanwhile, has ended. */
+  /** Resolves when no call uses it: at once, or after the last current or later call has ended. */
   whenIdle(): Promise<void> {
     if (this.#callCount === 0) return Promise.resolve();
     this.#idle ??= Promise.withResolvers<void>();
@@ -218,7 +218,7 @@ export class ServingVersion implements AsyncDisposable {
     return this.#callCount === 0;
   }
 
-  /** Fails what is in flight and ends the model's instances by force. For a version that hangs; it is disposed of all the same. */
+  /** Fails requests in flight and ends the model's instances by force, for a version that hangs. The caller must still dispose it. */
   abandon(why: string): void {
     const message = `model '${this.facts.name}' version ${this.version} was ended while it executed: ${why}`;
     this.#becomeIdle();
@@ -227,8 +227,8 @@ export class ServingVersion implements AsyncDisposable {
   }
 
   /**
-   * Waits for the ensembles and the calls that hold it, refuses new requests, waits for those in flight, then ends the model's instances. All of that
-   * has `drainMsMax`; then it is abandoned.
+   * Waits for the ensembles and the calls that use it, rejects new requests, waits for those in flight, then ends the model's instances.
+   * After `drainMsMax` it is abandoned.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     using _late = this.#clock.timer(this.#drainMsMax, () => {
@@ -258,7 +258,7 @@ function asItIs(error: InferenceError): InferenceError {
   return error;
 }
 
-/** One is made for each call: an object and nothing else. */
+/** Created for each call, therefore only an object. */
 class Hold implements Disposable {
   #leave: (() => void) | null;
 

@@ -12,7 +12,7 @@ interface BatchRow {
   readonly computeOutput: Duration;
 }
 
-/** The running sums of one model version: what /v2/models/stats shows. Fed once per request, from its record. */
+/** The running sums of one model version for /v2/models/stats. Updated once per request, from its record. */
 export class VersionStatistics {
   #lastInferenceMs = 0;
   #inferenceCount = 0;

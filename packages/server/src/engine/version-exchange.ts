@@ -16,26 +16,26 @@ export interface VersionExchangeParts {
   readonly table: ModelTable;
   readonly clock: Clock;
   readonly calls: CallGraph;
-  /** See ServingVersion. */
+  /** See `ServingVersion`. */
   readonly drainMsMax: number;
   readonly log: Logger;
   readonly scheduler: (config: ModelConfig, version: number, made: Composition) => Scheduler;
   readonly observer: (opened: OpenedVersion) => RequestObserver;
-  /** Told when a version's rows of statistics and metrics go. */
+  /** Called when a version's statistics and metrics are removed. */
   readonly retired: (namespace: string, name: string, version: number) => void;
-  /** Owns what goes on after a load or unload has answered (draining). */
+  /** Owns work that continues after a load or unload has returned (draining). */
   readonly background: (work: Promise<void>) => void;
 }
 
-/** What an ensemble's steps would run on, and its configuration as they complete it. */
+/** The versions that an ensemble's steps would run on, and its configuration as they complete it. */
 export interface ComposedEnsemble {
   readonly config: ModelConfig;
   readonly steps: readonly ServingVersion[];
 }
 
 /**
- * Puts versions into service and takes them out. Nothing here waits: a request sees a model, and every ensemble above it, either
- * before an exchange or after it. What was taken out finishes what it holds in the background; a step after the ensembles made of it.
+ * Puts versions into service and takes them out. Nothing here waits: a request sees a model, and every ensemble that uses it, either
+ * before an exchange or after it. A replaced version completes its requests in the background; a step after the ensembles that use it.
  */
 export class VersionExchange {
   readonly #parts: VersionExchangeParts;
@@ -44,18 +44,18 @@ export class VersionExchange {
     this.#parts = parts;
   }
 
-  /** The built versions serve instead of all those that served before. */
+  /** Puts the built versions into service instead of all previous ones. */
   replace(entry: ModelEntry, built: readonly BuiltVersion[]): void {
     for (const each of built) this.#open(entry, each, { kind: "model", model: each.model });
     for (const { version } of entry.ready()) {
       if (!built.some((each) => each.version === version)) this.#retire(entry, version);
     }
-    // A name that was an ensemble's may be another model's now.
+    // A name of a former ensemble may now be another model's.
     this.#parts.table.wish(entry, null);
     this.#settle(entry);
   }
 
-  /** What an ensemble would be made of now. Throws where a step is not there or does not fit. */
+  /** Returns the current steps of an ensemble. Throws when a step is absent or does not fit. */
   stepsOf(entry: ModelEntry, config: ModelConfig): ComposedEnsemble {
     assert(config.scheduling.kind === "ensemble", `${config.name} is an ensemble`);
     const steps = config.scheduling.steps.map(({ modelName, modelVersion }) => {
@@ -72,7 +72,7 @@ export class VersionExchange {
     return { config: checkEnsembleModels(config, composing), steps };
   }
 
-  /** The same for an ensemble, over its steps as they are now. Throws, and changes nothing, where they are not there or do not fit. */
+  /** Puts an ensemble into service over its current steps. When they are absent or do not fit, throws and changes nothing. */
   compose(entry: ModelEntry, recipe: EnsembleRecipe): void {
     this.#openEnsemble(entry, recipe, this.stepsOf(entry, recipe.found.config));
     const { versions } = recipe.found;
@@ -83,19 +83,19 @@ export class VersionExchange {
     this.#settle(entry);
   }
 
-  /** Takes a model out of service with the ensembles above it; those come back with it unless they are unloaded themselves. */
+  /** Takes a model out of service with the ensembles that use it; those return with it unless they are unloaded themselves. */
   withdraw(entry: ModelEntry): void {
     const isEnsemble = entry.recipe !== null;
     this.#parts.table.wish(entry, null);
     for (const [version, state] of entry.versions) {
       if (state.at === "ready") this.#retire(entry, version);
-      // It waited for its steps, and waits no longer.
+      // The ensemble waited for its steps, and no longer does.
       else if (isEnsemble && state.at === "unavailable") entry.move(version, { at: "unavailable", reason: "unloaded" });
     }
     this.#settle(entry);
   }
 
-  /** Ends versions that were built and are not to serve. */
+  /** Ends built versions that will not serve. */
   discard(entry: ModelEntry, built: readonly BuiltVersion[]): void {
     for (const { version, model } of built) {
       const state: VersionState = { at: "unloading" };
@@ -107,7 +107,7 @@ export class VersionExchange {
     }
   }
 
-  /** The ensembles above a model whose ready versions have changed are made anew over what there is now, or go until that fits. */
+  /** Rebuilds the ensembles that use a model whose ready versions have changed, or withdraws them until their steps fit. */
   #settle(entry: ModelEntry): void {
     for (const ensemble of ensemblesAbove(entry)) {
       const { recipe } = ensemble;
@@ -174,14 +174,14 @@ export class VersionExchange {
     const ended = () => {
       const now = entry.versions.get(version);
       if (now === unloading) entry.move(version, { at: "unavailable", reason: "unloaded" });
-      // One that serves again by now goes on counting, as after a reload.
+      // A version that serves again by now continues its counts, as after a reload.
       if (now?.at !== "ready") this.#parts.retired(entry.namespace, entry.name, version);
       this.#logUnloaded(entry, version);
     };
     this.#parts.background(before.serving[Symbol.asyncDispose]().then(ended));
   }
 
-  /** One line for each version that was loaded, as in Triton; one that a reload has replaced has the line of its own end. */
+  /** Logs one line for each loaded version, as Triton does; a version that a reload replaces has its own line. */
   #logUnloaded(entry: ModelEntry, version: number): void {
     this.#parts.log.info(`successfully unloaded '${entry.name}' version ${version}`);
   }

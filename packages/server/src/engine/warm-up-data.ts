@@ -11,12 +11,12 @@ export interface WarmUpData {
   readonly fillRandom: (bytes: Uint8Array) => void;
 }
 
-/** Where the files of `input_data_file` lie in a model's directory. */
+/** Folder of the `input_data_file` files in a model's directory. */
 const warmUpFolder = "warmup";
-/** A file of strings is read whole. */
+/** Limit of a string file, which is read to a buffer. */
 const stringFileBytesMax = 256 * 1024 * 1024;
 
-/** The tensor of one row that a sample describes, in a block of its own, which the caller owns. */
+/** Returns the tensor of one row that a sample describes, in its own block, which the caller owns. */
 export async function warmUpTensor(input: WarmUpInput, data: WarmUpData): Promise<Tensor> {
   const { name } = input;
   const { datatype, shape, bytes } = layoutOf(input, data.config);
@@ -32,7 +32,7 @@ function layoutOf({ name, datatype, dims }: WarmUpInput, config: ModelConfig) {
     );
   }
   const shape = config.maxBatchSize > 0 ? [1, ...dims] : [...dims];
-  // An empty string is its length alone: a tensor of empty ones is as many zeros.
+  // An empty string is only its length prefix: a tensor of empty strings is all zeros.
   const bytes = elementCount(shape) * (datatypes[datatype].byteSize || 4);
   return { datatype, shape, bytes };
 }
@@ -47,7 +47,7 @@ async function blockOf(input: WarmUpInput, bytes: number, data: WarmUpData): Pro
     case "zero":
       return filled(data.arena.allocate(bytes), (into) => into.fill(0));
     case "random":
-      // Random bytes are no strings and no booleans.
+      // Random bytes are not valid strings or booleans.
       return filled(data.arena.allocate(bytes), (into) => {
         if (input.datatype === "BYTES") into.fill(0);
         else data.fillRandom(into);
@@ -65,7 +65,7 @@ function filled(block: Block, fill: (into: Uint8Array) => void): Block {
   return block;
 }
 
-/** The beginning of a file, as much as the tensor takes; strings are the whole file, each with its length in front. */
+/** Reads the beginning of a file, as many bytes as the tensor needs; strings are the whole file, each with a length prefix. */
 async function readFile(
   input: WarmUpInput,
   file: string,
@@ -90,7 +90,7 @@ async function readFile(
 
 interface OpenData {
   readonly handle: FileHandle;
-  /** What of the file the tensor takes. */
+  /** Bytes of the file that the tensor needs. */
   readonly usedBytes: number;
 }
 
@@ -114,7 +114,7 @@ async function openData(input: WarmUpInput, file: string, bytes: number, modelDi
   }
 }
 
-/** Opens a regular file below the folder. The name comes with the model: it must not reach what is not the model's. */
+/** Opens a regular file below the folder. The name comes from the model and must not reach files outside of it. */
 async function openInside(folder: string, file: string): Promise<FileHandle> {
   const path = `${folder}/${file}`;
   const failed = (why: string) =>
@@ -139,7 +139,7 @@ async function openInside(folder: string, file: string): Promise<FileHandle> {
   throw failed("it is not a file");
 }
 
-/** Triton's errors about a request's inputs carry its id in front; a warm-up has none. */
+/** Returns an error without a request id, which Triton's errors about inputs have and a warm-up has not. */
 function refused(message: string): InferenceError {
   return new InferenceError("INVALID_ARG", `[request id: <id_unknown>] ${message}`);
 }

@@ -34,17 +34,17 @@ interface PreparedSample {
   readonly request: InferenceRequest;
 }
 
-/** Requests that the samples of one version may come to, over all of its instances. */
+/** Maximum number of requests of all samples of one version, over all of its instances. */
 const requestsMax = 100_000;
 
-/** How long an execution that was given up has for its end, before the model is ended with it. */
+/** Time for an abandoned execution to end before the model is ended with it. */
 const givenUpMs = 5000;
 
 /**
- * Runs the samples of `model_warmup` on every instance, before anybody can ask the model. As in Triton a sample of batch size n is n
- * requests of one row in one execution, past queue and batcher, repeated `count` times; one of batch size 0 is left out; they
- * count in the model's statistics, for which their records are returned. INVALID_ARG with Triton's texts where a sample does
- * not fit the model or fails.
+ * Runs the samples of `model_warmup` on every instance, before the model receives requests. As in Triton a sample of batch size n is n
+ * requests of one row in one execution, without queue and batcher, repeated `count` times; one of batch size 0 is omitted. The requests
+ * count in the model's statistics, for which their records are returned. Throws INVALID_ARG with Triton's texts when a sample does not
+ * fit the model or fails.
  */
 export async function warmUp(model: LoadedModel, order: WarmUpOrder): Promise<readonly RequestRecord[]> {
   const samples = executedSamples(order.config);
@@ -130,7 +130,7 @@ async function prepare(sample: WarmUpSample, order: WarmUpOrder): Promise<Prepar
   }
 }
 
-/** An execution whose requests are over, and what went wrong with them. */
+/** An execution whose requests have ended, with the first error. */
 interface WarmUpExecution extends Execution {
   readonly failures: readonly InferenceError[];
 }
@@ -160,7 +160,7 @@ async function warmInstance(
   return records;
 }
 
-/** The execution; once the load is aborted it is given up, and waited for a little: what runs must not be closed. */
+/** Waits for the execution. Once the load is aborted, abandons it and waits for a short time: a running instance must not be closed. */
 async function endOrAbort(
   instance: Instance,
   batch: readonly InferenceRequest[],
@@ -184,7 +184,7 @@ async function endOrAbort(
   }
 }
 
-/** Lends the tensors to each request for as long as the execution takes, and wants nothing of its answers. */
+/** Lends the tensors to each request for the time of the execution, and ignores the responses. */
 async function executeOnce(instance: Instance, batch: readonly InferenceRequest[]): Promise<WarmUpExecution> {
   for (const { inputs } of batch) for (const { block } of inputs) block?.retain();
   try {
@@ -199,7 +199,7 @@ async function executeOnce(instance: Instance, batch: readonly InferenceRequest[
   }
 }
 
-/** What became of a request when nothing more can: null where its answers went to a sink, and all went well. */
+/** Returns the final outcome of a request: null when its responses went to a sink without an error. */
 async function ended(outcome: Outcome | SentAnswers): Promise<Outcome | null> {
   return outcome instanceof SentAnswers ? await outcome.ended : outcome;
 }

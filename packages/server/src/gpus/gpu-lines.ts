@@ -1,19 +1,19 @@
 import type { GpuReading } from "../native/index.ts";
 
-/** What the process that reads GPUs prints, one JSON text a line. */
+/** A line of the process that reads GPUs: one JSON text. */
 export type GpuLine =
   | { readonly kind: "reading"; readonly readings: readonly GpuReading[] }
-  /** It cannot read them, and ends. */
+  /** The GPUs cannot be read, and the process ends. */
   | { readonly kind: "failed"; readonly message: string };
 
-/** Lines of many processes on many GPUs; more is no line of this program. */
+/** Enough for many processes on many GPUs; a longer line is not from this program. */
 export const gpuLineBytesMax = 2 ** 20;
 
 export function printGpuLine(line: GpuLine): string {
   return `${JSON.stringify(line)}\n`;
 }
 
-/** null for what is no such line: words of the driver's own library. */
+/** Returns null for other lines, such as messages of the driver's library. */
 export function parseGpuLine(text: string): GpuLine | null {
   if (!text.startsWith('{"kind":')) return null;
   try {

@@ -17,27 +17,27 @@ export interface GpuWatchOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: () => number;
-  /** Of the process that asks the driver. */
+  /** Environment of the process that reads the GPUs. */
   readonly env: Readonly<Record<string, string>>;
-  /** Its program and what that is told behind the interval; a twin's in tests. */
+  /** The program and its arguments after the interval; a simulated one in tests. */
   readonly program?: readonly [path: string, ...args: string[]];
   readonly restart?: { readonly firstMs: number; readonly maxMs: number };
-  /** How long it may say nothing before it is ended. */
+  /** Time without output after which the process is ended. */
   readonly silentMsMax?: number;
 }
 
-/** A driver's first answer may take as long: it wakes the GPUs up. */
+/** A driver's first response may take this long: it wakes the GPUs up. */
 const silentMsDefault = 30_000;
 const restartDefault = { firstMs: 1000, maxMs: 60_000 };
-/** Readings that so many intervals have gone by since are of the past. */
+/** Readings older than this number of intervals are stale. */
 const staleIntervals = 3;
 const staleMsMin = 2000;
-/** How long the end waits for a process that was killed: one that the driver holds ends when the driver lets it. */
+/** Time to wait for the end of a killed process: one that is blocked in the driver ends only when the driver returns. */
 const endMsMax = 500;
 
 /**
- * Keeps a process that reads the GPUs, and what it said last. One that dies, or says nothing for too long, is ended and begun again, with
- * longer and longer waits; a second one never runs beside the first. What is wrong is logged once, and once more when it is over.
+ * Runs a process that reads the GPUs, and keeps its last readings. A process that dies, or is silent for too long, is ended and restarted
+ * with increasing pauses; two never run at once. A failure is logged once, and its end once.
  */
 export class GpuWatch implements AsyncDisposable {
   readonly #options: GpuWatchOptions;
@@ -51,7 +51,7 @@ export class GpuWatch implements AsyncDisposable {
   #saidMessage: string | null = null;
   #isClosed = false;
   #begun: Promise<void> = Promise.resolve();
-  /** Told of the next reading; null: there is none, the GPUs cannot be read. */
+  /** Callbacks for the next reading; null: the GPUs cannot be read. */
   readonly #waiting = new Set<(readings: readonly GpuReading[] | null) => void>();
 
   constructor(options: GpuWatchOptions) {
@@ -59,18 +59,18 @@ export class GpuWatch implements AsyncDisposable {
     this.#begin();
   }
 
-  /** What the GPUs said last; nothing where that is too long ago, or nothing was said. */
+  /** Returns the last readings; empty when they are stale or absent. */
   readings(): readonly GpuReading[] {
     const { clock, intervalMs } = this.#options;
     const staleMs = Math.max(staleMsMin, staleIntervals * intervalMs);
     return this.#readAtNs === 0 || clock.monotonicNs() - this.#readAtNs > staleMs * 1e6 ? [] : this.#readings;
   }
 
-  /** What the GPUs say now, asked after this call; what they said last where they do not answer within `msMax`, or cannot be read. */
+  /** Returns readings taken after this call; the last readings when the GPUs do not respond within `msMax`, or cannot be read. */
   async readNow(msMax: number): Promise<readonly GpuReading[]> {
     const late = Promise.withResolvers<null>();
     using _late = this.#options.clock.timer(msMax, () => late.resolve(null));
-    // What is said first may have been read before.
+    // The next line may have been read before this call.
     for (let said = 0; said < 2; said += 1) {
       if (this.#readAtNs > 0) this.#child?.signal(readNowSignal);
       if ((await Promise.race([this.#next(), late.promise])) === null) break;
@@ -78,7 +78,7 @@ export class GpuWatch implements AsyncDisposable {
     return this.readings();
   }
 
-  /** The first reading; none where `msMax` goes by or the GPUs cannot be read. */
+  /** Waits for the first reading; empty after `msMax` or when the GPUs cannot be read. */
   async firstReading(msMax: number): Promise<readonly GpuReading[]> {
     const late = Promise.withResolvers<null>();
     using _late = this.#options.clock.timer(msMax, () => late.resolve(null));
@@ -97,13 +97,13 @@ export class GpuWatch implements AsyncDisposable {
     for (const resolve of this.#waiting) resolve(readings);
   }
 
-  /** Joules that the GPU has used since its first reading. */
+  /** Returns the joules that the GPU has used since its first reading. */
   energySinceStart({ uuid, energyJoules }: GpuReading): number | null {
     const first = this.#energyAtStart.get(uuid);
     return energyJoules === null || first === undefined ? null : Math.max(0, energyJoules - first);
   }
 
-  /** The process that asks the driver; null where none runs. */
+  /** The pid of the process that reads the GPUs; null when none runs. */
   get pid(): number | null {
     return this.#child?.pid ?? null;
   }
@@ -157,7 +157,7 @@ export class GpuWatch implements AsyncDisposable {
     this.#tell(readings);
   }
 
-  /** From now on the process may be silent for so long. */
+  /** Restarts the limit on the process's silence. */
   #await(): void {
     if (this.#isClosed || this.#child === null) return;
     this.#timer?.[Symbol.dispose]();

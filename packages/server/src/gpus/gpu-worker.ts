@@ -1,9 +1,7 @@
 import { openNvmlCalls } from "../native/index.ts";
 import { readGpus } from "./read-gpus.ts";
 
-/** The program of the process that reads GPUs. */
-
-/** What it is told: how often, in milliseconds. */
+/** Command-line arguments of the process that reads GPUs: the interval in milliseconds. */
 export type GpuWorkerArguments = readonly [intervalMs: string];
 
 const [intervalMs] = process.argv.slice(2) as unknown as GpuWorkerArguments;

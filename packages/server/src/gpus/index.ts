@@ -1,6 +1,6 @@
 /**
- * What the machine's NVIDIA GPUs tell of themselves. Their management library is asked in a process of its own, because a call of it lasts
- * as long as the driver likes: one that hangs holds up no request and no end of the server.
+ * Readings of the machine's NVIDIA GPUs. A separate process calls their management library, because a call may block in the driver: one
+ * that hangs delays no request and no shutdown.
  */
 export { GpuWatch } from "./gpu-watch.ts";
 export { asCudaNumbers, gpuDevices, hasGpuDriver, visibleGpuCount } from "./visible-gpus.ts";

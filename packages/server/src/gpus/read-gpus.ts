@@ -2,15 +2,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Nvml, type NvmlCalls } from "../native/index.ts";
 import { printGpuLine } from "./gpu-lines.ts";
 
-/** Sent to the program, it has the GPUs read without waiting for the interval's end; only when it has said something before. */
+/** Sent to the program, makes it read the GPUs at once instead of at the end of the interval. Valid only after its first line. */
 export const readNowSignal = "SIGUSR2";
 
-/** What ends the program when it cannot read GPUs, or no longer. */
+/** Exit code when the GPUs cannot be read, or no longer. */
 export const unreadableExit = 3;
 
 /**
- * The whole life of the process that reads GPUs: it opens the library, and prints what it tells every `intervalMs`. The library's calls
- * wait for the driver, which may never answer; so they are made where nobody else waits. Resolves when they fail.
+ * The main loop of the process that reads GPUs: opens the library, and prints its readings every `intervalMs`. The library's calls may
+ * block in the driver for ever, therefore they run in a process of their own. Resolves when they fail.
  */
 export async function readGpus(open: () => NvmlCalls, intervalMs: number): Promise<void> {
   let wake = new AbortController();
@@ -20,7 +20,7 @@ export async function readGpus(open: () => NvmlCalls, intervalMs: number): Promi
     for (;;) {
       wake = new AbortController();
       process.stdout.write(printGpuLine({ kind: "reading", readings: nvml.read() }));
-      // Told to read now, it does not sleep on.
+      // The signal ends the pause.
       await sleep(intervalMs, undefined, { signal: wake.signal }).catch(() => {});
     }
   } catch (error) {

@@ -2,21 +2,21 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { GpuReading } from "../native/index.ts";
 
-/** Whether NVIDIA's kernel module is there. `root` is the machine's file system. */
+/** Returns whether NVIDIA's kernel module is loaded. `root` is the machine's file system. */
 export function hasGpuDriver(root = "/"): boolean {
   return existsSync(join(root, "dev/nvidiactl"));
 }
 
 /**
- * How many GPUs models can be placed on: those whose devices are in this machine or container, of which `visible`
- * (CUDA_VISIBLE_DEVICES; null where it is not set) may name some.
+ * Returns the number of GPUs on which models can be placed: those with a device file in this machine or container, limited to those that
+ * `visible` (CUDA_VISIBLE_DEVICES; null when it is not set) names.
  */
 export function visibleGpuCount(visible: string | null, root = "/"): number {
   const present = hasGpuDriver(root) ? countDevices(join(root, "dev")) : 0;
   return visible === null || present === 0 ? present : namedGpus(visible, present).length;
 }
 
-/** The devices that a program on a GPU opens, as they are now: some are made when a program first asks for them. */
+/** Returns the device files that a program on a GPU opens, as they are now: some are created when a program first uses them. */
 export function gpuDevices(root = "/"): readonly string[] {
   const directory = join(root, "dev");
   if (!hasGpuDriver(root)) return [];
@@ -24,7 +24,7 @@ export function gpuDevices(root = "/"): readonly string[] {
   return named.toSorted().map((name) => join(directory, name));
 }
 
-/** The readings of GPUs that CUDA shows, each at the number that it has there. */
+/** Returns the readings of the GPUs that CUDA shows, each at its CUDA number. */
 export function asCudaNumbers(readings: readonly GpuReading[], visible: string | null): readonly GpuReading[] {
   if (visible === null) return readings;
   return namedGpus(visible, readings.length).flatMap(
@@ -32,7 +32,7 @@ export function asCudaNumbers(readings: readonly GpuReading[], visible: string |
   );
 }
 
-/** CUDA numbers those that are named from 0 on, and stops at the first that is not there. */
+/** CUDA numbers the named GPUs from 0 on, and stops at the first one that is absent. */
 function namedGpus(visible: string, present: number): readonly string[] {
   const named: string[] = [];
   for (const part of visible.split(",")) {
@@ -40,7 +40,7 @@ function namedGpus(visible: string, present: number): readonly string[] {
     const isNumber = /^\d+$/.test(name);
     if (!isNumber && !/^(GPU|MIG)-/.test(name)) break;
     if (isNumber && Number(name) >= present) break;
-    // CUDA shows none at all where one is named twice.
+    // CUDA shows no GPU when one is named twice.
     if (named.includes(name)) return [];
     named.push(name);
   }

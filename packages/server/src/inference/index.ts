@@ -1,4 +1,4 @@
-/** The vocabulary of inference, without IO: requests, responses, the record of a request's times, the instance contract. */
+/** Types of inference, without I/O: requests, responses, the record of a request's times, the instance contract. */
 export { SentAnswers, type AnswerSink } from "./answers.ts";
 export type { CallingExecution, RequestCaller } from "./calling-execution.ts";
 export {

@@ -11,49 +11,51 @@ export interface SequenceFlags {
   readonly end: boolean;
 }
 
-/** What is said of a request beside its tensors: plain data, which another thread can be sent. */
+/** The fields of a request besides its tensors: plain data, which can be sent to another thread. */
 export interface RequestHead {
-  /** "" when the client gave none. */
+  /** An empty string when the client gave none. */
   readonly id: string;
-  /** "" is the server's own repositories; else the namespace a model archive was registered under. */
+  /** An empty string is the server's own repositories; otherwise the namespace under which a model archive was registered. */
   readonly namespace: string;
   readonly modelName: string;
-  /** "" asks for the highest ready version. */
+  /** An empty string selects the highest ready version. */
   readonly modelVersion: string;
-  /** Names of the wanted outputs; null asks for all. */
+  /** Names of the requested outputs; null selects all. */
   readonly requestedOutputs: readonly string[] | null;
   readonly parameters: ReadonlyMap<string, ParameterValue>;
   readonly sequence: SequenceFlags | null;
-  /** 0 asks for the model's default priority level. */
+  /** 0 selects the model's default priority level. */
   readonly priority: number;
-  /** Microseconds the client lets it wait in queues, which models are told; 0 for none of its own. */
+  /** Microseconds that the client lets it wait in queues, which models can read; 0 for none. */
   readonly queueTimeoutUs: number;
-  /** When the server began to receive it, before its body was decoded: a request's duration counts from here. On the engine's monotonic clock. */
+  /**
+   * Time at which the server began to receive it, before its body was decoded: a request's duration counts from here. On the engine's
+   * monotonic clock.
+   */
   readonly receivedNs: number;
   /**
-   * Until when it may wait in queues whose policy lets requests have a timeout of their own; Infinity for no end. Steps of an ensemble and
-   * what a model asks of other models inherit it: they do not begin to wait anew.
+   * Time until which it may wait in queues whose policy allows request timeouts; Infinity for no limit. Steps of an ensemble and a
+   * model's calls of other models inherit it: their wait does not start again.
    */
   readonly deadlineNs: number;
   /**
-   * The limit of an execution, in milliseconds, after which its worker is ended; null: none. Steps of an ensemble inherit it, and so do
+   * Time limit of an execution, in milliseconds, after which its worker is ended; null: none. Steps of an ensemble inherit it, and so do
    * a model's calls of other models.
    */
   readonly executionMsMax: number | null;
 }
 
 /**
- * One inference, parsed. The request owns its input tensors; whoever infers takes it over in every outcome and releases
- * them when nobody (scheduler, worker, ensemble step) reads them any more. Backends that keep a block longer than the
- * request retain it themselves.
+ * One parsed inference request. It owns its input tensors. The code that runs it takes ownership in every outcome and releases them when
+ * no scheduler, worker or ensemble step reads them any more. Backends that use a block longer than the request retain it themselves.
  */
 export interface InferenceRequest extends RequestHead {
   readonly inputs: readonly Tensor[];
-  /** The model that asks; null for a request from outside. An ensemble's steps have the ensemble's. */
+  /** The model that sends it; null for a client's request. The steps of an ensemble have the ensemble's. */
   readonly caller: RequestCaller | null;
-  /** Aborts when nobody waits for the answer any more. Null only where no one can leave (warm-up, tests). */
+  /** Aborts when nothing waits for the response any more. Null only when no caller can leave (warm-up, tests). */
   readonly signal: AbortSignal | null;
-  /** Where the answers of a decoupled model go; other models have one response, which is the outcome. */
+  /** The sink for the responses of a decoupled model; other models have one response, which is the outcome. */
   readonly answers?: AnswerSink;
 }
 
@@ -64,7 +66,7 @@ export function hasSink(request: InferenceRequest): request is StreamedRequest {
   return request.answers !== undefined;
 }
 
-/** A request with what is given of it, and the defaults of what is not. Field by field: a spread of `given` takes 0.3 us. */
+/** Creates a request from the given fields and defaults. Assigns field by field: a spread of `given` takes 0.3 us. */
 export function newInferenceRequest(
   given: Pick<InferenceRequest, "modelName" | "inputs"> & Partial<InferenceRequest>,
 ): InferenceRequest {
@@ -88,7 +90,7 @@ export function newInferenceRequest(
   return given.answers === undefined ? request : { ...request, answers: given.answers };
 }
 
-/** The deadline of a request that has been received as a whole now: how long its upload took is no wait in a queue. */
+/** Returns the deadline of a request that has been completely received now: its upload time does not count as waiting in a queue. */
 export function deadlineFromNow(clock: Clock, queueTimeoutUs: number): number {
   return queueTimeoutUs > 0 ? clock.monotonicNs() + queueTimeoutUs * 1000 : Number.POSITIVE_INFINITY;
 }

@@ -6,9 +6,9 @@ import type { ModelConfig } from "./model-config.ts";
 import { configFromJson } from "./parse-json.ts";
 
 /**
- * What a backend found out about a model, in the configuration's JSON form (`auto_complete_config` hands the whole dictionary
- * back, the ONNX file gives tensors). Only what a backend may fill in is taken: max_batch_size, input and output as given; the
- * scheduler when none is configured; model_transaction_policy. Everything else is the configuration's own, as in Triton.
+ * Merges a backend's findings about a model, in the configuration's JSON form (`auto_complete_config` returns the whole dictionary, the
+ * ONNX file gives tensors). Only fields that a backend may complete are used: max_batch_size; input and output as given; the scheduler
+ * when none is configured; model_transaction_policy. All other fields stay as configured, as in Triton.
  */
 export function mergeAutoComplete(config: ModelConfig, found: Readonly<Record<string, unknown>>): ModelConfig {
   const completed = configFromJson(found, `unable to auto-complete the configuration of model '${config.name}'`);

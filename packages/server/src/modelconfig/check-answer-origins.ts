@@ -4,19 +4,22 @@ import { ModelConfigSchema, ModelTransactionPolicySchema } from "./message.ts";
 import type { EnsembleStepConfig, ModelConfig } from "./model-config.ts";
 import { refuse } from "./refuse.ts";
 
-/** What an ensemble tensor comes once for: the request, or each answer of this decoupled step. */
+/**
+ * The source that determines how often an ensemble tensor arrives: once for the request, or once for each response of this decoupled
+ * step.
+ */
 type Origin = "request" | EnsembleStepConfig;
 
 /**
- * Whether an ensemble gives many answers to a request. Refused where a step, or the ensemble's outputs, would read tensors of which one
- * comes once and another many times, or both many times but not together.
+ * Returns whether an ensemble sends many responses to a request. Rejects an ensemble in which a step, or the outputs, would read tensors
+ * of which one arrives once and another many times, or which arrive many times independently.
  */
 export function checkAnswerOrigins(config: ModelConfig, composing: ReadonlyMap<string, ModelConfig>): boolean {
   if (config.scheduling.kind !== "ensemble") return config.decoupled;
   const origins = new Map<string, Origin>(config.inputs.map((input) => [input.name, "request"]));
   const namers = namersOf(config);
   let isDecoupled = false;
-  // Steps may stand in any order; those of a circle are never reached, and never run.
+  // Steps may be in any order; those of a circle are never reached and never run.
   let waiting: readonly EnsembleStepConfig[] = config.scheduling.steps;
   for (let waitingCount = -1; waiting.length !== waitingCount;) {
     waitingCount = waiting.length;
@@ -36,7 +39,10 @@ export function checkAnswerOrigins(config: ModelConfig, composing: ReadonlyMap<s
   return isDecoupled;
 }
 
-/** By tensor, whose step Triton says it is: the ensemble's own where it reads or gives it, else the first step's that names it. */
+/**
+ * Returns the step to which Triton attributes each tensor: the ensemble itself when it reads or writes it, else the first step that names
+ * it.
+ */
 function namersOf(config: ModelConfig): ReadonlyMap<string, string> {
   const namers = new Map<string, string>();
   for (const { name } of [...config.inputs, ...config.outputs]) namers.set(name, config.name);
@@ -59,7 +65,7 @@ function commonOrigin(
   return first;
 }
 
-/** The configuration of an ensemble that is decoupled, or is not. */
+/** Returns the configuration with `decoupled` set. */
 export function withDecoupled(config: ModelConfig, decoupled: boolean): ModelConfig {
   if (config.decoupled === decoupled && config.message.modelTransactionPolicy !== undefined) return config;
   const message = clone(ModelConfigSchema, config.message);

@@ -12,7 +12,7 @@ import { refuse } from "./refuse.ts";
 
 type Check = (message: ModelConfigMessage) => void;
 
-/** In the order Triton finds them: the first that fails is the answer. These look at a configuration as it was found. */
+/** Checks of a configuration as found, in Triton's order: the first failure is reported. */
 const foundChecks: readonly Check[] = [
   checkIdentity,
   checkLimits,
@@ -25,20 +25,20 @@ const foundChecks: readonly Check[] = [
   checkEnsembleGraph,
 ];
 
-/** Those that wait until the backend of a version has completed the configuration. */
+/** Checks that run after the backend of a version has completed the configuration. */
 const completedChecks: readonly Check[] = [checkTensors, checkBatchTensors, checkInstanceGroups, checkWarmup];
 
 const checks: readonly Check[] = [...foundChecks, ...completedChecks];
 
 /**
- * Refuses (INVALID_ARG, Triton's texts) a completed configuration that contradicts itself. What needs other models is in
- * `checkEnsembleModels`, what needs files or devices with those who have them.
+ * Rejects (INVALID_ARG, Triton's texts) a completed configuration that contradicts itself. `checkEnsembleModels` checks it against other
+ * models; loaders and backends check files and devices.
  */
 export function checkConfig(config: ModelConfig): void {
   for (const check of checks) check(config.message);
 }
 
-/** For tools that show everything: the first refusal of every check. Tensors a backend may still fill in are its own matter. */
+/** Returns the first error of every check, for tools that show them all. Tensors that a backend may still complete are not checked. */
 export function configProblems(config: ModelConfig): readonly string[] {
   return checks.flatMap((check) => {
     try {
@@ -52,8 +52,8 @@ export function configProblems(config: ModelConfig): readonly string[] {
 }
 
 /**
- * Refuses what is wrong whatever a backend completes. Triton finds these before it looks at any version and answers them as a
- * model that is not there; the others belong to the version they were found at.
+ * Rejects errors that no backend can complete. Triton finds these before it looks at any version and reports the model as not found; the
+ * others belong to a version.
  */
 export function checkFoundConfig(config: ModelConfig): void {
   for (const check of foundChecks) check(config.message);
@@ -66,7 +66,7 @@ function checkIdentity(message: ModelConfigMessage): void {
   if (platform === "ensemble" && backend !== "") {
     refuse(`Ensemble model '${name}' must have platform type 'ensemble' and empty backend type`);
   }
-  // Beside a backend that no platform stands for, a platform is a word that nobody reads.
+  // Triton ignores the platform of a backend for which no platform exists.
   if (backend !== "" && !platformBackends.has(backend)) return;
   if (platform !== "" && !knownPlatforms.includes(platform))
     refuse(`unexpected platform type '${platform}' for ${name}`);

@@ -12,8 +12,8 @@ interface TensorFact {
 }
 
 /**
- * An ensemble against the completed configurations of its steps, by model name; a step that is not in the map is a caller's bug. Returns the
- * configuration with what its steps make of it: whether it is decoupled, whatever it says itself.
+ * Checks an ensemble against the completed configurations of its steps, by model name; a step without an entry is a caller's bug. Returns
+ * the configuration completed from its steps: whether it is decoupled, regardless of its own setting.
  */
 export function checkEnsembleModels(config: ModelConfig, composing: ReadonlyMap<string, ModelConfig>): ModelConfig {
   if (config.scheduling.kind !== "ensemble") return config;
@@ -24,7 +24,7 @@ export function checkEnsembleModels(config: ModelConfig, composing: ReadonlyMap<
     if (model === undefined) {
       refuse(`ensemble ${config.name} contains models that are not available or ambiguous: ${step.modelName}`);
     }
-    // A step that does not batch takes the batch as part of its shape.
+    // A step that does not batch receives the batch as part of its shape.
     if (model.maxBatchSize > 0 && model.maxBatchSize < config.maxBatchSize) {
       refuse(
         `ensemble ${config.name} allows maximum batch size ${config.maxBatchSize}, but it contains model ${model.name} ` +
@@ -103,7 +103,7 @@ function checkConsistent(ensemble: string, tensor: string, known: TensorFact, fo
   );
 }
 
-/** A batching model's shape may meet a non-batching one's either with the batch dimension written out or without it. */
+/** The shape of a batching model matches a non-batching one's with the batch dimension or without it. */
 function sameShape(known: TensorFact, found: TensorFact): boolean {
   if (matches(known.dims, found.dims)) return true;
   return known.batches !== found.batches && matches(fullDims(known), fullDims(found));
@@ -111,7 +111,7 @@ function sameShape(known: TensorFact, found: TensorFact): boolean {
 
 const fullDims = (fact: TensorFact): readonly number[] => (fact.batches ? [-1, ...fact.dims] : fact.dims);
 
-/** Variable dimensions meet every size. */
+/** Variable dimensions match every size. */
 function matches(a: readonly number[], b: readonly number[]): boolean {
   return a.length === b.length && a.every((dim, i) => dim === b[i] || dim === -1 || b[i] === -1);
 }
