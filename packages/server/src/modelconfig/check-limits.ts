@@ -1,20 +1,20 @@
 import type { ModelConfigMessage } from "./message.ts";
 import { refuse } from "./refuse.ts";
 
-/** What a configuration may ask for: numbers and lists that take memory or processes by their size. Triton has no limits on them. */
+/** Limits of a configuration's numbers and lists that take memory or processes by their size. Triton has none. */
 export const configLimits = {
-  /** Of all instance groups of a model together. */
+  /** All instance groups of a model together. */
   instances: 1024,
   priorityLevels: 1024,
   preferredBatchSizes: 1024,
-  /** Of the inputs, and of the outputs. */
+  /** Inputs, and outputs. */
   tensors: 4096,
   dims: 32,
   ensembleSteps: 1024,
   versions: 4096,
 } as const;
 
-/** Looked at before a backend is asked to complete the configuration, and again afterwards. */
+/** Checks the limits, both before and after a backend completes the configuration. */
 export function checkLimits(message: ModelConfigMessage): void {
   const atMost = (most: number, value: number | bigint, what: string): void => {
     if (value > most) refuse(`model '${message.name}' asks for ${value} ${what}; this server allows ${most}`);

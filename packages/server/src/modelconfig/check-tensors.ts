@@ -1,7 +1,7 @@
 import { DataType, InputFormat, type InputMessage, type ModelConfigMessage, type OutputMessage } from "./message.ts";
 import { refuse } from "./refuse.ts";
 
-/** Inputs and outputs of one model: what is missing, what contradicts itself. */
+/** Checks the inputs and outputs of one model for missing fields and contradictions. */
 export function checkTensors(message: ModelConfigMessage): void {
   checkDistinct(message.input, "model input", message.name);
   for (const input of message.input) {
@@ -17,7 +17,7 @@ export function checkTensors(message: ModelConfigMessage): void {
   }
 }
 
-/** Triton serves the last of two tensors of one name; that cannot be meant, so it is refused. */
+/** Rejects two tensors of one name, of which Triton serves the last one. */
 function checkDistinct(tensors: readonly { name: string }[], what: string, model: string): void {
   const seen = new Set<string>();
   for (const { name } of tensors) {
@@ -64,7 +64,7 @@ function checkTensor(tensor: InputMessage | OutputMessage, what: string, message
 const dimensionMax = BigInt(Number.MAX_SAFE_INTEGER);
 const isNoDimension = (dim: bigint) => dim < -1n || dim === 0n || dim > dimensionMax;
 
-/** Products of the fixed dimensions before, between and after the variable ones. */
+/** Returns the products of the fixed dimensions before, between and after the variable ones. */
 function runs(dims: readonly bigint[]): readonly bigint[] {
   const products = [1n];
   for (const dim of dims) {

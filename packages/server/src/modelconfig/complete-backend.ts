@@ -4,13 +4,13 @@ import type { ModelConfigMessage } from "./message.ts";
 
 interface BackendRow {
   readonly backend: string;
-  /** The legacy selector, "" where the backend has none. */
+  /** The legacy platform name; "" when the backend has none. */
   readonly platform: string;
-  /** Name in the version directory that marks the backend, and its default_model_filename. */
+  /** File in the version directory that identifies the backend, and its default_model_filename. */
   readonly file: string;
 }
 
-/** The order is Triton's: the first row that fits decides. */
+/** In Triton's order: the first row that matches decides. */
 const backendRows: readonly BackendRow[] = [
   { backend: "tensorflow", platform: "tensorflow_savedmodel", file: "model.savedmodel" },
   { backend: "tensorflow", platform: "tensorflow_graphdef", file: "model.graphdef" },
@@ -27,12 +27,12 @@ export const knownPlatforms: readonly string[] = [
   ...backendRows.map((row) => row.platform).filter((platform) => platform !== ""),
 ];
 
-/** The backends that a legacy platform name stands for. */
+/** Backends that have a legacy platform name. */
 export const platformBackends: ReadonlySet<string> = new Set(
   backendRows.filter((row) => row.platform !== "").map((row) => row.backend),
 );
 
-/** The backend that a legacy platform name stands for; undefined for "ensemble" and unknown names. */
+/** Returns the backend of a legacy platform name; undefined for "ensemble" and unknown names. */
 export function backendOfPlatform(platform: string): string | undefined {
   return platform === "" ? undefined : backendRows.find((row) => row.platform === platform)?.backend;
 }
@@ -70,7 +70,7 @@ function rowFor(message: ModelConfigMessage, entries: readonly string[]): Backen
   return rows.find((row) => entries.includes(row.file)) ?? soleRow(message, rows);
 }
 
-/** A named backend with one row needs no file to be recognised; two rows (pytorch, tensorflow) do. */
+/** A named backend with one row needs no file to identify it; one with two rows (pytorch, tensorflow) does. */
 function soleRow(message: ModelConfigMessage, rows: readonly BackendRow[]): BackendRow | undefined {
   return message.backend !== "" && rows.length === 1 ? rows[0] : undefined;
 }

@@ -15,7 +15,7 @@ import {
 } from "./message.ts";
 import type { ModelConfig } from "./model-config.ts";
 
-/** Fills in every default Triton prints, and answers with the plain form. The message given is not changed. */
+/** Returns the plain form of a message, completed with every default that Triton prints. Does not change the message. */
 export function completeConfig(parsed: ModelConfigMessage, context: CompletionContext): ModelConfig {
   const message = clone(ModelConfigSchema, parsed);
   if (message.name !== "" && context.directoryName !== null && message.name !== context.directoryName) {
@@ -44,7 +44,7 @@ export function completeConfig(parsed: ModelConfigMessage, context: CompletionCo
   return toModelConfig(message);
 }
 
-/** Defaults inside the scheduler block; done again when a backend changes the batch size or adds a scheduler. */
+/** Fills in defaults inside the scheduler block; repeated when a backend changes the batch size or adds a scheduler. */
 export function normaliseScheduling(message: ModelConfigMessage): void {
   const choice = message.schedulingChoice;
   const sizes = (preferred: number[]) =>
@@ -64,7 +64,7 @@ const twoCpuInstances = new Set(["onnxruntime", "tensorflow"]);
 function completeInstanceGroups(message: ModelConfigMessage, { gpuCount, cpuBackends }: CompletionContext): void {
   const autoOnGpus = gpuCount > 0 && cpuBackends?.has(message.backend) !== true;
   const gpus = Array.from({ length: gpuCount }, (_, gpu) => gpu);
-  // One group of our own making carries the model's name alone; configured ones without a name are numbered.
+  // A default group has the model's name without a number; configured groups without a name are numbered.
   if (message.instanceGroup.length === 0) {
     message.instanceGroup.push(create(ModelInstanceGroupSchema, { name: message.name }));
   }

@@ -1,13 +1,16 @@
-/** What the files around a configuration say. */
+/** Facts about the files of a model that complete its configuration. */
 export interface CompletionContext {
-  /** What a configured name must equal: the model's directory. Null for a model that is mapped to another name, which may be configured under any. */
+  /**
+   * The name that the configuration must have: the model's directory. Null for a model that is mapped to another name, whose
+   * configuration may have any name.
+   */
   readonly directoryName: string | null;
-  /** The name clients use; the configuration is completed under it. */
+  /** The name that clients use; the completed configuration has it. */
   readonly servedName: string;
-  /** Names in the highest version directory that the version policy wants; backends are told apart by them. */
+  /** File names in the highest version directory that the version policy selects; they identify the backend. */
   readonly versionEntries: readonly string[];
-  /** Usable GPUs: 0 turns KIND_AUTO into KIND_CPU. */
+  /** Number of usable GPUs. With 0, KIND_AUTO becomes KIND_CPU. */
   readonly gpuCount: number;
-  /** Backends that can use none of them: KIND_AUTO of their models is KIND_CPU. Absent: all can. */
+  /** Backends without GPU support: KIND_AUTO of their models becomes KIND_CPU. Absent: all support GPUs. */
   readonly cpuBackends?: ReadonlySet<string>;
 }

@@ -22,8 +22,8 @@ import type {
 } from "./model-config.ts";
 
 /**
- * The plain form of a completed message. Tensors whose datatype is still open (a backend may fill it in) are left out of
- * `inputs` and `outputs`; `checkConfig` refuses what stays open.
+ * Returns the plain form of a completed message. Tensors without a datatype (a backend may complete it) are omitted from `inputs` and
+ * `outputs`; `checkConfig` rejects those that stay without one.
  */
 export function toModelConfig(message: ModelConfigMessage): ModelConfig {
   return {
@@ -67,7 +67,7 @@ function warmUpSample(sample: ModelConfigMessage["modelWarmup"][number]): WarmUp
 
 type WarmUpData = ModelConfigMessage["modelWarmup"][number]["inputs"][string]["inputDataType"];
 
-/** Which kind of data is chosen counts, not that it is said to be false. */
+/** The member that is set decides, even when its value is false. */
 function warmUpContent(data: WarmUpData): WarmUpInput["content"] {
   switch (data.case) {
     case "zeroData":
@@ -130,7 +130,7 @@ function scheduling(message: ModelConfigMessage): SchedulingConfig {
 function dynamicBatching(dynamic: DynamicBatchingMessage, maxBatchSize: number): DynamicBatchingConfig {
   return {
     kind: "dynamic",
-    // A model that does not batch may still carry the block: each request is then a batch of one.
+    // A model that does not batch may still have this block: each request is then a batch of one.
     preferredBatchSizes:
       dynamic.preferredBatchSize.length > 0
         ? dynamic.preferredBatchSize.toSorted((a, b) => a - b)

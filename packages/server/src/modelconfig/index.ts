@@ -1,9 +1,11 @@
 /**
- * config.pbtxt: parse, complete, check, print. Everything here is pure; files are read by `repository/`.
+ * config.pbtxt: parse, complete, check, print. Pure; `repository/` reads the files.
  *
  * The order of a load: `parseConfigText` or `parseConfigOverride`, `completeConfig` (defaults, backend from the files),
- * `checkFoundConfig` (wrong whatever a backend completes), and for each version the backend's own completion (`mergeAutoComplete`), `refuseUnbuilt`, `checkConfig`, for ensembles `checkEnsembleModels`.
- * All refusals are InferenceError: INVALID_ARG with Triton's texts, UNSUPPORTED for what is not built yet.
+ * `checkFoundConfig` (errors that no backend can complete), and for each version the backend's own completion (`mergeAutoComplete`),
+ * `refuseUnbuilt`, `checkConfig`, and `checkEnsembleModels` for ensembles.
+ *
+ * All errors are InferenceError: INVALID_ARG with Triton's texts, UNSUPPORTED for features that are not implemented.
  */
 export type {
   DynamicBatchingConfig,

@@ -1,4 +1,4 @@
-/** The generated protobuf types under the names the rest of this folder uses. */
+/** The generated protobuf types under the names that this module uses. */
 export {
   BatchInput_Kind,
   BatchOutput_Kind,

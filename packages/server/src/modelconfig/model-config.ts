@@ -2,18 +2,18 @@ import type { Datatype } from "../tensor/index.ts";
 import type { ModelConfigMessage } from "./message.ts";
 
 /**
- * A model's configuration after parsing and completion: what the rest of the server reads. Every field is present and checked;
- * defaults were filled by `completeConfig`. Field numbers, names and defaults follow `inference.ModelConfig`
- * (Triton's model_config.proto); `message` is the protobuf message itself, for printing and for fields nobody reads here.
+ * A model's configuration after parsing and completion. Every field is present and checked; `completeConfig` has filled in the defaults.
+ * Field numbers, names and defaults follow `inference.ModelConfig` (Triton's model_config.proto); `message` is the protobuf message
+ * itself, for printing and for fields that the server does not read.
  */
 export interface ModelConfig {
   readonly name: string;
-  /** "ensemble" or a legacy selector; "" when the backend is named instead. */
+  /** "ensemble" or a legacy platform name; "" when the backend is named instead. */
   readonly platform: string;
   /** "python", "onnxruntime", ...; "" for ensembles. */
   readonly backend: string;
   readonly versionPolicy: VersionPolicy;
-  /** 0: shapes are taken verbatim, no batching. */
+  /** 0: no batching, shapes have no batch dimension. */
   readonly maxBatchSize: number;
   readonly inputs: readonly InputConfig[];
   readonly outputs: readonly OutputConfig[];
@@ -26,7 +26,7 @@ export interface ModelConfig {
   readonly decoupled: boolean;
   /** optimization.graph.level; 0 when absent. */
   readonly graphLevel: number;
-  /** The `inference.ModelConfig` protobuf message this was read from, as complete as this object. */
+  /** The `inference.ModelConfig` protobuf message that this was read from, equally complete. */
   readonly message: ModelConfigMessage;
 }
 
@@ -40,7 +40,7 @@ export interface InputConfig {
   readonly datatype: Datatype;
   /** Without the batch dimension; -1 is variable. */
   readonly dims: readonly number[];
-  /** The shape the backend sees (reshape), equal to `dims` when not configured. */
+  /** The shape that the backend receives (`reshape`); equal to `dims` when not configured. */
   readonly backendDims: readonly number[];
   readonly optional: boolean;
   readonly allowRaggedBatch: boolean;
@@ -75,7 +75,7 @@ export interface QueuePolicy {
   /** 0: none. */
   readonly defaultTimeoutUs: number;
   readonly allowTimeoutOverride: boolean;
-  /** 0: bounded only by the server's own limit. */
+  /** 0: only the server's own limit applies. */
   readonly queueLengthMax: number;
 }
 
@@ -88,7 +88,7 @@ export interface EnsembleConfig {
 
 export interface EnsembleStepConfig {
   readonly modelName: string;
-  /** -1: the latest. */
+  /** -1: the latest version. */
   readonly modelVersion: number;
   /** Step input name to ensemble tensor name. */
   readonly inputMap: ReadonlyMap<string, string>;
@@ -99,7 +99,7 @@ export interface EnsembleStepConfig {
 /** A sample of `model_warmup`. */
 export interface WarmUpSample {
   readonly name: string;
-  /** Requests of one row in each execution; 0 leaves the sample out. */
+  /** Requests of one row in each execution; 0 omits the sample. */
   readonly batchSize: number;
   /** Executions; at least 1. */
   readonly count: number;
@@ -108,7 +108,7 @@ export interface WarmUpSample {
 
 export interface WarmUpInput {
   readonly name: string;
-  /** Null where none is configured. */
+  /** Null when none is configured. */
   readonly datatype: Datatype | null;
   /** Without the batch dimension. */
   readonly dims: readonly number[];
@@ -120,6 +120,6 @@ export interface InstanceGroupConfig {
   readonly name: string;
   readonly kind: "KIND_AUTO" | "KIND_CPU" | "KIND_GPU" | "KIND_MODEL";
   readonly count: number;
-  /** Of KIND_GPU: `count` instances are on each of them. */
+  /** GPUs of a KIND_GPU group: `count` instances run on each. */
   readonly gpus: readonly number[];
 }

@@ -4,13 +4,12 @@ import { ModelConfigSchema, type ModelConfigMessage } from "./message.ts";
 import { configShape } from "./text-shape.ts";
 import { textLimits, walkText, type TextProblem } from "./text-walk.ts";
 
-/** Longer files are refused before they are read. */
+/** Longer files are rejected before they are read. */
 export const configTextBytesMax = textLimits.bytesMax;
 
 /**
- * config.pbtxt to its message. `fileName` appears in the error only: INVALID_ARG
- * `failed to read text proto from <file>: line L, column C: <field, what was expected, what was found>` (Triton says the
- * first part and logs the place).
+ * Parses config.pbtxt. `fileName` appears in the error only: INVALID_ARG `failed to read text proto from <file>: line L, column C:
+ * <field, what was expected, what was found>` (Triton reports the first part and logs the position).
  */
 export function parseConfigText(source: string, fileName: string): ModelConfigMessage {
   const { message, problems } = readConfigText(source);
@@ -19,7 +18,7 @@ export function parseConfigText(source: string, fileName: string): ModelConfigMe
   throw new InferenceError("INVALID_ARG", `failed to read text proto from ${fileName}: ${problemText(first!)}`);
 }
 
-/** The same for tools that show everything: all problems at once, and the message when there are none. */
+/** Parses for tools that show all problems at once; the message is null when there are any. */
 export function readConfigText(source: string): {
   readonly message: ModelConfigMessage | null;
   readonly problems: readonly TextProblem[];
@@ -35,7 +34,7 @@ export function readConfigText(source: string): {
   try {
     return { message: fromText(ModelConfigSchema, normalised), problems: [] };
   } catch (refused) {
-    // Only what needs decoded bytes is left to the library: a string that is not valid UTF-8.
+    // The library only has to reject a string that is not valid UTF-8.
     const message = refused instanceof Error ? refused.message : String(refused);
     return { message: null, problems: [{ line: 1, column: 1, message }] };
   }

@@ -1,20 +1,20 @@
 import { InferenceError } from "@galatea/base";
 import type { ModelConfig } from "./model-config.ts";
 
-/** An instance of a model, and where it runs. Those of one place in a group on several GPUs have one name, as in Triton. */
+/** An instance of a model, and its device. Instances of a group on several GPUs that have the same index share one name, as in Triton. */
 export interface PlacedInstance {
   readonly name: string;
   readonly kind: "CPU" | "GPU" | "MODEL";
-  /** The GPU's number; 0 where it runs on none. */
+  /** The GPU's number; 0 for an instance on the CPU. */
   readonly deviceId: number;
 }
 
-/** The compute capability that Triton asks of a GPU unless it is told another. */
+/** The compute capability that Triton requires of a GPU by default. */
 const computeCapabilityMin = "6.000000";
 
 /**
- * The instances of a completed configuration. KIND_GPU is `count` instances on each GPU that the group names; where the machine has no
- * GPU, `count` on the CPU. Throws INVALID_ARG, in Triton's words, for a GPU that is not there.
+ * Returns the instances of a completed configuration. KIND_GPU means `count` instances on each GPU that the group names, or `count` on
+ * the CPU when the machine has no GPU. Throws INVALID_ARG, with Triton's text, for an absent GPU.
  */
 export function placedInstances(
   { name: model, instanceGroups }: Pick<ModelConfig, "name" | "instanceGroups">,

@@ -4,7 +4,7 @@ import { ScalarType } from "@bufbuild/protobuf";
 import { ModelConfigSchema } from "./message.ts";
 import type { ModelConfig } from "./model-config.ts";
 
-/** 64-bit fields that Triton leaves in protobuf's string form. Everything else becomes a JSON number. */
+/** 64-bit fields that Triton prints in protobuf's string form. All others become JSON numbers. */
 const keptAsString = new Set([
   "inference.ModelSequenceBatching.InitialState.dims",
   "inference.ModelOptimizationPolicy.Cuda.GraphSpec.Shape.dim",
@@ -12,14 +12,15 @@ const keptAsString = new Set([
 ]);
 
 /**
- * A JSON value of `GET /v2/models/<model>/config`: proto field names in the proto's order, every scalar, list and map printed,
- * messages only when set, map keys sorted. Integers beyond 2^53 are raw JSON numbers (`JSON.rawJSON`), so `JSON.stringify` keeps them exact.
+ * Returns the JSON value of `GET /v2/models/<model>/config`: proto field names in the proto's order, every scalar, list and map printed,
+ * messages only when set, map keys sorted. Integers over 2^53 are raw JSON numbers (`JSON.rawJSON`), which `JSON.stringify` prints
+ * exactly.
  */
 export function printConfigJson(config: ModelConfig): Record<string, unknown> {
   return messageJson(reflect(ModelConfigSchema, config.message));
 }
 
-/** The same as text: what Python models get as `args["model_config"]`. */
+/** Returns the JSON text that Python models receive as `args["model_config"]`. */
 export function printConfigJsonText(config: ModelConfig): string {
   return JSON.stringify(printConfigJson(config));
 }
@@ -31,7 +32,7 @@ function messageJson(message: ReflectMessage): Record<string, unknown> {
     if (field.oneof !== undefined && field.fieldKind !== "message") scalarChoices.push(field);
     else if (field.fieldKind !== "message" || message.isSet(field)) json[field.name] = fieldJson(message, field);
   }
-  // Triton's printer appends scalar members of a oneof after everything else.
+  // Triton's printer appends scalar members of a oneof after all other fields.
   for (const field of scalarChoices) if (message.isSet(field)) json[field.name] = fieldJson(message, field);
   return json;
 }
@@ -61,7 +62,7 @@ function itemJson(value: unknown, field: DescField): unknown {
   return value;
 }
 
-/** List and map items arrive as reflections already; a bare message is wrapped. */
+/** List and map items are reflections already; a bare message is wrapped. */
 function asReflect(value: unknown, desc: DescMessage): ReflectMessage {
   return "fields" in (value as object) ? (value as ReflectMessage) : reflect(desc, value as Message);
 }
@@ -72,7 +73,7 @@ function integerJson(value: bigint): unknown {
   return Number.isSafeInteger(Number(value)) ? Number(value) : exactNumbers.rawJSON(String(value));
 }
 
-/** Shortest decimal that reads back as the same 32-bit float, as Triton prints 0.1 and not 0.10000000149011612. */
+/** Returns the shortest decimal that reads back as the same 32-bit float: Triton prints 0.1 and not 0.10000000149011612. */
 function realJson(value: number, scalar: ScalarType): number | string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
   if (scalar === ScalarType.DOUBLE) return value;

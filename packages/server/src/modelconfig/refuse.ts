@@ -1,6 +1,6 @@
 import { InferenceError } from "@galatea/base";
 
-/** Every refusal of a configuration is the caller's mistake. */
+/** Throws INVALID_ARG: a rejected configuration is always the caller's error. */
 export function refuse(message: string): never {
   throw new InferenceError("INVALID_ARG", message);
 }

@@ -1,4 +1,4 @@
-/** The known name a person most likely meant, or null when none is near. */
+/** Returns the known name that was most likely meant; null when none is similar. */
 export function nearestName(written: string, known: readonly string[]): string | null {
   const distanceMax = Math.max(1, Math.floor(written.length / 3));
   let nearest: string | null = null;
@@ -14,7 +14,7 @@ export function nearestName(written: string, known: readonly string[]): string |
   return nearest;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that turn one word into the other. */
+/** Returns the number of insertions, deletions, replacements and swaps of neighbors that turn one word into the other. */
 function editDistance(from: string, to: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, column) => column);

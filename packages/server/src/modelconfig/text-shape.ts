@@ -1,7 +1,7 @@
 import { ScalarType, type DescEnum, type DescField, type DescMessage } from "@bufbuild/protobuf";
 import { ModelConfigSchema } from "./message.ts";
 
-/** What the text format may say about one message: the protobuf descriptor with map entries seen as the messages they are. */
+/** The fields that the text format allows in one message: the protobuf descriptor, with map entries as messages. */
 export interface MessageShape {
   readonly name: string;
   readonly fields: ReadonlyMap<string, FieldShape>;
@@ -10,9 +10,9 @@ export interface MessageShape {
 export interface FieldShape {
   readonly name: string;
   readonly repeated: boolean;
-  /** Repeated, and written as one object in JSON. */
+  /** True for a repeated field that is one object in JSON. */
   readonly isMap: boolean;
-  /** The oneof this field is a member of, null for most. */
+  /** The oneof of this field; null for most fields. */
   readonly oneof: string | null;
   readonly value: ValueShape;
 }
@@ -32,7 +32,7 @@ const integers: Readonly<Partial<Record<ScalarType, { min: bigint; max: bigint }
   [ScalarType.UINT64]: { min: 0n, max: 2n ** 64n - 1n },
 };
 
-/** What may be said of a message that another holds is worked out when it is first asked for, and kept. */
+/** Describes a message. The shapes of nested messages are computed when they are first used, and kept. */
 function messageShape(desc: DescMessage): MessageShape {
   return { name: desc.name, fields: new Map(desc.fields.map((field) => [field.name, fieldShape(field)])) };
 }
@@ -80,5 +80,5 @@ function scalarShape(scalar: ScalarType): ValueShape {
   return range ? { kind: "integer", ...range } : { kind: "real" };
 }
 
-/** A configuration's. */
+/** The shape of a configuration. */
 export const configShape = messageShape(ModelConfigSchema);

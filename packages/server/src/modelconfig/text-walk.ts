@@ -3,7 +3,7 @@ import type { FieldShape, MessageShape, ValueShape } from "./text-shape.ts";
 import { tokenize, type TextToken } from "./text-tokens.ts";
 import { describeFound, scalarText } from "./text-values.ts";
 
-/** Something wrong at one place of a file. */
+/** A problem at one position of a file. */
 export interface TextProblem {
   readonly line: number;
   readonly column: number;
@@ -14,9 +14,9 @@ const problemLengthMax = 1500;
 export const textLimits = { bytesMax: 16 * 1024 * 1024, depthMax: 64, problemsMax: 100 } as const;
 
 /**
- * Reads a text-format file against the shape of its message and finds everything that Triton's parser would refuse,
- * with its place. `normalised` is the same content in the strictest spelling of the format: booleans as true and false,
- * one `name: value` after the other. It means something only without problems.
+ * Reads a text-format file against the shape of its message and returns every problem that Triton's parser would reject, with its
+ * position. `normalised` is the same content in the strictest spelling of the format: booleans as true and false, one `name: value` after
+ * the other. It is valid only without problems.
  */
 export function walkText(
   source: string,
@@ -31,7 +31,7 @@ export function walkText(
   return { problems: walk.problems, normalised: walk.out.join(" ") };
 }
 
-/** The structure is lost: what follows cannot be told apart from what is wrong. */
+/** Thrown when the structure is lost: later problems would be consequences of the first one. */
 class Stop extends Error {}
 
 class Walk {
@@ -45,7 +45,7 @@ class Walk {
     this.#tokens = tokens;
   }
 
-  /** The fields of one message up to its closing brace, or up to the end of the file when `open` is null. */
+  /** Reads the fields of one message up to its closing brace, or up to the end of the file when `open` is null. */
   fields(shape: MessageShape, open: TextToken | null, path: string): void {
     if (++this.#depth > textLimits.depthMax) this.#stop(`blocks nest deeper than ${textLimits.depthMax}`);
     const close = open === null ? null : open.text === "{" ? "}" : ">";
@@ -102,7 +102,7 @@ class Walk {
     if (field.oneof !== null) state.oneofs.set(field.oneof, field.name);
   }
 
-  /** What follows a known field's name: a value, or a list where the field is repeated. */
+  /** Reads the value after a known field's name, or a list for a repeated field. */
   #field(field: FieldShape, counts: Map<string, number>, path: string): void {
     const name = join(path, field.name);
     const next = this.#peek();
@@ -162,7 +162,7 @@ class Walk {
     return ["identifier", "integer", "float", "string"].includes(token.kind) || token.text === "-";
   }
 
-  /** A sign and one token, or neighbouring strings (they are one value). */
+  /** Reads a sign and one token, or adjacent strings (they are one value). */
   #scalarTokens(): TextToken[] {
     const tokens = [this.#next()];
     if (tokens[0]!.text === "-") tokens.push(this.#next());
@@ -170,7 +170,7 @@ class Walk {
     return tokens;
   }
 
-  /** Past a value nobody reads, so that the next problem is found too. */
+  /** Skips the value of an unknown field, so that the next problem is found too. */
   #skipValue(path: string): void {
     const token = this.#peek();
     if (this.#startsScalar(token)) {
@@ -217,7 +217,7 @@ class Walk {
   }
 
   #problem(token: TextToken, text: string): void {
-    // A problem quotes what it found, and that may be megabytes.
+    // A problem quotes the text that it found, which may be megabytes.
     const message = text.length <= problemLengthMax ? text : `${text.slice(0, problemLengthMax)}...`;
     this.problems.push({ line: token.line, column: token.column, message });
     if (this.problems.length >= textLimits.problemsMax) throw new Stop();

@@ -7,13 +7,16 @@ interface UnbuiltFeature {
   readonly used: (message: ModelConfigMessage) => boolean;
 }
 
-/** Backends that join the tensors of a batch, which those of different shapes are not joined to. The others see each request's own. */
+/**
+ * Backends that concatenate the tensors of a batch, which must have the same shapes. The other backends receive the tensors of each
+ * request.
+ */
 const joiningBackends: ReadonlySet<string> = new Set(["onnxruntime", "fil", "pytorch", "tensorrt"]);
 
-/** Backends that make the tensors of ragged batches, and cut outputs by them. */
+/** Backends that create the tensors of ragged batches, and split outputs by them. */
 const raggedBackends: ReadonlySet<string> = new Set(["tensorflow"]);
 
-/** What the configuration can say and this server does not do yet. Hints that change speed only are accepted and not listed. */
+/** Features of a configuration that the server does not implement. Hints that change only the speed are accepted and not listed. */
 const unbuiltFeatures: readonly UnbuiltFeature[] = [
   { field: "sequence_batching", used: (m) => m.schedulingChoice.case === "sequenceBatching" },
   { field: "response_cache", used: (m) => m.responseCache?.enable === true },
@@ -47,12 +50,12 @@ const unbuiltFeatures: readonly UnbuiltFeature[] = [
   },
 ];
 
-/** Names of the fields in use that are not built yet. */
+/** Returns the names of the fields in use that are not implemented. */
 export function unbuiltFields(message: ModelConfigMessage): readonly string[] {
   return unbuiltFeatures.filter((feature) => feature.used(message)).map((feature) => feature.field);
 }
 
-/** Refuses (UNSUPPORTED) a model that needs something this server does not do yet, by name: nothing is ever ignored. */
+/** Rejects (UNSUPPORTED) a model that uses unimplemented features, and names them; none is ignored. */
 export function refuseUnbuilt(config: ModelConfig): void {
   const fields = unbuiltFields(config.message);
   if (fields.length === 0) return;

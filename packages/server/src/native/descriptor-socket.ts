@@ -1,8 +1,8 @@
 import { Socket } from "node:net";
 
 /**
- * A socket over a descriptor, which it owns. What is read lies in `buffer` until `receive` returns: sockets of one thread may share one,
- * because their reads follow one another.
+ * Opens a socket over a descriptor, which it owns. Received bytes are in `buffer` until `receive` returns: sockets of one thread may
+ * share a buffer, because they read one after another.
  */
 export function openDescriptorSocket(fd: number, buffer: Buffer, receive: (byteLength: number) => void): Socket {
   return new Socket({

@@ -1,13 +1,13 @@
 import { InferenceError } from "@galatea/base";
 import { addressOf, checkStatus, made, type OrtApi, textBytes } from "./onnxruntime-api.ts";
 
-/** Runs operators of a session elsewhere than on the CPU. Its options are the library's own, by name. */
+/** An execution provider, which runs operators of a session elsewhere than on the CPU. Its options are the library's own, by name. */
 export interface ExecutionProvider {
   readonly name: "cuda" | "tensorrt";
   readonly options: readonly (readonly [name: string, value: string])[];
 }
 
-/** Each provider is four functions of the C API, and a library of its own that is opened with its first options. */
+/** Each provider has four functions of the C API, and its own library, which is opened when its first options are created. */
 const providers = {
   cuda: {
     create: "createCudaOptions",
@@ -27,8 +27,8 @@ const providers = {
 } as const satisfies Record<ExecutionProvider["name"], object>;
 
 /**
- * Adds a provider behind those that the session has: the first that can run an operator has it. Throws UNAVAILABLE, with the loader's
- * reason and what is needed, where the provider's library cannot be opened, and for options that it refuses.
+ * Adds a provider after those that the session has; the first one that can run an operator runs it. Throws UNAVAILABLE, with the loader's
+ * reason and a remedy, when the provider's library cannot be opened or it rejects the options.
  */
 export function appendProvider(api: OrtApi, sessionOptions: bigint, { name, options }: ExecutionProvider): void {
   const row = providers[name];
@@ -39,7 +39,7 @@ export function appendProvider(api: OrtApi, sessionOptions: bigint, { name, opti
       const [names, values] = [0, 1].map((side) => BigUint64Array.from(texts, (pair) => addressOf(pair[side]!)));
       checkStatus(api, api[row.update](handle, names!, values!, options.length));
       checkStatus(api, api[row.append](sessionOptions, handle));
-      // The library has copied the texts, which lie here until now.
+      // The texts must be reachable until here; the library has copied them.
       texts.length = 0;
     } finally {
       api[row.release](handle);

@@ -1,4 +1,4 @@
-/** The C library and native libraries as TypeScript: the only folder that knows koffi. */
+/** Native libraries as TypeScript: ONNX Runtime and NVML through koffi. */
 
 export {
   openOnnxRuntime,

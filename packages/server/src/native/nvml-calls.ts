@@ -4,8 +4,8 @@ import { koffi } from "@galatea/base/system";
 export type NvmlDevice = bigint;
 
 /**
- * The functions of NVIDIA's management library that we call. Each answers a status, 0 for success, and writes what it found to the
- * memory it is given. They may take as long as the driver likes.
+ * Functions of NVIDIA's management library. Each returns a status, 0 for success, and writes its result to the given memory. A call may
+ * block in the driver for any time.
  */
 export interface NvmlCalls {
   init(): number;
@@ -25,14 +25,14 @@ export interface NvmlCalls {
   powerLimit(device: NvmlDevice, milliwatts: Uint32Array): number;
   /** Millijoules since the driver was loaded. */
   energy(device: NvmlDevice, millijoules: BigUint64Array): number;
-  /** Writes how many there are to `count`, which says how many there is room for, and an nvmlProcessInfo_t for each. */
+  /** Writes the number of processes to `count`, which has the capacity before the call, and an nvmlProcessInfo_t for each. */
   processes(device: NvmlDevice, count: Uint32Array, infos: BigUint64Array): number;
 }
 
-/** The library's name as the driver installs it. */
+/** The library's file name as the driver installs it. */
 const nvmlLibrary = "libnvidia-ml.so.1";
 
-/** Throws where the library cannot be loaded, or is too old to have a function of these. */
+/** Loads the library. Throws when it cannot be loaded, or is too old to have one of these functions. */
 export function openNvmlCalls(library: string = nvmlLibrary): NvmlCalls {
   const nvml = load(library);
   const errorString = nvml.func("const char *nvmlErrorString(int status)");

@@ -1,8 +1,8 @@
 import type { NvmlCalls, NvmlDevice } from "./nvml-calls.ts";
 
-/** What a GPU tells of itself at one time. null: a GPU of its kind, or this user, cannot be told that. */
+/** The readings of one GPU at one time. Null: not available for this kind of GPU, or for this user. */
 export interface GpuReading {
-  /** As CUDA_DEVICE_ORDER=PCI_BUS_ID counts. */
+  /** Number of the GPU in the order of CUDA_DEVICE_ORDER=PCI_BUS_ID. */
   readonly index: number;
   readonly uuid: string;
   readonly memoryTotalBytes: number | null;
@@ -13,11 +13,11 @@ export interface GpuReading {
   readonly powerLimitWatts: number | null;
   /** Since the driver was loaded. */
   readonly energyJoules: number | null;
-  /** Memory of each process that computes on it, by process id in the namespace of whoever asks; 0 where that is not told. */
+  /** Memory of each process that computes on it, by process id in the caller's namespace; 0 when unknown. */
   readonly processes: readonly { readonly pid: number; readonly memoryBytes: number }[];
 }
 
-/** A call failed for all GPUs or one: the driver is gone, the GPU is lost. */
+/** A failed call for all GPUs or one: the driver is gone, the GPU is lost. */
 export class NvmlError extends Error {
   constructor(call: string, text: string) {
     super(`${call}: ${text}`);
@@ -27,23 +27,23 @@ export class NvmlError extends Error {
 
 const success = 0;
 /**
- * A question that this GPU, or this user, gets no answer to: NOT_SUPPORTED, NO_PERMISSION, NOT_FOUND, INSUFFICIENT_SIZE (more processes
- * than we have room for), FUNCTION_NOT_FOUND, NO_DATA.
+ * Statuses that mean that a value is not available for this GPU or user: NOT_SUPPORTED, NO_PERMISSION, NOT_FOUND, INSUFFICIENT_SIZE (more
+ * processes than the buffer can hold), FUNCTION_NOT_FOUND, NO_DATA.
  */
 const unanswered: ReadonlySet<number> = new Set([3, 4, 6, 7, 13, 21]);
 const uuidBytes = 96;
-/** Of a GPU with more of them none is told. */
+/** Maximum number of processes; for a GPU with more, none is reported. */
 const processesMax = 1024;
 /** nvmlProcessInfo_t: the process's id, its bytes, and two numbers of 4 bytes. */
 const processWords = 3;
 const unknownBytes = 0xffff_ffff_ffff_ffffn;
 
-/** NVIDIA's management library, for all GPUs that this process may see. Each call waits for the driver. */
+/** NVIDIA's management library, for all GPUs that are visible to this process. Each call waits for the driver. */
 export class Nvml {
   readonly #calls: NvmlCalls;
   readonly #devices: readonly { readonly device: NvmlDevice; readonly uuid: string; readonly index: number }[];
 
-  /** Throws NvmlError where the driver does not answer as it should. */
+  /** Throws NvmlError when the driver fails. */
   constructor(calls: NvmlCalls) {
     this.#calls = calls;
     this.#check("nvmlInit", calls.init());
@@ -59,7 +59,7 @@ export class Nvml {
     });
   }
 
-  /** Throws NvmlError. */
+  /** Reads all GPUs. Throws NvmlError. */
   read(): readonly GpuReading[] {
     const calls = this.#calls;
     return this.#devices.map(({ device, uuid, index }) => {

@@ -2,8 +2,8 @@ import { InferenceError } from "@galatea/base";
 import { koffi } from "@galatea/base/system";
 
 /**
- * The functions of ONNX Runtime's C API that we call: place in the OrtApi table (fixed for ever by its ABI promise), result
- * and parameters. Most return an OrtStatus pointer, null for success; handles travel as addresses.
+ * Functions of ONNX Runtime's C API: index in the OrtApi table (fixed by its ABI promise), result and parameters. Most return an
+ * OrtStatus pointer, null for success; handles are addresses.
  */
 const functions = {
   getErrorCode: [1, "int", ["void *"]],
@@ -75,32 +75,32 @@ const functions = {
   getResizedStringTensorElementBuffer: [252, "void *", ["void *", "size_t", "size_t", "void *"]],
 } as const satisfies Readonly<Record<string, readonly [number, string, readonly string[]]>>;
 
-/** What a parameter may be: a handle or address, memory we own, text (copied for the call), a number. */
+/** A native argument: a handle or address, a view of memory owned by the caller, text (copied for the call), or a number. */
 export type Argument = bigint | ArrayBufferView | string | number | null;
-/** A handle, or a status; null is the null pointer. */
+/** A handle or a status; null is the null pointer. */
 export type Pointer = bigint | null;
 
 export interface NativeFunction {
   (...values: Argument[]): unknown;
-  /** Runs on a thread of libuv's pool. Memory given as an argument must be held by the caller until `settle`. */
+  /** Runs on a thread of libuv's pool. The caller must keep memory arguments alive until the callback `settle`. */
   async(...valuesThenSettle: [...Argument[], (error: Error | null | undefined, result: unknown) => void]): void;
 }
 
 export type OrtApi = Readonly<Record<keyof typeof functions, NativeFunction>> & {
-  /** What keeps the library in memory: koffi unloads it when nothing that it made of it is held any more. */
+  /** Keeps the library in memory: koffi unloads it when nothing that was created from it is reachable. */
   readonly library: unknown;
 };
 
-/** The oldest API version whose table reaches the last function we use (ONNX Runtime 1.16). */
+/** The oldest API version whose table contains all of these functions (ONNX Runtime 1.16). */
 const apiVersion = 16;
 
 export interface OrtLibrary {
   readonly api: OrtApi;
-  /** As the library says it: "1.30.0". */
+  /** The library's version text: "1.30.0". */
   readonly version: string;
 }
 
-/** Opens libonnxruntime and reads its function table. Throws UNAVAILABLE when the file is no such library or too old. */
+/** Opens libonnxruntime and reads its function table. Throws UNAVAILABLE when the file is another library or too old. */
 export function openOrtLibrary(libraryPath: string): OrtLibrary {
   let getBase: ReturnType<ReturnType<typeof koffi.load>["func"]>;
   try {
@@ -135,12 +135,12 @@ function addressAt(table: Pointer, index: number): bigint {
   return koffi.decode(table, index * 8, "void *") as bigint;
 }
 
-/** Throws what a status says, released; returns when there is none. */
+/** Throws the error of a status, which is released; returns when the status is null. */
 export function checkStatus(api: OrtApi, status: unknown): void {
   if (status !== null) throw takeError(api, status as bigint);
 }
 
-/** Triton's wording for everything ONNX Runtime refuses, followed by the runtime's own text. */
+/** Returns Triton's text for an error of ONNX Runtime, followed by the runtime's own text. */
 export function takeError(api: OrtApi, status: bigint): InferenceError {
   const code = api.getErrorCode(status) as number;
   const message = api.getErrorMessage(status) as string;
@@ -155,7 +155,10 @@ export function made(api: OrtApi, create: NativeFunction, ...values: Argument[])
   return slot[0] as bigint;
 }
 
-/** The same on a pool thread. Texts must come as `textBytes`: koffi does not keep a string for the length of the call. */
+/**
+ * Calls a function on a pool thread whose last parameter receives a handle, and returns that handle. Texts must be passed as `textBytes`:
+ * koffi does not keep a string for the time of the call.
+ */
 export function madeAsync(
   api: OrtApi,
   create: NativeFunction,
@@ -165,7 +168,7 @@ export function madeAsync(
   const held: unknown[] = [...values, slot];
   return new Promise((resolve, reject) => {
     create.async(...values, slot, (error, status) => {
-      // The use here is what keeps the collector away from the arguments until now.
+      // This use keeps the arguments reachable until the call has ended.
       held.length = 0;
       if (error !== null && error !== undefined) return reject(error);
       if (status !== null) return reject(takeError(api, status as bigint));
@@ -181,17 +184,17 @@ export function calledAsync(release: NativeFunction, handle: bigint): Promise<vo
   });
 }
 
-/** A C string in memory that a call can be given for as long as the caller holds it. */
+/** Returns a C string in memory, for calls that need it as long as the caller keeps it. */
 export function textBytes(text: string): Uint8Array {
   return Buffer.from(`${text}\0`);
 }
 
-/** The text at a C string's address. */
+/** Reads the text at a C string's address. */
 export function readText(address: bigint): string {
   return koffi.decode.string(address);
 }
 
-/** Where a view's first byte lies. Valid while the view is referenced. */
+/** Returns the address of a view's first byte. Valid while the view is reachable. */
 export function addressOf(view: ArrayBufferView): bigint {
   return koffi.address(view);
 }
@@ -199,17 +202,17 @@ export function addressOf(view: ArrayBufferView): bigint {
 const libc = koffi.load(null);
 const memcpy = libc.func("memcpy", "void *", ["void *", "void *", "size_t"]);
 
-/** Copies from memory that only the library knows into `target`, all of it. */
+/** Copies from native memory into `target`, all of it. */
 export function copyFrom(address: bigint, target: Uint8Array): void {
   if (target.byteLength > 0) memcpy(target, address, target.byteLength);
 }
 
-/** Copies `source` to memory that only the library knows. */
+/** Copies `source` to native memory. */
 export function copyTo(address: bigint, source: Uint8Array): void {
   if (source.byteLength > 0) memcpy(address, source, source.byteLength);
 }
 
-/** Copies between two places that only the library and the kernel know. */
+/** Copies from one native address to another. */
 export function copyAddress(target: bigint, source: bigint, byteLength: number): void {
   if (byteLength > 0) memcpy(target, source, byteLength);
 }

@@ -12,29 +12,29 @@ import {
 import { elementBytes, onnxStringType, onnxTensorKind, readInt, readTensorInfo } from "./onnxruntime-values.ts";
 import { runRankMax, type RunOrder, type RunResult, type RunValue } from "./run-wire.ts";
 
-/** What a run gave: for each output what it is and, where the library allocated it, `isPlaced` false. */
+/** A result of a run: an output's type and shape; `isPlaced` is false when the library allocated it. */
 export interface MadeResult extends RunResult {
   readonly isPlaced: boolean;
 }
 
 /**
- * The library's `Run`, called on the thread it is made on, one run at a time: `run`, then `place` for outputs that the library
- * allocated, then `end`.
+ * Calls the library's `Run` on the thread that created it, one run at a time: `run`, then `place` for outputs that the library allocated,
+ * then `end`.
  */
 export class RunCaller {
-  /** OrtRunOptions, for whoever ends a run from another thread: of plain runs, and of those that shrink the memory pool. */
+  /** OrtRunOptions, with which another thread can end a run: for plain runs, and for runs that shrink the memory pool. */
   readonly plainOptions: bigint;
   readonly shrinkingOptions: bigint;
   readonly #api: OrtApi;
   readonly #cpuMemory: bigint;
   readonly #allocator: bigint;
   readonly #shape = new BigInt64Array(runRankMax);
-  /** The library refuses an address of null even where there are no bytes. */
+  /** The library rejects a null address even for zero bytes. */
   readonly #nothing = new Uint8Array(8);
   #values = new BigUint64Array(4 * 64);
   #inputCount = 0;
   #outputs: readonly RunValue[] = [];
-  /** Outputs of strings, as they will be written. */
+  /** String outputs in their encoded form. */
   readonly #strings = new Map<number, Uint8Array>();
 
   constructor(api: OrtApi) {
@@ -46,7 +46,7 @@ export class RunCaller {
     checkStatus(api, api.addRunConfigEntry(this.shrinkingOptions, "memory.enable_memory_arena_shrinkage", "cpu:0"));
   }
 
-  /** Throws InferenceError with ONNX Runtime's words; `end` is due in any case. */
+  /** Starts a run. Throws InferenceError with ONNX Runtime's text; `end` must be called in any case. */
   run(order: RunOrder): readonly MadeResult[] {
     const api = this.#api;
     const { inputs, outputs } = order;
@@ -54,7 +54,7 @@ export class RunCaller {
     this.#inputCount = inputs.length;
     const count = 2 * (inputs.length + outputs.length);
     if (this.#values.length < count) this.#values = new BigUint64Array(count);
-    // Four lists one behind the other: names and values of the inputs, names and values of the outputs.
+    // Four consecutive lists: names and values of the inputs, names and values of the outputs.
     const [inputValuesAt, outputNamesAt, outputValuesAt] = [inputs.length, 2 * inputs.length, this.#outputValuesAt];
     this.#values.fill(0n, 0, count);
     for (const [index, input] of inputs.entries()) {
@@ -83,7 +83,7 @@ export class RunCaller {
     return outputs.map((output, index) => this.#result(output, index));
   }
 
-  /** Copies what the library allocated to where it is wanted, an address of 0 for no bytes. */
+  /** Copies outputs that the library allocated to these addresses, 0 for an output without bytes. */
   place(addresses: readonly number[]): void {
     const api = this.#api;
     for (const [index, address] of addresses.entries()) {
@@ -99,7 +99,7 @@ export class RunCaller {
     }
   }
 
-  /** Frees what the run made. */
+  /** Frees the results of the run. */
   end(): void {
     const { length: outputCount } = this.#outputs;
     this.#release(this.#inputCount, this.#inputCount);
@@ -140,7 +140,7 @@ export class RunCaller {
     );
   }
 
-  /** The elements lie in shared memory that a worker may write: they are copied once, and read there. */
+  /** The elements are in shared memory that a worker may write: they are copied once, and the copy is read. */
   #stringValue({ address, byteLength, shape }: RunValue): bigint {
     const api = this.#api;
     const bytes = new Uint8Array(byteLength);
@@ -201,7 +201,7 @@ const arenaAllocator = 1;
 const defaultMemory = 0;
 const multiply = (product: number, dim: number) => product * dim;
 
-/** The elements of a BYTES tensor: each a length and its bytes. */
+/** Returns the elements of a BYTES tensor, each of which is a length and its bytes. */
 function stringElements(bytes: Uint8Array, count: number): readonly Uint8Array[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const elements: Uint8Array[] = [];
@@ -221,11 +221,11 @@ function malformedStrings(wanted: number, found: number): InferenceError {
   return new InferenceError("INTERNAL", `an input has ${found} whole strings where its shape has ${wanted}`);
 }
 
-/** A tensor of strings as a BYTES tensor. */
+/** Returns a tensor of strings as a BYTES tensor. */
 function readStrings(api: OrtApi, value: bigint, count: number): Uint8Array {
   if (count === 0) return new Uint8Array(0);
   const byteLength = Number(made(api, api.getStringTensorDataLength, value));
-  // One byte more than needed: the library refuses a null buffer even when every string is empty.
+  // One byte more than needed: the library rejects a null buffer even when every string is empty.
   const characters = new Uint8Array(byteLength + 1);
   const offsets = new BigUint64Array(count);
   checkStatus(api, api.getStringTensorContent(value, characters, byteLength, offsets, count));

@@ -3,21 +3,21 @@ import { checkStatus, made, type NativeFunction, type OrtApi, readText } from ".
 /** An input or output as the model file declares it. */
 export interface OnnxValueInfo {
   readonly name: string;
-  /** ONNXType: 1 for a tensor; sequences, maps and optionals cannot be fed or taken. */
+  /** ONNXType: 1 for a tensor. Sequences, maps and optionals are not supported. */
   readonly onnxType: number;
-  /** ONNXTensorElementDataType; 0 for what is no tensor. */
+  /** ONNXTensorElementDataType; 0 for other types than tensors. */
   readonly elementType: number;
-  /** -1 where the size is open; [] for a scalar. */
+  /** -1 for a dynamic dimension; [] for a scalar. */
   readonly dims: readonly number[];
-  /** The name of each open size, "" where it has none or the size is fixed. Equal names mean equal sizes. */
+  /** The name of each dynamic dimension; "" when it has none or the dimension is fixed. Equal names mean equal sizes. */
   readonly symbols: readonly string[];
 }
 
-/** ONNXTensorElementDataType of strings, whose elements are objects and not bytes. */
+/** ONNXTensorElementDataType of strings, whose elements are objects instead of bytes. */
 export const onnxStringType = 8;
 export const onnxTensorKind = 1;
 
-/** Bytes of an element by ONNXTensorElementDataType; strings and what we do not carry are absent. */
+/** Bytes of an element by ONNXTensorElementDataType; strings and unsupported types are absent. */
 export const elementBytes: ReadonlyMap<number, number> = new Map([
   [1, 4],
   [2, 1],
@@ -41,7 +41,7 @@ export interface DescribedSession {
   readonly allocator: bigint;
 }
 
-/** The inputs or outputs of a loaded model, in the library's order. */
+/** Returns the inputs or outputs of a loaded model, in the library's order. */
 export function describeValues(parts: DescribedSession, side: "Input" | "Output"): readonly OnnxValueInfo[] {
   const { api, session, allocator } = parts;
   const count = Number(made(api, api[`sessionGet${side}Count`], session));
@@ -53,7 +53,7 @@ export function describeValues(parts: DescribedSession, side: "Input" | "Output"
     try {
       const onnxType = readInt(api.getOnnxTypeFromTypeInfo, api, typeInfo);
       if (onnxType !== onnxTensorKind) return { name, onnxType, elementType: 0, dims: [], symbols: [] };
-      // Borrowed from the type info.
+      // Borrowed from the type info: not released here.
       const tensorInfo = made(api, api.castTypeInfoToTensorInfo, typeInfo);
       return { name, onnxType, ...describeTensor(api, tensorInfo) };
     } finally {

@@ -18,33 +18,33 @@ import { describeValues, type OnnxValueInfo } from "./onnxruntime-values.ts";
 import { placeThreads, trimHeap, usableProcessors, type Placement } from "@galatea/base/system";
 
 export interface OnnxRuntimeOptions {
-  /** libonnxruntime.so, libonnxruntime.so.1, ... */
+  /** Path of libonnxruntime.so, libonnxruntime.so.1, ... */
   readonly libraryPath: string;
-  /** Threads of a run, the calling thread included, 0 for one on each core: in a pool of the session's own, or in the one that all others share. */
+  /** Threads of a run including the calling thread, 0 for one per core: in a pool of the session's own, or in the shared pool. */
   readonly intraOpThreadCount: number;
-  /** Sessions get pools of their own until these have so many threads together. */
+  /** Sessions get their own pools until all of these have this many threads together. */
   readonly ownThreadCountMax: number;
   readonly interOpThreadCount: number;
-  /** Whether threads of pools burn their core for a moment before they sleep. */
+  /** True if threads of pools spin for a moment before they sleep. */
   readonly spin: boolean;
 }
 
-/** null leaves the library's default. */
+/** Null selects the library's default. */
 export interface OnnxSessionOptions {
   readonly modelPath: string;
   readonly graphOptimization: "none" | "basic" | "extended" | "all";
   readonly parallelExecution: boolean;
-  /** Threads of a pool of the session's own, whatever others have; null leaves it to the runtime. */
+  /** Threads of the session's own pool, regardless of other sessions; null leaves the choice to the runtime. */
   readonly ownThreads: { readonly intraOp: number; readonly interOp: number } | null;
   readonly memoryArena: boolean;
   readonly memoryPattern: boolean;
-  /** What runs its operators, best first, before the CPU. */
+  /** Execution providers in order of preference, before the CPU. */
   readonly providers: readonly ExecutionProvider[];
-  /** Further entries for the library, by its own keys ("session.disable_prepacking", ...). */
+  /** Further session entries by the library's own keys ("session.disable_prepacking", ...). */
   readonly config: ReadonlyMap<string, string>;
 }
 
-/** A session without anything special. */
+/** Options of a session without special settings. */
 export const plainSession: Omit<OnnxSessionOptions, "modelPath"> = {
   graphOptimization: "all",
   parallelExecution: false,
@@ -55,41 +55,41 @@ export const plainSession: Omit<OnnxSessionOptions, "modelPath"> = {
   config: new Map(),
 };
 
-/** A loaded model. Its handle and the addresses are good in this process until it is disposed, which no run may outlast. */
+/** A loaded model. Its handle and the addresses are valid in this process until it is disposed; no run may be active then. */
 export interface OnnxSession extends AsyncDisposable {
   readonly inputs: readonly OnnxValueInfo[];
   readonly outputs: readonly OnnxValueInfo[];
-  /** OrtSession. */
+  /** Address of the OrtSession. */
   readonly handle: bigint;
-  /** C strings: the names of inputs and outputs. */
+  /** Addresses of C strings: the names of inputs and outputs. */
   readonly inputNames: readonly bigint[];
   readonly outputNames: readonly bigint[];
-  /** Where its runs do best; null where they may be anywhere. */
+  /** The best processors for its runs; null when any processor will do. */
   readonly placement: Placement | null;
 }
 
 export interface OnnxRuntime extends AsyncDisposable {
   readonly version: string;
   readonly api: OrtApi;
-  /** Processors this process may use. */
+  /** Processors that this process may use. */
   readonly processors: readonly number[];
   /** Loads a model on a pool thread. */
   openSession(options: OnnxSessionOptions): Promise<OnnxSession>;
-  /** Gives back what runs have left in the memory pool and what the C library keeps for later. */
+  /** Frees unused memory of the memory pool and of the C library's allocator. */
   giveBackMemory(): Promise<void>;
 }
 
-/** Loads at once: more would only take each other's memory bandwidth. */
+/** Concurrent loads: more would compete for memory bandwidth. */
 const loadsMax = 2;
 
-/** The C API's severity "fatal": errors come as statuses and are told there, to whom they concern. */
+/** The C API's severity "fatal": errors are returned as statuses and reported to the caller. */
 const logSeverity = 4;
 const ortArenaAllocator = 1;
 const ortMemoryDefault = 0;
 
 /**
- * Opens the library with one environment: one thread pool and one memory pool for all sessions. A process opens it once;
- * disposing it needs every session disposed before.
+ * Opens the library with one environment: one thread pool and one memory pool for all sessions. A process opens it once. Every session
+ * must be disposed before it.
  */
 export function openOnnxRuntime(options: OnnxRuntimeOptions): OnnxRuntime {
   return new OpenLibrary(options);
@@ -149,14 +149,14 @@ class OpenLibrary implements OnnxRuntime {
     await trimHeap();
   }
 
-  /** The threads of an own pool for a session that does not say, 0 to share the common one. */
+  /** Returns the threads of an own pool for a session that does not specify them; 0 to use the shared pool. */
   #ownThreads({ ownThreads, parallelExecution }: OnnxSessionOptions): number {
     const wanted = this.#intraOpThreadCount;
     if (ownThreads !== null || parallelExecution || wanted < 2) return 0;
     return this.#ownThreadCount + wanted > this.#options.ownThreadCountMax ? 0 : wanted;
   }
 
-  /** null where the session's pool is not its own, or its threads have no processor each. */
+  /** Returns null when the session uses the shared pool, or there are too few processors for its threads. */
   #place({ ownThreads: own, parallelExecution }: OnnxSessionOptions): Placement | null {
     if (own === null || parallelExecution) return null;
     const placement = placeThreads(this.processors, own.intraOp, this.#placedCount);
@@ -198,7 +198,7 @@ class OpenSession implements OnnxSession {
   readonly outputNames: readonly bigint[];
   readonly placement: Placement | null;
   readonly #api: OrtApi;
-  /** The bytes behind `inputNames` and `outputNames`. */
+  /** Memory of the texts of `inputNames` and `outputNames`. */
   readonly #names: Uint8Array[][];
   readonly #freed: () => Promise<void>;
   #isOpen = true;
@@ -229,8 +229,8 @@ class OpenSession implements OnnxSession {
 }
 
 /**
- * The library gives unused parts of the shared memory pool back only after a run that asks for it: a model of one operator, which
- * copies one number, asks.
+ * A model of one operator that copies one number. The library frees unused parts of the shared memory pool only after a run that requests
+ * it, and a run of this model does.
  */
 interface Sweeper {
   sweep(): void;
@@ -269,7 +269,7 @@ function openSweeper(api: OrtApi, env: bigint): Sweeper {
   };
 }
 
-/** Regions of the shared memory pool grow by what is asked for, not by powers of two. */
+/** Regions of the shared memory pool grow by the requested size, not by powers of two. */
 const extendAsRequested = 1;
 
 function openEnvironment({ api }: OrtLibrary, options: OnnxRuntimeOptions): bigint {
@@ -288,9 +288,9 @@ function openEnvironment({ api }: OrtLibrary, options: OnnxRuntimeOptions): bigi
 const graphLevels = { none: 0, basic: 1, extended: 2, all: 99 } as const;
 
 /**
- * Threads of a session's own pool look for work for this long before they sleep: enough between two operators, and little beyond the
- * end of a run, where they only keep a core from others (the shared pool has no such setting, and its runs of MiniLM take 7.1 ms where
- * these take 6.2; bench/rows/encoder.ts).
+ * Time for which threads of a session's own pool look for work before they sleep. It bridges the gap between two operators, and ends soon
+ * after a run, when spinning would only occupy a core. (The shared pool has no such setting, and its runs of MiniLM take 7.1 ms where
+ * these take 6.2; bench/rows/encoder.ts.)
  */
 const ownSpinUs = 50;
 
@@ -301,7 +301,7 @@ function makeSessionOptions(
 ): bigint {
   const handle = made(api, api.createSessionOptions);
   const config = new Map([
-    // Weights outside the shared memory pool, which never shrinks: an unloaded model's are given back.
+    // Allocates weights outside the shared memory pool, which never shrinks, so that an unloaded model's weights are freed.
     ["session.use_device_allocator_for_initializers", "1"],
     ...(options.memoryArena ? [["session.use_env_allocators", "1"] as const] : []),
     ...(options.ownThreads === null

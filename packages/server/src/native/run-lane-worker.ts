@@ -5,16 +5,16 @@ import { type MadeResult, RunCaller } from "./onnxruntime-call.ts";
 import { moveThread, receiveWaiting, sendWaiting } from "@galatea/base/system";
 import { frameBytesOf, FrameWriter, type LaneAnswer, type LaneOrder, readOrder, wordBytes } from "./run-wire.ts";
 
-/** The whole life of a run lane (run-lane.ts): waits for an order at its socket, calls the library, answers. */
-
-/** What a lane is told when it starts. */
+/**
+ * The start options of a run lane (run-lane.ts), a thread that waits for an order at its socket, calls the library, and sends the result.
+ */
 export interface RunLaneData {
   readonly libraryPath: string;
-  /** Its end of a socket pair, where it waits. Closed when the thread has ended, however it went. */
+  /** The lane's end of a socket pair. Closed when the thread has ended in any way. */
   readonly fd: number;
 }
 
-/** What a lane says when it is ready: the OrtRunOptions of its runs. */
+/** The message of a lane that is ready: the OrtRunOptions of its runs. */
 export interface RunLaneReady {
   readonly options: readonly bigint[];
 }
@@ -25,7 +25,7 @@ const caller = new RunCaller(api);
 const writer = new FrameWriter();
 let buffer = new Uint8Array(64 * 1024);
 
-/** The next order; null when the other side is gone. */
+/** Returns the next order; null when the peer is gone. */
 function nextOrder(): LaneOrder | null {
   let have = 0;
   let wanted = wordBytes;
@@ -48,7 +48,7 @@ function answer(what: LaneAnswer): boolean {
   return sendWaiting(fd, writer.answer(what));
 }
 
-/** Whether the other side is still there. */
+/** Executes an order; returns whether the peer is still there. */
 function serve(order: LaneOrder): boolean {
   if (order.kind !== "run") throw new Error(`an order to ${order.kind} outputs of no run`);
   if (order.processors.length > 0) moveThread(order.processors);

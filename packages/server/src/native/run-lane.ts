@@ -4,25 +4,24 @@ import { openOrtLibrary, checkStatus } from "./onnxruntime-api.ts";
 import type { RunLaneData, RunLaneReady } from "./run-lane-worker.ts";
 
 /**
- * A thread that runs models and nothing else: it waits at its socket for the next run (run-wire.ts), so that nobody but the kernel lies
- * between whoever asks for a run and the thread that does it. A session comes back to the same lane, whose caches are then the right
- * ones. It ends when the other side of its socket is closed.
+ * A thread that only runs models. It waits at its socket for the next run (run-wire.ts), so that only the kernel is between the caller of
+ * a run and the thread. A session returns to the same lane, whose caches are warm. The lane ends when the peer of its socket is closed.
  */
 export interface RunLane {
-  /** From now on a run ends at its next operator, or (false) not. */
+  /** Makes running and later runs end at their next operator (true), or not (false). */
   terminates(does: boolean): void;
 }
 
-/** Starts a lane and waits until it is at its socket. */
+/** Starts a lane and waits until it is ready. */
 export async function openRunLane(data: RunLaneData): Promise<RunLane> {
   const { api } = openOrtLibrary(data.libraryPath);
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   const worker = new Worker(new URL(`./run-lane-worker.${extension}`, import.meta.url), {
     workerData: data,
-    // A thread holds no tensors: what it makes is garbage within one run.
+    // A thread keeps no tensors: its garbage is short-lived.
     resourceLimits: { maxYoungGenerationSizeMb: 1 },
   });
-  worker.on("error", () => {}); // Its end follows, and whoever waits at the socket sees that.
+  worker.on("error", () => {}); // The thread ends next, and the peer of its socket sees that.
   worker.once("exit", () => closeSync(data.fd));
   const ready = await new Promise<RunLaneReady>((resolve, reject) => {
     worker.once("message", resolve);

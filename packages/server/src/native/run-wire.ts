@@ -1,13 +1,13 @@
 /**
- * What a run lane is told, and what it answers: frames of 64-bit floating-point numbers in the machine's byte order, the first of
- * which says how many there are. Addresses are the lane's own (below 2^48, so a double holds them), told to the server when a session
- * was opened and an arena was mapped.
+ * The messages between the server and a run lane: frames of 64-bit floating-point numbers in the machine's byte order, the first of
+ * which is their count. Addresses are the lane's own (below 2^48, so a double represents them exactly); the server learns them when a
+ * session is opened and an arena is mapped.
  *
  *   run     [count, 1, session, flags, processors, inputs, outputs, processor..., value...]
- *   place   [count, 2, outputs, address...]              after `unplaced`; an address of 0 for what has no bytes
+ *   place   [count, 2, outputs, address...]              after `unplaced`; an address of 0 for an empty output
  *   drop    [count, 3]                                   after `unplaced`: there is no memory for the outputs
  *   done    [count, 1, outputs, result...]
- *   unplaced [count, 2, outputs, result...]              outputs of a size that only the run knew wait to be placed
+ *   unplaced [count, 2, outputs, result...]              outputs whose size only the run determined
  *   failed  [count, 3, bytes, text in UTF-8, padded]
  *
  * A value is [name, element type, address, bytes, rank, dimension...]; rank -1 leaves the output to the library. A result is
@@ -15,14 +15,14 @@
  */
 
 export const wordBytes = 8;
-/** A longer frame is a fault of the sender's. */
+/** A longer frame is an error of the sender. */
 export const frameWordsMax = 4 * 1024 * 1024;
 export const runRankMax = 64;
 
 const orders = { run: 1, place: 2, drop: 3 } as const;
 const answers = { done: 1, unplaced: 2, failed: 3 } as const;
 const flagBits = { shrink: 1 } as const;
-/** ONNX Runtime's message with the text of a node: more helps nobody. */
+/** Limit of ONNX Runtime's message, which may contain the text of a node. */
 const textBytesMax = 64 * 1024;
 
 export interface RunValue {
@@ -30,19 +30,19 @@ export interface RunValue {
   readonly name: number;
   /** ONNXTensorElementDataType. */
   readonly elementType: number;
-  /** Where the elements lie or go: packed, strings as a BYTES tensor. */
+  /** Address of the elements: packed, strings as a BYTES tensor. */
   readonly address: number;
   readonly byteLength: number;
-  /** null: an output that the library allocates. */
+  /** Null: an output that the library allocates. */
   readonly shape: readonly number[] | null;
 }
 
 export interface RunOrder {
   readonly kind: "run";
   readonly session: number;
-  /** Gives the unused parts of the library's memory pool back after the run. */
+  /** True to free the unused parts of the library's memory pool after the run. */
   readonly shrink: boolean;
-  /** Processors to move to before the run; none to stay. */
+  /** Processors to which the thread is pinned before the run; empty to leave it. */
   readonly processors: readonly number[];
   readonly inputs: readonly RunValue[];
   readonly outputs: readonly RunValue[];
@@ -63,10 +63,10 @@ export type LaneAnswer =
   | { readonly kind: "done" | "unplaced"; readonly results: readonly RunResult[] }
   | { readonly kind: "failed"; readonly message: string };
 
-/** A frame that breaks the rules above. */
+/** A frame that violates this format. */
 export class MalformedRunFrame extends Error {}
 
-/** Writes frames into one buffer that it keeps: a frame is good until the next one. */
+/** Writes frames into one buffer: a frame is valid until the next one is written. */
 export class FrameWriter {
   #words = new Float64Array(1024);
   #count = 0;
@@ -131,13 +131,13 @@ export class FrameWriter {
   }
 }
 
-/** Bytes of the frame that begins with these eight. Throws MalformedRunFrame. */
+/** Returns the number of bytes of a frame that begins with this number. Throws MalformedRunFrame. */
 export function frameBytesOf(first: number): number {
   if (!Number.isInteger(first) || first < 2 || first > frameWordsMax) throw malformed(`${first} words`);
   return first * wordBytes;
 }
 
-/** Reads numbers one after the other, and nothing beyond the frame. */
+/** Reads the numbers of a frame, and nothing beyond it. */
 class FrameReader {
   readonly words: Float64Array;
   at = 1;
@@ -158,7 +158,7 @@ class FrameReader {
     return word;
   }
 
-  /** `count` things of at least one word each. */
+  /** Reads a list whose elements have at least one word each. */
   list<T>(read: () => T): readonly T[] {
     return this.listOf(this.natural(this.words.length - this.at), read);
   }
@@ -218,7 +218,7 @@ function readPlace(reader: FrameReader): LaneOrder {
   return { kind: "place", addresses: reader.list(() => reader.natural()) };
 }
 
-/** What a lane says is believed only as far as it can be checked: a model may have damaged its process. */
+/** Parses a lane's response and checks every field: a model may have corrupted its process. */
 export function readAnswer(words: Float64Array): LaneAnswer {
   const reader = new FrameReader(words);
   const kind = reader.next();

@@ -1,19 +1,19 @@
 import type { Constant, ExternalBytes, OnnxModel } from "./onnx-writer.ts";
 import type { OnnxPiece } from "./pieces.ts";
 
-/** A reader may map constants that begin at a page. */
+/** Readers can map constants that begin at a page boundary. */
 const pageBytes = 4096;
-/** Smaller ones stay in the model: shapes among them, which readers want to see. */
+/** Smaller constants stay in the model: among them are shapes, which readers need. */
 const externalBytesMin = 1024;
 
-/** A model whose larger constants lie in a file beside it, and what is to be written there. */
+/** A model whose larger constants are moved to a file beside it, and the content of that file. */
 export interface SplitModel {
   readonly model: OnnxModel;
   readonly pieces: readonly OnnxPiece[];
   readonly byteLength: number;
 }
 
-/** Moves the larger constants of the graph to a file called `location`. (Those of loops and branches stay where they are.) */
+/** Moves the larger constants of the graph to a file `location`. (Constants of loops and branches stay in the model.) */
 export function splitModel(model: OnnxModel, location: string): SplitModel {
   const pieces: OnnxPiece[] = [];
   let byteLength = 0;

@@ -1,4 +1,4 @@
-/** ONNX model files as they are written: graphs of constants and operators. Reading them is ONNX Runtime's. */
+/** Writes ONNX model files: graphs of constants and operators. ONNX Runtime reads them. */
 export { splitModel } from "./external-data.ts";
 export {
   encodeOnnx,

@@ -1,13 +1,12 @@
 /**
- * Writes ONNX files: the few protobuf messages of onnx.proto that a graph of constants and operators needs.
- * A message is a list of byte pieces, so that 90 MB of weights are never copied on their way to the file, and larger ones need not be
- * in memory.
+ * Writes ONNX files: the protobuf messages of onnx.proto that a graph of constants and operators needs. A message is a list of byte
+ * chunks, so that 90 MB of weights are never copied before they are written, and larger weights need not be in memory.
  */
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { assert } from "@galatea/base";
 import { isStreamed, writeOnnxPieces, type OnnxPiece, type StreamedBytes } from "./pieces.ts";
 
-/** Pieces of an encoded message in order, and their total length. */
+/** The chunks of an encoded message in order, and their total length. */
 interface Encoded {
   readonly pieces: readonly OnnxPiece[];
   readonly byteLength: number;
@@ -40,7 +39,7 @@ export interface Constant {
   readonly bytes: Uint8Array | StreamedBytes | ExternalBytes;
 }
 
-/** Bytes that lie in a file beside the model's. */
+/** Bytes in a file beside the model's. */
 export interface ExternalBytes {
   /** The file's name. */
   readonly location: string;
@@ -50,9 +49,9 @@ export interface ExternalBytes {
 
 export interface Operator {
   readonly operator: string;
-  /** "" is ONNX itself; "com.microsoft" holds ONNX Runtime's fused operators. */
+  /** "" is ONNX itself; "com.microsoft" has ONNX Runtime's fused operators. */
   readonly domain: string;
-  /** "" leaves an optional input out. */
+  /** "" omits an optional input. */
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
   readonly attributes: Readonly<Record<string, OnnxAttribute>>;
@@ -64,7 +63,7 @@ export interface Operator {
  */
 export type OnnxAttribute = bigint | number | string | Float32Array | Int32Array | RepeatedWords | OnnxGraph;
 
-/** A list of strings of which many are the same: `words[places[i]]`, each ASCII and shorter than 128. */
+/** A list of strings with many duplicates: `words[places[i]]`, each ASCII and shorter than 128. */
 export interface RepeatedWords {
   readonly words: readonly string[];
   readonly places: Uint8Array;
@@ -73,7 +72,7 @@ export interface RepeatedWords {
 export interface GraphTensor {
   readonly name: string;
   readonly type: OnnxType;
-  /** A word is a symbolic dimension. */
+  /** A string is a symbolic dimension. */
   readonly dims: readonly (number | string)[];
 }
 
@@ -89,17 +88,17 @@ export interface OnnxModel extends OnnxGraph {
   readonly opsets: Readonly<Record<string, number>>;
 }
 
-/** Writes `model` to `path`, replacing what is there. The file is complete when this resolves. */
+/** Writes `model` to `path`, replacing an existing file. The file is complete when this resolves. */
 export async function writeOnnxFile(path: string, model: OnnxModel, signal: AbortSignal | null = null): Promise<void> {
   await writeOnnxPieces(path, encodeModel(model).pieces, signal);
 }
 
-/** The same as one piece of memory, for small ones. */
+/** Returns the file as one buffer, for small models. */
 export function encodeOnnx(model: OnnxModel): Buffer {
   return Buffer.concat(encodeModel(model).pieces.map(inMemory));
 }
 
-/** The bytes of the file that `writeOnnxFile` would write. */
+/** Returns the size of the file that `writeOnnxFile` would write. */
 export function onnxByteLength(model: OnnxModel): number {
   return encodeModel(model).byteLength;
 }
@@ -131,7 +130,7 @@ function encodeModel(model: OnnxModel): Encoded {
   ]);
 }
 
-/** The IR version that came with the opset, 8 (that of opset 17) at least; runtimes of that time read it. */
+/** Returns the IR version that was released with the opset, at least 8 (that of opset 17), which runtimes of that time read. */
 function irVersionOf(opset: number): bigint {
   if (opset >= 21) return 10n;
   return opset >= 19 ? 9n : 8n;
@@ -188,7 +187,7 @@ function message(fields: readonly Encoded[]): Encoded {
   };
 }
 
-/** A message or bytes, which are borrowed. */
+/** Encodes a message or bytes, which are borrowed. */
 function nested(field: number, content: Encoded): Encoded {
   const head = new BinaryWriter().tag(field, WireType.LengthDelimited).uint32(content.byteLength).finish();
   return { pieces: [head, ...content.pieces], byteLength: head.byteLength + content.byteLength };
@@ -207,13 +206,13 @@ const integer = (field: number, value: bigint) => written(new BinaryWriter().tag
 const float = (field: number, value: number) =>
   written(new BinaryWriter().tag(field, WireType.Bit32).float(Math.fround(value)));
 
-/** The bytes of the array itself, which is borrowed; this machine is little-endian as the format is. */
+/** Encodes the bytes of the array itself, which is borrowed; machine and format are both little-endian. */
 function packedFloats(field: number, values: Float32Array): Encoded {
   const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
   return nested(field, { pieces: [bytes], byteLength: bytes.byteLength });
 }
 
-/** Numbers from 0 on. */
+/** Encodes non-negative numbers. */
 function packedIntegers(field: number, values: Int32Array): Encoded {
   const writer = new BinaryWriter().tag(field, WireType.LengthDelimited).fork();
   for (const value of values) writer.uint32(value);

@@ -1,23 +1,23 @@
 import { open, type FileHandle } from "node:fs/promises";
 import { assert } from "@galatea/base";
 
-/** Bytes that are made when they are written, part by part. */
+/** Bytes that are produced while they are written, chunk by chunk. */
 export interface StreamedBytes {
   readonly byteLength: number;
-  /** A part is valid until the next one is asked for. */
+  /** A chunk is valid until the next one is read. */
   read(): AsyncIterable<Uint8Array>;
 }
 
 export type OnnxPiece = Uint8Array | StreamedBytes;
 
-/** Below IOV_MAX, so that one call takes them. */
+/** Below IOV_MAX, so that one call writes them. */
 const piecesPerWrite = 512;
 
 export function isStreamed(piece: OnnxPiece): piece is StreamedBytes {
   return !(piece instanceof Uint8Array);
 }
 
-/** Writes the pieces one behind the other, replacing what is at the path; ends between two of them when the signal aborts. */
+/** Writes the chunks one after another, replacing an existing file; stops between two chunks when the signal aborts. */
 export async function writeOnnxPieces(
   path: string,
   pieces: readonly OnnxPiece[],
@@ -48,7 +48,7 @@ export async function writeOnnxPieces(
   await writeWaiting();
 }
 
-/** A disk that fills up takes a part and refuses the next call. */
+/** Writes all bytes. A disk that fills up writes some of them, and the next call fails. */
 async function writeAll(file: FileHandle, pieces: readonly Uint8Array[]): Promise<void> {
   let rest = pieces;
   while (rest.length > 0) {

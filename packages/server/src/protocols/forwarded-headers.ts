@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { InferenceError } from "@galatea/base";
 import type { ParameterValue } from "../inference/index.ts";
 
-/** Names of parameters that the protocols give a meaning: no header takes their place. */
+/** Parameter names with a meaning in the protocols: headers cannot replace them. */
 const reservedNames: ReadonlySet<string> = new Set([
   "sequence_id",
   "sequence_start",
@@ -12,14 +12,14 @@ const reservedNames: ReadonlySet<string> = new Set([
   "headers",
   "binary_data_output",
 ]);
-/** Metadata that ModelStreamInfer reads itself. */
+/** Metadata that ModelStreamInfer itself reads. */
 const ownMetadata = "triton_grpc_error";
 
 type Parameters = ReadonlyMap<string, ParameterValue>;
 
 /**
- * A request's parameters with the headers whose names the pattern finds, under these names; they replace parameters of the request, and the
- * last of several headers of one name counts. `rawHeaders` alternates names and values. Throws INVALID_ARG for a reserved name.
+ * Returns a request's parameters together with the headers whose names match the pattern. Headers replace parameters of the request, and
+ * the last of several headers of one name counts. `rawHeaders` alternates names and values. Throws INVALID_ARG for a reserved name.
  */
 export function withForwardedHeaders(
   parameters: Parameters,
@@ -39,7 +39,7 @@ export function withForwardedHeaders(
   return all ?? parameters;
 }
 
-/** The listeners read bytes as Latin-1; clients send UTF-8 as a rule. */
+/** Decodes UTF-8, which clients usually send; the listeners read header bytes as Latin-1. */
 function textOf(value: string): string {
   if (Buffer.byteLength(value) === value.length) return value;
   const bytes = Buffer.from(value, "latin1");

@@ -1,4 +1,4 @@
-/** Front ends, one folder per protocol; all speak to the engine's door and to nothing else below it. */
+/** Front ends, one folder per protocol; all use the engine's public interface and no module below it. */
 export {
   defaultContainerLimits,
   inferenceTypes,

@@ -1,12 +1,12 @@
-/** What a front end that was opened is to whoever closes it. */
+/** An open front end. */
 export interface Listener {
   /** The port that was bound; 0 for a Unix socket. */
   readonly port: number;
-  /** Requests being answered now. */
+  /** Number of requests in progress. */
   readonly activeCount: number;
   /**
-   * Refuses new connections, closes those without a request, answers what has begun, and resolves when every connection has ended.
-   * When `deadline` aborts, what is left is cut off.
+   * Rejects new connections, closes those without a request, completes running requests, and resolves when every connection has ended.
+   * When `deadline` aborts, the remaining connections are closed.
    */
   close(deadline: AbortSignal): Promise<void>;
 }

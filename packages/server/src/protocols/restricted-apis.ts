@@ -1,4 +1,4 @@
-/** Parts of the protocol that --http-restricted-api and --grpc-restricted-protocol can name, in both front ends. */
+/** Groups of operations that --http-restricted-api and --grpc-restricted-protocol can name. */
 export type RestrictedApi =
   | "health"
   | "metadata"
@@ -10,7 +10,7 @@ export type RestrictedApi =
   | "trace"
   | "logging";
 
-/** What a restricted part answers to: requests with this header of this value. */
+/** The header that requests to a restricted API must have, and its value. */
 export interface Restriction {
   readonly header: string;
   readonly value: string;

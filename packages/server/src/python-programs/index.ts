@@ -1,2 +1,2 @@
-/** Where the Python programs of workers are, for callers that do not load the Python backend. */
+/** The location of the workers' Python programs, for callers that do not load the Python backend. */
 export { workerDirectory } from "./worker-directory.ts";

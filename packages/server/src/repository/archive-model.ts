@@ -4,22 +4,22 @@ import { readConfigText } from "../modelconfig/index.ts";
 import { directoriesIn, readConfigFile } from "./directories.ts";
 import { versionOfDirectory } from "./version-policy.ts";
 
-/** Which model of an unpacked archive is "the" model: repository and directory for the container contract's load. */
+/** The model that an unpacked archive stands for: its repository and directory, for a load through the container API. */
 export interface ArchiveModel {
   readonly repositoryDirectory: string;
   readonly modelDirectoryName: string;
 }
 
-/** A directory of an archive: `steps` are the models its ensemble needs, null when it is no ensemble. */
+/** A directory of an archive: `steps` are the models that its ensemble needs, null when it is not an ensemble. */
 export interface ArchiveCandidate {
   readonly directoryName: string;
   readonly steps: readonly string[] | null;
 }
 
 /**
- * Finds the model of an archive: the archive itself when config.pbtxt (or, without any, a version directory) lies directly inside,
- * else the ensemble among its directories, else the only directory. Several models without an ensemble are INVALID_ARG with their
- * names, where Triton takes whichever its file system lists last.
+ * Finds the model of an archive: the archive itself when config.pbtxt (or, without any, a version directory) is directly inside, else the
+ * ensemble among its directories, else the only directory. Several models without an ensemble are INVALID_ARG with their names; Triton
+ * takes the one that its file system lists last.
  */
 export async function findArchiveModel(directory: string): Promise<ArchiveModel> {
   const itself = { repositoryDirectory: dirname(directory), modelDirectoryName: basename(directory) };
@@ -36,7 +36,7 @@ export async function findArchiveModel(directory: string): Promise<ArchiveModel>
   return { repositoryDirectory: directory, modelDirectoryName: chooseArchiveModel(candidates) };
 }
 
-/** The choice by itself: one ensemble that no other uses, or the only directory. */
+/** Chooses the one ensemble that no other uses, or the only directory. */
 export function chooseArchiveModel(candidates: readonly ArchiveCandidate[]): string {
   const [only] = candidates;
   if (only === undefined) throw refusal("the archive holds no model directory");
@@ -61,7 +61,10 @@ export function chooseArchiveModel(candidates: readonly ArchiveCandidate[]): str
   return chosen.directoryName;
 }
 
-/** Steps of an ensemble's configuration, null for another model. One that does not parse is judged by its platform line. */
+/**
+ * Returns the steps of an ensemble's configuration, null for another model. A configuration that does not parse is judged by its platform
+ * line.
+ */
 function stepsIn(text: string): readonly string[] | null {
   const { message } = readConfigText(text);
   if (message === null) return /platform\s*:\s*["']ensemble["']/.test(text) ? [] : null;

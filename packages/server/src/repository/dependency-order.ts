@@ -1,10 +1,15 @@
-/** Which models come before which. `rounds` hold the models whose steps are all in earlier rounds; `failures` say why one is in none. */
+/**
+ * The order in which models depend on each other. `rounds` have the models whose steps are all in earlier rounds; `failures` have the
+ * reasons of models in no round.
+ */
 export interface DependencyOrder {
   readonly rounds: readonly (readonly string[])[];
   readonly failures: ReadonlyMap<string, string>;
 }
 
-/** Triton's words for a circle of ensembles, which begins and ends with the same name; of a longer one the whole way follows. */
+/**
+ * Returns Triton's text for a circle of ensembles, which begins and ends with the same name; for a longer circle the whole path follows.
+ */
 export function circularText(circle: readonly string[]): string {
   const first = circle[0] as string;
   const way = circle.length > 3 ? ` (${circle.join(" -> ")})` : "";
@@ -16,7 +21,10 @@ export function requiredVersionText(ensemble: string, step: string, version: num
   return `ensemble '${ensemble}' depends on '${step}' whose required version ${version} is not loaded.`;
 }
 
-/** `steps`: every model with the models its ensemble needs (none for others). Texts are Triton's; order is by name. */
+/**
+ * Orders models. `steps`: every model with the models that its ensemble needs (none for others). Texts are Triton's; models are ordered
+ * by name.
+ */
 export function dependencyOrder(steps: ReadonlyMap<string, readonly string[]>): DependencyOrder {
   const failures = new Map<string, string>();
   const placed = new Set<string>();
@@ -49,7 +57,7 @@ export function dependencyOrder(steps: ReadonlyMap<string, readonly string[]>): 
   return { rounds, failures };
 }
 
-/** The shortest way from a model back to itself, null when there is none. */
+/** Returns the shortest path from a model back to itself; null when there is none. */
 function circleThrough(name: string, steps: ReadonlyMap<string, readonly string[]>): readonly string[] | null {
   const cameFrom = new Map<string, string>();
   let edge = [name];

@@ -7,7 +7,7 @@ import { isMisnamedVersion, versionOfDirectory } from "./version-policy.ts";
 const entriesMax = 100_000;
 const misnamedMax = 8;
 
-/** Names of the directories in a directory (links to directories are directories), sorted; [] where there is no directory. */
+/** Returns the names of the directories in a directory (links to directories included), sorted; [] when it does not exist. */
 export async function directoriesIn(directory: string): Promise<readonly string[]> {
   const names: string[] = [];
   for (const entry of await entriesOf(directory)) {
@@ -17,7 +17,7 @@ export async function directoriesIn(directory: string): Promise<readonly string[
   return names.sort();
 }
 
-/** Every name in a directory, sorted; [] where there is none. */
+/** Returns all names in a directory, sorted; [] when it does not exist. */
 export async function entryNames(directory: string): Promise<readonly string[]> {
   return (await entriesOf(directory)).map((entry) => entry.name).sort();
 }
@@ -44,13 +44,13 @@ export async function isDirectory(path: string): Promise<boolean> {
   }
 }
 
-/** A configuration file's text, null when it does not exist. */
+/** Reads a configuration file; null when it does not exist. */
 export async function readConfigFile(path: string): Promise<string | null> {
   try {
     const entry = await stat(path);
     const refusal = (why: string) =>
       new InferenceError("INVALID_ARG", `failed to read text proto from ${path}: ${why}`);
-    // A pipe would be waited for, and a device read, without end.
+    // Reading a pipe or a device might never end.
     if (!entry.isFile()) throw refusal("it is not a file");
     if (entry.size > configTextBytesMax) throw refusal(`longer than ${configTextBytesMax} bytes`);
     return await readFile(path, "utf8");

@@ -4,11 +4,11 @@ import { directoriesIn, isDirectory } from "./directories.ts";
 import { readModel, type FoundModel, type ModelPlace, type ReadOptions } from "./model-files.ts";
 import { OverrideFiles } from "./override-files.ts";
 
-/** A load's own configuration and files, used instead of those on disk. */
+/** The configuration and files of a load, used instead of those on disk. */
 export interface ModelOverride {
   /** ModelConfig as JSON text. */
   readonly configJson: string | null;
-  /** Path inside the model directory to content. */
+  /** Contents by path inside the model directory. */
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
@@ -17,13 +17,13 @@ export interface CatalogOptions extends ReadOptions {
   readonly repositoryDirectories: readonly string[];
   /** Serves one directory under another name (a registered archive); null outside archives. */
   readonly mapping: { readonly directoryName: string; readonly servedName: string } | null;
-  /** Where directories of `file:` overrides are made. */
+  /** Parent of the directories for `file:` overrides. */
   readonly overrideDirectory: string;
-  /** Of disk that these may take. */
+  /** Disk space for these directories. */
   readonly overrideBytesMax: number;
 }
 
-/** Refuses names that could reach outside a repository, with Triton's texts. */
+/** Rejects names that could reach outside a repository, with Triton's texts. */
 export function checkModelName(name: string): void {
   if (name === "") {
     throw new InferenceError("INVALID_ARG", "Model name cannot be empty. Please enter a valid name to deploy.");
@@ -36,19 +36,19 @@ export function checkModelName(name: string): void {
   }
 }
 
-/** Model repositories on disk, read anew at every call. Disposing it removes the directories of overrides. */
+/** Model repositories on disk, read at every call. Disposing it removes the directories of overrides. */
 export class DirectoryCatalog implements AsyncDisposable {
   readonly #options: CatalogOptions;
   readonly #overrides: OverrideFiles;
 
   constructor(options: CatalogOptions) {
-    // A repository that is named twice is one, not two that hold the same models.
+    // A repository that is named twice counts once; otherwise its models would be duplicates.
     this.#options = { ...options, repositoryDirectories: [...new Set(options.repositoryDirectories)] };
     const { overrideDirectory: parent, overrideBytesMax: bytesMax } = options;
     this.#overrides = new OverrideFiles({ parent, bytesMax });
   }
 
-  /** Every model directory under its served name, in order of name. As in Triton, hidden directories are models too. */
+  /** Returns every model directory under its served name, in order of name. As in Triton, hidden directories are models too. */
   async names(): Promise<readonly { readonly name: string; readonly duplicate: boolean }[]> {
     const counts = new Map<string, number>();
     for (const repository of this.#options.repositoryDirectories) {
@@ -60,9 +60,12 @@ export class DirectoryCatalog implements AsyncDisposable {
     return [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, count]) => ({ name, duplicate: count > 1 }));
   }
 
-  /** The model with its configuration, completed. NOT_FOUND when no repository holds the name, or several do; else what is wrong with it. */
+  /**
+   * Returns a model with its completed configuration. NOT_FOUND when no repository has the name, or several have it; other errors
+   * describe the problem.
+   */
   async find(name: string, override: ModelOverride | null): Promise<FoundModel> {
-    // The served name of an archive is not a path: TargetModel may have slashes.
+    // The served name of an archive is not a path: TargetModel may contain slashes.
     if (name !== this.#options.mapping?.servedName) checkModelName(name);
     if (override !== null && override.files.size > 0) return this.#findOverridden(name, override);
     const places = await this.#places(name);
@@ -108,7 +111,7 @@ export class DirectoryCatalog implements AsyncDisposable {
     return mapping !== null && mapping.directoryName === directoryName ? mapping.servedName : directoryName;
   }
 
-  /** Null for a directory that is served under another name only. */
+  /** Returns null for a directory that is served under another name only. */
   #directoryName(servedName: string): string | null {
     const { mapping } = this.#options;
     if (mapping === null) return servedName;

@@ -1,8 +1,9 @@
 /**
- * Model repositories on disk: what lies there, which versions to serve, what an ensemble needs, which model an archive means.
+ * Model repositories on disk: their models, the versions to serve, the steps of ensembles, the model of an archive. `DirectoryCatalog`
+ * reads the disk at every call and has the shape of the engine's `Catalog`. It owns the directories of `file:` overrides until it is
+ * disposed.
  *
- * `DirectoryCatalog` reads the disk at every call and has the shape of the engine's `Catalog`. It owns the directories that `file:`
- * overrides are written to until it is disposed. All refusals are InferenceError with Triton's texts.
+ * All errors are InferenceError with Triton's texts.
  */
 export { findArchiveModel } from "./archive-model.ts";
 export { circularText, requiredVersionText } from "./dependency-order.ts";

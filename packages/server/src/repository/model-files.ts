@@ -11,14 +11,14 @@ import {
 import { entryNames, readConfigFile, versionsIn } from "./directories.ts";
 import { chooseVersions } from "./version-policy.ts";
 
-/** A model as it lies on disk: its completed configuration and the versions to serve. Equal in shape to what the engine reads. */
+/** A model on disk: its completed configuration and the versions to serve. Has the shape that the engine reads. */
 export interface FoundModel {
   readonly servedName: string;
   readonly modelDirectory: string;
   readonly config: ModelConfig;
-  /** Ascending; empty where the policy wants none of those on disk. */
+  /** Ascending; empty when the policy selects none of those on disk. */
   readonly versions: readonly { readonly version: number; readonly directory: string }[];
-  /** Directories that are ignored because their names (`v1`) are no version numbers. */
+  /** Directories that are ignored because their names (`v1`) are not version numbers. */
   readonly misnamedVersions: readonly string[];
 }
 
@@ -30,16 +30,16 @@ export interface ModelPlace {
 }
 
 export interface ReadOptions {
-  /** `--model-config-name`: `configs/<name>.pbtxt` is read before config.pbtxt; "" for none. */
+  /** `--model-config-name`: `configs/<name>.pbtxt` is tried before config.pbtxt; "" for none. */
   readonly configName: string;
-  /** False demands a configuration file (`--disable-auto-complete-config`). */
+  /** False requires a configuration file (`--disable-auto-complete-config`). */
   readonly autoComplete: boolean;
   readonly gpuCount: number;
-  /** See CompletionContext. */
+  /** See `CompletionContext`. */
   readonly cpuBackends?: () => Promise<ReadonlySet<string>>;
 }
 
-/** Reads one model directory. `overrideJson` stands in for the configuration file. */
+/** Reads one model directory. `overrideJson` replaces the configuration file. */
 export async function readModel(
   place: ModelPlace,
   options: ReadOptions,
@@ -59,7 +59,7 @@ export async function readModel(
   });
 }
 
-/** The configuration file's path: the chosen variant where it exists, else config.pbtxt. */
+/** Returns the path of the configuration file: the selected variant if it exists, else config.pbtxt. */
 export async function configFileOf(
   modelDirectory: string,
   configName: string,
@@ -102,7 +102,7 @@ export async function completeModel(
     });
   let config = await complete(newest);
   const versions = chooseVersions(config.versionPolicy, parsed.present);
-  // The files of the highest version that will be served decide, not those of a newer one that will not.
+  // The files of the highest served version are used, not those of a newer version that is not served.
   if (versions.length > 0 && versions.at(-1) !== newest) config = await complete(versions.at(-1));
   return {
     servedName: place.servedName,
@@ -113,7 +113,7 @@ export async function completeModel(
   };
 }
 
-/** The models an ensemble's steps name, each once; [] for every other model. */
+/** Returns the models that an ensemble's steps name, each once; [] for every other model. */
 export function composingModels(config: ModelConfig): readonly string[] {
   if (config.scheduling.kind !== "ensemble") return [];
   return [...new Set(config.scheduling.steps.map((step) => step.modelName))];

@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 import { InferenceError } from "@galatea/base";
 
-/** Directories of one model that may be in use at once: the one loading and the one still draining. */
+/** Directories of one model that may be in use at once: the one that loads and the one that drains. */
 const keptPerModel = 2;
-/** One block and one directory entry: what is empty is not free. */
+/** One block and one directory entry: even an empty file takes space. */
 const entryBytes = 4096;
 
 interface MadeDirectory {
@@ -13,13 +13,13 @@ interface MadeDirectory {
 }
 
 export interface OverrideFilesOptions {
-  /** Made when it is needed. */
+  /** Created when it is needed. */
   readonly parent: string;
-  /** Of all directories together: a model may load others from files of its own making, under as many names as it likes. */
+  /** Limit of all directories together: a model may load others from its own files, under any number of names. */
   readonly bytesMax: number;
 }
 
-/** Directories of models made from the `file:` parameters of loads; all of them go when this is disposed. */
+/** Model directories created from the `file:` parameters of loads; all are removed when this is disposed. */
 export class OverrideFiles implements AsyncDisposable {
   readonly #options: OverrideFilesOptions;
   readonly #made = new Map<string, MadeDirectory[]>();
@@ -29,7 +29,7 @@ export class OverrideFiles implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Writes the files into a fresh directory, which is used instead of the repository's. UNAVAILABLE where there is no room for them. */
+  /** Writes the files into a new directory, which is used instead of the repository's. UNAVAILABLE when there is no space. */
   async write(modelName: string, files: ReadonlyMap<string, Uint8Array>): Promise<string> {
     const paths = [...files].map(([path, content]) => ({ path: pathInside(path), content }));
     const bytes = paths.reduce((sum, { content }) => sum + content.length + entryBytes, entryBytes);
@@ -53,7 +53,7 @@ export class OverrideFiles implements AsyncDisposable {
     return path;
   }
 
-  /** For a directory of which no model came. */
+  /** Removes a directory whose load failed. */
   async remove(modelName: string, path: string): Promise<void> {
     const made = this.#made.get(modelName) ?? [];
     const removed = made.find((each) => each.path === path);
@@ -84,7 +84,7 @@ export class OverrideFiles implements AsyncDisposable {
   }
 }
 
-/** The path of a `file:` parameter inside its model directory; one that leaves it is refused. */
+/** Returns the path of a `file:` parameter inside its model directory; rejects one that leaves it. */
 export function pathInside(path: string): string {
   const normalized = normalize(path);
   if (normalized.startsWith("/") || normalized.split("/")[0] === ".." || normalized === "." || path.includes("\0")) {

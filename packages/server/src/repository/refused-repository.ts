@@ -2,14 +2,17 @@ import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { isModelDirectory } from "./directories.ts";
 
-/** Object stores that tritonserver reads repositories from, by the prefixes of their addresses. */
+/** Object stores from which tritonserver reads repositories, by the prefixes of their addresses. */
 const remoteStores: readonly (readonly [string, string])[] = [
   ["s3://", "S3"],
   ["gs://", "Google Cloud Storage"],
   ["as://", "Azure Storage"],
 ];
 
-/** Returns why a path or address cannot be served as a model repository, with Triton's code and text where it has one; null where it can. */
+/**
+ * Returns the reason why a path or address cannot be served as a model repository, with Triton's code and text if it has one; null when
+ * it can.
+ */
 export async function refusedRepository(repository: string): Promise<string | null> {
   for (const [scheme, store] of remoteStores)
     if (repository.startsWith(scheme))

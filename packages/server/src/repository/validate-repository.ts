@@ -13,7 +13,7 @@ import { directoriesIn, readConfigFile, versionsIn } from "./directories.ts";
 import { completeModel, composingModels, type FoundModel, type ReadOptions } from "./model-files.ts";
 import { ignoredVersion } from "./version-policy.ts";
 
-/** Something to mend in a repository. Line and column count from 1; they are where the file first names what is wrong. */
+/** A problem in a repository. Line and column count from 1 and are the position at which the file first names the problem. */
 export interface RepositoryProblem {
   readonly file: string;
   readonly line: number;
@@ -26,19 +26,19 @@ interface Checked {
   readonly file: string;
   readonly text: string;
   readonly found: FoundModel | null;
-  /** Whether its configuration has no errors and only a load completes it. */
+  /** True if its configuration has no errors and only a load can complete it. */
   readonly isOpen: boolean;
 }
 
 /** The outcome of a backend's check of a model. */
 export interface CheckedByBackend {
-  /** Errors, a sentence each. */
+  /** Errors, one sentence each. */
   readonly problems: readonly string[];
-  /** The configuration as a load would complete it; null where only a load completes it. */
+  /** The configuration as a load would complete it; null when only a load completes it. */
   readonly completion: ModelConfig | null;
 }
 
-/** Opens a model as a load does, except that none of its code runs. */
+/** Opens a model as a load does, without running its code. */
 export type BackendCheck = (found: FoundModel) => Promise<CheckedByBackend>;
 
 export interface RepositoryReport {
@@ -103,7 +103,7 @@ async function validateModel(
     };
     if (found.versions.length === 0)
       say("error", `at least one version must be available under the version policy of model '${name}'`, text);
-    // A backend acts on what it looks at: it opens models, with the files and libraries that they name.
+    // A backend opens the model, with the files and libraries that it names.
     if (isRefused(found.config)) return { ...unread, found };
     const missing = await missingLabels(found);
     for (const message of missing) say("error", message, text);
@@ -137,7 +137,7 @@ function validateEnsembles(checked: ReadonlyMap<string, Checked>, problems: Repo
   const steps = new Map<string, readonly string[]>();
   for (const [name, { found }] of checked) {
     if (found !== null) configs.set(name, found.config);
-    // A model whose own configuration is broken was told of already; it is there as far as the others are concerned.
+    // The errors of a model's own configuration were reported already; its dependents treat it as present.
     steps.set(name, found === null ? [] : composingModels(found.config));
   }
   const say = (name: string, message: string, severity: RepositoryProblem["severity"] = "error") => {
@@ -158,11 +158,11 @@ function validateEnsembles(checked: ReadonlyMap<string, Checked>, problems: Repo
           `step '${step}' is completed by its own program when it is loaded: only a load can check that it fits`,
           "warning",
         );
-    // Steps without tensors get them when they are loaded; until then there is nothing to compare.
+    // Steps without tensors are completed when they are loaded; until then they cannot be compared.
     const isKnown = ({ inputs, outputs }: ModelConfig) => inputs.length > 0 && outputs.length > 0;
     if (!composing.every((step) => configs.has(step) && isKnown(configs.get(step)!))) continue;
     try {
-      // With what its steps make of it, for the ensembles above.
+      // Completed from its steps, for ensembles that use it.
       configs.set(name, checkEnsembleModels(config, configs));
     } catch (error) {
       if (!(error instanceof InferenceError)) throw error;
@@ -171,7 +171,7 @@ function validateEnsembles(checked: ReadonlyMap<string, Checked>, problems: Repo
   }
 }
 
-/** Returns the errors of steps that name a version which would not be served, in the words of a load. */
+/** Returns the errors of steps that name a version which would not be served, with the texts of a load. */
 function absentVersions({ name, scheduling }: ModelConfig, checked: ReadonlyMap<string, Checked>): readonly string[] {
   if (scheduling.kind !== "ensemble") return [];
   return scheduling.steps.flatMap(({ modelName, modelVersion }) => {
@@ -183,7 +183,7 @@ function absentVersions({ name, scheduling }: ModelConfig, checked: ReadonlyMap<
   });
 }
 
-/** Where a file first writes one of the names a message quotes; its beginning otherwise. */
+/** Returns the position at which a file first contains one of the names that a message quotes; else its beginning. */
 function placeOf(message: string, text: string): { line: number; column: number } {
   for (const [, quoted] of message.matchAll(/'([^']+)'/g)) {
     const word = quoted!.split(".").at(-1)!;

@@ -1,23 +1,28 @@
 import type { VersionPolicy } from "../modelconfig/index.ts";
 
-/** A version directory's number: decimal without leading zeros. Null for every other name, which Triton ignores with a warning. */
+/**
+ * Returns a version directory's number: decimal without leading zeros. Null for every other name, which Triton ignores with a warning.
+ */
 export function versionOfDirectory(name: string): number | null {
   if (!/^(?:0|[1-9][0-9]*)$/.test(name)) return null;
   const version = Number(name);
   return Number.isSafeInteger(version) ? version : null;
 }
 
-/** Returns whether a directory's name looks like a version number and is not one: `v1`, `01`. Directories of other names belong to the model. */
+/**
+ * Returns whether a directory's name resembles a version number without being one: `v1`, `01`. Directories of other names belong to the
+ * model.
+ */
 export function isMisnamedVersion(name: string): boolean {
   return /^v?[0-9]/i.test(name) && versionOfDirectory(name) === null;
 }
 
-/** Returns the sentence about such a directory, for logs and reports. */
+/** Returns the warning about such a directory. */
 export function ignoredVersion(name: string): string {
   return `directory '${name}' is ignored: its name is not a version number (digits without leading zeros)`;
 }
 
-/** The versions of those present that the policy wants, ascending. A specific version that is absent is just not served. */
+/** Returns the present versions that the policy selects, ascending. A specific version that is absent is not served. */
 export function chooseVersions(policy: VersionPolicy, present: readonly number[]): readonly number[] {
   const ascending = present.toSorted((a, b) => a - b);
   switch (policy.kind) {

@@ -1,13 +1,13 @@
 import type { DynamicBatchingConfig, ModelConfig, QueuePolicy } from "../modelconfig/index.ts";
 import type { InferenceRequest } from "../inference/index.ts";
 
-/** What decides about batches, with every field in the unit it is compared in. */
+/** The parameters of batching, each in the unit in which it is compared. */
 export interface BatchPolicy {
   /** At least 1. */
   readonly batchSizeMax: number;
   readonly preferredBatchSizes: ReadonlySet<number>;
   readonly preferredBatchSizeLargest: number;
-  /** 0: never wait for company. */
+  /** 0: never wait for more requests. */
   readonly queueDelayMaxNs: number;
 }
 
@@ -21,7 +21,7 @@ export function batchPolicy(config: ModelConfig, scheduling: DynamicBatchingConf
   };
 }
 
-/** Whether it matters which request leaves the queue, and when: a bound on it, a timeout, or priorities. */
+/** Returns whether the order or the time of leaving the queue matters: because of a limit, a timeout, or priorities. */
 export function hasQueueRules(scheduling: DynamicBatchingConfig): boolean {
   const policies = [scheduling.defaultQueuePolicy, ...scheduling.priorityQueuePolicy.values()];
   return scheduling.priorityLevels > 1 || policies.some(hasRules);
@@ -31,28 +31,28 @@ function hasRules(policy: QueuePolicy): boolean {
   return policy.queueLengthMax > 0 || policy.defaultTimeoutUs > 0 || policy.allowTimeoutOverride;
 }
 
-/** What the choice of a batch looks at in a waiting request. */
+/** The properties of a waiting request that determine a batch. */
 export interface BatchCandidate {
   readonly batchKey: string;
   readonly record: { readonly batchSize: number; readonly queuedNs: number };
 }
 
-/** Waiting requests in the order they are served: by priority, within it by arrival. */
+/** Waiting requests in order: by priority, then by arrival. */
 export interface CandidateQueue<Candidate extends BatchCandidate> {
   first(): Candidate | null;
   after(candidate: Candidate): Candidate | null;
 }
 
-/** `complete`: no later arrival could join this batch. */
+/** `complete`: no later request could join this batch. */
 export type BatchDecision =
   | { readonly kind: "send"; readonly requestCount: number; readonly complete: boolean }
   | { readonly kind: "wait"; readonly untilNs: number };
 
 /**
- * Triton's rule. The longest prefix that fits the largest batch and agrees in shape is scanned; within it the largest
- * preferred size is remembered. A preferred size is sent while the oldest request's delay lasts. Otherwise everything scanned is
- * sent when it cannot grow, when it has reached the largest preferred size, or when no delay is left; else the batch waits
- * for the rest of its oldest request's delay. Preferred sizes are no upper bounds. The queue is not empty.
+ * Chooses a batch by Triton's rule. Scans the longest prefix that fits the largest batch and agrees in shape, and notes its largest
+ * preferred size. Sends a preferred size while the oldest request's delay lasts. Otherwise sends everything scanned when it cannot grow,
+ * when it has reached the largest preferred size, or when no delay is left; else the batch waits for the rest of its oldest request's
+ * delay. Preferred sizes are not upper bounds. The queue must not be empty.
  */
 export function chooseBatch<Candidate extends BatchCandidate>(
   queue: CandidateQueue<Candidate>,
@@ -93,9 +93,9 @@ export function chooseBatch<Candidate extends BatchCandidate>(
 }
 
 /**
- * Until when a request may wait, Infinity without limit: as long as the policy says from its arrival in this queue. A request's own
- * deadline counts where overriding is allowed and it is earlier, also where the policy has no timeout (Triton compares with a timeout of 0
- * and so ignores it).
+ * Returns the time until which a request may wait, Infinity without a limit: the policy's timeout from its arrival in this queue. A
+ * request's own earlier deadline counts if overriding is allowed, also when the policy has no timeout (Triton compares with a timeout of
+ * 0 and so ignores it).
  */
 export function queueDeadlineNs(policy: QueuePolicy, queuedNs: number, requestDeadlineNs: number): number {
   const { defaultTimeoutUs, allowTimeoutOverride } = policy;
@@ -103,13 +103,16 @@ export function queueDeadlineNs(policy: QueuePolicy, queuedNs: number, requestDe
   return allowTimeoutOverride ? Math.min(ownNs, requestDeadlineNs) : ownNs;
 }
 
-/** The inputs in which two requests of one batch may differ unless somebody looks. */
+/** An input in which two requests might differ, so that they must not share a batch. */
 export interface BatchKeyRule {
   readonly name: string;
   readonly comparesShape: boolean;
 }
 
-/** Variable shapes must agree unless ragged batches are allowed; optional inputs must be in all requests or in none. */
+/**
+ * Returns the rules of a model: variable shapes must agree unless ragged batches are allowed; optional inputs must be in all requests or
+ * in none.
+ */
 export function batchKeyRules(config: ModelConfig): readonly BatchKeyRule[] {
   return config.inputs
     .map((input) => ({ input, comparesShape: !input.allowRaggedBatch && input.dims.some((dim) => dim < 0) }))
@@ -117,7 +120,7 @@ export function batchKeyRules(config: ModelConfig): readonly BatchKeyRule[] {
     .map(({ input, comparesShape }) => ({ name: input.name, comparesShape }));
 }
 
-/** Equal for requests that may share a batch. The batch axis is left out. */
+/** Returns a key that is equal for requests that may share a batch. The batch axis is ignored. */
 export function batchKeyOf(rules: readonly BatchKeyRule[], request: InferenceRequest): string {
   let key = "";
   for (const rule of rules) {

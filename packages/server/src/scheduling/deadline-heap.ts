@@ -1,6 +1,6 @@
 import type { QueuedRequest } from "./queued-request.ts";
 
-/** Requests with a deadline, the earliest on top. Leaving from the middle is as cheap as leaving from the top. */
+/** A heap of requests by deadline, the earliest on top. Removing any element is as cheap as removing the top. */
 export class DeadlineHeap {
   readonly #heap: QueuedRequest[] = [];
 
@@ -13,7 +13,7 @@ export class DeadlineHeap {
     this.#rise(this.#heap.length - 1, request);
   }
 
-  /** Nothing happens when the request is not in the heap. */
+  /** Does nothing when the request is not in the heap. */
   remove(request: QueuedRequest): void {
     const index = request.heapIndex;
     if (index < 0) return;

@@ -9,8 +9,8 @@ import { RequestList } from "./request-list.ts";
 import type { Scheduler, Settlement } from "./scheduler.ts";
 
 /**
- * Each request alone, in order of arrival, to the least loaded instance. A queue timeout is not applied, as in Triton;
- * it is only forwarded to the backend.
+ * Creates a scheduler that runs each request alone, in order of arrival, on the least loaded instance. A queue timeout is not applied, as
+ * in Triton; it is only forwarded to the backend.
  */
 export function createDirectScheduler(instances: readonly Instance[], options: SchedulerOptions): Scheduler {
   return new DirectScheduler(instances, options);

@@ -1,4 +1,4 @@
-/** The end of a scheduler: closing is asked for once or more, and is over when the last request in flight has ended. */
+/** The shutdown of a scheduler: may be requested several times, and resolves when the last request in flight has ended. */
 export class Drain {
   closing = false;
   readonly #ended = Promise.withResolvers<void>();

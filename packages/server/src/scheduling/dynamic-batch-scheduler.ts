@@ -22,17 +22,17 @@ import type { Scheduler, Settlement } from "./scheduler.ts";
 import { WakeUp } from "./wake-up.ts";
 
 /**
- * Batches formed while requests wait.
+ * Creates a scheduler that forms batches while requests wait.
  *
- * - While every instance executes, batches go on forming. An instance that takes a second execution ahead gets one only when that
- *   batch cannot grow any more: handing over a small one early hides some 20 us and costs a whole execution. Where priorities or a
- *   queue policy are configured nothing goes ahead: what an instance holds is out of their reach.
- * - Requests that arrive in one turn of the event loop are looked at together, at its end: otherwise the first of a burst would be
- *   executed alone and the rest after it.
- * - Where no delay is configured, a batch still waits for requests that are about to come back when that is cheaper than another
- *   execution (`ReturnForecast`).
+ * - While every instance executes, batches continue to form. An instance that accepts a second execution ahead of time gets one only
+ *   when that batch cannot grow any more: handing over a small one early hides about 20 us and costs a whole execution. With
+ *   priorities or a queue policy nothing is handed over ahead of time, because they do not apply to batches of an instance.
+ * - Requests that arrive in one event loop tick are batched together, at its end. Without this, the first of a burst would be executed
+ *   alone and the rest after it.
+ * - Without a configured delay, a batch still waits for requests that are about to return when that is cheaper than another execution
+ *   (`ReturnForecast`).
  * - Queue timeouts fire by timer, whether an instance is free or not.
- * - `preserve_ordering` orders responses by arrival across instances. Requests that are given up or time out settle at once.
+ * - `preserve_ordering` orders responses by arrival across instances. Cancelled and timed-out requests settle at once.
  */
 export function createDynamicBatchScheduler(
   instances: readonly Instance[],
@@ -51,7 +51,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
   readonly #pool: InstancePool;
   readonly #drain = new Drain();
   readonly #delayOver: WakeUp;
-  /** null where the configuration says how long to wait, or several instances take turns. */
+  /** Null when the configuration has a queue delay, or there are several instances. */
   readonly #forecast: ReturnForecast | null;
   #gathering: Disposable | null = null;
   readonly #form = () => this.#formBatches();
@@ -140,7 +140,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     if (this.#drain.closing) return stopping(request);
     if (request.signal?.aborted) return new InferenceError("CANCELLED", "");
     if (!this.#isFull(level)) return null;
-    // What arrived in this turn counts as waiting only where no instance is free for it.
+    // Requests of this event loop tick count as waiting only if no instance is free for them.
     if (this.#forming !== null) this.#formBatches();
     return this.#isFull(level) ? queueFull(request) : null;
   }
@@ -172,7 +172,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     this.#delayOver[Symbol.dispose]();
   }
 
-  /** Lets the batch wait for requests that are due, unless one in it may not wait. */
+  /** Returns whether the batch waits for requests that are due, which requires that each of its requests may wait. */
   #gathers(nowNs: number): boolean {
     const untilNs = this.#forecast?.waitUntilNs(nowNs) ?? null;
     if (untilNs === null || this.#queue.nextDeadlineNs() !== null) return false;
@@ -201,7 +201,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     this.#drainIfIdle();
   }
 
-  /** Timers count in whole milliseconds; one that was set for a request that has left finds nothing and is set anew. */
+  /** Timers have a resolution of milliseconds; one that was set for a request that has left is set again. */
   #armExpiry(): void {
     const atNs = this.#queue.nextDeadlineNs();
     if (atNs === null || (this.#expiry !== null && this.#expiry.atNs <= atNs)) return;

@@ -8,30 +8,30 @@ interface StoredTensor {
   usesLeft: number;
 }
 
-/** The run that a frame is part of, as the frame sees it. */
+/** The run that a frame belongs to. */
 export interface FrameRun {
   readonly graph: EnsembleGraph;
   readonly plan: EnsemblePlan;
 }
 
 /**
- * What an ensemble knows of its request, or of one answer of a decoupled step: the tensors, and which steps have still to end before others
- * can start. The request's frame is the root; an answer's frame lies below the one that the step ran in. A frame reads tensors of its own
- * alone, because no step reads of two levels.
+ * The state of an ensemble for its request, or for one response of a decoupled step: the tensors, and the steps that must end before
+ * others can start. The request's frame is the root; the frame of a response is a child of the one that the step ran in. A frame reads
+ * only its own tensors, because no step reads from two levels.
  */
 export class EnsembleFrame {
   readonly level: number;
   readonly parent: EnsembleFrame | null;
-  /** Whether the response that opened the frame carried the final flag. */
+  /** True if the response that opened the frame had the final flag. */
   readonly isFinal: boolean;
-  /** Steps that run or wait to run for it, and frames below it that are not over. */
+  /** Number of running and waiting steps, and of unfinished child frames. */
   openCount = 0;
   readonly #run: FrameRun;
   readonly #tensors: (StoredTensor | null)[];
   readonly #waitsFor: number[];
-  /** Gives the step that made the answer its credit back. */
+  /** Returns the credit to the step that sent the response. */
   #taken: (() => void) | null;
-  /** This frame until it is over, its own answer until it is taken, and frames below it that hold credit. */
+  /** Holders of the credit: this frame until it is over, its own response until it is sent, and child frames with credit. */
   #creditHolders = 1;
 
   constructor(
@@ -55,7 +55,7 @@ export class EnsembleFrame {
     return this.#run.plan.firstSteps[this.level] ?? noSteps;
   }
 
-  /** Takes an owned tensor's reference over: kept while somebody is going to read it. */
+  /** Takes ownership of a tensor, and keeps it while a step or output will read it. */
   store(index: number, tensor: Tensor, makerBatches: boolean): void {
     const usesLeft = this.#run.plan.useCounts[index] as number;
     if (usesLeft > 0 && this.#tensors[index] === null) {
@@ -63,7 +63,7 @@ export class EnsembleFrame {
     } else tensor.block?.release();
   }
 
-  /** Takes the outputs of a step over. */
+  /** Takes ownership of the outputs of a step. */
   storeOutputs(step: GraphStep, response: InferenceResponse): void {
     for (const tensor of response.outputs) {
       const to = step.outputs.get(tensor.name);
@@ -72,14 +72,14 @@ export class EnsembleFrame {
     }
   }
 
-  /** One of the steps that this one waits for has ended: whether it was the last. */
+  /** Records the end of a step that `step` waits for; returns whether it was the last one. */
   isReached(step: number): boolean {
     const waitsFor = (this.#waitsFor[step] as number) - 1;
     this.#waitsFor[step] = waitsFor;
     return waitsFor === 0;
   }
 
-  /** The inputs of a step, with references of their own. */
+  /** Returns the inputs of a step, with references of their own. */
   inputsOf(step: GraphStep): readonly Tensor[] {
     const inputs: Tensor[] = [];
     for (const { name, dims, tensor: from } of step.inputs) {
@@ -100,7 +100,7 @@ export class EnsembleFrame {
     stored.tensor.block?.release();
   }
 
-  /** Those of the wanted outputs that were made, with references of their own. */
+  /** Returns the requested outputs that exist, with references of their own. */
   outputs(): readonly Tensor[] {
     const { graph, plan } = this.#run;
     const outputs: Tensor[] = [];
@@ -123,14 +123,14 @@ export class EnsembleFrame {
     this.#creditHolders++;
   }
 
-  /** When nothing that came of the answer is held any more, the step that made it may make another. */
+  /** Removes one holder; after the last one the step may send another response. */
   releaseCredit(): void {
     if (--this.#creditHolders > 0) return;
     this.#giveCredit();
     this.parent?.releaseCredit();
   }
 
-  /** Nobody waits for what comes of it. */
+  /** Ends the frame when its results are not needed any more. */
   discard(): void {
     this.releaseTensors();
     this.#giveCredit();

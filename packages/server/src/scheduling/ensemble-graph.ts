@@ -5,22 +5,22 @@ import type { ModelConfig } from "../modelconfig/index.ts";
 type TensorIndex = number;
 
 export interface GraphStep {
-  /** Its place in the configuration. */
+  /** Position in the configuration. */
   readonly index: number;
   readonly modelName: string;
-  /** -1 for the latest. */
+  /** -1 for the latest version. */
   readonly modelVersion: number;
   readonly batches: boolean;
-  /** Gives any number of answers, and what reads them runs once for each. */
+  /** True if it sends any number of responses; its readers run once for each. */
   readonly isDecoupled: boolean;
-  /** How many decoupled steps lie before it: it runs once for each answer of the last of them, at level 0 once for the request. */
+  /** Number of decoupled steps before it. It runs once for each response of the last of them, and once per request at level 0. */
   readonly level: number;
   readonly inputs: readonly { readonly name: string; readonly dims: readonly number[]; readonly tensor: TensorIndex }[];
-  /** Step output name to tensor. */
+  /** Tensors by the step's output names. */
   readonly outputs: ReadonlyMap<string, TensorIndex>;
 }
 
-/** An ensemble as data flow. Every tensor comes from the request or from one step. */
+/** An ensemble as a data flow graph. Every tensor comes from the request or from one step. */
 export interface EnsembleGraph {
   readonly name: string;
   readonly batches: boolean;
@@ -34,25 +34,25 @@ export interface EnsembleGraph {
   readonly steps: readonly GraphStep[];
 }
 
-/** What one choice of outputs needs of a graph. Arrays are indexed by step or by tensor. */
+/** The part of a graph that a selection of outputs needs. Arrays are indexed by step or by tensor. */
 export interface EnsemblePlan {
   readonly outputs: EnsembleGraph["outputs"];
-  /** Of what makes the outputs: they are all of one level. */
+  /** Level of the steps that produce the outputs; all have the same. */
   readonly outputLevel: number;
-  /** By level: the steps that can start as soon as the request, or an answer of the level's decoupled step, is there. */
+  /** By level: the steps that can start when the request, or a response of the level's decoupled step, arrives. */
   readonly firstSteps: readonly (readonly number[])[];
-  /** How many steps of its own level must end before this one can start. */
+  /** Number of steps of the same level that must end before this one can start. */
   readonly waitsFor: readonly number[];
   /** Steps of the same level that wait for this one. */
   readonly dependents: readonly (readonly number[])[];
   readonly requestedOutputs: readonly (readonly string[])[];
-  /** Step inputs and ensemble outputs that read a tensor; 0 for one that nobody wants. */
+  /** Number of step inputs and ensemble outputs that read a tensor; 0 for an unused one. */
   readonly useCounts: readonly number[];
-  /** Whether no two steps, and no step twice, are ever under way at the same time. */
+  /** True if no two steps, and no step twice, can run at the same time. */
   readonly isLinear: boolean;
 }
 
-/** `config` is an ensemble's, checked; `stepConfigs` are its steps' models' in order. */
+/** Builds the graph. `config` is an ensemble's, checked; `stepConfigs` are its steps' models' in order. */
 export function ensembleGraph(config: ModelConfig, stepConfigs: readonly ModelConfig[]): EnsembleGraph {
   assert(config.scheduling.kind === "ensemble", `model '${config.name}' is no ensemble`);
   const { steps } = config.scheduling;
@@ -93,7 +93,7 @@ export function ensembleGraph(config: ModelConfig, stepConfigs: readonly ModelCo
   };
 }
 
-/** The steps with their levels; a configuration that was checked has no circles, and no step that reads of two levels. */
+/** Returns the steps with their levels. A checked configuration has no circles, and no step that reads from two levels. */
 function levelled(steps: readonly GraphStep[]): readonly GraphStep[] {
   const producers = producersOf(steps);
   const levels = new Map<number, number>();
@@ -111,7 +111,7 @@ function levelled(steps: readonly GraphStep[]): readonly GraphStep[] {
   return steps.map((step) => ({ ...step, level: levelOf(step.index) }));
 }
 
-/** Prunes what serves only outputs that are not wanted; null asks for all. */
+/** Removes the steps that produce only unrequested outputs; null selects all outputs. */
 export function planEnsemble(graph: EnsembleGraph, requestedOutputs: readonly string[] | null): EnsemblePlan {
   const outputs =
     requestedOutputs === null
@@ -131,7 +131,7 @@ export function planEnsemble(graph: EnsembleGraph, requestedOutputs: readonly st
     const before = new Set<number>();
     for (const input of step.inputs) {
       const producer = producers.get(input.tensor);
-      // Its answer is there when this step's level begins.
+      // The response is present when this step's level begins.
       if (producer !== undefined && !graph.steps[producer]?.isDecoupled) before.add(producer);
     }
     for (const producer of before) dependents[producer]?.push(index);
@@ -194,9 +194,9 @@ function neededSteps(
 }
 
 /**
- * A tensor's shape for a reader that batches where its maker did not, or the reverse; otherwise the shape itself. Wire shapes
- * include the batch axis. A reader that batches gets a leading 1 when the shape is exactly its dims, else the first axis is taken
- * for the batch. One that does not gets the whole shape when that fits its dims, else a batch of 1 loses its axis.
+ * Converts a tensor's shape when its reader batches and its producer does not, or the reverse; otherwise returns it. Wire shapes include
+ * the batch axis. A reader that batches gets a leading 1 when the shape is exactly its dims, else the first axis is the batch. One that
+ * does not gets the whole shape when that fits its dims, else a batch of 1 loses its axis.
  */
 export function adaptShape(
   shape: readonly number[],

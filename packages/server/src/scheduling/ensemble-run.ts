@@ -16,34 +16,37 @@ import type { StepModels } from "./options.ts";
 import type { Settlement } from "./scheduler.ts";
 import { StepGates, WaitingStep } from "./step-gate.ts";
 
-/** What all requests of an ensemble share. */
+/** The state that all requests of an ensemble share. */
 export interface EnsembleShared {
   readonly graph: EnsembleGraph;
   readonly gates: StepGates;
   readonly models: StepModels;
   readonly modelVersion: string;
   readonly clock: Clock;
-  /** The run holds nothing any more: no tensor, no place, no step. */
+  /** Called when the run has released all tensors, slots and steps. */
   readonly ended: (run: EnsembleRun) => void;
 }
 
-/** What a decoupled step has said. */
+/** One message of a decoupled step. */
 interface StepAnswer {
   readonly outcome: Outcome | null;
   readonly isFinal: boolean;
   readonly taken: () => void;
 }
 
-/** Answers of one request that were given and not taken; further ones wait, and with them the steps that make them. */
+/**
+ * Responses of one request that were sent but not consumed; when there are this many, later responses and the steps that produce them
+ * wait.
+ */
 const untakenMax = 16;
-/** Requests of one decoupled step at a time that one ensemble request makes; each has answers ahead of its reader. */
+/** Concurrent requests to one decoupled step for one ensemble request; each has responses ahead of its reader. */
 const streamsMax = 16;
 
 /**
- * One request on its way through an ensemble. Its one response, the first failure, or being given up settles it; one with decoupled steps
- * gives its answers to the request's sink as they are made, and settles with the last. Steps that still run then are told by their signal,
- * and what they bring is released. The request's inputs go back at once: what steps read of them the run holds itself, so that the last
- * step to read a tensor is its only holder and may be given it to write to.
+ * One request on its way through an ensemble. Its one response, the first failure, or cancellation settles it. With decoupled steps, it
+ * sends responses to the request's sink as they are produced, and settles with the last one. Steps that still run then are aborted by
+ * their signal, and their results are released. The request's inputs are released at once: the run has its own references to those that
+ * steps read, so that the last step to read a tensor is its only holder and may write to it.
  */
 export class EnsembleRun implements FrameRun {
   readonly graph: EnsembleGraph;
@@ -53,13 +56,13 @@ export class EnsembleRun implements FrameRun {
   readonly #request: InferenceRequest;
   readonly #record: RequestRecord;
   readonly #root: EnsembleFrame;
-  /** Frames of answers that are not over; null where no step is decoupled. */
+  /** Frames of unfinished responses; null without decoupled steps. */
   readonly #frames: Set<EnsembleFrame> | null;
-  /** How many requests of each decoupled step run; null where none is read by another. */
+  /** Number of running requests of each decoupled step; null when no decoupled step reads from another. */
   readonly #streams: StepGates | null;
-  /** Where steps may run side by side, the failure of one ends the others. */
+  /** Aborts the other steps when one fails; null when steps never run concurrently. */
   readonly #controller: AbortController | null;
-  /** Frames whose answers are made, and wait until others are taken. */
+  /** Frames whose responses are complete and wait until earlier ones are consumed. */
   #made: EnsembleFrame[] | null = null;
   #isGiving = false;
   #isFinalGiven = false;
@@ -67,9 +70,9 @@ export class EnsembleRun implements FrameRun {
   #resolve!: (settlement: Settlement) => void;
   #reject!: (error: InferenceError) => void;
   #state: "running" | "answered" | "settled" = "running";
-  /** Requests to steps that have not ended. */
+  /** Number of requests to steps that have not ended. */
   #stepCount = 0;
-  /** Those that wait for a place. */
+  /** Steps that wait for a slot. */
   #waiting: Set<WaitingStep> | null = null;
 
   constructor(
@@ -107,12 +110,12 @@ export class EnsembleRun implements FrameRun {
     this.#endIfIdle();
   }
 
-  /** The abort event. One who has had the last answer takes nothing back. */
+  /** Handles the abort event. Ignored after the last response. */
   handleEvent(): void {
     if (this.#state === "running") this.abandon(new InferenceError("CANCELLED", ""));
   }
 
-  /** Settles the request with the error; what its steps bring is released when it comes. */
+  /** Settles the request with the error; results of running steps are released when they arrive. */
   abandon(error: InferenceError): void {
     if (this.#state === "settled") return;
     this.#fail(error);
@@ -124,13 +127,13 @@ export class EnsembleRun implements FrameRun {
     this.#advance(frame);
   }
 
-  /** All that the step waits for has ended. */
+  /** Called when all steps that this one waits for have ended. */
   #reach(frame: EnsembleFrame, index: number): void {
     if (this.#state !== "running") return;
     frame.openCount++;
     const { gates } = this.#shared;
     const streams = this.#streamsOf(this.graph.steps[index] as GraphStep);
-    // Nothing is made for a step that finds its place free, as nearly all do.
+    // Allocates nothing for a step that finds a free slot, as nearly all do.
     if (streams === null && gates.enter(index)) return this.#run(frame, index);
     const waiting = new WaitingStep(index, streams === null ? [gates] : [streams, gates], () => {
       this.#waiting?.delete(waiting);
@@ -147,7 +150,7 @@ export class EnsembleRun implements FrameRun {
     else void this.#infer(frame, step);
   }
 
-  /** One function for all of it: each that waited for another would cost every step a turn. */
+  /** One async function for the whole step: a chain of two would cost every step a microtask. */
   async #infer(frame: EnsembleFrame, step: GraphStep): Promise<void> {
     try {
       const request = this.#stepRequest(frame, step);
@@ -178,14 +181,14 @@ export class EnsembleRun implements FrameRun {
     this.#stepOver(step);
   }
 
-  /** The request to the step has been released, and has had its last answer. */
+  /** Called when the request to the step has been released, and has had its last response. */
   #stepOver(step: GraphStep): void {
     this.#stepCount--;
     this.#shared.gates.leave(step.index);
     this.#endIfIdle();
   }
 
-  /** What bounds a step that runs several times, and gives many answers each time. */
+  /** Returns the limit of a step that runs several times with many responses each. */
   #streamsOf({ isDecoupled, level }: GraphStep): StepGates | null {
     return isDecoupled && level > 0 ? this.#streams : null;
   }
@@ -200,7 +203,7 @@ export class EnsembleRun implements FrameRun {
       this.#stepFailed(outcome);
       return taken();
     }
-    // First, so that what comes of this answer can be the ensemble's last.
+    // Counted first, so that a result of this response can be the ensemble's last.
     if (isFinal) frame.openCount--;
     if (outcome === null) return this.#advance(frame);
     const below = new EnsembleFrame(this, frame, { taken, isFinal });
@@ -239,7 +242,7 @@ export class EnsembleRun implements FrameRun {
     times.computeOutputNs += record.computeOutputNs;
   }
 
-  /** Looks whether anything is left to be done for the frame. */
+  /** Closes the frame if it has no more work. */
   #advance(frame: EnsembleFrame): void {
     if (frame.openCount > 0 || this.#state !== "running") return;
     if (frame.level < this.plan.outputLevel) return this.#close(frame);
@@ -248,7 +251,7 @@ export class EnsembleRun implements FrameRun {
     this.#giveMade();
   }
 
-  /** The frame is over: what it still holds nobody reads. */
+  /** Closes the frame and releases its remaining tensors. */
   #close(frame: EnsembleFrame): void {
     const { parent } = frame;
     frame.releaseTensors();
@@ -259,11 +262,11 @@ export class EnsembleRun implements FrameRun {
     this.#advance(parent);
   }
 
-  // Answers to a sink.
+  // Responses to a sink.
 
-  /** Gives what is made as long as what was given is taken. */
+  /** Sends complete responses while earlier ones are consumed. */
   #giveMade(): void {
-    // A sink may take at once what it is given, and a step then make more.
+    // A sink may consume a response at once, and a step then send more.
     if (this.#isGiving) return;
     this.#isGiving = true;
     while (this.#state === "running" && this.#untakenCount < untakenMax) {
@@ -288,14 +291,17 @@ export class EnsembleRun implements FrameRun {
     this.#giveMade();
   }
 
-  /** Of a request with a sink: no answer follows. It settles when its steps have been released, whose times are its own. */
+  /**
+   * Ends the responses of a request with a sink. The request settles when its steps have been released, because their times are part of
+   * its record.
+   */
   #answered(): void {
     this.#state = "answered";
     if (!this.#isFinalGiven) this.#request.answers?.respond(null, true, () => {});
     this.#endIfIdle();
   }
 
-  // The one response.
+  // A single response.
 
   #finish(frame: EnsembleFrame): void {
     const response = this.#response(frame);
@@ -303,7 +309,7 @@ export class EnsembleRun implements FrameRun {
     this.#succeed(response);
   }
 
-  /** Outputs that no step made are not in it; one without any has no parameters either, as in Triton. */
+  /** Returns the response. Missing outputs are omitted, and a response without outputs has no parameters, as in Triton. */
   #response(frame: EnsembleFrame): InferenceResponse {
     const { modelVersion } = this.#shared;
     const { modelName } = this.#request;
@@ -322,7 +328,7 @@ export class EnsembleRun implements FrameRun {
   #stepFailed(error: InferenceError): void {
     const { code, message, reason } = error;
     const told = `in ensemble '${this.graph.name}', ${message}`;
-    // A step's refusal is a failure of the ensemble's execution: the ensemble itself was accepted and has run.
+    // A step's rejection is a failure of the ensemble's execution: the ensemble itself was accepted and has run.
     const own = reason === "request-refused" ? null : reason;
     this.#fail(new InferenceError(code, told, { cause: error, reason: own }));
   }
@@ -345,14 +351,14 @@ export class EnsembleRun implements FrameRun {
     this.#request.signal?.removeEventListener("abort", this);
   }
 
-  /** Looks whether any step is left to wait for. */
+  /** Settles the request if no step is left to wait for. */
   #endIfIdle(): void {
     if (this.#stepCount > 0 || this.#state === "running") return;
     if (this.#state === "answered") this.#succeed("sent");
     this.#shared.ended(this);
   }
 
-  /** Triton answers an ensemble's request with its sequence flags, set or not. */
+  /** Returns the sequence flags, set or not, which Triton sends with an ensemble's response. */
   #parameters(): ReadonlyMap<string, ParameterValue> {
     const { sequence } = this.#request;
     return new Map<string, ParameterValue>([
@@ -364,8 +370,8 @@ export class EnsembleRun implements FrameRun {
 }
 
 /**
- * Returns whether the frame's response is the ensemble's last: no other frame is open, and each response that it came of carried the final flag.
- * Where a step sent its flag apart, the ensemble's flag comes apart, however long the later steps take.
+ * Returns whether the frame's response is the ensemble's last: no other frame is open, and each response that it resulted from had the
+ * final flag. When a step sends its flag separately, the ensemble's flag is sent separately, however long the later steps take.
  */
 function isLast(frame: EnsembleFrame): boolean {
   for (let at: EnsembleFrame = frame; at.parent !== null; at = at.parent)

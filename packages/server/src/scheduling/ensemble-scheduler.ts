@@ -9,18 +9,20 @@ import { queueFull, stopping } from "./refusals.ts";
 import type { Scheduler, Settlement } from "./scheduler.ts";
 import { StepGates } from "./step-gate.ts";
 
-/** Plans for choices of outputs that are kept; further ones are made anew for each request. */
+/** Number of cached plans; plans over this number are built for each request. */
 const plansMax = 64;
 
 /**
- * A graph of models behind one name: a step starts as soon as the steps it reads from have ended, and tensors are handed on by
- * reference. Steps that serve only outputs nobody asked for do not run (2.51 of Triton answers such requests with its
- * deadlock text). `record.startedNs - record.queuedNs` is the sum of the steps' times in queues, and the compute durations are sums
- * as well, so they can exceed the wall time where branches overlap.
+ * Creates a scheduler that runs a graph of models under one name. A step starts as soon as the steps that it reads from have ended, and
+ * tensors are passed by reference. Steps that produce only unrequested outputs do not run (Triton 2.51 fails such requests with its
+ * deadlock text).
  *
- * What reads of a decoupled step runs once for each of its answers, and each of these becomes an answer of the ensemble: in the order in
- * which they are made, which is the step's own where one instance makes them. A step has its credit for an answer back when all that came of
- * it has been taken, so a reader that does not read stops every step before it.
+ * `record.startedNs - record.queuedNs` is the sum of the steps' times in queues, and the compute durations are sums as well, so they can
+ * exceed the wall time when branches overlap.
+ *
+ * The readers of a decoupled step run once for each of its responses, and each result is a response of the ensemble, in the order in
+ * which they are produced. A step gets its credit for a response back when all its results were consumed, so a slow reader stops every
+ * step before it.
  */
 export function createEnsembleScheduler(
   config: ModelConfig,

@@ -11,34 +11,34 @@ import {
 import type { QueuedRequest } from "./queued-request.ts";
 import type { Settlement } from "./scheduler.ts";
 
-/** An instance and the executions handed to it that have not ended. */
+/** An instance and its unfinished executions. */
 export interface Slot {
   readonly instance: Instance;
-  /** Handed over and not ended, in order; the instance executes the first. */
+  /** Executions in order; the instance executes the first. */
   readonly batches: (readonly QueuedRequest[])[];
-  /** Whether the pool waits for the next change of its state. */
+  /** True if the pool waits for the next change of its state. */
   isAwaited: boolean;
 }
 
 export interface PoolEvents {
-  /** An execution has ended: its instance can take another. Called before the ended batch's requests settle. */
+  /** Called when an execution has ended and its instance can take another, before the batch's requests settle. */
   freed(requestCount: number, startedNs: number): void;
-  /** An instance that took no executions may take them again. */
+  /** Called when an instance that took no executions may take them again. */
   recovered(): void;
-  /** Outcomes of an ended batch, in its order; only requests that nobody gave up settle to a caller. */
+  /** Settles a request of an ended batch, in the batch's order. Abandoned requests were settled before. */
   settle(request: QueuedRequest, outcome: Settlement | InferenceError): void;
-  /** Nothing executes any more, and no answers are to come. */
+  /** Called when nothing executes and no responses are pending. */
   idle(): void;
 }
 
 export interface PoolOptions {
   readonly clock: Clock;
-  /** Whether an instance that executes may be handed more: what it holds has left its queue, and with it the queue's rules. */
+  /** True if an executing instance may be handed more batches. Those have left the queue, and its rules no longer apply to them. */
   readonly handsAhead: boolean;
 }
 
 /**
- * Hands batches to instances, up to `executionsMax` each, and settles their requests when they come back. A batch that was not started when its
+ * Hands batches to instances, up to `executionsMax` each, and settles their requests when they end. A batch that was not started when its
  * instance's worker ended goes to another instance, or to the same one when it is up again, ahead of queued requests.
  */
 export class InstancePool {
@@ -46,12 +46,12 @@ export class InstancePool {
   readonly #handsAhead: boolean;
   readonly #clock: Clock;
   readonly #events: PoolEvents;
-  /** The search starts behind the instance used last, so that equals take turns. */
+  /** The search starts after the instance used last (round robin among equals). */
   #turn = 0;
   #executingCount = 0;
-  /** Batches that were not started when the worker of their instance ended. */
+  /** Batches that were not started when their instance's worker ended. */
   readonly #handedBack: (readonly QueuedRequest[])[] = [];
-  /** Released by their instances, with answers still to come. */
+  /** Requests released by their instances, with responses still to come. */
   readonly #answering = new Set<QueuedRequest>();
 
   constructor(instances: readonly Instance[], { clock, handsAhead }: PoolOptions, events: PoolEvents) {
@@ -61,12 +61,12 @@ export class InstancePool {
     this.#events = events;
   }
 
-  /** Whether nothing executes, and nothing has answers to come. */
+  /** True if nothing executes and no responses are pending. */
   get isIdle(): boolean {
     return this.#executingCount === 0 && this.#answering.size === 0 && this.#handedBack.length === 0;
   }
 
-  /** Requests that wait at an instance behind those it executes, and that somebody still waits for. */
+  /** Number of requests that wait at an instance behind its current batch and were not abandoned. */
   get waitingCount(): number {
     let count = 0;
     for (const { batches } of this.#slots)
@@ -76,7 +76,10 @@ export class InstancePool {
     return count;
   }
 
-  /** Returns the least loaded instance that takes another execution. Where no instance has a worker, or will have one, any instance: it fails the batch. */
+  /**
+   * Returns the least loaded instance that takes another execution. When no instance has a worker, or will have one, returns any
+   * instance: it fails the batch.
+   */
   free(): Slot | null {
     return this.#handedBack.length === 0 ? this.#free() : null;
   }
@@ -117,7 +120,7 @@ export class InstancePool {
     });
   }
 
-  /** Hands the batch over. The requests have left their queue. */
+  /** Hands over a batch, whose requests have left their queue. */
   start(slot: Slot, batch: readonly QueuedRequest[]): void {
     slot.batches.push(batch);
     this.#executingCount++;
@@ -131,7 +134,7 @@ export class InstancePool {
     void this.#run(slot, batch);
   }
 
-  /** Settles what executes with the error. */
+  /** Settles running requests with the error. */
   abandon(error: InferenceError): void {
     for (const { batches } of this.#slots)
       for (const batch of batches) for (const request of batch) request.abandon(error);
@@ -189,7 +192,7 @@ export class InstancePool {
         record.computeInferNs = execution.computeInferNs;
         record.computeOutputNs = execution.computeOutputNs;
         record.executedBatchSize = batchSize;
-        // One that failed before it began, for want of a worker, was none.
+        // An execution that failed before it began, without a worker, does not count.
         const isExecuted = !(outcome instanceof InferenceError) || execution.computeInferNs > 0;
         record.countsExecution = isExecuted && !counted;
         counted ||= isExecuted;
@@ -199,7 +202,7 @@ export class InstancePool {
     }
   }
 
-  /** The request settles with the last of its answers. */
+  /** The request settles with the last of its responses. */
   async #answered(request: QueuedRequest, { ended }: SentAnswers): Promise<void> {
     request.releaseInputs();
     this.#answering.add(request);

@@ -4,22 +4,22 @@ import type { InferenceRequest, InferenceResponse, RequestRecord, StreamedReques
 export interface SchedulerOptions {
   readonly clock: Clock;
   /**
-   * The server's own bound on waiting requests, in force also where a queue policy gives no bound.
-   * For an ensemble: on requests in flight, refused beyond it as by a full queue.
+   * The server's own limit on waiting requests, which applies also when a queue policy has none. For an ensemble: the limit on requests
+   * in flight, over which requests are rejected as by a full queue.
    */
   readonly queueLengthMax: number;
 }
 
 /**
- * What the steps of an ensemble run on, by their places in its configuration. Each step is an ordinary request to its model, whose input
- * tensors are taken over in every outcome, as the engine's `infer` does; responses are the caller's. The step's times are
- * written to `record`, and the ensemble adds them to its own.
+ * The models of an ensemble's steps, by position in its configuration. Each step is an ordinary request to its model, which owns the
+ * input tensors in every outcome, as in the engine's `infer`; the caller owns responses. The step's times are written to `record`, and
+ * the ensemble adds them to its own.
  */
 export interface StepModels {
   infer(step: number, request: InferenceRequest, record: RequestRecord): Promise<InferenceResponse>;
   /**
-   * For a decoupled step: its answers go to the request's sink, the last one in every outcome. Resolves when the request has been released,
-   * too; never rejects.
+   * Runs a decoupled step: its responses go to the request's sink, the last one in every outcome. Resolves when the request has also been
+   * released; never rejects.
    */
   stream(step: number, request: StreamedRequest, record: RequestRecord): Promise<void>;
 }

@@ -8,7 +8,7 @@ import { RequestList } from "./request-list.ts";
 interface Level {
   readonly policy: QueuePolicy;
   readonly waiting: RequestList<QueuedRequest>;
-  /** Timed out under DELAY: served after all others of the level. */
+  /** Requests that timed out under DELAY: served after all others of the level. */
   readonly delayed: RequestList<QueuedRequest>;
 }
 
@@ -31,7 +31,7 @@ export class PriorityQueue implements CandidateQueue<QueuedRequest> {
     this.#defaultLevel = scheduling.priorityLevels > 0 ? scheduling.defaultPriorityLevel - 1 : 0;
   }
 
-  /** A priority of 0 or beyond the levels means the default level. */
+  /** Returns the priority level of a request; the default level for 0 and for unknown levels. */
   levelOf(request: InferenceRequest): number {
     const inRange = request.priority >= 1 && request.priority <= this.#levels.length;
     return inRange ? request.priority - 1 : this.#defaultLevel;
@@ -42,7 +42,7 @@ export class PriorityQueue implements CandidateQueue<QueuedRequest> {
     return policy.queueLengthMax > 0 && waiting.length + delayed.length >= policy.queueLengthMax;
   }
 
-  /** Null where no timeout applies. */
+  /** Returns null when no timeout applies. */
   nextDeadlineNs(): number | null {
     return this.#deadlines.top?.deadlineNs ?? null;
   }
@@ -63,7 +63,7 @@ export class PriorityQueue implements CandidateQueue<QueuedRequest> {
     this.length--;
   }
 
-  /** Moves what has timed out behind its level, or takes it out and returns it, by its level's policy. */
+  /** Moves timed-out requests to the end of their level, or removes and returns them, by the level's policy. */
   expire(nowNs: number): readonly QueuedRequest[] {
     let rejected: QueuedRequest[] | null = null;
     for (let top = this.#deadlines.top; top !== null && top.deadlineNs <= nowNs; top = this.#deadlines.top) {

@@ -3,15 +3,15 @@ import { releaseResponse, type InferenceRequest, type Instance, type RequestReco
 import type { RequestList } from "./request-list.ts";
 import type { Settlement } from "./scheduler.ts";
 
-/** A scheduler, as its requests see it. */
+/** The interface of a scheduler to its requests. */
 export interface RequestOwner {
-  /** The request's signal aborted and the request has settled. One that waited must leave the queue now. */
+  /** Called when the request's signal has aborted and the request has settled. A waiting request must leave the queue now. */
   givenUp(request: QueuedRequest, waited: boolean): void;
 }
 
 /**
- * One request inside a scheduler: its place in the queue, its promise, its one abort listener.
- * A class with all its fields made in the constructor, and an `EventListener` itself, because one is made per request.
+ * One request in a scheduler: its position in the queue, its promise, its abort listener. A class whose constructor creates all fields,
+ * and an `EventListener` itself, because one is created per request.
  */
 export class QueuedRequest {
   readonly request: InferenceRequest;
@@ -28,9 +28,9 @@ export class QueuedRequest {
   batchKey = "";
   /** On the clock of `record.queuedNs`; Infinity where no timeout applies. */
   deadlineNs = Number.POSITIVE_INFINITY;
-  /** Place in the heap of deadlines, -1 outside. */
+  /** Index in the heap of deadlines, -1 outside. */
   heapIndex = -1;
-  /** The instance that it has been handed to. */
+  /** The instance to which it was handed. */
   instance: Instance | null = null;
   /** An outcome that waits for the responses of earlier requests. */
   held: Settlement | InferenceError | null = null;
@@ -52,12 +52,12 @@ export class QueuedRequest {
     request.signal?.addEventListener("abort", this);
   }
 
-  /** The abort event. */
+  /** Handles the abort event. */
   handleEvent(): void {
     this.abandon(new InferenceError("CANCELLED", ""));
   }
 
-  /** Settles it with the error, wherever it is. */
+  /** Settles the request with the error, in any state. */
   abandon(error: InferenceError): void {
     if (this.at === "settled") return;
     const waited = this.at === "queued";
@@ -69,7 +69,7 @@ export class QueuedRequest {
     if (waited) this.releaseInputs();
   }
 
-  /** A response for which nobody waits any more is given back here. */
+  /** Settles the request; releases a response whose caller is gone. */
   settle(outcome: Settlement | InferenceError): void {
     if (this.at === "settled") {
       if (!(outcome instanceof InferenceError) && outcome !== "sent") releaseResponse(outcome);

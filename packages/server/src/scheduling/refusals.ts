@@ -1,7 +1,7 @@
 import { InferenceError } from "@galatea/base";
 import type { InferenceRequest } from "../inference/index.ts";
 
-/** The prefix of Triton's core messages. */
+/** Returns the prefix of Triton's core messages. */
 export function requestPrefix(request: InferenceRequest): string {
   return `[request id: ${request.id === "" ? "<id_unknown>" : request.id}] `;
 }
@@ -19,7 +19,7 @@ function refused(message: string): InferenceError {
   return new InferenceError("UNAVAILABLE", message, { reason: "request-refused" });
 }
 
-/** Without a prefix, as in Triton. */
+/** Returns the error without a prefix, as in Triton. */
 export function timedOut(): InferenceError {
   return new InferenceError("UNAVAILABLE", "Request timeout expired");
 }

@@ -1,11 +1,11 @@
-/** A request's place in a list. */
+/** The links of a request in a list. */
 export interface Listed<R extends Listed<R>> {
   list: RequestList<R> | null;
   previous: R | null;
   next: R | null;
 }
 
-/** Requests in order of arrival: a linked list through the requests themselves, so that leaving from the middle costs nothing. */
+/** Requests in order of arrival: a linked list through the requests themselves, so that removing any of them is cheap. */
 export class RequestList<R extends Listed<R>> {
   first: R | null = null;
   last: R | null = null;

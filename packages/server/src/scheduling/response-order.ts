@@ -3,8 +3,8 @@ import type { QueuedRequest } from "./queued-request.ts";
 import type { Settlement } from "./scheduler.ts";
 
 /**
- * Lets answers leave in the order in which their requests were enqueued (`preserve_ordering`). The place is taken on arrival, so
- * the order holds across instances. A request that was given up or timed out gives its place up; it settles by itself.
+ * Sends responses in the order in which their requests were enqueued (`preserve_ordering`). A request gets its position on arrival, so
+ * the order is the same across instances. A cancelled or timed-out request leaves its position, and settles by itself.
  */
 export class ResponseOrder {
   #places: QueuedRequest[] = [];
@@ -20,7 +20,7 @@ export class ResponseOrder {
     this.advance();
   }
 
-  /** Settles every answer that no earlier request holds back. */
+  /** Settles every response that no earlier request blocks. */
   advance(): void {
     while (this.#head < this.#places.length) {
       const next = this.#places[this.#head] as QueuedRequest;

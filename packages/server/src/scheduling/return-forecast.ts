@@ -1,21 +1,24 @@
-/** Executions whose every run costs less than this, whatever its batch, gain nothing by waiting. */
+/** Waiting gains nothing for executions whose fixed cost is below this. */
 const fixedCostMinNs = 500_000;
-/** What an observation still weighs when the next one comes. */
+/** Weight of an observation after the next one. */
 const memory = 0.97;
-/** Of an execution's fixed cost, the part that waiting for company may take when all goes as usual, and the rest when it does not. */
+/**
+ * Share of an execution's fixed cost that a batch may wait for more requests when they are on time, and in addition when they are late.
+ */
 const usualShare = 0.8;
 const lateShare = 0.2;
-/** Batches of as many requests and more are kept as one size. */
+/** Batches of at least this many requests count as one size. */
 const sizesMax = 256;
 
 /**
- * Whether it pays to let a free instance wait a moment, learned from what happens.
+ * Estimates whether it pays to let a free instance wait for a moment.
  *
- * Clients that send one request after the other come back soon after the batch they were in has ended. When they do so at two
- * different times, two groups take turns at the instance for ever, and each execution pays again what does not depend on the
- * batch (reading the weights, waking threads): the MiniLM encoder takes 2.9 ms for one sentence and 5.5 ms for eight. So the
- * cost of an execution is fitted as fixed + perRequest * requests, and the time is kept after which as many requests as a batch had
- * have arrived again. A batch waits for those that are due when that takes less than the fixed cost it saves.
+ * Clients that send one request after another return soon after their batch has ended. When they return at two different times, two
+ * groups alternate at the instance for ever, and each execution pays the cost that does not depend on the batch (reading the weights,
+ * waking threads): the MiniLM encoder takes 2.9 ms for one sentence and 5.5 ms for eight.
+ *
+ * The cost of an execution is therefore fitted as fixed + perRequest * requests, and the time is recorded after which as many requests as
+ * a batch had have arrived again. A batch waits for those that are due when that takes less than the fixed cost that it saves.
  */
 export class ReturnForecast {
   /** Sums of weights, sizes, durations, squared sizes, and sizes times durations. */
@@ -24,14 +27,14 @@ export class ReturnForecast {
   #durations = 0;
   #squares = 0;
   #products = 0;
-  /** By the number of requests in a batch: after how long as many have arrived again; 0 where that is not known. */
+  /** Time after which as many requests as a batch had have arrived again, by that number; 0 when unknown. */
   readonly #returnNs = new Float64Array(sizesMax);
   #endedNs = 0;
   #endedCount = 0;
   #missing = 0;
   #fixedNs = 0;
 
-  /** An execution has ended, and the requests of its batch are about to settle. */
+  /** Records an execution that has ended, before the requests of its batch settle. */
   ended(requestCount: number, durationNs: number, nowNs: number): void {
     this.#weight = this.#weight * memory + 1;
     this.#sizes = this.#sizes * memory + requestCount;
@@ -52,7 +55,7 @@ export class ReturnForecast {
     this.#returnNs[this.#place()] = usual === 0 ? returnNs : usual * 0.75 + returnNs * 0.25;
   }
 
-  /** Until when a batch of what has arrived shall wait for what is due; null when it shall not. */
+  /** Returns the time until which a batch waits for requests that are due; null when it does not wait. */
   waitUntilNs(nowNs: number): number | null {
     const usual = this.#usualReturnNs();
     if (this.#missing === 0 || usual === 0) return null;
@@ -61,7 +64,7 @@ export class ReturnForecast {
     if (fixed < fixedCostMinNs || dueNs - nowNs > fixed * usualShare) return null;
     const untilNs = dueNs + Math.min(usual, fixed) * lateShare;
     if (nowNs < untilNs) return untilNs;
-    // They did not come: whoever they were is slower now, or gone.
+    // The requests did not return: their clients are slower now, or gone.
     this.#returnNs[this.#place()] = usual * 2;
     this.#missing = 0;
     return null;
@@ -75,7 +78,7 @@ export class ReturnForecast {
     return Math.min(this.#endedCount, sizesMax - 1);
   }
 
-  /** The straight line through sizes and durations, at size 0. While all sizes are alike, what it was before. */
+  /** Returns the fitted cost for size 0. While all sizes are equal, the previous value. */
   #fixedCostNs(): number {
     const spread = this.#weight * this.#squares - this.#sizes * this.#sizes;
     if (spread < 0.01 * this.#weight * this.#squares) return this.#fixedNs;
