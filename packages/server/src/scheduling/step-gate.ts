@@ -1,10 +1,10 @@
-/** Somebody who waits for a place at a step. */
+/** A caller that waits for a slot at a step. */
 export interface GateWaiter {
-  /** The place is the waiter's now; it gives it back with `leave`. */
+  /** Called when the slot is the waiter's; the waiter releases it with `leave`. */
   admitted(): void;
 }
 
-/** At each step of an ensemble at most so many requests at a time. The others wait in order of arrival. */
+/** Limits the concurrent requests of each step of an ensemble. Others wait in order of arrival. */
 export class StepGates {
   readonly #inflightMax: number;
   readonly #counts: number[];
@@ -23,7 +23,7 @@ export class StepGates {
     return count;
   }
 
-  /** Takes a place if there is one. */
+  /** Takes a slot if there is one. */
   enter(step: number): boolean {
     const count = this.#counts[step] as number;
     if (count >= this.#inflightMax) return false;
@@ -31,7 +31,7 @@ export class StepGates {
     return true;
   }
 
-  /** Waits for a place, behind those that wait already. */
+  /** Waits for a slot, after earlier waiters. */
   wait(step: number, waiter: GateWaiter): void {
     this.#waiting[step]?.add(waiter);
   }
@@ -51,12 +51,12 @@ export class StepGates {
   }
 }
 
-/** A step on its way through several gates, one after the other. */
+/** A step that passes several gates, one after another. */
 export class WaitingStep implements GateWaiter {
   readonly #step: number;
   readonly #gates: readonly StepGates[];
   readonly #admit: () => void;
-  /** Gates that have let it through. */
+  /** Number of gates passed. */
   #passedCount = 0;
 
   constructor(step: number, gates: readonly StepGates[], admit: () => void) {
@@ -79,7 +79,7 @@ export class WaitingStep implements GateWaiter {
     this.begin();
   }
 
-  /** It waits no longer. The places that it has at the gates before are its owner's to think of. */
+  /** Stops waiting. The caller releases the slots of the gates passed before. */
   giveUp(): void {
     this.#gates[this.#passedCount]?.giveUp(this.#step, this);
   }

@@ -1,11 +1,12 @@
 import type { Clock } from "@galatea/base";
 
-/** A timer is used down to here; below it, the event loop is turned, because timers count in whole milliseconds. */
+/** Longer delays use a timer. Shorter ones poll the event loop, because timers have a resolution of milliseconds. */
 const timerMsMin = 1.5;
 
 /**
- * One call at a time of the monotonic clock, to well under a millisecond: queue delays of 100 us are common, and a timer alone
- * would make them 1 to 2 ms. IO goes on while the loop turns; an instance is idle meanwhile, so the turning takes nobody's core.
+ * A wake-up call at a time of the monotonic clock, accurate to well under a millisecond. Queue delays of 100 us are common, and a timer
+ * alone would make them 1 to 2 ms. I/O continues while the event loop is polled; an instance is idle meanwhile, so the polling takes no
+ * core from it.
  */
 export class WakeUp implements Disposable {
   readonly #clock: Clock;
@@ -19,7 +20,7 @@ export class WakeUp implements Disposable {
     this.#fire = fire;
   }
 
-  /** Replaces the time that was set before. */
+  /** Sets the time, replacing the previous one. */
   set(atNs: number): void {
     if (atNs === this.#atNs) return;
     this[Symbol.dispose]();

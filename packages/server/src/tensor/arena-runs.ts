@@ -1,9 +1,9 @@
 import { assert } from "@galatea/base";
 
 /**
- * Which granules of an arena are free: runs with segregated lists by size, neighbours joined on release. A run is `dirty` when
- * its memory may hold pages, `clean` when it holds none; the two are never joined, so that what counts as resident stays true.
- * Dirty runs are taken first: their pages are warm. Pure bookkeeping; the owner punches.
+ * The free granules of an arena: runs in segregated lists by size; neighbors are joined on release. A run is `dirty` when its memory may
+ * have pages, `clean` when it has none. The two are never joined, so that the resident size stays exact. Dirty runs are used first: their
+ * pages are warm. Only bookkeeping; the owner releases the pages.
  */
 export class GranuleRuns {
   readonly #granuleCount: number;
@@ -23,12 +23,12 @@ export class GranuleRuns {
     this.#add({ start: 0, length: granuleCount, dirty: false });
   }
 
-  /** Free granules that may hold pages. */
+  /** Number of free granules that may have pages. */
   get dirtyGranules(): number {
     return this.#dirtyGranules;
   }
 
-  /** First granule of a run of exactly `length`, or -1 when no free run is long enough. */
+  /** Takes a run of exactly `length`; returns its first granule, or -1 when no free run is long enough. */
   take(length: number): number {
     const run = findRun(this.#dirtyBins, length) ?? findRun(this.#cleanBins, length);
     if (run === null) return -1;
@@ -37,15 +37,15 @@ export class GranuleRuns {
     return run.start;
   }
 
-  /** Gives a run back as dirty. */
+  /** Returns a run as dirty. */
   release(start: number, length: number): void {
     assert(start >= 0 && length > 0 && start + length <= this.#granuleCount, "a run outside the arena");
     this.#join({ start, length, dirty: true });
   }
 
   /**
-   * Turns up to `granulesMax` dirty granules into clean ones, of the longest runs first, and names them to the owner, who gives their
-   * pages back. Returns how many they were.
+   * Makes up to `granulesMax` dirty granules clean, of the longest runs first, and calls `punch` for each run, which releases its pages.
+   * Returns their number.
    */
   clean(granulesMax: number, punch: (start: number, length: number) => void): number {
     let cleaned = 0;
@@ -99,7 +99,7 @@ interface Run {
   dirty: boolean;
 }
 
-/** How many runs of the bin that holds both fitting and unfitting lengths are looked at before a larger bin is taken. */
+/** Number of runs that are examined in the bin with both fitting and unfitting lengths, before a larger bin is used. */
 const looksMax = 8;
 
 function findRun(bins: readonly Set<Run>[], length: number): Run | null {
@@ -110,7 +110,7 @@ function findRun(bins: readonly Set<Run>[], length: number): Run | null {
     if (++looks === looksMax) break;
   }
   for (let bin = first + 1; bin < bins.length; bin++) for (const run of bins[bin]!) return run;
-  // Only now the rest of the first bin: an arena is full when no run fits, not when none was found quickly.
+  // The rest of the first bin is searched last: an arena is full only when no run fits.
   if (looks === looksMax) for (const run of bins[first]!) if (run.length >= length) return run;
   return null;
 }

@@ -1,28 +1,28 @@
 import type { Clock } from "@galatea/base";
 
-/** How long a peak of use is remembered: as long, memory that was needed at the peak stays warm; at most twice as long. */
+/** Time for which a peak of usage is remembered. Memory that the peak needed stays warm that long, and at most twice as long. */
 const windowMs = 1000;
-/** Memory is given back in steps of this size, each a millisecond or two of a processor. */
+/** Memory is released in steps of this size, each a millisecond or two of processor time. */
 const stepBytesMax = 4 * 1024 * 1024;
 const stepPauseMs = 5;
 
 export interface WarmthOptions {
-  /** Free memory that stays warm without end. */
+  /** Free memory that always stays warm. */
   readonly warmBytesMin: number;
   readonly clock: Clock;
   readonly memory: {
     readonly usedBytes: () => number;
-    /** What is free and may hold pages. */
+    /** Returns the free bytes that may have pages. */
     readonly freeWarmBytes: () => number;
-    /** Gives about so many of these bytes back to the machine. */
+    /** Releases about this many of these bytes to the system. */
     readonly cool: (bytes: number) => void;
   };
 }
 
 /**
- * Decides when the free memory of an arena goes back to the machine. Whoever sends tensors of 16 MB one after the other would meet cold
- * pages each time if free memory went back at once (each page costs a fault in every process that maps it); so what was in use together
- * during the last second or two stays warm, and the rest goes back in steps between which others have their turn.
+ * Decides when the free memory of an arena is released to the system. A client that sends tensors of 16 MB one after another would get
+ * cold pages each time if free memory were released at once (each page costs a fault in every process that maps it). Memory that was in
+ * use at the same time during the last second or two stays warm, and the rest is released in steps with pauses.
  */
 export class ArenaWarmth implements Disposable {
   readonly #options: WarmthOptions;
@@ -35,12 +35,12 @@ export class ArenaWarmth implements Disposable {
     this.#options = options;
   }
 
-  /** So many bytes are in use now. */
+  /** Records the number of bytes in use. */
   use(bytes: number): void {
     if (bytes > this.#peakBytes) this.#peakBytes = bytes;
   }
 
-  /** Memory became free. */
+  /** Schedules a release after memory became free. */
   freed(): void {
     const { warmBytesMin, memory } = this.#options;
     if (this.#timer === null && memory.freeWarmBytes() > warmBytesMin) this.#wake(windowMs);
@@ -81,12 +81,12 @@ export class ArenaWarmth implements Disposable {
 export interface WarmMemory {
   readonly freeWarmBytes: number;
   readonly usedBytes: number;
-  /** The most that was in use together lately. */
+  /** The peak of usage in the last window. */
   readonly peakBytes: number;
   readonly warmBytesMin: number;
 }
 
-/** Of the free warm memory, what would not be needed if use rose to its late peak again. */
+/** Returns the free warm memory that would not be needed if usage rose to its recent peak again. */
 export function spareWarmBytes({ freeWarmBytes, usedBytes, peakBytes, warmBytesMin }: WarmMemory): number {
   return Math.max(0, freeWarmBytes - Math.max(warmBytesMin, peakBytes - usedBytes));
 }

@@ -1,7 +1,7 @@
 import { assert } from "@galatea/base";
 import type { Block } from "./tensor.ts";
 
-/** A piece of a block: it holds one reference to the whole for as long as it has users of its own. */
+/** A segment of a block. It has one reference to the whole block while it has references itself. */
 export class BlockPart implements Block {
   readonly #whole: Block;
   readonly #at: number;

@@ -1,6 +1,6 @@
 import { InferenceError } from "@galatea/base";
 
-/** Lays elements out as a BYTES tensor: uint32 little-endian length, then the bytes, one element after the other. */
+/** Encodes elements as a BYTES tensor: uint32 little-endian length, then the bytes, one element after another. */
 export function joinBytesElements(elements: readonly Uint8Array[]): Uint8Array {
   let byteLength = 0;
   for (const element of elements) byteLength += 4 + element.length;
@@ -15,7 +15,7 @@ export function joinBytesElements(elements: readonly Uint8Array[]): Uint8Array {
   return data;
 }
 
-/** The elements of a BYTES tensor as views. Throws INVALID_ARG when a length runs past the end. */
+/** Returns the elements of a BYTES tensor as views. Throws INVALID_ARG when a length exceeds the data. */
 export function splitBytesElements(data: Uint8Array): Uint8Array[] {
   const elements: Uint8Array[] = [];
   let at = 0;
@@ -27,14 +27,14 @@ export function splitBytesElements(data: Uint8Array): Uint8Array[] {
   return elements;
 }
 
-/** How many elements lie in `data`, without making views. Throws as `splitBytesElements` does. */
+/** Returns the number of elements in `data` without creating views. Throws as `splitBytesElements` does. */
 export function countBytesElements(data: Uint8Array): number {
   let count = 0;
   for (let at = 0; at < data.length; at = elementEnd(data, at)) count++;
   return count;
 }
 
-/** Where the element whose length field is at `at` ends. */
+/** Returns the end of the element whose length field is at `at`. */
 export function elementEnd(data: Uint8Array, at: number): number {
   if (at + 4 > data.length) {
     throw new InferenceError("INVALID_ARG", `incomplete string length indicator at byte ${at} of ${data.length}`);

@@ -1,7 +1,7 @@
 const count = 87;
 const wordMask = (1n << 24n) - 1n;
 
-/** A fraction of `bits` bits as a double, rounded down to 53 bits, or up. */
+/** Returns a fraction of `bits` bits as a double, rounded down or up to 53 bits. */
 function fraction(numerator: bigint, bits: bigint, rounding: "down" | "up"): number {
   const part = numerator & ((1n << bits) - 1n);
   const extra = bits - 53n;
@@ -9,12 +9,12 @@ function fraction(numerator: bigint, bits: bigint, rounding: "down" | "up"): num
   return Number(kept) * 2 ** -53;
 }
 
-/** 10^power as a 64-bit number with the top bit set, rounded to nearest, times 2^exponent. */
+/** Returns 10^power as a 64-bit number with the top bit set, rounded to nearest, times 2^exponent. */
 function normalized(power: number): { significand: bigint; exponent: number } {
   const numerator = power >= 0 ? 10n ** BigInt(power) : 1n;
   const denominator = power >= 0 ? 1n : 10n ** BigInt(-power);
   const bits = (value: bigint) => value.toString(2).length;
-  // Scaled so that the quotient has 65 or 66 bits, of which the last round the others.
+  // Scaled so that the quotient has 65 or 66 bits; the lowest ones only round the others.
   const shift = 65 - (bits(numerator) - bits(denominator));
   const scaled = shift >= 0 ? (numerator << BigInt(shift)) / denominator : numerator / (denominator << BigInt(-shift));
   const extra = bits(scaled) - 64;

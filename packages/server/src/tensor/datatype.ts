@@ -30,7 +30,7 @@ const byConfigNumber = new Map<number, Datatype>(
   Object.entries(datatypes).map(([name, row]) => [row.configNumber, name as Datatype]),
 );
 
-/** The protobuf enum number (also the code on the worker's wire) to the datatype. */
+/** Returns the datatype of a protobuf enum number, which is also the code on the worker's wire. */
 export function datatypeOfNumber(configNumber: number): Datatype | undefined {
   return byConfigNumber.get(configNumber);
 }

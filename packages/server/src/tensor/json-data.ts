@@ -6,21 +6,21 @@ import { unescapeJsonString } from "./json-string.ts";
 
 export interface JsonDataTarget {
   readonly datatype: Exclude<Datatype, "FP16" | "BF16">;
-  /** How many elements the shape asks for. For BYTES Triton counts later, in its core: any number is read here. */
+  /** Number of elements that the shape requires. For BYTES Triton counts later, in its core: any number is read here. */
   readonly count: number;
-  /** Where they go: `count` times the element size; for BYTES at least `jsonBytesLengthMax`. */
+  /** Destination: `count` times the element size; for BYTES at least `jsonBytesLengthMax`. */
   readonly into: Uint8Array;
 }
 
 /**
- * Upper bound of a BYTES tensor's length made of `textLength` bytes of JSON: an element of n bytes takes at least n + 3 there
- * (quotes and a comma) and n + 4 in the tensor, so it grows by one byte at most, and there are at most textLength / 3.
+ * Returns an upper bound of the length of a BYTES tensor read from `textLength` bytes of JSON. An element of n bytes takes at least n + 3
+ * bytes of JSON (quotes and a comma) and n + 4 in the tensor, so it grows by one byte at most, and there are at most textLength / 3.
  */
 export function jsonBytesLengthMax(textLength: number): number {
   return textLength + Math.ceil(textLength / 3);
 }
 
-/** How many elements `textLength` bytes of JSON can hold at most: an array's brackets, and an element and a comma each. */
+/** Returns the maximum number of elements in `textLength` bytes of JSON: an array's brackets, and an element and a comma each. */
 export function jsonElementsMax(textLength: number): number {
   return textLength >>> 1;
 }
@@ -36,14 +36,14 @@ interface Run {
   readonly elementBytes: number;
   index: number;
   offset: number;
-  /** Arrays that have begun and not ended. */
+  /** Number of open arrays. */
   depth: number;
 }
 
 /**
- * Reads the `data` array the scanner stands on, flat or nested to any shape, into `target.into`, in pieces; numbers go there without
- * becoming objects. The JSON must have been checked before. Nobody else moves the scanner meanwhile.
- * Throws Triton's texts without their `Unable to parse 'data': ` prefix: INTERNAL for a wrong JSON type or count.
+ * Reads the `data` array at the scanner's position, flat or nested to any shape, into `target.into`, in chunks; numbers are written
+ * without becoming objects. The JSON must have been checked before, and the scanner must not be moved meanwhile. Throws Triton's texts
+ * without their `Unable to parse 'data': ` prefix: INTERNAL for a wrong JSON type or count.
  */
 export class JsonDataReading {
   readonly #run: Run;
@@ -56,12 +56,12 @@ export class JsonDataReading {
     if (scanner.open(0x5d)) this.#run.depth = 1;
   }
 
-  /** The bytes written so far. */
+  /** Number of bytes written so far. */
   get byteLength(): number {
     return this.#run.offset;
   }
 
-  /** Goes on for about `textBytes` of the JSON, further only by the rest of an element; true when the array has ended. */
+  /** Reads about `textBytes` more of the JSON, up to the end of an element; returns true at the end of the array. */
   advance(textBytes: number): boolean {
     const run = this.#run;
     if (!readElements(run, run.scanner.at + textBytes)) return false;
@@ -70,7 +70,7 @@ export class JsonDataReading {
   }
 }
 
-/** Reads the one element that the scanner stands on, which is in no array. A string takes at most two bytes more than its text. */
+/** Reads the element at the scanner's position, outside of any array. A string takes at most two bytes more than its text. */
 export function readJsonElement(scanner: JsonScanner, target: Omit<JsonDataTarget, "count">): number {
   const run = newRun(scanner, { ...target, count: 1 });
   run.write(run);
@@ -93,7 +93,7 @@ function newRun(scanner: JsonScanner, target: JsonDataTarget): Run {
   };
 }
 
-/** Reads from one value of an array to the next until the text at `untilAt`, or the end of the outermost array: then true. */
+/** Reads the values of an array until the text at `untilAt`, or the end of the outermost array: then returns true. */
 function readElements(run: Run, untilAt: number): boolean {
   const { scanner } = run;
   while (run.depth > 0) {
@@ -115,7 +115,7 @@ function readElements(run: Run, untilAt: number): boolean {
   return true;
 }
 
-/** The usual ones; `writeFloat32` reads all others. */
+/** Reads FP32 numbers of common forms; `writeFloat32` reads all others. */
 function readFloats(run: Run, untilAt: number): void {
   const target = { view: run.view, offset: run.offset, countMax: run.count - run.index };
   const count = readPlainFloats(run.scanner, target, untilAt);
@@ -143,7 +143,7 @@ function writeFloat32(run: Run): void {
   scanner.number();
   let value = scanner.value;
   if (!scanner.exact) {
-    // The approximation is good to 2^-50, so where both ends of that interval round to one float, that float is right.
+    // The approximation is exact to 2^-50, so when both ends of that interval round to one float, that float is correct.
     const low = Math.fround(value * (1 - 2 ** -49));
     value = low === Math.fround(value * (1 + 2 ** -49)) ? low : scanner.exactDouble(start);
   }
@@ -178,7 +178,7 @@ const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;
 const uint64Max = 2n ** 64n - 1n;
 
-/** Reads an integer; undefined when it is one that a double holds exactly (then `scanner.value` is it). */
+/** Reads an integer; returns undefined when a double represents it exactly (then it is `scanner.value`). */
 function readInteger(run: Run, signed: boolean): bigint | undefined {
   const { scanner } = run;
   const expected = signed ? "signed-integer" : "unsigned-integer";

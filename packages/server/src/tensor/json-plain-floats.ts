@@ -12,10 +12,10 @@ export interface FloatsTarget {
 const error = 2 ** -49;
 
 /**
- * Reads FP32 numbers of an array as `JsonScanner.number` does, each with the comma behind it and the blank behind that, until one begins at
- * `untilAt` or later, and returns their count. Stops before any element that needs the full scanner: the array's last element, white space
- * elsewhere, more than 18 digits, exponents, decimals next to the middle between two floats, and elements that are not numbers.
- * Takes half the time of a call of the scanner for each number (bench/rows/large-messages.ts).
+ * Reads FP32 numbers of an array as `JsonScanner.number` does, each with the comma and the space after it, until one begins at `untilAt`
+ * or later, and returns their count. Stops before any element that needs the full scanner: the array's last element, other white space,
+ * more than 18 digits, exponents, decimals close to the middle between two floats, and elements that are not numbers. Takes half the time
+ * of a call of the scanner for each number (bench/rows/large-messages.ts).
  */
 export function readPlainFloats(
   scanner: JsonScanner,

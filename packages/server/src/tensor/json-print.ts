@@ -6,9 +6,9 @@ import type { NumberTexts } from "./number-texts.ts";
 import type { Tensor } from "./tensor.ts";
 
 /**
- * Prints a tensor's bytes as a flat JSON array, in pieces, of which a string may have several. FP32 goes through double (0.1 prints as
- * 0.10000000149011612), NaN and infinities are literals, both as tritonserver 2.51 does. FP16 and BF16 throw Triton's INVALID_ARG.
- * The sink must have no other writer meanwhile. Without brackets around them, one element is a value of its own.
+ * Prints a tensor's bytes as a flat JSON array, in chunks; a string may span several. FP32 is printed as a double (0.1 as
+ * 0.10000000149011612), NaN and infinities are literals, both as tritonserver 2.51 does. FP16 and BF16 throw Triton's INVALID_ARG. The
+ * sink must have no other writer meanwhile. Without brackets, a single element is a plain value.
  */
 export class JsonDataPrinting {
   readonly datatype: Datatype;
@@ -17,9 +17,9 @@ export class JsonDataPrinting {
   readonly #data: Uint8Array;
   readonly #brackets: boolean;
   #at = 0;
-  /** Of the string that is being printed; 0 between strings. */
+  /** End of the string that is being printed; 0 between strings. */
   #stringEnd = 0;
-  /** Null where it does not pay to keep texts. */
+  /** Null when caching texts does not pay. */
   #texts: NumberTexts | null;
 
   constructor(sink: JsonSink, { datatype, data }: Pick<Tensor, "datatype" | "data">, brackets: "[]" | "" = "[]") {
@@ -32,7 +32,7 @@ export class JsonDataPrinting {
     if (this.#brackets) sink.byte(0x5b);
   }
 
-  /** Goes on for about `dataBytes` of the tensor, further only by the rest of a number; true when all is printed. */
+  /** Prints about `dataBytes` more of the tensor, up to the end of a number; returns true at the end. */
   advance(dataBytes: number): boolean {
     const until = this.#at + dataBytes;
     if (this.#printer === "strings") this.#printStrings(until);
@@ -43,7 +43,7 @@ export class JsonDataPrinting {
     return isOver;
   }
 
-  /** Where fewer texts of a piece are found than are new, it will be so in what is behind, too. */
+  /** Prints with cached texts, and stops caching when a chunk has more new texts than known ones: the rest will be alike. */
   #printKeptFloats(texts: NumberTexts, until: number): void {
     texts.foundCount = 0;
     texts.keptCount = 0;
@@ -75,9 +75,9 @@ export class JsonDataPrinting {
   }
 }
 
-/** Tensors of less are printed at once, for which the texts would have to be made anew. */
+/** Smaller tensors are printed at once; filling the cache would not pay for them. */
 const keptFromBytes = 64 * 1024;
-/** Before each string of a tensor. */
+/** Length field before each string of a tensor. */
 const lengthBytes = 4;
 
 function printerOf(datatype: Datatype): Printer | "strings" {
@@ -96,7 +96,7 @@ interface Stretch {
   readonly until: number;
 }
 
-/** Prints the numbers that begin in a stretch of the data; returns where the next one begins. */
+/** Prints the numbers that begin in a range of the data; returns the offset of the next number. */
 function printNumbers(sink: JsonSink, { bytes, print }: Printer, data: Uint8Array, { at, until }: Stretch): number {
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   const end = data.length - (data.length % bytes);

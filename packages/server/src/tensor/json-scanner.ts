@@ -2,8 +2,8 @@ import { InferenceError } from "@galatea/base";
 import { isPlainDouble, scalePowersOf10 } from "./json-powers.ts";
 
 /**
- * The document is not JSON. Texts and offsets are those that the parser inside tritonserver 2.51 reports
- * (`failed to parse the request JSON buffer: <text> at <offset>`), asked case by case.
+ * Invalid JSON. Texts and offsets are those of the parser inside tritonserver 2.51 (`failed to parse the request JSON buffer: <text> at
+ * <offset>`), recorded case by case.
  */
 export class JsonSyntaxError extends Error {
   readonly offset: number;
@@ -22,13 +22,13 @@ interface WalkedValue {
   readonly count: number;
 }
 
-/** What the number at hand is: an integer exact in a double, a longer integer, or one with fraction, exponent or a literal. */
+/** The kind of a number: an integer that is exact in a double, a longer integer, or a number with fraction, exponent or literal. */
 export type NumberKind = "safeInteger" | "longInteger" | "double";
 
 /** A shorter number without an exponent does not overflow a double. */
 const plainBytesMax = 300;
 
-/** The `data` of an input may nest 99 deep and lies three levels down. */
+/** The `data` of an input may nest 99 deep and is itself three levels deep. */
 export const jsonDepthMax = 102;
 
 const kindOfByte: readonly (JsonKind | null)[] = Array.from({ length: 256 }, (_, byte) => {
@@ -45,21 +45,21 @@ const kindOfByte: readonly (JsonKind | null)[] = Array.from({ length: 256 }, (_,
 const simpleEscapes = new Set(Array.from('"\\/bfnrt', (letter) => letter.charCodeAt(0)));
 
 /**
- * Walks JSON text as bytes without building values: the caller stands at a value, asks its kind, and steps over it or reads it.
- * Accepts what Triton accepts beyond the standard: NaN, Inf, Infinity (signed too), a byte order mark,
- * bytes that are not UTF-8, a NUL that ends the document. Comments and trailing commas are refused. Depth is bounded.
+ * Walks JSON text as bytes without building values: at a value, the caller asks for its kind, and skips or reads it. Accepts Triton's
+ * extensions of the standard: NaN, Inf, Infinity (signed too), a byte order mark, bytes that are not UTF-8, a NUL that ends the document.
+ * Comments and trailing commas are rejected. Depth is bounded.
  */
 export class JsonScanner {
   readonly bytes: Uint8Array;
   readonly end: number;
   at: number;
-  /** Set by `number()`. `value` of a longInteger or where `exact` is false is within 2^-50 of the true one. */
+  /** Set by `number()`. For a longInteger, or when `exact` is false, `value` is within 2^-50 of the true value. */
   value = 0;
   exact = true;
-  /** Entries of the document that were visited one by one, for whoever bounds them. */
+  /** Number of values visited one by one, which callers may limit. */
   visitedCount = 0;
   #depth = 0;
-  /** Of arrays and objects that have been walked before, by where they begin. */
+  /** Ends of arrays and objects that were walked before, by their start. */
   #walked: Map<number, WalkedValue> | null = null;
 
   constructor(bytes: Uint8Array, at = 0, end = bytes.length) {
@@ -73,7 +73,7 @@ export class JsonScanner {
     throw new JsonSyntaxError(text, offset);
   }
 
-  /** The next byte that is not white space, not consumed; -1 at the end. */
+  /** Returns the next byte that is not white space without consuming it; -1 at the end. */
   peek(): number {
     const { bytes, end } = this;
     let at = this.at;
@@ -89,14 +89,14 @@ export class JsonScanner {
     return -1;
   }
 
-  /** Kind of the value that starts here; the scanner stands on its first byte. */
+  /** Returns the kind of the value at the scanner's position, which stays at its first byte. */
   kind(): JsonKind {
     const byte = this.peek();
     const kind = byte === -1 ? null : kindOfByte[byte];
     return kind ?? this.fail("Invalid value.", this.at);
   }
 
-  /** Starts an object or array: true when it has a first member. Followed by `key()`/a value, then `more(close)`. */
+  /** Enters an object or array; returns true when it has a first member. Followed by `key()` or a value, then `more(close)`. */
   open(close: number): boolean {
     if (++this.#depth > jsonDepthMax) {
       throw new InferenceError("INVALID_ARG", "JSON nesting depth exceeds maximum allowed limit (100)");
@@ -108,7 +108,7 @@ export class JsonScanner {
     return false;
   }
 
-  /** After a member: consumes `,` (true) or the closing byte (false). */
+  /** After a member: consumes `,` and returns true, or consumes the closing byte and returns false. */
   more(close: number): boolean {
     const byte = this.peek();
     if (byte === 0x2c) {
@@ -124,7 +124,7 @@ export class JsonScanner {
     return false;
   }
 
-  /** Steps over a member's name and colon; the name lies at `[result, nameEnd)` without its quotes. */
+  /** Skips a member's name and colon; the name is at `[result, nameEnd)` without its quotes. */
   key(): number {
     if (this.peek() !== 0x22) this.fail("Missing a name for object member.", this.at);
     const start = this.at + 1;
@@ -137,19 +137,19 @@ export class JsonScanner {
 
   nameEnd = 0;
 
-  /** Nothing but white space may follow the root value (a NUL counts as the end, as in Triton). */
+  /** Checks that only white space follows the root value (a NUL counts as the end, as in Triton). */
   finish(): void {
     const byte = this.peek();
     if (byte > 0) this.fail("The document root must not be followed by other values.", this.at);
   }
 
-  /** The array or object of `count` elements that begins at `startAt` has been stepped over whole: the next time it is at once. */
+  /** Records the end of the array or object of `count` elements that began at `startAt`, so that it is skipped at once next time. */
   noteEnd(startAt: number, count: number): void {
     this.#walked ??= new Map();
     this.#walked.set(startAt, { endAt: this.at, count });
   }
 
-  /** Steps over the array or object that starts here, where that was done before; how many elements it has, null where it was not. */
+  /** Skips the array or object at the scanner's position if its end was recorded; returns its number of elements, null otherwise. */
   skipWalked(): number | null {
     const walked = this.#walked?.get(this.at);
     if (walked === undefined) return null;
@@ -158,8 +158,8 @@ export class JsonScanner {
   }
 
   /**
-   * Skips numbers of an array, each with the comma and the blank after it, until one begins at `untilAt` or later, and returns their
-   * count. Stops before any element that needs a full scan: white space elsewhere, long numbers, exponents, elements that are not numbers.
+   * Skips numbers of an array, each with the comma and the space after it, until one begins at `untilAt` or later, and returns their
+   * count. Stops before any element that needs a full scan: other white space, long numbers, exponents, elements that are not numbers.
    */
   skipPlainNumbers(untilAt: number): number {
     const { bytes } = this;
@@ -227,7 +227,7 @@ export class JsonScanner {
     }
   }
 
-  /** Steps over the string that starts here, checking it. */
+  /** Skips and checks the string at the scanner's position. */
   skipString(): void {
     const { bytes, end } = this;
     let at = this.at + 1;
@@ -259,7 +259,7 @@ export class JsonScanner {
     return at + 12;
   }
 
-  /** The four hexadecimal digits at `at`; `escapeAt` is where the error points. */
+  /** Reads the four hexadecimal digits at `at`; an error reports the position `escapeAt`. */
   hexUnit(escapeAt: number, at: number): number {
     let unit = 0;
     for (let i = at; i < at + 4; i++) {
@@ -279,8 +279,8 @@ export class JsonScanner {
   }
 
   /**
-   * Steps over the number that starts here and leaves it in `value` and `exact`, without allocating for numbers of up to
-   * 18 digits with small exponents: digits are gathered in two integers, joined in a double and scaled once by an exact power of ten.
+   * Skips the number at the scanner's position and sets `value` and `exact`, without allocating for numbers of up to 18 digits with small
+   * exponents: digits are collected in two integers, joined in a double and scaled once by an exact power of ten.
    */
   number(): NumberKind {
     const { bytes, end } = this;
@@ -291,14 +291,14 @@ export class JsonScanner {
     let byte = at < end ? bytes[at]! : 0;
     if (byte === 0x4e || byte === 0x49) return this.#notFinite(at, negative);
     if (byte < 0x30 || byte > 0x39) this.fail("Invalid value.", at);
-    // The first nine digits, and the next nine: products of integers take a third of the time of products of doubles.
+    // The first nine digits, and the next nine: integer products take a third of the time of products of doubles.
     let high = 0;
     let low = 0;
     let digits = 0;
     let scale = 0;
     let integer = true;
     if (byte === 0x30) {
-      // What follows a leading zero is not part of this number: 01 is refused by whoever reads on.
+      // A digit after a leading zero is not part of this number, so that the caller rejects 01.
       byte = ++at < end ? bytes[at]! : 0;
     } else {
       do {
@@ -348,7 +348,7 @@ export class JsonScanner {
     return integer ? "longInteger" : "double";
   }
 
-  /** The correctly rounded double of the number token at `[start, this.at)`. */
+  /** Returns the correctly rounded double of the number token at `[start, this.at)`. */
   exactDouble(start: number): number {
     let text = "";
     for (let i = start; i < this.at; i++) text += String.fromCharCode(this.bytes[i]!);

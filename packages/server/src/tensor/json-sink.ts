@@ -1,20 +1,20 @@
 import { NumberTexts } from "./number-texts.ts";
 import { ShortestDouble } from "./shortest-double.ts";
 
-/** Pieces are of this size; a text that fits the first one costs no allocation beyond its copy. */
+/** Size of a chunk; a text that fits the first one costs no allocation except its copy. */
 const pieceBytes = 64 * 1024;
 
-/** Below it doubles are subnormal, which the fast way does not print. */
+/** Doubles below this are subnormal, which the fast algorithm does not print. */
 const normalMin = 2 ** -1022;
 
-/** More than the longest text and what ShortestDouble overwrites beyond its end. */
+/** More than the longest text and the bytes that ShortestDouble overwrites after it. */
 const doubleBytesMax = 48;
 
 const upperHex = "0123456789ABCDEF";
 
 /**
- * Writes JSON text as bytes, in the forms the parser library inside tritonserver prints. Reusable: `take` empties it.
- * The first piece is scratch memory of the sink; what `take` returns does not alias it.
+ * Writes JSON text as bytes, in the forms that the parser library inside tritonserver prints. Reusable: `take` empties it. The first
+ * chunk is scratch memory of the sink; results of `take` do not alias it.
  */
 export class JsonSink {
   readonly #shortest = new ShortestDouble();
@@ -26,7 +26,7 @@ export class JsonSink {
   #at = 0;
   #texts: NumberTexts | null = null;
 
-  /** Texts of float32 numbers, kept from one use of this sink to the next. */
+  /** Texts of float32 numbers, cached over several uses of this sink. */
   get texts(): NumberTexts {
     return (this.#texts ??= new NumberTexts());
   }
@@ -36,7 +36,7 @@ export class JsonSink {
     return this.#piecesBytes + this.#at;
   }
 
-  /** Makes room for `byteLength` more bytes in one piece. */
+  /** Ensures space for `byteLength` more bytes in one chunk. */
   #reserve(byteLength: number): void {
     if (this.#at + byteLength <= this.#bytes.length) return;
     const written = this.#bytes.subarray(0, this.#at);
@@ -47,7 +47,10 @@ export class JsonSink {
     this.#at = 0;
   }
 
-  /** Everything written, as one latin1 string where it fits the scratch piece, else as pieces, each with a buffer of its own; empties the sink. */
+  /**
+   * Returns everything written, as one latin1 string when it fits the first chunk, else as chunks with their own buffers; empties the
+   * sink.
+   */
   take(): string | readonly Buffer[] {
     const text =
       this.#pieces.length === 0
@@ -57,7 +60,7 @@ export class JsonSink {
     return text;
   }
 
-  /** Forgets what was written; to be called when writing failed half way. */
+  /** Discards everything written; called when writing failed half way. */
   reset(): void {
     this.#pieces = [];
     this.#piecesBytes = 0;
@@ -71,7 +74,7 @@ export class JsonSink {
     this.#bytes[this.#at++] = byte;
   }
 
-  /** Text of ASCII characters only, as it is. */
+  /** Writes ASCII text without quotes. */
   ascii(text: string): void {
     const { length } = text;
     this.#reserve(length);
@@ -81,7 +84,7 @@ export class JsonSink {
     this.#at = at;
   }
 
-  /** A quoted string. */
+  /** Writes a quoted string. */
   string(text: string): void {
     const { length } = text;
     this.#reserve(length + 2);
@@ -97,14 +100,14 @@ export class JsonSink {
     this.#at = at;
   }
 
-  /** A quoted string given as bytes, which need not be UTF-8: they go out as they are, as in Triton. */
+  /** Writes a quoted string from bytes, which need not be UTF-8: they are written unchanged, as in Triton. */
   stringBytes(text: Uint8Array, start = 0, end = text.length): void {
     this.byte(0x22);
     this.stringPart(text, start, end);
     this.byte(0x22);
   }
 
-  /** The same without the quotes around it. */
+  /** Writes a range of bytes as part of a string, without quotes. */
   stringPart(text: Uint8Array, start: number, end: number): void {
     for (let from = start; from < end; from += 8192) {
       const to = Math.min(end, from + 8192);
@@ -133,7 +136,7 @@ export class JsonSink {
     }
   }
 
-  /** An integer that a double holds exactly. */
+  /** Writes an integer that a double represents exactly. */
   integer(value: number): void {
     this.#reserve(24);
     if (value >= 0 && value < 10) this.#bytes[this.#at++] = 0x30 + value;
@@ -160,8 +163,8 @@ export class JsonSink {
   }
 
   /**
-   * The float32 numbers at `[from, to)`, each as the double that it is, with a comma before all but the one at 0; texts of the same numbers
-   * are copied. One loop for all of them: two thirds of the time of a call for each.
+   * Writes the float32 numbers at `[from, to)`, each as a double, with a comma before all but the one at 0; known texts are copied. One
+   * loop for all of them takes two thirds of the time of a call for each.
    */
   keptFloats(view: DataView, from: number, to: number): void {
     const { texts } = this;
@@ -191,8 +194,8 @@ export class JsonSink {
   }
 
   /**
-   * A double in a short form that reads back as the same double (see ShortestDouble): `1.0`, `0.1`, `1e21`, `1e-7`, `-0.0`, `NaN`, `Infinity`.
-   * The thresholds between plain and exponent form are the same in JavaScript and in Triton.
+   * Writes a double in a short form that reads back as the same double (see ShortestDouble): `1.0`, `0.1`, `1e21`, `1e-7`, `-0.0`, `NaN`,
+   * `Infinity`. The thresholds between plain and exponent form are the same in JavaScript and in Triton.
    */
   double(value: number): void {
     this.#reserve(doubleBytesMax);
@@ -214,7 +217,7 @@ export class JsonSink {
   }
 }
 
-/** Copies to a buffer of its own: Node's pool would share one with other data. */
+/** Copies to a separate buffer: Node's pool would share one with other data. */
 function ownCopy(bytes: Uint8Array): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length);
   copy.set(bytes);

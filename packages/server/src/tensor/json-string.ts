@@ -18,8 +18,8 @@ const escapeValues: readonly number[] = (() => {
 })();
 
 /**
- * Reads the string the scanner stands on into `into` at `offset` as bytes (UTF-8 as it came, escapes resolved) and returns
- * the offset behind them. Never writes more bytes than the string has between its quotes. The string must have been checked.
+ * Writes the string at the scanner's position into `into` at `offset` as bytes (UTF-8 unchanged, escapes resolved) and returns the offset
+ * after them. Never writes more bytes than the string has between its quotes. The string must have been checked.
  */
 export function unescapeJsonString(scanner: JsonScanner, into: Uint8Array, offset: number): number {
   const { bytes } = scanner;
@@ -47,7 +47,7 @@ export function unescapeJsonString(scanner: JsonScanner, into: Uint8Array, offse
   return offset;
 }
 
-/** Lone low surrogates come out as three bytes, as Triton writes them. */
+/** Encodes lone low surrogates as three bytes, as Triton does. */
 function writeCodePoint(point: number, into: Uint8Array, offset: number): number {
   if (point < 0x80) {
     into[offset++] = point;
@@ -70,7 +70,7 @@ function writeCodePoint(point: number, into: Uint8Array, offset: number): number
 const decoder = new TextDecoder();
 const shortStringLength = 40;
 
-/** The checked string that starts at `scanner.at`, as a JavaScript string; the scanner ends up behind it. */
+/** Returns the checked string at `scanner.at` as a JavaScript string; the scanner is then after it. */
 export function readJsonString(scanner: JsonScanner): string {
   const start = scanner.at + 1;
   const { bytes } = scanner;
@@ -93,7 +93,7 @@ export function readJsonString(scanner: JsonScanner): string {
   return decoder.decode(unescaped.subarray(0, length));
 }
 
-/** True when the bytes `[start, end)` spell `word` (ASCII). Names with escapes are compared by `readJsonString` callers. */
+/** Returns true when the bytes `[start, end)` spell `word` (ASCII). Callers compare names with escapes by `readJsonString`. */
 export function bytesSpell(bytes: Uint8Array, start: number, end: number, word: string): boolean {
   if (end - start !== word.length) return false;
   for (let i = 0; i < word.length; i++) if (bytes[start + i] !== word.charCodeAt(i)) return false;

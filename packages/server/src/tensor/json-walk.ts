@@ -1,37 +1,37 @@
 import type { JsonScanner } from "./json-scanner.ts";
 
-/** Shorter arrays and objects are stepped over again sooner than their ends are looked up. */
+/** Shorter arrays and objects are skipped faster than their recorded ends are found. */
 const notedBytesMin = 16 * 1024;
 
 interface Open {
   readonly startAt: number;
   readonly close: number;
-  /** Elements or members so far. */
+  /** Number of elements or members so far. */
   count: number;
 }
 
 /**
- * Steps over one JSON value, of any size, in pieces, and tells the scanner where its long arrays and objects end, and how much is in them: whoever walks the same
- * text with the same scanner afterwards steps over each of them at once. Checks what `JsonScanner.skipValue` checks.
+ * Skips one JSON value of any size in chunks, and records the ends and sizes of its long arrays and objects in the scanner: a later walk
+ * of the same text with the same scanner skips each of them at once. Performs the checks of `JsonScanner.skipValue`.
  */
 export class JsonWalk {
   readonly #scanner: JsonScanner;
   readonly #startAt: number;
   readonly #open: Open[] = [];
 
-  /** The scanner stands at the value, and does again when the walk is over. */
+  /** The scanner is at the value, and is there again when the walk has ended. */
   constructor(scanner: JsonScanner) {
     this.#scanner = scanner;
     this.#startAt = scanner.at;
   }
 
   /**
-   * Goes on for about `textBytes`, further only by the rest of a string; true when the value has ended. Throws as `skipValue` does: then
-   * the scanner is of no more use.
+   * Walks about `textBytes` more, up to the end of a string; returns true when the value has ended. Throws as `skipValue` does; the
+   * scanner is then unusable.
    */
   advance(textBytes: number): boolean {
     const scanner = this.#scanner;
-    // Of an empty document others say what is wrong.
+    // The caller reports an empty document.
     if (scanner.peek() === -1 && this.#open.length === 0) return true;
     const untilAt = scanner.at + textBytes;
     do {
@@ -48,7 +48,7 @@ export class JsonWalk {
     return false;
   }
 
-  /** Enters an array or object that is not empty and stands at its first value; false: the value has been stepped over. */
+  /** Enters a non-empty array or object and stands at its first value; returns false when the value was skipped. */
   #enter(): boolean {
     const scanner = this.#scanner;
     const kind = scanner.kind();
@@ -64,7 +64,7 @@ export class JsonWalk {
     return true;
   }
 
-  /** From the end of a value to the next one; true where there is none. */
+  /** Moves from the end of a value to the next one; returns true when there is none. */
   #leave(): boolean {
     const scanner = this.#scanner;
     for (let last = this.#open.at(-1); last !== undefined; last = this.#open.at(-1)) {

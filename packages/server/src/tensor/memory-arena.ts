@@ -7,22 +7,22 @@ import { BlockPart } from "./block-part.ts";
 import type { Block } from "./tensor.ts";
 
 export interface ArenaOptions {
-  /** Rounded up to whole granules of 64 KiB. Sparse: costs address space, not memory. */
+  /** Rounded up to whole granules of 64 KiB. Sparse: takes address space, not memory. */
   readonly capacityBytes: number;
-  /** Free memory that stays warm however long nobody needs it; default 16 MiB, at most a sixteenth of the capacity. */
+  /** Free memory that stays warm when it is not needed; default 16 MiB, at most a sixteenth of the capacity. */
   readonly warmBytesMax?: number;
-  /** What the blocks of all arenas may take together with everything else in flight; default: no bound but the capacity. */
+  /** Budget of the blocks of all arenas together with everything else in flight; default: no limit except the capacity. */
   readonly budget?: ByteBudget;
   readonly clock?: Clock;
 }
 
 const granuleBytes = 64 * 1024;
-/** From here blocks are runs of granules; below they are slots of a slab. */
+/** Blocks of this size and larger are runs of granules; smaller ones are slots of a slab. */
 const largeBytesMin = 1024 * 1024;
 const slotBytesMin = 256;
 const slotsPerSlabMin = 8;
 
-/** Views overlap where runs of different lengths began at different places; beyond this they are made anew. */
+/** Views overlap when runs of different lengths began at different offsets; over this size the views are created again. */
 const spareViewBytesMax = 256 * 1024 * 1024;
 
 let lastArenaId = 0;
@@ -43,17 +43,17 @@ function classOf(byteLength: number): number {
   return (doubling - 8) * 4 + (quarter & 3) + 1;
 }
 
-/** A slab's slots lie one behind the other; `free` holds the indices of those without a block. */
+/** The slots of a slab are consecutive; `free` has the indices of free ones. */
 interface Slab {
   readonly byteOffset: number;
   readonly slotClass: number;
   readonly slotCount: number;
   readonly free: number[];
-  /** Place in its class's list of slabs with room; -1 when full. */
+  /** Index in its class's list of slabs with free slots; -1 when full. */
   partialIndex: number;
 }
 
-/** Opens an arena. Its memory file is closed by the last of: disposing it, releasing its blocks. */
+/** Opens an arena. Its memory file is closed when the arena is disposed and all its blocks are released. */
 export function createArena(options: ArenaOptions): Arena {
   return new MemoryArena(options);
 }
@@ -63,15 +63,15 @@ class MemoryArena implements Arena {
   readonly capacityBytes: number;
   readonly #memory: SharedMemory;
   readonly #runs: GranuleRuns;
-  /** Of runs of granules, by where they begin. Kept: a run is taken again and again. */
+  /** Views of runs of granules, by offset. Cached: the same runs are allocated again and again. */
   readonly #views = new Map<number, ArrayBuffer>();
   #viewBytes = 0;
   readonly #budget: ByteBudget;
   readonly #idleMemory: Disposable;
   readonly #warmth: ArenaWarmth;
-  /** Granules that may hold pages: those taken and the dirty free ones. */
+  /** Granules that may have pages: allocated ones and dirty free ones. */
   #residentGranules = 0;
-  /** Per size class: slabs with a free slot, the fullest last by habit. */
+  /** Slabs with a free slot, by size class; the fullest is usually last. */
   readonly #partial: Slab[][] = classBytes.map(() => []);
   #usedBytes = 0;
   #blockCount = 0;
@@ -132,7 +132,7 @@ class MemoryArena implements Arena {
   #open(byteOffset: number, byteLength: number, reservedBytes: number, slab: Slab | null): Block {
     this.#usedBytes += reservedBytes;
     this.#warmth.use(this.#usedBytes);
-    // Idle until now, as warm memory or as part of a run just taken; the budget was asked before.
+    // The memory was counted as idle, as warm memory or as part of the run just taken; the budget was checked before.
     this.#budget.addIdleBytes(-reservedBytes);
     this.#budget.takeAnyway(reservedBytes);
     this.#blockCount++;
@@ -160,7 +160,7 @@ class MemoryArena implements Arena {
     this.#viewBytes = 0;
   }
 
-  /** Called by a block whose last user let go. */
+  /** Called by a block that has no references left. */
   free(place: Place): void {
     this.#usedBytes -= place.reservedBytes;
     this.#budget.give(place.reservedBytes);
@@ -176,7 +176,7 @@ class MemoryArena implements Arena {
     slab.free.push((byteOffset - slab.byteOffset) / slotBytes);
     const partial = this.#partial[slab.slotClass]!;
     if (slab.partialIndex === -1) slab.partialIndex = partial.push(slab) - 1;
-    // One slab per class stays however empty: a single block taken and given back in a loop opens no slab each time.
+    // One slab per class always stays: allocating and releasing a single block in a loop does not open a slab each time.
     if (slab.free.length < slab.slotCount || partial.length === 1) return;
     this.#leavePartial(slab);
     this.#releaseGranules(slab.byteOffset, slabBytes(slab.slotClass));
@@ -206,7 +206,7 @@ class MemoryArena implements Arena {
     let dirtyBefore = this.#runs.dirtyGranules;
     let start = this.#runs.take(granules);
     if (start === -1) {
-      // Warm and cold free memory may lie side by side: made one, they may fit. Empty slabs that were kept go too.
+      // Adjacent warm and cold free memory may fit together; empty slabs are closed too.
       this.#closeEmptySlabs();
       this.#punchFree(Infinity);
       dirtyBefore = 0;
@@ -242,13 +242,13 @@ class MemoryArena implements Arena {
     }
   }
 
-  /** For others, who need the memory more. */
+  /** Releases idle memory for other users of the budget. */
   #reclaim(bytes: number): number {
     this.#closeEmptySlabs();
     return this.#punchFree(Math.ceil(bytes / granuleBytes));
   }
 
-  /** Returns how many bytes went back to the machine. */
+  /** Releases free pages; returns the number of bytes. */
   #punchFree(granulesMax: number): number {
     const granules = this.#runs.clean(granulesMax, (start, length) =>
       this.#memory.punch(start * granuleBytes, length * granuleBytes),
@@ -310,7 +310,7 @@ class ArenaBlock implements Block {
     return this.#place.byteLength;
   }
 
-  /** Made when first asked for: a block that is only handed on between workers never needs it. */
+  /** Created at the first use: a block that is only passed between workers never needs it. */
   get bytes(): Uint8Array {
     assert(this.#references > 0, "bytes of a block after its release");
     this.#bytes ??= this.#arena.bytesOf(this.#place);

@@ -1,30 +1,30 @@
-/** More than the longest text of a float32 that is printed as a double, and a multiple of what is copied at a time. */
+/** More than the longest text of a float32 that is printed as a double, and a multiple of the copied word. */
 const textBytes = 24;
-/** The 256 values n / 255 of a byte n have a slot each. */
+/** Enough slots for the 256 values n / 255 of a byte n. */
 const slotCountLog2 = 13;
 const slotCount = 2 ** slotCountLog2;
 
 /**
- * Texts of float32 numbers that were printed lately. Tensors often have few numbers many times: the pixels of a picture have 256 values for each
- * channel. To find a text takes a tenth of what it takes to print it (bench/rows/json-numbers.ts).
+ * Cache of the texts of recently printed float32 numbers. Tensors often have few distinct numbers: the pixels of a picture have 256
+ * values per channel. A cached text takes a tenth of the time of printing it (bench/rows/json-numbers.ts).
  */
 export class NumberTexts {
   readonly #bits = new Int32Array(slotCount);
-  /** 0 where a slot has none. */
+  /** Length 0 marks an empty slot. */
   readonly #lengths = new Uint8Array(slotCount);
   readonly #texts = new DataView(new ArrayBuffer(slotCount * textBytes));
-  /** How often a text was kept, and found. */
+  /** Number of texts added, and found. */
   keptCount = 0;
   foundCount = 0;
 
-  /** Copies the text to `at`, with what is no text behind it up to 24 bytes; its length, or 0 where it is not known. */
+  /** Copies the text to `at`, and overwrites up to 24 bytes after it; returns its length, or 0 when it is not cached. */
   copy(bits: number, into: DataView, at: number): number {
     const slot = slotOf(bits);
     if (this.#bits[slot] !== bits) return 0;
     this.foundCount += 1;
     const texts = this.#texts;
     const from = slot * textBytes;
-    // One line each: a loop takes twice the time.
+    // Unrolled: a loop takes twice the time.
     into.setInt32(at, texts.getInt32(from));
     into.setInt32(at + 4, texts.getInt32(from + 4));
     into.setInt32(at + 8, texts.getInt32(from + 8));
@@ -34,7 +34,7 @@ export class NumberTexts {
     return this.#lengths[slot] as number;
   }
 
-  /** Keeps the text that lies at `at`, with 24 bytes there. */
+  /** Adds the text at `at`, which has 24 readable bytes. */
   keep(
     bits: number,
     { from, at, length }: { readonly from: DataView; readonly at: number; readonly length: number },

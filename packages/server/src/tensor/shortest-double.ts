@@ -9,10 +9,12 @@ const inversePowersOf2 = powersOf2.map((power) => 1 / power);
 const powersOf5 = Float64Array.from({ length: 17 }, (_, exponent) => 5 ** exponent);
 const powersOf10 = Int32Array.from({ length: 10 }, (_, exponent) => 10 ** exponent);
 
-/** Fractional digits taken in the first step: 5^7 times the 36 highest bits still fits the 53 of a double. */
+/** Fractional digits of the first step: 5^7 times the 36 highest bits still fits the 53 of a double. */
 const firstCount = 7;
 const firstPower = 5 ** firstCount;
-/** Fractional digits after which what is left is inside even the narrowest interval (767), by the number of fractional bits. */
+/**
+ * Number of fractional digits after which the remainder is inside even the narrowest interval (767), by the number of fractional bits.
+ */
 const counts = Uint8Array.from({ length: 61 }, (_, bits) =>
   Math.max(0, Math.ceil((bits - Math.log2(767)) * Math.log10(2))),
 );
@@ -21,34 +23,37 @@ const powerIndexes = Uint8Array.from(
   { length: 2047 },
   (_, biased) => (Math.ceil((1025 - biased) * Math.log10(2) + 347) >> 3) + 1,
 );
-/** Beyond so many fractional digits Triton leaves the last digit unrounded. */
+/** With more fractional digits Triton leaves the last digit unrounded. */
 const roundedCountMax = 8;
 
 /**
- * Prints positive doubles by Loitsch's Grisu2 (PLDI 2010): the text always reads back as the same double and is the shortest in
- * all but about one in a thousand; chosen because tritonserver prints by it, with its rounding of the last digit: 0.3 as FP32 is
+ * Prints positive doubles by Loitsch's Grisu2 (PLDI 2010). The text always reads back as the same double and is the shortest in all but
+ * about one in a thousand. Tritonserver prints by this algorithm, with its rounding of the last digit: 0.3 as FP32 is
  * 0.30000001192092898.
  *
- * The method as published makes three 64-bit products with a power of ten (of the value and of both ends of its interval) and
- * takes one digit at a time until what is left fits the interval. Here one exact product serves all three, because the ends lie
- * a fixed part of the power away, and digits come seven and up to nine at once, of which those too many are dropped again.
- * (About 0.11 us a number of FP32 or 0.15 of FP64, where the method as published took 0.28 and 0.35.)
+ * The published method takes three 64-bit products with a power of ten (of the value and of both ends of its interval) and one digit at
+ * a time until the remainder fits the interval. Here one exact product serves all three, because the ends differ by a fixed fraction of
+ * the power, and digits come seven and up to nine at once, of which surplus ones are dropped again. (About 0.11 us a number of FP32 or
+ * 0.15 of FP64, where the published method took 0.28 and 0.35.)
  */
 export class ShortestDouble {
   readonly #double = new Float64Array(1);
   readonly #words = new Uint32Array(this.#double.buffer);
-  /** The interval's top, high * 2^24 + low, its width and how far below it the value lies; what the digits so far leave of it. */
+  /**
+   * The interval's upper end (high * 2^24 + low), its width, the distance of the value below the end, and the remainder after the digits
+   * so far.
+   */
   readonly #left = { high: 0.5, low: 0.5, delta: 0.5, gap: 0.5, rest: 0.5 };
   #dropped = 0;
 
-  /** Writes a positive, finite, normal double and returns where its text ends; up to 40 bytes from `at` are overwritten. */
+  /** Writes a positive, finite, normal double and returns the end of its text; up to 40 bytes from `at` are overwritten. */
   write(text: DataView, at: number, value: number): number {
     this.#double[0] = value;
     const upper = this.#words[1]!;
     const lower = this.#words[0]!;
     const index = powerIndexes[upper >>> 20]!;
     this.#multiply((((upper & 0xfffff) | 0x100000) << 3) | (lower >>> 29), lower & 0x1fffffff, index);
-    // Of the product's 64 bits so many, 34 to 60, are fractional.
+    // Number of fractional bits of the 64-bit product, 34 to 60.
     const shift = (1022 - (upper >>> 20) - powers.exponent[index]!) | 0;
     const exponent = 348 - 8 * index;
     const left = this.#left;
@@ -61,7 +66,7 @@ export class ShortestDouble {
       for (; whole % 10 === 0; whole /= 10) zeros++;
       return writeText(text, at, exponent + zeros, whole, 0, 0, 0, 0);
     }
-    // Times 10^7 is times 5^7, with the point seven bits further down.
+    // Multiplying by 10^7 is multiplying by 5^7 and moving the point by seven bits.
     let point = shift - limbBits - firstCount;
     low *= firstPower;
     let carry = Math.floor(low * perLimb);
@@ -86,7 +91,7 @@ export class ShortestDouble {
     return writeText(text, at, exponent, whole, first, firstCount, kept, count - firstCount - this.#dropped);
   }
 
-  /** The product of a double's upper 24 and lower 29 bits with a power, rounded half up to 64 bits, and its interval. */
+  /** Computes the product of a double's upper 24 and lower 29 bits with a power, rounded half up to 64 bits, and its interval. */
   #multiply(top: number, tail: number, index: number): void {
     const product0 = top * powers.low[index]!;
     const carry0 = Math.floor(product0 * perLimb);
@@ -95,7 +100,7 @@ export class ShortestDouble {
     let fraction = product0 * perLimb - carry0;
     let low = product1 - carry1 * limb;
     const high = top * powers.high[index]! + carry1;
-    // The same for the lower bits, 2^29 down; what was FP32 has none.
+    // Adds the product of the lower bits, 2^29 down; an FP32 value has none.
     if (tail !== 0) {
       const tail0 = tail * powers.low[index]!;
       const tailCarry0 = Math.floor(tail0 * perLimb);
@@ -103,18 +108,18 @@ export class ShortestDouble {
       const tailCarry1 = Math.floor(tail1 * perLimb);
       const tail2 = (tail * powers.high[index]! + tailCarry1) * 2 ** -5;
       const whole = Math.floor(tail2);
-      // The sum of both fractions could need a 54th bit; less one it does not.
+      // The sum of both fractions could need a 54th bit; minus one it does not.
       fraction -= 1;
       fraction += tail2 - whole + (tail1 - tailCarry1 * limb) * 2 ** -29 + (tail0 - tailCarry0 * limb) * 2 ** -53;
       low += whole;
       if (fraction < 0) fraction += 1;
       else low += 1;
     }
-    // Sums with Math.floor, not comparisons: nobody could predict the branches.
+    // Uses Math.floor instead of comparisons, whose branches are unpredictable.
     const up = Math.floor(fraction + 0.5);
     fraction -= up - 0.5;
 
-    // The interval taken is a unit narrower at both ends.
+    // The interval is narrowed by one unit at both ends.
     const gap = powers.above[index]! + Math.floor(fraction + powers.aboveFraction[index]!) - 1;
     const below =
       top === 0x800000 && tail === 0
@@ -129,7 +134,7 @@ export class ShortestDouble {
     left.delta = gap + below;
   }
 
-  /** Drops the last of `count` fractional digits while what is left stays inside the interval, and rounds the new last one. */
+  /** Drops the last of `count` fractional digits while the remainder stays inside the interval, and rounds the new last one. */
   #trim(digits: number, count: number, shift: number): number {
     const left = this.#left;
     const delta = left.delta * powersOf5[count]!;
@@ -148,7 +153,7 @@ export class ShortestDouble {
     }
     this.#dropped = dropped;
     if (count - dropped > roundedCountMax) return kept;
-    // Towards the value, while that brings it nearer and stays inside the interval.
+    // Moves towards the value while that is nearer and inside the interval.
     const gap = left.gap * powersOf5[count]!;
     while (rest < gap && delta - rest >= step && (rest + step < gap || gap - rest > rest + step - gap)) {
       kept--;
@@ -158,7 +163,7 @@ export class ShortestDouble {
   }
 }
 
-/** Plain from 10^-6 up to 10^21, else with an exponent. The thresholds are the same in JavaScript and in Triton. */
+/** Writes plain text from 10^-6 up to 10^21, else with an exponent. The thresholds are the same in JavaScript and in Triton. */
 function writeText(
   text: DataView,
   at: number,
@@ -176,7 +181,7 @@ function writeText(
   const start = lead > 0 ? at + 1 : at + 2 - lead;
   const middle = start + wholeCount + firstCount;
   let end = middle + secondCount;
-  // Each with zeros after it, which the next overwrites: a fixed number of digits takes no loop whose end is a surprise.
+  // Each is followed by zeros that the next overwrites: a fixed number of digits needs no loop with an unpredictable end.
   write9Digits(text, start, Math.imul(whole, powersOf10[9 - wholeCount]!));
   if (firstCount > 0) write9Digits(text, start + wholeCount, Math.imul(first, powersOf10[9 - firstCount]!));
   if (secondCount > 0) write9Digits(text, middle, Math.imul(second, powersOf10[9 - secondCount]!));
@@ -186,7 +191,7 @@ function writeText(
     for (let i = at + 2; i < start; i++) text.setUint8(i, 0x30);
     return end;
   }
-  // Written one further on, to let the point in.
+  // Written one byte further, to leave space for the point.
   const length = end - start;
   for (let i = 0; i < lead && i < length; i++) text.setUint8(at + i, text.getUint8(start + i));
   if (lead < length) text.setUint8(at + lead, 0x2e);
@@ -226,7 +231,9 @@ function write9Digits(text: DataView, at: number, digits: number): void {
   text.setUint32(at + 5, fourDigits((digits - Math.imul(upper, 10000)) | 0), true);
 }
 
-/** Four digits as characters, the first in the lowest byte. The halves, and then their tens and ones, are worked out side by side. */
+/**
+ * Returns four digits as characters, the first in the lowest byte. The halves, and then their tens and ones, are computed in parallel.
+ */
 function fourDigits(value: number): number {
   const upper = ((value | 0) / 100) | 0;
   const pairs = upper | ((value - Math.imul(upper, 100)) << 16);

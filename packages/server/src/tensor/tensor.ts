@@ -1,6 +1,6 @@
 import type { Datatype } from "./datatype.ts";
 
-/** Where a piece of shared memory lies: which arena, and where in it. What another thread or process is told instead of the bytes. */
+/** The location of a range of shared memory: the arena and the offset in it. Sent to other threads and processes instead of the bytes. */
 export interface ArenaPlace {
   readonly arenaId: number;
   readonly byteOffset: number;
@@ -8,23 +8,23 @@ export interface ArenaPlace {
 }
 
 /**
- * A piece of shared memory that tensors lie in, counted by its users. Made with one reference, owned by the caller.
- * `release` by the last user gives the bytes back; using `bytes` after one's own release is a bug.
+ * A reference-counted range of shared memory that contains tensors. Created with one reference, owned by the caller. The last `release`
+ * frees the bytes; using `bytes` after one's own release is a bug.
  */
 export interface Block extends ArenaPlace {
   readonly bytes: Uint8Array;
-  /** References now, its loans to workers among them. 1: nobody but the asker reads these bytes. */
+  /** Number of references, including those of workers. With 1, only the caller reads these bytes. */
   readonly holderCount: number;
   retain(): void;
   release(): void;
   /**
-   * A piece of it as a block with users of its own, which keep the whole. Made with one reference, owned by the caller; pieces do not
-   * overlap, and what is held in pieces is not read as a whole.
+   * Returns a segment of the block with its own references, which keep the whole block. Created with one reference, owned by the caller.
+   * Segments must not overlap, and a block in segments must not be read as a whole.
    */
   part(byteOffset: number, byteLength: number): Block;
 }
 
-/** What is said of a tensor beside its elements. */
+/** The description of a tensor without its elements. */
 export interface TensorHead {
   readonly name: string;
   readonly datatype: Datatype;
@@ -32,24 +32,23 @@ export interface TensorHead {
 }
 
 /**
- * The one tensor type. `data` holds the elements little-endian, row-major and packed (BYTES: uint32 length + bytes each),
- * as a view: of a request body, of an arena block, or of plain memory. `block` is the arena block that `data` lies in,
- * null elsewhere; then `data` is a sub-view of `block.bytes`. `shape` includes the batch dimension where there is one.
- * Whoever owns the tensor owns one reference to `block`.
+ * A tensor. `data` has the elements little-endian, row-major and packed (BYTES: uint32 length + bytes each), as a view of a request body,
+ * an arena block, or plain memory. `block` is the arena block of `data`, null elsewhere; then `data` is a sub-view of `block.bytes`.
+ * `shape` includes the batch dimension, if any. The owner of a tensor owns one reference to `block`.
  */
 export interface Tensor extends TensorHead {
   readonly data: Uint8Array;
   readonly block: Block | null;
 }
 
-/** Product of the dimensions; 1 for a scalar. Negative dimensions are a caller's bug. */
+/** Returns the product of the dimensions; 1 for a scalar. Negative dimensions are a bug of the caller. */
 export function elementCount(shape: readonly number[]): number {
   let count = 1;
   for (const dimension of shape) count *= dimension;
   return count;
 }
 
-/** Gives up the references that owning these tensors means. */
+/** Releases the references of tensors that the caller owns. */
 export function releaseTensors(tensors: readonly Tensor[]): void {
   for (const tensor of tensors) tensor.block?.release();
 }

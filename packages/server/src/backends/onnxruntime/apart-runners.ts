@@ -3,9 +3,9 @@ import type { Runner } from "./runner.ts";
 import { RunnerEnded } from "./suspects.ts";
 
 export interface ApartRunnersOptions {
-  /** Processes at once; who needs one more waits until one is free. */
+  /** Maximum number of processes; a caller that needs another waits until one is free. */
   readonly runnersMax: number;
-  /** How long a process that nobody uses is kept. */
+  /** Time for which an unused process is kept. */
   readonly idleMs: number;
   readonly start: (name: string) => Promise<Runner>;
   readonly clock: Clock;
@@ -15,14 +15,14 @@ export interface ApartRunnersOptions {
 interface Apart {
   readonly key: string;
   readonly starting: Promise<Runner>;
-  /** Those that use it or wait for it. */
+  /** Number of running and waiting uses. */
   userCount: number;
-  /** One after another. */
+  /** Runs the uses one after another. */
   readonly turns: SerialQueue;
   idle: Disposable | null;
 }
 
-/** Processes for one content each, which do one thing at a time: what ends them is known. */
+/** One process for each content, which runs one task at a time, so that a crash is attributed to that task. */
 export class ApartRunners implements AsyncDisposable {
   readonly #options: ApartRunnersOptions;
   readonly #byKey = new Map<string, Apart>();
@@ -34,7 +34,7 @@ export class ApartRunners implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Does `work` in the process for this content, alone. */
+  /** Runs `work` exclusively in the process for this content. */
   async use<T>(key: string, work: (runner: Runner) => Promise<T>): Promise<T> {
     const apart = await this.#take(key);
     try {
@@ -48,7 +48,7 @@ export class ApartRunners implements AsyncDisposable {
     }
   }
 
-  /** Ends the process for this content, which nobody uses. */
+  /** Ends the unused process for this content. */
   async end(key: string): Promise<void> {
     const apart = this.#byKey.get(key);
     if (apart !== undefined) await this.#end(apart);

@@ -1,16 +1,19 @@
 export interface TurnLimits {
-  /** Runs at once that have not become long. */
+  /** Maximum number of concurrent runs that are not long. */
   readonly slotCount: number;
-  /** From then on a run is long and has no slot any more: it keeps a thread and its share of the processors, and nobody waits for it. */
+  /**
+   * Age at which a run counts as long and frees its slot: it keeps a thread and its share of the processors, and other runs no longer
+   * wait for it.
+   */
   readonly longNs: number;
-  /** Runs at once of one model, and of one tenant, long ones included. */
+  /** Maximum concurrent runs of one model, and of one tenant, long ones included. */
   readonly modelRunsMax: number;
   readonly tenantRunsMax: number;
-  /** Runs at once of all. */
+  /** Maximum concurrent runs in total. */
   readonly runsMax: number;
 }
 
-/** Whose run it is: a model of a tenant. */
+/** The owner of a run: a model of a tenant. */
 export interface RunOwner {
   readonly tenant: number;
   readonly model: string;
@@ -23,25 +26,25 @@ export interface RunningTurn {
 
 export interface WaitingOwner<Owner extends RunOwner> {
   readonly owner: Owner;
-  /** Time that the tenant's runs have taken so far, those under way not included. */
+  /** Time of the tenant's completed runs. */
   readonly usedNs: number;
 }
 
 export interface TurnState<Owner extends RunOwner> {
   readonly running: Iterable<RunningTurn>;
-  /** Those that wait, each once, in order of arrival. */
+  /** Waiting owners, each once, in order of arrival. */
   readonly waiting: Iterable<WaitingOwner<Owner>>;
   readonly nowNs: number;
 }
 
-/** `later`: nobody may begin now; look again at that time, or (null) when a run has ended. */
+/** `later`: none may start now; choose again at that time, or (null) when a run has ended. */
 export type TurnChoice<Owner extends RunOwner> =
   | { readonly kind: "admit"; readonly owner: Owner }
   | { readonly kind: "later"; readonly atNs: number | null };
 
 /**
- * Whose run begins next: of the models that may have one more, one of the tenant whose runs have taken the least time, those under way
- * included; of equals the one that came first.
+ * Chooses the next run. Among models below their limit, it takes one of the tenant whose runs have used the least time, including current
+ * ones; among equals the first that arrived.
  */
 export function chooseTurn<Owner extends RunOwner>(
   { running, waiting, nowNs }: TurnState<Owner>,

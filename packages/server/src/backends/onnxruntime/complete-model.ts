@@ -8,9 +8,9 @@ import { datatypeOfValue } from "./element-types.ts";
 const batchSizeDefault = 4;
 
 /**
- * What a model file adds to its configuration, in the configuration's JSON form. As in Triton: whichever of the two
- * lists is empty as a whole, and the batch size (with dynamic batching) when every input and output has an open first
- * dimension. Throws INVALID_ARG when the configuration batches and the model cannot.
+ * Returns the fields that a model file adds to its configuration, in the configuration's JSON form. As in Triton: inputs or outputs when
+ * that whole list is empty, and the batch size (with dynamic batching) when every input and output has a dynamic first dimension. Throws
+ * INVALID_ARG when the configuration batches and the model cannot.
  */
 export function completionFor(
   config: ModelConfig,
@@ -39,7 +39,7 @@ export function completionFor(
 function describe(modelName: string, value: OnnxValueInfo, batches: boolean) {
   const dims = batches ? value.dims.slice(1) : value.dims;
   const data_type = datatypes[datatypeOfValue(modelName, value)].configName;
-  // A configured shape is never empty: a scalar is [1], reshaped to nothing.
+  // A configured shape is never empty: a scalar is [1], reshaped to an empty shape.
   if (dims.length === 0) return { name: value.name, data_type, dims: [1], reshape: { shape: [] } };
   return { name: value.name, data_type, dims };
 }

@@ -2,13 +2,13 @@ import { open } from "node:fs/promises";
 import { InferenceError } from "@galatea/base";
 import type { ExecutionProvider } from "../../native/index.ts";
 
-/** The operator that holds, or names the file of, an engine that TensorRT made. A graph has its operators' names as they are. */
+/** The operator that contains an engine built by TensorRT, or the name of its file. Operator names are plain text in a graph. */
 const operatorName = "EPContext";
 const chunkBytes = 2 ** 20;
 
 /**
- * Refuses a graph that brings TensorRT's engines along, where TensorRT would run it among other tenants' tensors: an engine is code. (A
- * graph that has the name in a weight by chance, one of 2^72 sequences of nine bytes, is refused with it.)
+ * Rejects a graph with TensorRT engines if TensorRT would run it in a process with other tenants' tensors: an engine is code. (A graph
+ * that has the name in a weight by chance, one of 2^72 sequences of nine bytes, is rejected too.)
  */
 export async function refuseContainedEngines(
   modelPath: string,
@@ -18,7 +18,7 @@ export async function refuseContainedEngines(
   if (!providers.some(({ name }) => name === "tensorrt")) return;
   await using file = await open(modelPath);
   const window = Buffer.alloc(operatorName.length - 1 + chunkBytes);
-  // What a chunk ends with begins the next window: the name may lie across two.
+  // The end of a chunk begins the next window: the name may span two chunks.
   let kept = 0;
   for (;;) {
     const { bytesRead } = await file.read(window, kept, chunkBytes);

@@ -1,15 +1,15 @@
 export interface CrashLimits {
-  /** So many crashes of a content, and it runs in a process of its own. */
+  /** Number of crashes after which content runs in its own process. */
   readonly apartAfter: number;
-  /** So many, and it does not run. */
+  /** Number of crashes after which content does not run. */
   readonly refusedAfter: number;
   /** One crash is forgotten after each such time without another. */
   readonly forgetMs: number;
-  /** Contents remembered; the one that crashed longest ago goes first. */
+  /** Maximum number of contents; the one whose last crash is oldest is dropped. */
   readonly contentsMax: number;
 }
 
-/** Where content may run, given how often it has ended the process it ran in. */
+/** The process in which content may run, given its crashes. */
 export type Verdict = "shared" | "apart" | "refused";
 
 interface Crashes {
@@ -17,13 +17,10 @@ interface Crashes {
   readonly lastMs: number;
 }
 
-/**
- * How often each content has ended the process it ran in. Content is what its key says, files and settings: changed files are other
- * content and begin anew.
- */
+/** Number of crashes of each content. A key covers files and settings: changed files are other content, without crashes. */
 export class CrashRecord {
   readonly #limits: CrashLimits;
-  /** The one that crashed last comes last. */
+  /** Ordered by the last crash, the newest last. */
   readonly #byKey = new Map<string, Crashes>();
 
   constructor(limits: CrashLimits) {
@@ -41,7 +38,7 @@ export class CrashRecord {
     if (this.#byKey.size > this.#limits.contentsMax) this.#byKey.delete(this.#byKey.keys().next().value as string);
   }
 
-  /** Crashes that are not forgotten. */
+  /** Returns the number of crashes that are not forgotten. */
   countOf(key: string, nowMs: number): number {
     const crashes = this.#byKey.get(key);
     if (crashes === undefined) return 0;

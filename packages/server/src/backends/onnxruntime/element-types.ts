@@ -2,7 +2,7 @@ import { InferenceError } from "@galatea/base";
 import type { OnnxValueInfo } from "../../native/index.ts";
 import type { Datatype } from "../../tensor/index.ts";
 
-/** ONNXTensorElementDataType to our datatype. What is absent (complex, float8, int4) no protocol of ours can carry. */
+/** Datatypes by ONNXTensorElementDataType. Types without an entry (complex, float8, int4) are not part of the protocols. */
 const byElementType: ReadonlyMap<number, Datatype> = new Map([
   [1, "FP32"],
   [2, "UINT8"],
@@ -23,7 +23,9 @@ const byElementType: ReadonlyMap<number, Datatype> = new Map([
 const onnxTypeNames = ["UNKNOWN", "TENSOR", "SEQUENCE", "MAP", "OPAQUE", "SPARSETENSOR", "OPTIONAL"];
 const onnxTensor = 1;
 
-/** The datatype of a model's input or output. Throws UNSUPPORTED for what is no tensor, or one of elements we cannot carry. */
+/**
+ * Returns the datatype of a model's input or output. Throws UNSUPPORTED for other values than tensors, and for unsupported element types.
+ */
 export function datatypeOfValue(modelName: string, value: OnnxValueInfo): Datatype {
   if (value.onnxType !== onnxTensor) {
     const typeName = `ONNX_TYPE_${onnxTypeNames[value.onnxType] ?? value.onnxType}`;
@@ -42,7 +44,7 @@ export function datatypeOfValue(modelName: string, value: OnnxValueInfo): Dataty
   return datatype;
 }
 
-/** The same for what a run gave; undefined for elements we cannot carry. */
+/** Returns the datatype of an output's elements; undefined for unsupported ones. */
 export function datatypeOfElements(elementType: number): Datatype | undefined {
   return byElementType.get(elementType);
 }

@@ -2,8 +2,8 @@ import type { OnnxValueInfo } from "../../native/index.ts";
 import type { ModelInput } from "./model-run.ts";
 
 /**
- * The shape of an output as far as the model's declaration tells it before a run: fixed sizes, and open ones that carry the
- * same name as a size of an input. Null when a size stays open; then the library must allocate.
+ * Returns the shape of an output if the model's declaration determines it before a run: fixed dimensions, and dynamic ones with the name
+ * of an input's dimension. Null when a dimension is unknown; then the library must allocate.
  */
 export function foreseeShape(
   output: OnnxValueInfo,

@@ -2,14 +2,14 @@ import type { DeviceBytes } from "../device-bytes.ts";
 import { MemoryLedger } from "./memory-ledger.ts";
 
 /**
- * What a process's sessions hold of GPUs: what the driver says of the process, shared out over its sessions on each. What the first
- * session's opening takes beyond its own (CUDA's context, libraries' code) is charged to it.
+ * GPU memory of a process's sessions: the driver's figure for the process, divided among its sessions on each GPU. The first session is
+ * also charged with the process's own memory (CUDA's context, libraries' code).
  */
 export class GpuMemory {
   readonly #read: () => Promise<DeviceBytes>;
   readonly #ledgers = new Map<number, MemoryLedger>();
 
-  /** `read` gives what the process holds; nothing where the driver does not tell. */
+  /** `read` returns the memory of the process; nothing when the driver does not report it. */
   constructor(read: () => Promise<DeviceBytes>) {
     this.#read = read;
   }
@@ -23,7 +23,7 @@ export class GpuMemory {
     );
   }
 
-  /** Opens a session and charges it with what that took. Gives what `open` gives. */
+  /** Opens a session, charges it with the memory that this took, and returns the result of `open`. */
   async during<T>(key: string, device: number, open: () => Promise<T>): Promise<T> {
     const before = (await this.#read()).get(`gpu ${device}`) ?? 0;
     const opened = await open();
@@ -43,7 +43,7 @@ export class GpuMemory {
     for (const ledger of this.#ledgers.values()) ledger.ran(key, durationNs);
   }
 
-  /** Measures anew; the sessions whose charge is another now. */
+  /** Measures again; returns the sessions whose charge has changed. */
   async look(): Promise<readonly string[]> {
     const bytes = await this.#read();
     return [...this.#ledgers].flatMap(([device, ledger]) => ledger.measured(bytes.get(`gpu ${device}`) ?? 0));

@@ -9,26 +9,26 @@ import { pathOptions, providersOnGpu } from "./provider-options.ts";
 
 /** A build of ONNX Runtime whose providers run models on GPUs. */
 export interface GpuLibrary {
-  /** libonnxruntime.so.*, its providers' libraries beside it. */
+  /** Path of libonnxruntime.so.*; its providers' libraries are beside it. */
   readonly libraryPath: string;
-  /** Of the processes that open it: it finds what it needs by LD_LIBRARY_PATH. */
+  /** Environment of the processes that open it, which finds its libraries by LD_LIBRARY_PATH. */
   readonly processEnv: Readonly<Record<string, string>>;
 }
 
-/** What this backend uses of the machine's GPUs. */
+/** The machine's GPUs as this backend uses them. */
 export interface OnnxGpus {
-  /** How many models may be placed on. */
+  /** Number of GPUs on which models may be placed. */
   readonly count: number;
-  /** Throws UNAVAILABLE, with what to do, where no such library is set up. */
+  /** Throws UNAVAILABLE with a remedy when no such library is installed. */
   readonly findLibrary: () => Promise<GpuLibrary>;
-  /** What processes hold of GPUs. */
+  /** Returns the GPU memory of processes. */
   readonly bytesOf: (pids: readonly number[]) => Promise<DeviceBytes>;
   /**
-   * Whether models may keep TensorRT's engines in files of their own. An engine is code: where tenants share a process, one that a
-   * tenant's archive brings would run with the others' tensors in reach.
+   * True if models may keep TensorRT engines in their own files. An engine is code: in a process shared by tenants, one from a tenant's
+   * archive would run with access to the others' tensors.
    */
   readonly keepsEngines: boolean;
-  /** What runs a model on a GPU, best first. */
+  /** Returns the execution providers of a model on a GPU, in order of preference. */
   readonly providersOn: (config: ModelConfig, device: number) => readonly ExecutionProvider[];
 }
 
@@ -41,8 +41,8 @@ export const noGpus: OnnxGpus = {
 };
 
 /**
- * Refuses, in Triton's words and with what to do, a model that names an accelerator for GPUs and insists on a GPU where there is none.
- * One that says KIND_AUTO, or KIND_GPU alone, runs on the CPU.
+ * Rejects, with Triton's text and a remedy, a model that names a GPU accelerator and requires a GPU when there is none. A model with
+ * KIND_AUTO, or with KIND_GPU and no accelerator, runs on the CPU.
  */
 export function refuseWithoutGpu({ name, message, instanceGroups }: ModelConfig, { count }: OnnxGpus): void {
   const [accelerator] = message.optimization?.executionAccelerators?.gpuExecutionAccelerator ?? [];
@@ -55,7 +55,7 @@ export function refuseWithoutGpu({ name, message, instanceGroups }: ModelConfig,
   );
 }
 
-/** The providers with paths that the library can open: those of files of the model's own, and nobody else's. */
+/** Returns the providers with absolute paths, which must be files of the model's own. */
 export async function resolvePaths(
   providers: readonly ExecutionProvider[],
   { modelDirectory, servedName }: ModelSource,
@@ -78,7 +78,7 @@ export async function resolvePaths(
   );
 }
 
-/** Below the model's directory and in none of its versions', whose files are the model. Links lead nowhere else. */
+/** Resolves a path below the model's directory and outside of its versions, whose files are the model. Links must not lead elsewhere. */
 async function ownPath(
   directory: string,
   { name, value, servedName }: { name: string; value: string; servedName: string },
@@ -95,7 +95,7 @@ async function ownPath(
   return path;
 }
 
-/** What of a path is there, as it is without links. */
+/** Resolves the links of the longest existing prefix of a path. */
 async function existingPart(path: string): Promise<string> {
   try {
     return await realpath(path);

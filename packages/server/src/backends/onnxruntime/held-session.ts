@@ -4,11 +4,11 @@ import type { ModelRun } from "./model-run.ts";
 import type { SessionContent } from "./runner.ts";
 import type { Runners } from "./runners.ts";
 
-/** A model as its holders see it, whichever process has it now. */
+/** A loaded model, whichever process it is in now. */
 export interface HeldSession extends AsyncDisposable {
   readonly inputs: readonly OnnxValueInfo[];
   readonly outputs: readonly OnnxValueInfo[];
-  /** Outputs whose real shape once was not the declared one: what one instance learned, all know. */
+  /** Outputs whose actual shape once differed from the declared one, shared by all instances. */
   readonly unforeseeable: Set<number>;
   run(task: {
     readonly arena: Arena;

@@ -5,21 +5,21 @@ import type { ModelInput } from "./model-run.ts";
 
 export interface InputSlot {
   readonly name: string;
-  /** Place among the session's inputs. */
+  /** Index among the session's inputs. */
   readonly index: number;
 }
 
 export interface JoinedInputs {
   readonly inputs: readonly ModelInput[];
-  /** Elements on the batch axis of each request; 1 where the model does not batch. */
+  /** Elements on the batch axis of each request; 1 when the model does not batch. */
   readonly rowCounts: readonly number[];
-  /** What was allocated to join them; released by the caller after the run. */
+  /** Blocks allocated for joined inputs; the caller releases them after the run. */
   readonly blocks: readonly Block[];
 }
 
 /**
- * Makes one run's inputs of a batch. A single request, and requests whose tensors lie one behind the other (the usual case
- * behind a step that ran as one batch), are passed by reference where they lie in the arena; others are copied together into it.
+ * Returns one run's inputs of a batch. A single request, and requests whose tensors are adjacent in memory (usual after a step that ran
+ * as one batch), are passed by reference; others are copied together into the arena.
  */
 export function joinInputs(
   batch: readonly InferenceRequest[],
@@ -43,7 +43,7 @@ export function joinInputs(
   return { inputs, rowCounts: batch.map((request) => request.inputs[0]?.shape[0] ?? 1), blocks };
 }
 
-/** The named input of every request; null when none has it (an optional one). */
+/** Returns the named input of every request; null when none has it (an optional one). */
 function findAll(batch: readonly InferenceRequest[], name: string): readonly Tensor[] | null {
   const tensors: Tensor[] = [];
   for (const request of batch) {
@@ -87,7 +87,7 @@ function joinBytes(
     byteLength += data.byteLength;
   }
   if (byteLength === 0) return { byteOffset: 0, byteLength };
-  // An element across its natural boundary (a binary tail behind an odd header) is not for the library to read in place.
+  // The library must not read elements across their natural boundary (a binary tail after an odd header) in place.
   const aligned = first.byteOffset % elementBytes === 0;
   if (adjacent && aligned && firstBlock !== null) {
     return { byteOffset: firstBlock.byteOffset + first.byteOffset - firstBlock.bytes.byteOffset, byteLength };

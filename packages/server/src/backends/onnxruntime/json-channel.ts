@@ -1,11 +1,11 @@
 import { Socket } from "node:net";
 
-/** A longer message is a fault of the sender's: a model with ten thousand inputs is told in a megabyte. */
+/** A longer message is an error of the sender: a model with ten thousand inputs needs about a megabyte. */
 const messageBytesMax = 64 * 1024 * 1024;
 
 export interface JsonChannelEvents {
   onMessage(message: unknown): void;
-  /** The other side is gone, has sent what is no message, or the channel was closed here. */
+  /** Called when the peer is gone or has sent an invalid message, or the channel was closed here. */
   onClosed(): void;
 }
 
@@ -20,7 +20,7 @@ export class JsonChannel {
     this.#events = events;
     this.#socket = new Socket({ fd, readable: true, writable: true });
     this.#socket.on("data", (chunk: Buffer) => this.#receive(chunk));
-    this.#socket.on("error", () => {}); // `close` follows and says it.
+    this.#socket.on("error", () => {}); // The `close` event follows and reports it.
     this.#socket.on("end", () => this.close());
     this.#socket.on("close", () => events.onClosed());
   }
@@ -33,7 +33,7 @@ export class JsonChannel {
     this.#socket.ref();
   }
 
-  /** Does not keep the program alive from now on. */
+  /** Stops keeping the process alive. */
   unref(): void {
     this.#socket.unref();
   }

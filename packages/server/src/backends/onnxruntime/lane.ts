@@ -12,16 +12,16 @@ import {
 } from "../../native/index.ts";
 import { sendNow, SystemCallError } from "@galatea/base/system";
 
-/** Reads happen one after another on one thread and are consumed before they return: all lanes share one buffer. */
+/** Shared by all lanes: reads run one after another on one thread, and their data is consumed before they return. */
 const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
 
-/** The other side was gone before it took what it was asked: that has not begun. */
+/** The peer was gone before it took the last order, which therefore was not started. */
 export class LaneGone extends Error {}
 
-/** The server's side of one lane of a runner: asks one thing at a time. Owns the descriptor. */
+/** The server's side of one lane of a runner: sends one order at a time. Owns the descriptor. */
 export class Lane {
   readonly number: number;
-  /** Where its thread keeps to now. */
+  /** Processors to which its thread is pinned now. */
   processors: readonly number[] = [];
   readonly #fd: number;
   readonly #socket: Socket;
@@ -34,13 +34,13 @@ export class Lane {
   #partial: Buffer | null = null;
   #partialBytes = 0;
 
-  /** `onBroken`: it is of no use any more, for its thread has ended or answers what cannot be. */
+  /** `onBroken`: called when the lane is unusable, because its thread has ended or has sent an invalid response. */
   constructor(number: number, fd: number, onBroken: (error: InferenceError) => void) {
     this.number = number;
     this.#fd = fd;
     this.#onBroken = onBroken;
     this.#socket = openDescriptorSocket(fd, readBuffer, (byteLength) => this.#receive(byteLength));
-    // `close` follows. The kernel says this where the other side went with something in its socket that it had not read.
+    // The `close` event follows. The kernel reports this error when the peer ended with unread data in its socket.
     this.#socket.on("error", ({ code }: NodeJS.ErrnoException) => {
       this.#isUntaken ||= code === "ECONNRESET" && this.#asked === "run";
     });
@@ -52,12 +52,12 @@ export class Lane {
     this.#socket.unref();
   }
 
-  /** Resolves when nothing comes from the other side any more. */
+  /** Resolves when nothing more comes from the peer. */
   get closed(): Promise<void> {
     return this.#closed.promise;
   }
 
-  /** Known when it is closed: the thread never took the run that it was asked for last. */
+  /** Valid after `closed`: true if the thread never took the last run. */
   get isUntaken(): boolean {
     return this.#isUntaken;
   }
@@ -67,13 +67,13 @@ export class Lane {
     this.#asked = order.kind;
     return new Promise((resolve, reject) => {
       this.#answered = { resolve, reject };
-      // A run keeps the program alive, an idle lane does not.
+      // A run keeps the process alive, an idle lane does not.
       this.#socket.ref();
       this.#send(this.#writer.order(order));
     });
   }
 
-  /** The answer that is awaited will not come. */
+  /** Fails the pending order. */
   fail(error: Error): void {
     this.#settle()?.reject(error);
   }
@@ -120,7 +120,7 @@ export class Lane {
     this.#keep(byteLength);
   }
 
-  /** An answer that did not arrive whole. */
+  /** Keeps the beginning of an incomplete response. */
   #keep(byteLength: number): void {
     const have = this.#partialBytes + byteLength;
     const grown = Buffer.allocUnsafeSlow(have);

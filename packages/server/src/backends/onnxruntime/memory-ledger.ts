@@ -1,20 +1,20 @@
-/** What a session is charged with: what opening it took, and its part of what runs have left behind. */
+/** The charge of a session: the memory that opening it took, and its share of the memory that runs left behind. */
 interface Holding {
   openedBytes: number;
   keptBytes: number;
-  /** How long its runs took since the last look. */
+  /** Duration of its runs since the last measurement. */
   ranNs: number;
 }
 
 /**
- * Whose the memory is that a process with sessions holds beyond what it holds without any. The sum over all sessions is what was last
- * measured: growth is theirs whose runs were over since the look before, by the time that they took; what goes, goes from what runs
- * have left behind first.
+ * Divides the memory of a process among its sessions, over that of a process without any. The sum over all sessions is the last
+ * measurement. Growth is charged to sessions with runs since the measurement before, by the duration of these runs; a decrease first
+ * reduces the memory that runs left behind.
  */
 export class MemoryLedger {
   readonly #byKey = new Map<string, Holding>();
 
-  /** null: the process has no such session. */
+  /** Returns null when the process has no such session. */
   bytesOf(key: string): number | null {
     const holding = this.#byKey.get(key);
     return holding === undefined ? null : chargeOf(holding);
@@ -37,7 +37,7 @@ export class MemoryLedger {
     if (holding !== undefined) holding.ranNs += durationNs;
   }
 
-  /** Shares out what the process now holds; the sessions whose charge is another now. */
+  /** Divides the memory that the process now has; returns the sessions whose charge has changed. */
   measured(heldBytes: number): readonly string[] {
     const holdings = [...this.#byKey.values()];
     const before = holdings.map(chargeOf);

@@ -11,17 +11,17 @@ import { datatypeOfElements } from "./element-types.ts";
 import type { RunnerSession } from "./runner-control.ts";
 
 export interface ModelInput {
-  /** Place among the session's inputs. */
+  /** Index among the session's inputs. */
   readonly index: number;
   readonly shape: readonly number[];
-  /** Where in the arena the elements lie, packed and aligned; strings as a BYTES tensor. */
+  /** Offset of the elements in the arena, packed and aligned; strings as a BYTES tensor. */
   readonly byteOffset: number;
   readonly byteLength: number;
 }
 
 export interface ModelOutput {
   readonly index: number;
-  /** Where the elements shall be written, a block of just their size (null where there are none); null where the size is not known. */
+  /** Destination of the elements, a block of exactly their size (null when there are none); null when the size is unknown. */
   readonly target: {
     readonly shape: readonly number[];
     readonly byteLength: number;
@@ -29,18 +29,18 @@ export interface ModelOutput {
   } | null;
 }
 
-/** One run of a session over the arena of whoever wants it. All memory is lent until it settles. */
+/** One run of a session over the arena of the caller, who lends all memory until it settles. */
 export interface ModelRun {
   readonly inputs: readonly ModelInput[];
   readonly outputs: readonly ModelOutput[];
-  /** A block for an output whose size only the run knew. */
+  /** Allocates a block for an output whose size only the run determines. */
   readonly allocate: (index: number, byteLength: number) => Block;
 }
 
-/** Where a run happens. */
+/** The session of a run and how to run it. */
 export interface RunPlace {
   readonly session: RunnerSession;
-  /** Of the arena, in the runner. */
+  /** Address of the arena in the runner. */
   readonly base: number;
   readonly processors: readonly number[];
   readonly shrink: boolean;
@@ -66,7 +66,7 @@ export function laneOrder(run: ModelRun, { session, base, ...how }: RunPlace): R
   };
 }
 
-/** What a runner says that it made is believed as far as it fits: a model may have damaged its process. */
+/** Checks a runner's results against the run: a model may have corrupted its process. */
 export function checkResults(run: ModelRun, results: readonly RunResult[]): void {
   if (results.length !== run.outputs.length)
     throw new InferenceError("INTERNAL", "a run with other outputs than wanted");
@@ -84,7 +84,7 @@ export function checkResults(run: ModelRun, results: readonly RunResult[]): void
   }
 }
 
-/** Blocks for the outputs that have none yet; their addresses in the runner, 0 where none is needed. */
+/** Allocates blocks for the outputs without one; returns their addresses in the runner, 0 for empty outputs. */
 export function placed(run: ModelRun, results: readonly RunResult[], base: number): readonly number[] {
   return run.outputs.map(({ index, target }, at) => {
     const { byteLength } = results[at] as RunResult;

@@ -20,17 +20,17 @@ export interface OnnxRuntimeBackendOptions
   extends
     Omit<RunnerOptions, "name" | "runtime" | "lanesMax" | "onMemory" | "gpuBytesOf">,
     Pick<RunnersOptions, "crashes" | "apartRunnersMax" | "apartIdleMs"> {
-  /** libonnxruntime.so.1 of the onnxruntime-node package, or any other from 1.16 on. Opened with the first model. */
+  /** Path of libonnxruntime.so.1 of the onnxruntime-node package, or any other version from 1.16 on. Opened with the first model. */
   readonly libraryPath: string;
-  /** Runs at once over all models that have just begun; those that last do not hold others up. */
+  /** Concurrent runs over all models, not counting long runs. */
   readonly slotCount: number;
-  /** Threads of a run, 0 for one on each core. `--backend-config` may set another number. */
+  /** Threads of a run, 0 for one per core. `--backend-config` may set another number. */
   readonly intraOpThreadCount: number;
-  /** Sessions have thread pools of their own until these have so many threads together; the others share one. */
+  /** Sessions have their own thread pools until these have this many threads together; the others share one. */
   readonly ownThreadCountMax: number;
-  /** A run that lasts longer is not what other runs wait for. */
+  /** Duration after which other runs no longer wait for a run. */
   readonly longRunMs: number;
-  /** Runs at once of one model, and of one tenant, beyond the slots. */
+  /** Concurrent long runs of one model, and of one tenant, in addition to the slots. */
   readonly longRunsOfModelMax: number;
   readonly longRunsOfTenantMax: number;
   /** Threads that run models, in each process. */
@@ -38,11 +38,11 @@ export interface OnnxRuntimeBackendOptions
   readonly gpus: OnnxGpus;
 }
 
-/** Everything that has a sensible value without being asked for. */
+/** Options with a default. */
 export const onnxRuntimeBackendDefaults = {
-  // Most runs take a hundredth of it.
+  // Most runs take a hundredth of this.
   longRunMs: 100,
-  // Long runs are threads that take the neighbours' processors.
+  // Long runs are threads that take processors from other models.
   longRunsOfModelMax: 2,
   longRunsOfTenantMax: 8,
   runsMax: 64,
@@ -56,10 +56,10 @@ export const onnxRuntimeBackendDefaults = {
   terminateMs: 5000,
 } as const;
 
-/** How long a session opened to complete a configuration waits to be wanted by the load that follows. */
+/** Time for which a session that was opened to complete a configuration waits for the load that follows. */
 const completionKeptMs = 5_000;
 
-/** `onnxruntime`: ONNX models through the C API, in processes of their own. */
+/** Creates the backend `onnxruntime`: ONNX models through the C API, in separate processes. */
 export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Backend {
   return new OnnxRuntimeBackend(options);
 }
@@ -72,10 +72,10 @@ class OnnxRuntimeBackend implements Backend {
   readonly #arenas = new ArenaUse(async (arena) => {
     for (const runners of await this.#allRunners()) await runners.forget(arena);
   });
-  /** What `complete` opened, by what it was opened for. */
+  /** Sessions opened by `complete`, by their load. */
   readonly #kept = new Map<string, () => Promise<void>>();
   #runners: Runners | null = null;
-  /** Those of models on GPUs. */
+  /** Runners of models on GPUs. */
   #gpuRunners: Promise<Runners> | null = null;
 
   constructor(options: OnnxRuntimeBackendOptions) {
@@ -95,7 +95,7 @@ class OnnxRuntimeBackend implements Backend {
 
   async estimateBytes(source: ModelSource, config: ModelConfig): Promise<DeviceBytes> {
     const found = await this.#files.find(source.versionDirectory, fileNameOf(config), config.name);
-    // Memory is asked for: what runs have just left behind is known first.
+    // Memory that recent runs have left behind is released before more is requested.
     for (const runners of await this.#allRunners()) await runners.settle();
     const bytes = new Map<MemoryDevice, number>();
     for (const device of this.#devicesOf(config)) {
@@ -129,7 +129,7 @@ class OnnxRuntimeBackend implements Backend {
     return loadedModel({ source, config, context, held, gpuCount: gpus.count, holding: holding.move(), clock });
   }
 
-  /** The GPUs that the model's instances are on; null among them for the CPU. */
+  /** Returns the GPUs of the model's instances; null for the CPU. */
   #devicesOf(config: ModelConfig): readonly (number | null)[] {
     const placed = placedInstances(config, this.#options.gpus.count);
     return [...new Set(placed.map(({ kind, deviceId }) => (kind === "GPU" ? deviceId : null)))];
@@ -146,7 +146,7 @@ class OnnxRuntimeBackend implements Backend {
   async #runnersOn(device: number | null, backendConfig: ReadonlyMap<string, string>): Promise<Runners> {
     if (device === null) return this.#openRunners(backendConfig);
     this.#gpuRunners ??= this.#openGpuRunners(backendConfig).catch((error: unknown) => {
-      // What is missing may be set up before the next model is loaded.
+      // The missing library may be installed before the next model is loaded.
       this.#gpuRunners = null;
       throw error;
     });
@@ -164,7 +164,7 @@ class OnnxRuntimeBackend implements Backend {
     return [this.#runners, onGpus].filter((runners) => runners !== null && runners !== undefined);
   }
 
-  /** Settings of the library are those of the first model: there is one of each in a process. */
+  /** Uses the library settings of the first model: a process has one set of them. */
   #openRunners(backendConfig: ReadonlyMap<string, string>): Runners {
     this.#runners ??= this.#makeRunners(runnersOptions(this.#options, backendConfig, null));
     return this.#runners;
@@ -185,7 +185,7 @@ class OnnxRuntimeBackend implements Backend {
   ): Promise<PlacedSession> {
     const parameters = await this.#parametersOn(source, config, device);
     const opened = await this.#runnersOn(device, context.backendConfig);
-    // The process starts while the files are read; where it cannot, the load says so.
+    // The process starts while the files are read; a failure is reported by the load.
     opened.warmUp().catch(() => {});
     const find = () => this.#files.find(source.versionDirectory, fileNameOf(config), config.name);
     const found = await find();
@@ -210,7 +210,7 @@ class OnnxRuntimeBackend implements Backend {
     return { lease: this.#arenas.during(context.arena, held), gpuBytes: () => opened.gpuBytesOf(key) };
   }
 
-  /** Holds a lease until the load that follows has its own, so that a model is not loaded twice. */
+  /** Keeps a lease until the load that follows has its own, so that a model is not loaded twice. */
   async #keepForLoad(key: string, held: SessionLease<HeldSession>): Promise<void> {
     await this.#kept.get(key)?.();
     const end = async () => {
@@ -235,7 +235,7 @@ class OnnxRuntimeBackend implements Backend {
 /** A model's session on one device. */
 interface PlacedSession {
   readonly lease: SessionLease<HeldSession>;
-  /** What the session holds of GPUs, whomever it is charged to. */
+  /** Returns the GPU memory of the session, whichever model is charged. */
   readonly gpuBytes: () => DeviceBytes;
 }
 
@@ -243,18 +243,18 @@ interface PlacedModel {
   readonly source: ModelSource;
   readonly config: ModelConfig;
   readonly context: LoadContext;
-  /** null: the CPU. */
+  /** Null for the CPU. */
   readonly device: number | null;
 }
 
-/** Equal values on equal files are one session. */
+/** Equal values on equal files share one session. */
 type PlacedParameters = SessionParameters & Pick<PlacedModel, "device">;
 
 function loadedModel(parts: {
   readonly source: ModelSource;
   readonly config: ModelConfig;
   readonly context: LoadContext;
-  /** By the GPU that they are on. */
+  /** Sessions by their GPU. */
   readonly held: ReadonlyMap<number | null, PlacedSession>;
   readonly gpuCount: number;
   readonly holding: AsyncDisposable;
@@ -293,7 +293,7 @@ function chargedBytes(sessions: readonly PlacedSession[]): DeviceBytes {
   return bytes;
 }
 
-/** Arenas that models of this backend have, and how many each. */
+/** Number of models of this backend by arena. */
 class ArenaUse {
   readonly #counts = new Map<number, number>();
   readonly #onUnused: (arena: Arena) => Promise<void>;
@@ -302,7 +302,7 @@ class ArenaUse {
     this.#onUnused = onUnused;
   }
 
-  /** The same lease, which uses the arena too. */
+  /** Returns the lease extended by a use of the arena. */
   during(arena: Arena, lease: SessionLease<HeldSession>): SessionLease<HeldSession> {
     this.#counts.set(arena.id, (this.#counts.get(arena.id) ?? 0) + 1);
     let isHeld = true;
@@ -337,8 +337,8 @@ function runnersOptions(
     intraOpThreadCount: threadCount(backendConfig, "intra_op_thread_count") || options.intraOpThreadCount,
     ownThreadCountMax: options.ownThreadCountMax,
     interOpThreadCount: threadCount(backendConfig, "inter_op_thread_count") ?? 0,
-    // ONNX Runtime's own name for it. Off, each step of a run waits for its threads to wake (MiniLM, 8 tokens: 2.2 ms
-    // instead of 1.5 on two cores); on, they take the cores from worker processes for a moment after each step.
+    // ONNX Runtime's own key. With "0", each operator of a run waits for its threads to wake (MiniLM, 8 tokens: 2.2 ms instead of 1.5 on
+    // two cores); otherwise they occupy cores for a moment after each operator.
     spin: backendConfig.get("session.intra_op.allow_spinning") !== "0",
   };
   const lanesMax = Math.max(options.runsMax, slotCount);
@@ -360,14 +360,14 @@ async function checkSame(modelName: string, loaded: ModelFiles, find: () => Prom
   try {
     found = await find();
   } catch (error) {
-    // They are not there any more, or are changing now.
+    // The files do not exist any more, or are changing now.
     if (error instanceof InferenceError) throw new InferenceError("UNAVAILABLE", text, { cause: error });
     throw error;
   }
   if (found.contentKey !== loaded.contentKey) throw new InferenceError("UNAVAILABLE", text);
 }
 
-/** What a `complete` and the load that follows it have in common. */
+/** Returns the key that a `complete` and the load that follows it share. */
 function loadKey(source: ModelSource, { arena }: LoadContext): string {
   return `${arena.id} ${source.versionDirectory}`;
 }

@@ -19,17 +19,17 @@ export interface InstanceParts {
   readonly arena: Arena;
   readonly clock: Clock;
   readonly inputs: readonly InputSlot[];
-  /** Configured outputs in their order, with their place among the session's. */
+  /** Configured outputs in their order, with their index among the session's. */
   readonly outputs: readonly { readonly name: string; readonly index: number }[];
 }
 
-/** Requests of the batch that runs that somebody waits for, and how to end the run when there are none. */
+/** Requests of the running batch whose callers still wait, and how to end the run when there are none. */
 interface Running {
   readonly waiting: Set<InferenceRequest>;
   readonly controller: AbortController;
 }
 
-/** One concurrent run of a shared session. */
+/** Creates an instance: one concurrent run of a shared session. */
 export function onnxRuntimeInstance(parts: InstanceParts): Instance {
   let running: Running | null = null;
   return {
@@ -74,13 +74,13 @@ export function onnxRuntimeInstance(parts: InstanceParts): Instance {
 
 type WantedOutput = InstanceParts["outputs"][number];
 
-/** Outputs that at least one request asked for. */
+/** Returns the outputs that at least one request selects. */
 function wantedOutputs(parts: InstanceParts, batch: readonly InferenceRequest[]): readonly WantedOutput[] {
   if (batch.some((request) => request.requestedOutputs === null)) return parts.outputs;
   return parts.outputs.filter(({ name }) => batch.some((request) => request.requestedOutputs?.includes(name)));
 }
 
-/** What a run gave, by the output's place in the session; the blocks are ours to release. */
+/** The results of a run, by the output's index in the session; the receiver releases the blocks. */
 interface MadeOutputs {
   readonly results: readonly { readonly name: string; readonly result: RunResult; readonly block: Block | null }[];
 }
@@ -126,20 +126,20 @@ async function run(parts: InstanceParts, options: RunOptions): Promise<MadeOutpu
   } catch (error) {
     for (const block of blocks.values()) block.release();
     if (!foreseen || !isShapeSurprise(error)) throw error;
-    // A model whose outputs do not have the sizes that it declares: from now on the library allocates them.
+    // The outputs do not have their declared sizes: from now on the library allocates them.
     for (const { index } of wanted) unforeseeable.add(index);
     return await run(parts, options);
   }
 }
 
-/** ONNX Runtime's words, older and newer, when an output does not fit the memory bound for it. */
+/** ONNX Runtime's texts, older and newer, when an output does not fit its preallocated memory. */
 const shapeSurprises = ["OrtValue shape verification failed", "The output OrtValue provided for output"];
 
 function isShapeSurprise(error: unknown): boolean {
   return error instanceof InferenceError && shapeSurprises.some((words) => error.message.includes(words));
 }
 
-/** One outcome per request; every response owns a reference to each block it shows a part of. */
+/** Returns one outcome per request; every response owns a reference to each block that it uses. */
 function answers(
   parts: InstanceParts,
   options: { batch: readonly InferenceRequest[]; rowCounts: readonly number[]; made: MadeOutputs },

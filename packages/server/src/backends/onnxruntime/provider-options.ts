@@ -2,7 +2,7 @@ import { InferenceError } from "@galatea/base";
 import type { ModelConfig } from "../../modelconfig/index.ts";
 import type { ExecutionProvider } from "../../native/index.ts";
 
-/** What the parameter of an accelerator becomes: options of the library's; none where it changes nothing. Throws for a bad value. */
+/** Converts an accelerator's parameter to options of the library; none when it changes nothing. Throws for an invalid value. */
 type Parameter = (key: string, value: string, model: ModelConfig) => ExecutionProvider["options"];
 
 const bool: Parameter = (key, text) => {
@@ -30,7 +30,7 @@ const named =
   (key, value, model) =>
     parameter(key, value, model).map(([, found]) => [option, found] as const);
 
-/** A file or directory below the model's own directory, given by a path from there: nothing else is the model's to read and write. */
+/** A path below the model's own directory, relative to it: a model may read and write no other files. */
 const ownPath: Parameter = (key, value, { name }) => {
   const parts = value.split("/");
   if (value === "" || value.startsWith("/") || parts.includes("..") || value.includes("\0"))
@@ -55,8 +55,8 @@ const algorithms = ["EXHAUSTIVE", "HEURISTIC", "DEFAULT"] as const;
 const strategies = ["kNextPowerOfTwo", "kSameAsRequested"] as const;
 
 /**
- * Options of the CUDA provider that a configuration may set. The library has more, some of which are addresses of functions that it
- * calls: a name that is not here is refused.
+ * Options of the CUDA provider that a configuration may set. Other options of the library are rejected; some are addresses of functions
+ * that it calls.
  */
 const cudaParameters: Readonly<Record<string, Parameter>> = {
   cudnn_conv_algo_search: oneOf(...algorithms),
@@ -90,7 +90,7 @@ const precision: Parameter = (_key, value) => {
 
 const writesElsewhere = "it writes files where the server runs";
 
-/** Triton's parameters of the accelerator. */
+/** Triton's parameters of the TensorRT accelerator. */
 const tensorRtParameters: Readonly<Record<string, Parameter>> = {
   precision_mode: precision,
   max_workspace_size_bytes: named("trt_max_workspace_size", whole),
@@ -126,15 +126,18 @@ const tensorRtParameters: Readonly<Record<string, Parameter>> = {
   trt_ep_context_embed_mode: refused(writesElsewhere),
 };
 
-/** Of the TensorRT provider's options those that are paths from the model's directory. */
+/** Options of the TensorRT provider that are paths relative to the model's directory. */
 export const pathOptions: ReadonlySet<string> = new Set(["trt_engine_cache_path", "trt_timing_cache_path"]);
-/** What is written where no path is given would lie where the server runs. */
+/** Options that need a path: without one, files would be written to the server's working directory. */
 const needsPath = [
   ["trt_engine_cache_enable", "trt_engine_cache_path"],
   ["trt_timing_cache_enable", "trt_timing_cache_path"],
 ] as const;
 
-/** Parameters of the model itself that mean the CUDA provider, as Triton had them before accelerators took any; numbers for names. */
+/**
+ * Parameters of the model itself that configure the CUDA provider, which Triton had before accelerators had parameters; numbers for
+ * names.
+ */
 const modelParameters: Readonly<Record<string, Parameter>> = {
   cudnn_conv_algo_search: byNumber(algorithms),
   gpu_mem_limit: whole,
@@ -155,8 +158,8 @@ function byNumber(names: readonly string[]): Parameter {
 }
 
 /**
- * What runs a model's sessions on a GPU, best first: TensorRT where it is asked for, and CUDA in any case, as in Triton. Throws
- * INVALID_ARG or UNSUPPORTED in Triton's words, naming the parameter.
+ * Returns the execution providers of a model on a GPU, in order of preference: TensorRT if requested, then CUDA, as in Triton. Throws
+ * INVALID_ARG or UNSUPPORTED with Triton's text, which names the parameter.
  */
 export function providersOnGpu(config: ModelConfig, device: number): readonly ExecutionProvider[] {
   const accelerators = config.message.optimization?.executionAccelerators?.gpuExecutionAccelerator ?? [];

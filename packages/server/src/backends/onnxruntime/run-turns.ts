@@ -9,28 +9,25 @@ interface Tenant {
   runCount: number;
 }
 
-/** Those of one model of one tenant that wait, in order of arrival. */
+/** The waiting runs of one model of one tenant, in order of arrival. */
 interface Queue extends RunOwner {
   readonly of: Tenant;
   readonly waiting: Set<Admit>;
 }
 
-/** Tenants remembered beyond those that run or wait. */
+/** Maximum number of idle tenants that are remembered. */
 const tenantsMax = 1024;
 
-/**
- * Turns at running, shared among tenants by `chooseTurn`. Those waiting are bounded by who asks: each instance of a model runs one batch
- * at a time.
- */
+/** Queues of runs, shared among tenants by `chooseTurn`. Bounded by the callers: each instance of a model runs one batch at a time. */
 export class RunTurns {
   readonly #limits: TurnLimits;
   readonly #clock: Clock;
-  /** Those that run or wait, and those that were ahead of the others when they went. */
+  /** Tenants with running or waiting runs, and idle ones with more used time than the others. */
   readonly #tenants = new Map<number, Tenant>();
   readonly #queues = new Set<Queue>();
   readonly #running = new Set<RunningTurn>();
   #timer: Disposable | null = null;
-  /** What the tenant had used that was admitted last: who comes begins with no less, so that absence is not saved up. */
+  /** Used time of the last admitted tenant. A new tenant starts with no less, so that idle time is not saved up. */
   #floorNs = 0;
 
   constructor(limits: TurnLimits, clock: Clock) {
@@ -44,7 +41,7 @@ export class RunTurns {
     return count;
   }
 
-  /** Resolves when the owner may run; disposing what it gives ends the turn. Rejects (CANCELLED) when aborted before. */
+  /** Resolves when the owner may run; disposing the result ends the run. Rejects (CANCELLED) when aborted before. */
   enter(owner: RunOwner, signal: AbortSignal | null): Promise<Disposable> {
     if (signal?.aborted) return Promise.reject(new InferenceError("CANCELLED", "Request cancelled"));
     const queue = this.#queue(owner);

@@ -5,19 +5,19 @@ export interface RunWatchOptions {
   readonly modelName: string;
   readonly signal: AbortSignal | null;
   readonly clock: Clock;
-  /** After so long a run is ended; null for never. */
+  /** Time after which a run is ended; null for never. */
   readonly deadlineMs: number | null;
-  /** How long a run that was told to end may take to its next operator. */
+  /** Time that a terminated run may take to its next operator. */
   readonly terminateMs: number;
-  /** Has the lane's runs end at their next operator, or (false) not. */
+  /** Makes the lane's runs end at their next operator (true), or not (false). */
   readonly terminate: (does: boolean) => Promise<unknown>;
-  /** Waits for an answer that takes no time in a process that does not hang. */
+  /** Waits for a response that takes no time in a process that does not hang. */
   readonly soon: (answer: Promise<unknown>) => Promise<unknown>;
-  /** Ends the process: the run does not end by itself. */
+  /** Ends the process when the run does not end by itself. */
   readonly kill: () => void;
 }
 
-/** Ends a run whose caller has gone or whose time is over. */
+/** Ends a run whose caller has gone or whose deadline has passed. */
 export class RunWatch {
   readonly #options: RunWatchOptions;
   readonly #deadline: Disposable | null;
@@ -32,12 +32,15 @@ export class RunWatch {
     this.#deadline = deadlineMs === null ? null : clock.timer(deadlineMs, this.#onDeadline);
   }
 
-  /** Why the run was told to end; null where it was not. */
+  /** The reason why the run was terminated; null when it was not. */
   get because(): InferenceError | null {
     return this.#because;
   }
 
-  /** The run is over: resolves when its lane can be another's, whose run shall neither be ended by this nor begin before it may be ended itself. */
+  /**
+   * Resolves after the run, when its lane may be used again: the next run must not be ended by this watch, and must not begin before it
+   * can itself be ended.
+   */
   async end(): Promise<void> {
     const { signal, soon, terminate } = this.#options;
     signal?.removeEventListener("abort", this.#onAbort);
@@ -67,7 +70,7 @@ export class RunWatch {
   #terminate(): void {
     if (this.#terminating !== null) return;
     this.#terminating = this.#options.terminate(true);
-    this.#terminating.catch(() => {}); // `end` sees it too, and knows what it means.
+    this.#terminating.catch(() => {}); // `end` receives the rejection too, and handles it.
   }
 }
 

@@ -14,7 +14,7 @@ export class RunnerCaller {
   readonly #channel: JsonChannel;
   readonly #descriptorFd: number;
   readonly #pending = new Map<number, PendingCall>();
-  /** A descriptor waits in its socket until the call that it belongs to is handled: one at a time. */
+  /** A descriptor waits in its socket until its call is handled, so only one is sent at a time. */
   readonly #descriptorTurns = new SerialQueue();
   readonly #closed = Promise.withResolvers<void>();
   #lastId = 0;
@@ -36,12 +36,12 @@ export class RunnerCaller {
     return this.#descriptorFd;
   }
 
-  /** Resolves when nothing comes from the runner any more. */
+  /** Resolves when nothing more comes from the runner. */
   get closed(): Promise<void> {
     return this.#closed.promise;
   }
 
-  /** `begun` is called when the runner says so. */
+  /** `begun` is called when the runner reports that it has started the call. */
   call<Call extends RunnerCall>(
     call: Call,
     request: RunnerCalls[Call]["request"],
@@ -51,13 +51,13 @@ export class RunnerCaller {
       if (this.#failure !== null) throw this.#failure;
       const id = ++this.#lastId;
       this.#pending.set(id, { begun, resolve, reject });
-      // Somebody waits; an idle runner keeps no program alive.
+      // A pending call keeps the process alive, an idle runner does not.
       this.#channel.ref();
       this.#channel.send({ id, call, request } satisfies CallMessage);
     });
   }
 
-  /** The same, with a descriptor that stays the caller's. */
+  /** Calls the runner with a descriptor, which the caller still owns. */
   callWith<Call extends "lane" | "arena">(
     call: Call,
     request: RunnerCalls[Call]["request"],
@@ -70,7 +70,7 @@ export class RunnerCaller {
     });
   }
 
-  /** Every call under way fails so, and every later one. */
+  /** Fails every pending and later call with the error. */
   fail(error: Error): void {
     this.#failure ??= error;
     for (const { reject } of this.#pending.values()) reject(error);
@@ -81,7 +81,7 @@ export class RunnerCaller {
     this.#channel.close();
   }
 
-  /** A runner that takes no descriptor any more has ended, or is ended here: the call fails with its end, as every other does. */
+  /** Sends a descriptor. A runner that accepts none has ended, or is ended here: the call then fails with its end. */
   #sendDescriptor(fd: number): void {
     try {
       assert(sendDescriptors(this.#descriptorFd, new Uint8Array(1), [fd]), "one descriptor at a time has room");

@@ -5,17 +5,19 @@ import { Lane } from "./lane.ts";
 
 export interface RunnerLanesOptions {
   readonly lanesMax: number;
-  /** Starts the thread at the other end of a lane's socket; the descriptor stays the caller's. */
+  /** Starts the thread at the other end of a lane's socket; the caller still owns the descriptor. */
   readonly open: (number: number, fd: number) => Promise<unknown>;
-  /** A thread has ended, or answers what cannot be. Its run fails with the end of the process, which says more. */
+  /**
+   * Called when a thread has ended or sent an invalid response. Its run fails with the end of the process, which has more information.
+   */
   readonly onBroken: () => void;
 }
 
-/** The lanes of one runner, each opened when it is first needed and then kept. */
+/** The lanes of one runner, each opened when it is first needed, and then kept. */
 export class RunnerLanes {
   readonly #options: RunnerLanesOptions;
   readonly #lanes: (Promise<Lane> | null)[] = [];
-  /** All that were opened: one whose thread has gone still owes its run an answer, which comes with the end of the process. */
+  /** All opened lanes. One whose thread has ended still has a pending run, which fails with the end of the process. */
   readonly #opened = new Set<Lane>();
   readonly #busy = new Set<number>();
 
@@ -28,7 +30,7 @@ export class RunnerLanes {
     await this.#lane(0);
   }
 
-  /** A lane that does nothing, until it is given back: the one that is `home`, else one that is there, else a new one. */
+  /** Takes an idle lane: the one with number `home`, else an open one, else a new one. */
   async take(home: number): Promise<Lane> {
     const { lanesMax } = this.#options;
     let free = -1;
@@ -55,7 +57,7 @@ export class RunnerLanes {
     this.#busy.delete(lane.number);
   }
 
-  /** No answer will come of any. */
+  /** Fails the pending runs of all lanes. */
   fail(error: Error): void {
     for (const lane of this.#opened) lane.fail(error);
   }

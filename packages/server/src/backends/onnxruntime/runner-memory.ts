@@ -1,18 +1,18 @@
 import { readFile } from "node:fs/promises";
 import { pageBytes } from "@galatea/base/system";
 
-/** Smaller movements are not worth a walk over all pages. */
+/** Smaller changes do not justify a walk over all pages. */
 const noticedBytes = 2 ** 20;
 
 /**
- * Anonymous memory of this process: what it would give back if it ended. The arenas that it maps are files' memory and the tenants', and
- * are not counted here.
+ * Measures the anonymous memory of this process, which its end would free. Mapped arenas are files' memory and charged to tenants; they
+ * are not counted.
  */
 export class RunnerMemory {
   #roughBytes = 0;
   #bytes = 0;
 
-  /** Exact to what is noticed. Cheap while nothing changes: the counters, which the kernel keeps for each processor, are read first. */
+  /** Returns the anonymous memory, exact to `noticedBytes`. Cheap while nothing changes: the kernel's counters are read first. */
   async bytes(): Promise<number> {
     const roughBytes = await countedBytes();
     if (Math.abs(roughBytes - this.#roughBytes) >= noticedBytes) {

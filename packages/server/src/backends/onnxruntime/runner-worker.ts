@@ -2,17 +2,15 @@ import { writeFileSync } from "node:fs";
 import { enableCompileCache } from "node:module";
 import { serveRunner } from "./serve-runner.ts";
 
-/** The whole life of a runner process: it serves the sockets that it was born with, and ends when the server lets go of them. */
-
-/** Descriptors that it is born with, as its 3 and 4. */
+/** File descriptors of a runner process, which are its 3 and 4. It serves these sockets, and ends when the server closes them. */
 export type RunnerDescriptors = readonly [controlFd: number, descriptorFd: number];
 
 enableCompileCache();
 try {
-  // Where memory runs out, a runner can be replaced, the server cannot.
+  // When memory runs out, the kernel should end a runner, which can be replaced, and not the server.
   writeFileSync("/proc/self/oom_score_adj", "500");
 } catch {
-  // A system that does not let it is as good without.
+  // The setting is optional: some systems do not allow it.
 }
 const [controlFd, descriptorFd]: RunnerDescriptors = [3, 4];
 await serveRunner({ controlFd, descriptorFd });

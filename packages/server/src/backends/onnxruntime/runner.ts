@@ -16,40 +16,40 @@ import { RunnerLanes } from "./runner-lanes.ts";
 import { type LaunchedRunner, launchRunner, type LaunchOptions } from "./start-runner.ts";
 import { RunnerEnded, Suspects } from "./suspects.ts";
 
-/** What a session is made of. */
+/** The content of a session. */
 export interface SessionContent {
-  /** In messages: the first model that came with it. */
+  /** Name for messages: the first model with this content. */
   readonly modelName: string;
   /** Equal for equal files and settings. */
   readonly key: string;
   readonly options: OnnxSessionOptions;
   /** The GPU that it runs on; null for the CPU. */
   readonly device: number | null;
-  /** Its files' length: what it is taken to hold until that is measured, and at least. */
+  /** Size of its files: an estimate, and a lower bound, of its memory until that is measured. */
   readonly byteLength: number;
-  /** Gives the unused parts of the library's memory pool back after each run. */
+  /** True to free the unused parts of the library's memory pool after each run. */
   readonly shrinksAfterRun: boolean;
-  /** Throws where the files are no more what the key says: a process that ended is followed by one that loads them anew. */
+  /** Throws when the files no longer match the key: after a crash another process loads them again. */
   readonly verify: () => Promise<void>;
 }
 
 export interface RunnerOptions extends LaunchOptions {
   readonly runtime: OnnxRuntimeOptions;
-  /** Runs at once. */
+  /** Maximum number of concurrent runs. */
   readonly lanesMax: number;
-  /** What runs may leave behind in the library's memory pool until it is given back. */
+  /** Memory that runs may leave in the library's memory pool until it is released. */
   readonly keptBytesMax: number;
-  /** How long after a run that is looked at. */
+  /** Time after a run at which that memory is checked. */
   readonly settleMs: number;
-  /** How long a run that was told to end may take to its next operator. */
+  /** Time that a terminated run may take to its next operator. */
   readonly terminateMs: number;
-  /** How long the process may take for what is not a model's doing; one that takes longer hangs, and is ended. */
+  /** Time that the process may take for its own work; after this it counts as hung, and is ended. */
   readonly answerMs: number;
-  /** After so long a run or a load is ended; null for never. */
+  /** Time after which a run or a load is ended; null for never. */
   readonly deadlineMs: number | null;
-  /** `bytesOf` or `gpuBytesOf` these sessions says something else now. */
+  /** Called when `bytesOf` or `gpuBytesOf` these sessions has changed. */
   readonly onMemory: (keys: readonly string[]) => void;
-  /** What processes hold of GPUs; null for a runner without any. */
+  /** Returns the GPU memory of processes; null for a runner without GPUs. */
   readonly gpuBytesOf: ((pids: readonly number[]) => Promise<DeviceBytes>) | null;
 }
 
@@ -60,9 +60,9 @@ export interface RunTask {
   readonly signal: AbortSignal | null;
 }
 
-/** A process that has sessions and runs them. Everything that is asked of it after its end throws RunnerEnded. */
+/** A process with sessions that it runs. Every call after its end throws RunnerEnded. */
 export class Runner implements AsyncDisposable {
-  /** Resolves with how it ended when nobody of it touches any memory any more. */
+  /** Resolves with a description of its end when no thread of it touches any memory any more. */
   readonly ended: Promise<string>;
   readonly #options: RunnerOptions;
   readonly #launched: LaunchedRunner;
@@ -73,9 +73,9 @@ export class Runner implements AsyncDisposable {
   readonly #suspects = new Suspects();
   #end: { readonly how: string } | null = null;
   readonly #ledger = new MemoryLedger();
-  /** null where it has no GPU. */
+  /** Null without a GPU. */
   readonly #gpuMemory: GpuMemory | null;
-  /** A look at its memory that is due; null when no run was over since the last. */
+  /** Pending measurement of its memory; null when there was no run since the last one. */
   #settling: { readonly timer: Disposable } | null = null;
 
   private constructor(options: RunnerOptions, launched: LaunchedRunner) {
@@ -84,7 +84,7 @@ export class Runner implements AsyncDisposable {
     const { gpuBytesOf } = options;
     const { pid } = launched;
     this.#gpuMemory = gpuBytesOf === null ? null : new GpuMemory(() => gpuBytesOf([pid]));
-    // A runner that closed its sockets is of no use, whatever it still does.
+    // A runner that closed its sockets is unusable, whatever it still does.
     this.#calls = new RunnerCaller(launched, () => launched.kill());
     this.#lanes = new RunnerLanes({
       lanesMax: options.lanesMax,
@@ -92,7 +92,7 @@ export class Runner implements AsyncDisposable {
       onBroken: () => launched.kill(),
     });
     this.ended = launched.ended.then(async (how) => {
-      // What it answered, and what it never took, is known when its sockets have nothing more to say. The kernel has closed them.
+      // Its last responses, and the runs that it never took, are known when its sockets are closed, which the kernel has done.
       await this.#suspects.closed();
       this.#onEnd(how);
       return how;
@@ -116,12 +116,12 @@ export class Runner implements AsyncDisposable {
     return this.#end === null;
   }
 
-  /** What this session is charged with; null where it is not here. */
+  /** Returns the bytes that this session is charged with; null when it is not loaded here. */
   bytesOf(key: string): number | null {
     return this.alive ? this.#ledger.bytesOf(key) : null;
   }
 
-  /** What this session holds of GPUs. */
+  /** Returns the GPU memory of this session. */
   gpuBytesOf(key: string): DeviceBytes {
     return (this.alive ? this.#gpuMemory?.bytesOf(key) : null) ?? new Map();
   }
@@ -130,7 +130,7 @@ export class Runner implements AsyncDisposable {
     return this.#sessions.has(key);
   }
 
-  /** The session of this content, loaded now where it is not there. Throws ONNX Runtime's words, or RunnerEnded. */
+  /** Returns the session of this content, and loads it if necessary. Throws ONNX Runtime's text, or RunnerEnded. */
   session(content: SessionContent): Promise<RunnerSession> {
     const known = this.#sessions.get(content.key);
     if (known !== undefined) return known;
@@ -148,14 +148,14 @@ export class Runner implements AsyncDisposable {
 
   async #open({ key, modelName, options, byteLength, verify }: SessionContent): Promise<RunnerSession> {
     await verify();
-    // Its first run shall not wait for the thread, whose memory is no session's.
+    // Opened now, so that the first run does not wait for the thread, whose memory is not charged to a session.
     await this.#lanes.warmUp();
     this.#checkAlive();
     const task = { closed: this.#calls.closed, isUntaken: true };
     this.#suspects.began(task, task);
     const { clock, deadlineMs } = this.#options;
     let because: InferenceError | null = null;
-    // The library has no other end of a load than its process's.
+    // The library cannot abort a load; only the end of the process does.
     const onDeadline = () => {
       because = overdue(`loading model '${modelName}'`, deadlineMs);
       this.#suspects.accuse(task);
@@ -175,7 +175,7 @@ export class Runner implements AsyncDisposable {
     }
   }
 
-  /** Frees a session; no run of it is under way. */
+  /** Frees a session without running runs. */
   async close(key: string): Promise<void> {
     const session = this.#sessions.get(key);
     this.#sessions.delete(key);
@@ -188,11 +188,11 @@ export class Runner implements AsyncDisposable {
       this.#measured(await closed);
       await this.#lookAtGpus();
     } catch {
-      // It was never loaded, or went with the process.
+      // The session was never loaded, or the process has ended.
     }
   }
 
-  /** No run uses this arena any more. */
+  /** Unmaps an arena that no run uses any more. */
   async forget(arenaId: number): Promise<void> {
     const mapped = this.#arenas.get(arenaId);
     this.#arenas.delete(arenaId);
@@ -201,11 +201,11 @@ export class Runner implements AsyncDisposable {
       await mapped;
       await this.#soon(this.#calls.call("forget", { arena: arenaId }));
     } catch {
-      // It was never mapped, or the process has ended.
+      // The arena was never mapped, or the process has ended.
     }
   }
 
-  /** Settles when the library has let go of the memory. At most `lanesMax` at once. */
+  /** Runs a session; settles when the library no longer uses the memory. At most `lanesMax` at once. */
   async run(task: RunTask): Promise<readonly RunResult[]> {
     const session = await this.session(task.content);
     const base = await this.#address(task.arena);
@@ -237,7 +237,7 @@ export class Runner implements AsyncDisposable {
     }
   }
 
-  /** What follows a run's first answer. */
+  /** Handles a run's first response and those that follow. */
   async #converse(
     task: RunTask,
     lane: Lane,
@@ -260,7 +260,7 @@ export class Runner implements AsyncDisposable {
     return results;
   }
 
-  /** The error of a run that failed. One that cost the process its GPU ends the process, which has done it for all others as well. */
+  /** Returns the error of a failed run. If the process has lost its GPU, ends the process, because later runs would fail too. */
   async #failed(task: RunTask, message: string): Promise<Error> {
     if (task.content.device === null || !losesDevice(message)) return new InferenceError("INTERNAL", message);
     this.#options.log.error(`model '${task.content.modelName}' has lost its process the GPU: ${message}`);
@@ -297,20 +297,20 @@ export class Runner implements AsyncDisposable {
     return mapping;
   }
 
-  /** What takes no time in a process that does not hang. */
+  /** Waits for a response that takes no time in a process that does not hang; after `answerMs` ends the process. */
   async #soon<T>(answer: Promise<T>): Promise<T> {
     using _force = this.#options.clock.timer(this.#options.answerMs, () => this.#launched.kill());
     return await answer;
   }
 
-  /** Soon after a run, and once for all that end until then. */
+  /** Schedules one measurement for all runs that end until then. */
   #settleSoon(): void {
     if (this.#settling !== null || !this.alive) return;
     const { clock, settleMs } = this.#options;
     this.#settling = { timer: clock.timer(settleMs, () => void this.settle()) };
   }
 
-  /** Gives back what runs have left behind, where that is much, and measures what stays. Nothing to do where no run was since the last look. */
+  /** Releases much memory left behind by runs, and measures the rest. Does nothing when there was no run since the last time. */
   async settle(): Promise<void> {
     if (this.#settling === null) return;
     this.#settling.timer[Symbol.dispose]();
@@ -319,7 +319,7 @@ export class Runner implements AsyncDisposable {
       this.#measured(await this.#soon(this.#calls.call("settle", { keptBytesMax: this.#options.keptBytesMax })));
       await this.#lookAtGpus();
     } catch {
-      // The process has ended, and its memory with it.
+      // The process has ended, and its memory is free.
     }
   }
 
@@ -351,7 +351,7 @@ export class Runner implements AsyncDisposable {
     this.#lanes.close();
   }
 
-  /** Ends it with what it is doing. */
+  /** Ends the process together with running work. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.alive) return;
     this.#launched.kill();

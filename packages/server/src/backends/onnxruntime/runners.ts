@@ -14,29 +14,30 @@ import { RunnerEnded } from "./suspects.ts";
 export interface RunnersOptions {
   readonly turns: TurnLimits;
   readonly crashes: CrashLimits;
-  /** Processes for content that runs alone, and how long each is kept when nobody uses it. */
+  /** Maximum number of processes for content that runs alone, and the time for which an unused one is kept. */
   readonly apartRunnersMax: number;
   readonly apartIdleMs: number;
   /** Starts a runner with this name. */
   readonly start: (name: string, onMemory: RunnerOptions["onMemory"]) => Promise<Runner>;
-  /** `bytesOf` these contents says something else now. */
+  /** Called when `bytesOf` these contents has changed. */
   readonly onMemory: RunnerOptions["onMemory"];
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /**
- * Sessions and their runs, over processes that may end at any time. All content shares one process, until it ends. What it was doing
- * when it ended fails where it did nothing else, for then that ended it; else each run is done once more in a process apart, alone,
- * which tells the guilty one from the others, that have lost nothing. Content that keeps ending processes runs apart, and then not at
- * all (crash-record.ts). What was loaded is loaded again.
+ * Runs sessions in processes that may crash at any time.
+ *
+ * All content shares one process. When it ends, a task that ran alone is blamed and fails. Otherwise each of its tasks is repeated
+ * alone in a separate process, which identifies the faulty one; the others lose nothing. Content with repeated crashes runs in a
+ * separate process, and finally not at all (crash-record.ts). Loaded content is loaded again.
  */
 export class Runners implements AsyncDisposable {
   readonly #options: RunnersOptions;
   readonly #turns: RunTurns;
   readonly #crashes: CrashRecord;
   readonly #apart: ApartRunners;
-  /** Held content by key. */
+  /** Loaded content by key. */
   readonly #held = new Map<string, SessionContent>();
   readonly #live = new Set<Runner>();
   #shared: Promise<Runner> | null = null;
@@ -61,14 +62,14 @@ export class Runners implements AsyncDisposable {
     await this.#sharedRunner();
   }
 
-  /** Loads content that nobody holds; `close` gives it back. Throws ONNX Runtime's words, or INTERNAL where loading ends the process. */
+  /** Loads content; `close` frees it. Throws ONNX Runtime's text, or INTERNAL when loading crashes the process. */
   async open(content: SessionContent): Promise<RunnerSession> {
     const session = await this.#attempt(content, (runner) => runner.session(content));
     this.#held.set(content.key, content);
     return session;
   }
 
-  /** Frees content that nobody holds any more; no run of it is under way. */
+  /** Frees unused content; no run of it may be active. */
   async close(content: SessionContent): Promise<void> {
     this.#held.delete(content.key);
     await this.#apart.end(content.key);
@@ -76,27 +77,27 @@ export class Runners implements AsyncDisposable {
     await shared?.close(content.key);
   }
 
-  /** No model uses this arena any more. */
+  /** Unmaps an arena that no model uses any more. */
   async forget(arena: Arena): Promise<void> {
     await this.#apart.forget(arena.id);
     const shared = await this.#shared?.catch(() => null);
     await shared?.forget(arena.id);
   }
 
-  /** Runs held content over an arena. Memory is borrowed until this settles; nothing touches it afterwards. */
+  /** Runs loaded content over an arena. Borrows the memory until this settles; nothing touches it afterwards. */
   run(
     content: SessionContent,
     task: { readonly arena: Arena; readonly run: ModelRun; readonly signal: AbortSignal | null },
   ): Promise<readonly RunResult[]> {
     return this.#attempt(content, async (runner) => {
-      // Nobody's turn is spent on loading.
+      // Loaded before the run gets a slot, which would be idle meanwhile.
       await runner.session(content);
       using _turn = await this.#turns.enter({ tenant: task.arena.id, model: content.key }, task.signal);
       return await runner.run({ content, ...task });
     });
   }
 
-  /** Does it in the process that all share, or apart where the content, or what happens, calls for it. */
+  /** Runs `work` in the shared process, or in a separate one when the content or its crashes require that. */
   async #attempt<T>(content: SessionContent, work: (runner: Runner) => Promise<T>): Promise<T> {
     let isSuspect = false;
     for (let attempt = 1; ; attempt += 1) {
@@ -109,7 +110,7 @@ export class Runners implements AsyncDisposable {
         if (this.#isClosed) throw closed();
         if (error.blame === "certain") throw this.#guilty(content, error);
         if (attempt === attemptsMax) throw new InferenceError("UNAVAILABLE", error.message, { cause: error });
-        // What is known to be innocent goes back to where it came from; in a process apart nothing else was under way.
+        // A task that is not to blame is repeated in the shared process; in a separate process nothing else was running.
         isSuspect ||= error.blame === "possible";
       }
     }
@@ -122,7 +123,7 @@ export class Runners implements AsyncDisposable {
     return runner;
   }
 
-  /** What content is charged with over all processes; null where that is not known. */
+  /** Returns the charge of content over all processes; null when unknown. */
   bytesOf(key: string): number | null {
     let bytes: number | null = null;
     for (const runner of this.#live) {
@@ -132,7 +133,7 @@ export class Runners implements AsyncDisposable {
     return bytes;
   }
 
-  /** What content holds of GPUs over all processes. */
+  /** Returns the GPU memory of content over all processes. */
   gpuBytesOf(key: string): DeviceBytes {
     const bytes = new Map<MemoryDevice, number>();
     for (const runner of this.#live)
@@ -140,7 +141,7 @@ export class Runners implements AsyncDisposable {
     return bytes;
   }
 
-  /** Looks at once at what the runs until now have left behind, where that is still to be done. */
+  /** Completes pending measurements of memory that runs have left behind. */
   async settle(): Promise<void> {
     await Promise.all([...this.#live].map((runner) => runner.settle()));
   }
@@ -182,7 +183,7 @@ export class Runners implements AsyncDisposable {
     return starting;
   }
 
-  /** Loads what was loaded, before somebody has to wait for it. */
+  /** Loads the previous content again, before a request waits for it. */
   async #reopen(): Promise<void> {
     for (const content of this.#held.values()) {
       if (this.#isClosed) return;
@@ -191,7 +192,7 @@ export class Runners implements AsyncDisposable {
         const runner = await this.#sharedRunner();
         if (this.#held.has(content.key)) await runner.session(content);
       } catch (error) {
-        // The process that ended while it loaded is followed by another, whose turn to load comes next.
+        // The process ended during the load; its successor loads the content.
         if (error instanceof RunnerEnded) return;
         this.#options.log.error(`loading model '${content.modelName}' again: ${InferenceError.from(error).message}`);
       }
@@ -207,7 +208,7 @@ export class Runners implements AsyncDisposable {
   }
 }
 
-/** Other content may end the process of a run that is not to blame, and once more while it is done again; not for ever. */
+/** Other content may crash the process of a run that is not to blame, even repeatedly; the limit ends that. */
 const attemptsMax = 5;
 
 function closed(): InferenceError {

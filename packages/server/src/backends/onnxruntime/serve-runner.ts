@@ -8,7 +8,7 @@ import { RunnerMemory } from "./runner-memory.ts";
 
 export interface RunnerSockets {
   readonly controlFd: number;
-  /** Brings the descriptors of lanes' sockets and of arenas. */
+  /** Receives the descriptors of lanes' sockets and of arenas. */
   readonly descriptorFd: number;
 }
 
@@ -20,8 +20,8 @@ type Handlers = {
 };
 
 /**
- * The runner's side: does what the server asks for over `controlFd` until that is closed, then resolves; what it holds goes with
- * its process. Runs themselves go past this, from the server's socket to the lane's thread. It trusts the server in everything.
+ * The main loop of a runner: serves the server's requests over `controlFd` until that is closed, then resolves; its memory is freed with
+ * the process. Runs do not pass here: they go from the server's socket to the lane's thread. The server is trusted.
  */
 export async function serveRunner(sockets: RunnerSockets): Promise<void> {
   const runner = new ServedRunner(sockets.descriptorFd);
@@ -52,9 +52,9 @@ class ServedRunner {
   readonly #memory = new RunnerMemory();
   #runtime: OnnxRuntime | null = null;
   #libraryPath = "";
-  /** What the process held after it last gave memory back, and with what sessions took and gave since. */
+  /** Memory of the process after the last release, plus changes by sessions since. */
   #settledBytes = 0;
-  /** What it holds without a session; null until the first is opened. */
+  /** Memory of the process without a session; null until the first one is opened. */
   #bareBytes: number | null = null;
 
   constructor(descriptorFd: number) {

@@ -3,14 +3,14 @@ import type { ModelConfig } from "../../modelconfig/index.ts";
 import type { OnnxSessionOptions } from "../../native/index.ts";
 import { cudaModelParameters } from "./provider-options.ts";
 
-/** Everything about a session but the model itself. Equal values on equal files are one session. */
+/** The settings of a session without its model. Equal values on equal files share one session. */
 export interface SessionParameters {
   readonly options: Omit<OnnxSessionOptions, "modelPath">;
-  /** Gives the unused parts of the library's memory pool back after each run. */
+  /** True to free the unused parts of the library's memory pool after each run. */
   readonly shrinksAfterRun: boolean;
 }
 
-/** optimization.graph.level to ONNX Runtime's level, as in Triton. */
+/** ONNX Runtime's levels by optimization.graph.level, as in Triton. */
 const graphLevels: ReadonlyMap<number, OnnxSessionOptions["graphOptimization"]> = new Map([
   [-1, "basic"],
   [0, "all"],
@@ -20,11 +20,11 @@ const graphLevels: ReadonlyMap<number, OnnxSessionOptions["graphOptimization"]> 
 
 export interface ReadParameters {
   readonly session: SessionParameters;
-  /** Parameters that were given and have no effect on the CPU. */
+  /** Parameters that have no effect on the CPU. */
   readonly withoutEffect: readonly string[];
 }
 
-/** Reads a model's settings; throws INVALID_ARG or UNSUPPORTED naming the setting that cannot be honoured. */
+/** Reads a model's settings. Throws INVALID_ARG or UNSUPPORTED with the name of a setting that cannot be applied. */
 export function readSessionParameters(config: ModelConfig): ReadParameters {
   const accelerators = gpuAccelerators(config);
   const graphOptimization = graphLevels.get(config.graphLevel);
@@ -62,7 +62,7 @@ export function readSessionParameters(config: ModelConfig): ReadParameters {
 /** Accelerators that Triton's backend knows. */
 const knownAccelerators = ["tensorrt", "cuda", "openvino"];
 
-/** Those asked for on GPUs, which speed up nothing on the CPU. One for the CPU is refused: it is not there. */
+/** Returns the requested GPU accelerators, which have no effect on the CPU. Throws for a CPU accelerator, which is not available. */
 function gpuAccelerators(config: ModelConfig): readonly string[] {
   const accelerators = config.message.optimization?.executionAccelerators;
   if (accelerators === undefined) return [];
@@ -77,7 +77,7 @@ function gpuAccelerators(config: ModelConfig): readonly string[] {
   );
 }
 
-/** "cpu:0", possibly among other devices separated by ";". */
+/** Reads "cpu:0", possibly among other devices separated by ";". */
 function readShrinkage(config: ModelConfig): boolean {
   const value = config.parameters.get("memory.enable_memory_arena_shrinkage");
   if (value === undefined || value === "") return false;

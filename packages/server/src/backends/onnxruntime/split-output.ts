@@ -6,14 +6,14 @@ import { datatypeOfElements } from "./element-types.ts";
 export interface MadeOutput {
   readonly name: string;
   readonly result: RunResult;
-  /** Where the elements lie; null for no bytes at all. */
+  /** Block of the elements; null for zero bytes. */
   readonly block: Block | null;
 }
 
 /**
- * Cuts a run's output into the requests' parts, one per row count (null: the model does not batch, the one request gets it
- * whole). Each owns its part of the block; unwanted ones are null. Throws and leaves no reference
- * behind when the output has another number of rows than went in.
+ * Splits a run's output into the requests' segments, one per row count (null: the model does not batch, and its only request gets the
+ * whole output). Each owns its segment of the block; unrequested ones are null. When the number of rows differs from the inputs', throws
+ * and leaves no reference behind.
  */
 export function splitOutput(
   output: MadeOutput,
@@ -60,7 +60,7 @@ interface Span {
   readonly end: number;
 }
 
-/** One reference to the block where it is one request's alone, else to a part of it that has users of its own. */
+/** Returns one reference to the block for a single request, else to a segment with references of its own. */
 function pieceOf(block: Block | null, isWhole: boolean, { start, end }: Span): Pick<Tensor, "data" | "block"> {
   if (block === null || start === end) return { data: new Uint8Array(0), block: null };
   if (!isWhole) {
@@ -71,7 +71,7 @@ function pieceOf(block: Block | null, isWhole: boolean, { start, end }: Span): P
   return { data: block.bytes.subarray(start, end), block };
 }
 
-/** Where so many strings of a BYTES tensor end. */
+/** Returns the end of `count` strings of a BYTES tensor. */
 function endOfStrings({ block }: MadeOutput, start: number, count: number): number {
   let at = start;
   if (block !== null) for (let index = 0; index < count; index += 1) at = elementEnd(block.bytes, at);

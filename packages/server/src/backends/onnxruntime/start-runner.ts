@@ -7,7 +7,7 @@ import type { RunnerDescriptors } from "./runner-worker.ts";
 import type { RunnerSockets } from "./serve-runner.ts";
 
 export interface LaunchOptions {
-  /** In log lines. */
+  /** Name for log lines. */
   readonly name: string;
   /** The environment of its process. */
   readonly processEnv: Readonly<Record<string, string>>;
@@ -15,19 +15,19 @@ export interface LaunchOptions {
   readonly log: Logger;
 }
 
-/** A runner that has been started: our ends of its sockets, and its life. */
+/** A started runner: the server's ends of its sockets, and its end. */
 export interface LaunchedRunner extends RunnerSockets {
   readonly pid: number;
-  /** Resolves with how it ended, when its process has been reaped: nobody of it reads or writes any memory then. */
+  /** Resolves with a description of its end when its process has been reaped: no thread of it touches any memory then. */
   readonly ended: Promise<string>;
-  /** Ends it at once. */
+  /** Ends it at once (SIGKILL). */
   kill(): void;
 }
 
-/** ONNX Runtime's official builds report to their makers what they run and leave files in the temporary directory, unless told. */
+/** Without this, ONNX Runtime's official builds send telemetry and leave files in the temporary directory. */
 const quietLibrary = { ORT_DISABLE_TELEMETRY: "1" } as const;
 
-/** Its collector has nothing to do but the garbage of a request to load, and of each run. */
+/** The process's garbage is small: a request to load, and each run. */
 const semiSpaceMebibytes = 1;
 
 export async function launchRunner({ name, processEnv, clock, log }: LaunchOptions): Promise<LaunchedRunner> {

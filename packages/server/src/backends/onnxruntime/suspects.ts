@@ -1,10 +1,10 @@
 /**
- * The runner has ended, and with it what it was doing. `certain`: this was all that it did, so this ended it; `possible`: it did other
- * things too; `none`: something else is known to have ended it.
+ * The runner has ended, and its running tasks with it. `certain`: this task ran alone, so it is to blame; `possible`: others ran too;
+ * `none`: another task is known to be to blame.
  */
 export class RunnerEnded extends Error {
   readonly blame: "certain" | "possible" | "none";
-  /** "signal SIGFPE". */
+  /** Description of the end, such as "signal SIGFPE". */
   readonly how: string;
 
   constructor(blame: RunnerEnded["blame"], how: string) {
@@ -14,18 +14,18 @@ export class RunnerEnded extends Error {
   }
 }
 
-/** A run in the library, or a load: what may end the process. */
+/** A running task in the library, a run or a load, which may crash the process. */
 export interface Suspect {
-  /** Resolves when nothing more comes of it. */
+  /** Resolves when nothing more comes from the task. */
   readonly closed: Promise<void>;
-  /** Known when it is closed: the process never began with it. */
+  /** Valid after `closed`: true if the process never started the task. */
   readonly isUntaken: boolean;
 }
 
-/** What is under way in a process, and what of it is to blame when the process has ended. */
+/** Running tasks of a process, and which of them is to blame when the process has ended. */
 export class Suspects {
   readonly #underway = new Map<object, Suspect>();
-  /** For whose sake the process was ended. */
+  /** The task because of which the process was ended. */
   #culprit: object | null = null;
   #end: { readonly how: string; readonly count: number } | null = null;
 
@@ -37,22 +37,22 @@ export class Suspects {
     this.#underway.delete(task);
   }
 
-  /** The process is about to be ended because of this one. */
+  /** Blames a task before the process is ended because of it. */
   accuse(task: object): void {
     this.#culprit = task;
   }
 
-  /** Resolves when of nothing under way anything more can come. */
+  /** Resolves when nothing more can come from running tasks. */
   async closed(): Promise<void> {
     for (const { closed } of this.#underway.values()) await closed;
   }
 
-  /** The process has ended. */
+  /** Records the end of the process. */
   ended(how: string): void {
     this.#end = { how, count: [...this.#underway.values()].filter(({ isUntaken }) => !isUntaken).length };
   }
 
-  /** The error of something under way, with the blame that it deserves where the process has ended. */
+  /** Returns the error of a running task, with its blame when the process has ended. */
   blamed(error: unknown, task: object): unknown {
     if (!(error instanceof RunnerEnded) || this.#end === null) return error;
     const { how, count } = this.#end;
