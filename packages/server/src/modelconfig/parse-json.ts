@@ -62,7 +62,7 @@ function canonicalMessage(value: unknown, shape: MessageShape, path: string, dep
     const at = path === "" ? name : `${path}.${name}`;
     if (!field.repeated || member === null) return [name, canonicalValue(member, field.value, at, depth)] as const;
     if (field.isMap) return [name, canonicalMap(member, field.value, at, depth)] as const;
-    // As in Triton, a single value for a repeated field is a list of that one value.
+    // A single value for a repeated field is a list of that one value, as in Triton.
     if (!Array.isArray(member)) return [name, [canonicalValue(member, field.value, at, depth)]] as const;
     return [name, member.map((item, i) => canonicalValue(item, field.value, `${at}[${i}]`, depth))] as const;
   });

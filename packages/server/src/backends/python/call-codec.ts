@@ -16,18 +16,18 @@ import {
 } from "./wire.ts";
 
 /**
- * The frames of models that call or load others: see `packages/server/python/WIRE.md`. The twin of this file is
- * `packages/server/python/galatea_worker/call_wire.py`; both read the golden bytes in `conformance/vectors`.
+ * The frames of models that call or load others: see `packages/server/python/WIRE.md`. The worker's side is
+ * `packages/server/python/galatea_worker/call_wire.py`; both are tested against the golden bytes in `conformance/vectors`.
  */
 const headBytes = 16;
 const streamed = 1;
 
-/** What a model asks of another, as its worker says it: names and numbers are of the right kind, and nothing else is known of them. */
+/** A model's call to another, as its worker sends it: names and numbers have the right types, and nothing else is checked. */
 export interface WireCall {
   readonly callId: number;
-  /** The answers come one by one, and are taken one by one. */
+  /** True if responses come one by one, and are acknowledged one by one. */
   readonly isStreamed: boolean;
-  /** The execution that it is part of; null: of none. */
+  /** The execution that the call belongs to; null: none. */
   readonly executionId: number | null;
   readonly modelName: string;
   readonly modelVersion: string;
@@ -35,10 +35,10 @@ export interface WireCall {
   readonly correlation: bigint | string;
   readonly flags: number;
   readonly timeoutUs: number;
-  /** Null asks for all. */
+  /** Null selects all. */
   readonly requested: readonly string[] | null;
   readonly parametersJson: string;
-  /** `nameIndex` is of `names`; `place` the id of a loan, or of space that was lent for this call. */
+  /** `nameIndex` is an index of `names`; `place` is the id of a loan, or of space that was lent for this call. */
   readonly names: readonly string[];
   readonly inputs: readonly WireTensor[];
 }
@@ -56,7 +56,7 @@ export interface WireCallAnswer {
         readonly outputs: readonly WireTensor[];
       }
     | { readonly kind: "error"; readonly code: number; readonly message: string }
-    /** Nothing more follows. */
+    /** No more responses follow. */
     | { readonly kind: "nothing" };
 }
 
@@ -72,7 +72,7 @@ export interface WireControl {
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
-/** A CALL frame. Inline tensors' bytes are copied out, once for all of them. */
+/** Decodes a CALL frame. Inline tensors' bytes are copied out, once for all of them. */
 export function decodeCall(frame: Buffer): WireCall {
   const { count, id, extra } = readHeader(frame);
   if (extra > streamed) throw new MalformedRecord(`a call with flags ${extra}`);
@@ -109,7 +109,7 @@ export function decodeCall(frame: Buffer): WireCall {
   };
 }
 
-/** A CONTROL frame; the files' bytes are copied out. */
+/** Decodes a CONTROL frame; the files' bytes are copied out. */
 export function decodeControl(frame: Buffer): WireControl {
   const { count, id, extra } = readHeader(frame);
   const reader = new FrameReader(frame);
@@ -134,13 +134,13 @@ export function decodeControl(frame: Buffer): WireControl {
   };
 }
 
-/** CALL_SPACE: the blocks that a call asked for, or why there are none. */
+/** Encodes CALL_SPACE: the blocks that a call requested, or the reason why there are none. */
 export function encodeCallSpace(callId: number, blocks: readonly WireLent[] | string): Buffer {
   if (typeof blocks === "string") return encodeFrame(kinds.callSpace, Buffer.from(blocks), { id: callId, extra: 1 });
   return encodeFrame(kinds.callSpace, lentRecords(blocks), { id: callId, count: blocks.length });
 }
 
-/** CONTROLLED: what came of a CONTROL. */
+/** Encodes CONTROLLED: the result of a CONTROL. */
 export function encodeControlled(
   controlId: number,
   said: { readonly ready: boolean } | { readonly code: number; readonly message: string },
@@ -148,7 +148,7 @@ export function encodeControlled(
   return encodeFrame(kinds.controlled, Buffer.from(JSON.stringify(said)), { id: controlId });
 }
 
-/** CALL_ANSWER. */
+/** Encodes CALL_ANSWER. */
 export function encodeCallAnswer({ callId, isLast, loans, answer }: WireCallAnswer): Buffer {
   const { outputs, said } = partsOf(answer);
   const text = Buffer.from(JSON.stringify(said));
@@ -216,7 +216,7 @@ function naturalOf(value: unknown, most: number): number {
   return value;
 }
 
-/** `["7"]`: a number of 64 bits; `"7"`: a text. */
+/** Decodes a correlation id: `["7"]` is a number of 64 bits, `"7"` a text. */
 function correlationOf(value: unknown): bigint | string {
   if (!Array.isArray(value)) return textOf(value);
   const digits = textOf(value[0]);

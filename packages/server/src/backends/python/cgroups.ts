@@ -6,7 +6,7 @@ export interface GroupLimits {
   readonly processesMax: number | null;
 }
 
-/** A control group of this process where groups below it can be made, for one or more controllers. */
+/** A control group of this process in which groups can be created, for one or more controllers. */
 export interface CgroupPlace {
   readonly version: 1 | 2;
   readonly controllers: readonly string[];
@@ -15,7 +15,7 @@ export interface CgroupPlace {
 
 const wanted = ["memory", "pids"] as const;
 
-/** The files of each version that hold a limit; a file that is not there is passed over only where it says so. */
+/** Returns the limit files of each cgroup version; a missing file is ignored only when marked as optional. */
 function settings(
   place: CgroupPlace,
   limits: GroupLimits,
@@ -37,8 +37,8 @@ function settings(
 }
 
 /**
- * Where the controllers that bound memory and processes have this process, from `/proc/self/cgroup` and `/proc/self/mountinfo`.
- * A controller that no hierarchy has is in no place.
+ * Returns the control groups of this process for the memory and process controllers, from `/proc/self/cgroup` and `/proc/self/mountinfo`.
+ * A controller without a hierarchy is not in the result.
  */
 export function findCgroups(cgroup: string, mountinfo: string): readonly CgroupPlace[] {
   const own = new Map<string, string>();
@@ -56,14 +56,14 @@ export function findCgroups(cgroup: string, mountinfo: string): readonly CgroupP
     const controllers = version === 1 ? wanted.filter((name) => options.split(",").includes(name)) : wanted;
     const path = own.get(version === 1 ? (controllers[0] ?? "-") : "");
     if (controllers.length === 0 || path === undefined) continue;
-    // A container may see its own part of the hierarchy alone.
+    // A container may see only its own part of the hierarchy.
     const below = root === "/" ? path : path.startsWith(root) ? path.slice(root.length) : "";
     places.push({ version, controllers, directory: join(mountPoint, below) });
   }
   return places;
 }
 
-/** Makes control groups below those of this process. Synchronous: each call is a write to the kernel. */
+/** Creates control groups below those of this process. Synchronous: each call is a write to the kernel. */
 export class Cgroups {
   readonly #places: readonly CgroupPlace[];
   readonly #name: string;
@@ -74,7 +74,7 @@ export class Cgroups {
     this.#name = name;
   }
 
-  /** `name` tells the groups of this process from those of others. What cannot be had is said, as the text of `missing`. */
+  /** `name` distinguishes the groups of this process from those of others. `missing` describes what is unavailable. */
   static open(name: string, limits: GroupLimits): { readonly groups: Cgroups | null; readonly missing: string | null } {
     let places: readonly CgroupPlace[];
     try {
@@ -99,7 +99,7 @@ export class Cgroups {
     return { groups: new Cgroups(usable, name), missing: null };
   }
 
-  /** A group in each hierarchy, with these limits. Disposing it removes them: nothing may run in them then. */
+  /** Creates a group in each hierarchy with these limits. Disposing the result removes them; no process may run in them then. */
   make(limits: GroupLimits): CgroupSet {
     const name = `${this.#name}-${(this.#count += 1)}`;
     const made: string[] = [];
@@ -125,7 +125,7 @@ export class Cgroups {
     return new CgroupSet(made);
   }
 
-  /** Removes the groups that servers which are no more have left: their names are those that `isGone` says so of. */
+  /** Removes the groups of servers that no longer exist, whose names `isGone` recognizes. */
   sweep(isGone: (name: string) => boolean): void {
     for (const { directory } of this.#places) {
       for (const entry of readdirSync(directory)) {
@@ -152,7 +152,7 @@ export class CgroupSet implements Disposable {
   }
 }
 
-/** In the second version a controller has to be handed down before a group below can use it. */
+/** In cgroup version 2 a controller must be enabled for child groups before they can use it. */
 function withControllers(place: CgroupPlace): CgroupPlace {
   if (place.version === 1) return place;
   const there = readFileSync(join(place.directory, "cgroup.controllers"), "utf8").trim().split(" ");
@@ -165,7 +165,7 @@ function withControllers(place: CgroupPlace): CgroupPlace {
   return { ...place, controllers };
 }
 
-/** A group with a process in it stays: the next sweep finds it. */
+/** A group with a process in it stays until the next sweep. */
 function removeEmpty(directory: string): void {
   try {
     rmdirSync(directory);

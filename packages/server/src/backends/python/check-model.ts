@@ -9,8 +9,8 @@ import { environmentPath } from "./environments.ts";
 
 const parseMsMax = 30_000;
 /**
- * Parses the program without running it. Prints the syntax errors, `completes` for a program that defines, or may have inherited,
- * auto_complete_config, and what a load says of a program that nowhere names the class or the method that Triton calls.
+ * Parses the program without running it. Prints the syntax errors, `completes` for a program that defines, or may inherit,
+ * auto_complete_config, and the load error of a program that does not contain the class or the method that Triton calls.
  */
 const parseProgram = `
 import ast
@@ -59,7 +59,7 @@ export async function checkPythonModel({ source, config, python, gpuCount }: Pyt
   const isDescribed = config.inputs.length > 0 && config.outputs.length > 0;
   if (config.backend !== "python") return { problems, notes: [], completion: isDescribed ? config : null };
   const { wrong, completes, notes } = await parsed(join(source.versionDirectory, config.defaultModelFilename), python);
-  // A program may add tensors and a batch size; it contradicts none that is configured.
+  // A program may add tensors and a batch size; it cannot change configured ones.
   const isCompleted = !completes || (isDescribed && config.maxBatchSize > 0);
   return { problems: [...problems, ...wrong], notes, completion: isCompleted ? config : null };
 }
@@ -78,7 +78,7 @@ async function parsed(file: string, python: string) {
   }
 }
 
-/** Returns why the model's instances cannot be placed. */
+/** Returns the reasons why the model's instances cannot be placed. */
 function unplaced(config: ModelConfig, gpuCount: number): readonly string[] {
   try {
     placedInstances(config, gpuCount);

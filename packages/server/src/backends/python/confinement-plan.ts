@@ -1,43 +1,46 @@
 import { dirname } from "node:path";
 
-/** What the operator allows the workers of tenants, and where what they need is kept. */
+/** The operator's settings for the workers of tenants, and the location of their directories. */
 export interface TenantOptions {
-  /** Users that are nobody else's on this machine; each tenant gets one of them. Null: none is given. */
+  /** Users that only this server uses on this machine; each tenant gets one of them. Null: tenants share the server's user. */
   readonly users: UserRange | null;
-  /** Read by every tenant, beside the system, Python and its own models. */
+  /** Paths that every tenant may read, in addition to the system, Python and its own models. */
   readonly readPaths: readonly string[];
-  /** Written by every tenant, beside its own scratch directory. */
+  /** Paths that every tenant may write, in addition to its own scratch directory. */
   readonly writePaths: readonly string[];
-  /** Found by every tenant where it has a root directory of its own, or can have the machine's with paths added. */
+  /** Paths that every tenant finds, if it has its own root directory or the machine's with added paths. */
   readonly fixedPaths: readonly FixedPath[];
   /**
-   * Devices of the machine's GPUs, as they are now: those of models that run on GPUs, and of no others. All of them, because CUDA numbers
-   * what it can open from 0 on, and a model is told the number that its GPU has for the server.
+   * Returns the device files of the machine's GPUs, for models that run on GPUs and no others. All of them, because CUDA numbers the
+   * devices that it can open from 0 on, and a model gets the number that its GPU has in the server.
    */
   readonly gpuDevices: () => readonly string[];
-  /** TCP ports that may be connected to; null allows all, and listening too. */
+  /** TCP ports to which tenants may connect; null allows all, and listening too. */
   readonly tcpPorts: readonly number[] | null;
   /**
-   * Each worker has a listener of this machine's own at a TCP port, to which of all tenants it alone may connect: what it runs may speak
-   * HTTP with itself. Not where no port may be connected to: a port is known to Landlock without its host.
+   * True if each worker gets a local TCP listener to which it alone, of all tenants, may connect, so that its code may speak HTTP with
+   * itself. Not together with an empty `tcpPorts`, because Landlock restricts ports regardless of the host.
    */
   readonly opensPort: boolean;
-  /** Of one tenant; null: a tenant is bounded with all the others. */
+  /** Limit of one tenant; null: only the limit of all tenants together. */
   readonly memoryBytesMax: number | null;
-  /** Of all tenants and the interpreters that they share. */
+  /** Limit of all tenants and the interpreters that they share. */
   readonly allMemoryBytesMax: number | null;
   /** Processes and threads of one tenant. */
   readonly processesMax: number;
   readonly scratchBytesMax: number;
-  /** This process's own, to be made: what is below it ends with the backend. */
+  /** A directory of this process, created when needed; it is removed with the backend. */
   readonly directory: string;
-  /** The data directory, which is closed to other users and which tenants' users pass through. Null where tenants read nothing in a closed directory. */
+  /**
+   * The data directory, which is closed to other users and which tenants' users must traverse. Null when tenants read nothing in a closed
+   * directory.
+   */
   readonly dataDirectory: string | null;
-  /** Shared by all servers over one data directory: here they divide the users among themselves. */
+  /** Directory shared by all servers with the same data directory, in which they divide the users among themselves. */
   readonly slicesDirectory: string;
 }
 
-/** A path that leads each tenant to what is its own, wherever that lies on this machine: its model's directory, or the one around it. */
+/** A path at which each tenant finds its own data, whatever its location on this machine: its model's directory, or the parent. */
 export interface FixedPath {
   readonly path: string;
   readonly leadsTo: "model" | "around-model" | { readonly directory: string };
@@ -48,53 +51,53 @@ export interface UserRange {
   readonly count: number;
 }
 
-/** What a zygote found out about this machine: `facts` in `galatea_worker/tenant.py`. */
+/** Capabilities of this machine as a zygote determined them: `facts` in `galatea_worker/tenant.py`. */
 export interface MachineFacts {
-  /** The ABI of Landlock; 0: there is none. */
+  /** ABI version of Landlock; 0: not available. */
   readonly landlock: number;
-  /** Root, with what it takes to become another user. */
+  /** True for root with the capabilities to become another user. */
   readonly isRoot: boolean;
   readonly usersMapped: boolean;
-  /** Whether a tenant can have a root directory of its own. */
+  /** True if a tenant can have its own root directory. */
   readonly views: boolean;
-  /** Whether, without one, it can have the machine's with paths added. */
+  /** True if, without its own root directory, it can have the machine's with added paths. */
   readonly ownPaths: boolean;
-  /** What has to be readable for Python to run. */
+  /** Paths that Python must be able to read. */
   readonly environmentPaths: readonly string[];
 }
 
-/** What is one tenant's while any of its processes lives. */
+/** Resources of one tenant while any of its processes runs. */
 export interface TenantParts {
   readonly user: number | null;
-  /** `cgroup.procs` of groups of its own. */
+  /** `cgroup.procs` files of its own groups. */
   readonly cgroups: readonly string[];
-  /** Whether a control group bounds its memory, its own or that of all tenants. */
+  /** True if a control group limits its memory, its own or that of all tenants. */
   readonly isMemoryBounded: boolean;
-  /** Where it writes, outside of views. */
+  /** Its writable directory when it has no view. */
   readonly scratchDirectory: string | null;
   readonly readPaths: readonly string[];
-  /** Of its first model, which a root directory of its own was made for. */
+  /** Directory of its first model, for which its own root directory was made. */
   readonly modelDirectory: string;
 }
 
-/** What a tenant's process applies to itself before it runs code of the tenant: read by `galatea_worker/tenant.py`. */
+/** The confinement that a tenant's process applies to itself before it runs the tenant's code: read by `galatea_worker/tenant.py`. */
 export interface ConfinementPlan {
   readonly user: number | null;
-  /** Beside the user's own: the group that may pass through the data directory, where there is no view. */
+  /** Groups in addition to the user's own: the group that may traverse the data directory, when there is no view. */
   readonly groups: readonly number[];
   readonly dropsCapabilities: boolean;
   readonly landlock: number;
-  /** The empty directory that the root is made over; null: the machine's files, as far as the rules allow. */
+  /** The empty directory over which the root is built; null: the machine's files, as far as the rules allow. */
   readonly view: string | null;
   readonly scratch: string;
   readonly scratchBytes: number;
   readonly read: readonly string[];
   readonly write: readonly string[];
-  /** Devices beside those that every program has. */
+  /** Devices in addition to those of every program. */
   readonly devices: readonly string[];
-  /** The empty directory over which the machine's root is made anew with `links`, where there is no view; null: without them. */
+  /** The empty directory over which the machine's root is rebuilt with `links`, when there is no view; null: without links. */
   readonly linksRoot: string | null;
-  /** In a root of its own: a path and where it leads. Where something lies there already that stays. */
+  /** Links in its own root: a path and its target. An existing path is not replaced. */
   readonly links: readonly (readonly [path: string, target: string])[];
   readonly tcp: readonly number[] | null;
   readonly opensPort: boolean;
@@ -102,10 +105,10 @@ export interface ConfinementPlan {
   readonly limits: Readonly<Record<string, number>>;
 }
 
-/** What a view calls its scratch directory. */
+/** Path of the scratch directory in a view. */
 const viewScratch = "/tmp";
 
-/** RLIMIT_CORE 1: none is written to a file, and none is piped to a program, which 0 would allow. */
+/** RLIMIT_CORE 1: no core is written to a file or piped to a program, which 0 would allow. */
 const coreBytesMax = 1;
 
 export function planFor(
@@ -116,7 +119,7 @@ export function planFor(
 ): ConfinementPlan {
   const { user, cgroups, scratchDirectory } = parts;
   const memoryBytesMax = options.memoryBytesMax ?? options.allMemoryBytesMax;
-  // POSIX shared memory lies here where there is no view. Without a user of its own, a tenant would find the others' there.
+  // Directory of POSIX shared memory when there is no view. Without its own user, a tenant would have access to that of others.
   const sharedMemory = !facts.views && user !== null ? ["/dev/shm"] : [];
   return {
     user,
@@ -136,7 +139,7 @@ export function planFor(
     cgroups,
     limits: {
       RLIMIT_CORE: coreBytesMax,
-      // Counted by user: without one of its own, a tenant would share the count with everybody.
+      // Counted by user: without its own user, a tenant would share the count with all others.
       ...(user === null ? {} : { RLIMIT_NPROC: options.processesMax }),
       ...(parts.isMemoryBounded || memoryBytesMax === null ? {} : { RLIMIT_DATA: memoryBytesMax }),
       ...(facts.views ? {} : { RLIMIT_FSIZE: options.scratchBytesMax }),
@@ -149,19 +152,19 @@ function targetOf(leadsTo: FixedPath["leadsTo"], modelDirectory: string): string
   return leadsTo === "model" ? modelDirectory : dirname(modelDirectory);
 }
 
-/** One line of what keeps tenants apart: `missing` is null where it is applied. */
+/** One measure that isolates tenants: `missing` is null when it is applied, else the reason. */
 export interface ConfinementRow {
   readonly what: "users" | "files" | "view" | "network" | "signals" | "memory" | "processes" | "disk";
   readonly missing: string | null;
 }
 
 export interface ReportParts {
-  /** Why tenants get no users of their own; null where they do. */
+  /** The reason why tenants have no users of their own; null when they do. */
   readonly usersMissing: string | null;
   readonly cgroupsMissing: string | null;
 }
 
-/** What is applied on this machine, and what is not and why. */
+/** Returns the measures that are applied on this machine, and for the others the reason. */
 export function confinementRows(
   options: TenantOptions,
   facts: MachineFacts,

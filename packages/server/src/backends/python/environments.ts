@@ -10,32 +10,32 @@ import type { PythonEnvironment } from "./python-environment.ts";
 import type { RunnerEnvironment } from "./runners.ts";
 
 export interface EnvironmentOptions {
-  /** Whether the environment of models may not be heeded by interpreters that are not confined: workers heed it, once they are. */
+  /** True if unconfined interpreters must ignore the environment variables of models; workers read them after their confinement. */
   readonly ignoresVariables: boolean;
-  /** The interpreter of models that bring none. */
+  /** Interpreter of models without an environment. */
   readonly python: string;
-  /** What every interpreter finds in its environment. */
+  /** Environment variables of every interpreter. */
   readonly pythonEnv: Readonly<Record<string, string>>;
-  /** Of models that bring none, where the operator or the container's owner asked for packages; null: `python` it is. */
+  /** Environment of models without their own, when the operator or the container's owner requested packages; null: `python` is used. */
   readonly packagesDirectory: string | null;
-  /** Where packed environments are unpacked, by content. */
+  /** Directory of unpacked environments, by content. */
   readonly environmentsDirectory: string;
-  /** What unpacked ones may take together, those in use aside. */
+  /** Maximum size of all unpacked environments together, without those in use. */
   readonly environmentBytesMax: number;
   readonly environmentEntriesMax: number;
 }
 
-/** An environment that stays where it is until this is disposed: to be held as long as an interpreter of it may start or import. */
+/** A lease of an environment, which stays in place until this is disposed: as long as its interpreter may start or import. */
 export interface HeldEnvironment extends Disposable {
   readonly environment: PythonEnvironment;
 }
 
-/** A model that asks for an environment. */
+/** A model that requests an environment. */
 export interface EnvironmentAsker {
   readonly modelDirectory: string;
-  /** The value of EXECUTION_ENV_PATH. */
+  /** Value of EXECUTION_ENV_PATH. */
   readonly executionEnvPath: string | undefined;
-  /** Where its environment must lie, links resolved; null: anywhere. */
+  /** Directories that must contain its environment, with links resolved; null: anywhere. */
   readonly within: readonly string[] | null;
 }
 
@@ -44,8 +44,8 @@ export const environmentDefaults = { environmentEntriesMax: 500_000 } as const;
 const modelDirectoryPrefix = "$$TRITON_MODEL_DIRECTORY";
 
 /**
- * The environment that a model asks for with EXECUTION_ENV_PATH: a directory with bin/activate, or a conda-pack archive, which
- * is unpacked once for all models that carry the same bytes. Relative paths are below the model's directory.
+ * Returns the environment that a model requests with EXECUTION_ENV_PATH: a directory with bin/activate, or a conda-pack archive, which is
+ * unpacked once for all models with the same bytes. Relative paths are below the model's directory.
  */
 export async function environmentOf(
   options: EnvironmentOptions,
@@ -60,7 +60,7 @@ export async function environmentOf(
         : packagesEnvironment(options, options.packagesDirectory),
     );
   const asked = environmentPath(executionEnvPath, modelDirectory);
-  // What is read is the file that was checked: links are followed here and not again.
+  // Links are resolved once, so that the file that is read is the one that was checked.
   const path = await realpath(asked).catch(() => null);
   const found = path === null ? null : await stat(path).catch(() => null);
   if (path === null || found === null)
@@ -83,12 +83,15 @@ const frameworkHint =
   "Its package is not in the environment that `galatea model add` made for this backend: name it in the requirements.txt beside the script, " +
   "or bring an environment with EXECUTION_ENV_PATH.";
 
-/** What is nobody's to delete. */
+/** Returns a lease of an environment that is never deleted. */
 export function unheld(environment: PythonEnvironment): HeldEnvironment {
   return { environment, [Symbol.dispose]: () => {} };
 }
 
-/** Packages may run code when an interpreter starts: in the containers of a platform that is a tenant's, as in what a model brings. */
+/**
+ * Packages may run code when an interpreter starts. In the containers of a platform they belong to a tenant, like an environment that a
+ * model brings.
+ */
 function packagesEnvironment({ pythonEnv }: EnvironmentOptions, directory: string): PythonEnvironment {
   return {
     key: directory,
@@ -100,14 +103,14 @@ function packagesEnvironment({ pythonEnv }: EnvironmentOptions, directory: strin
   };
 }
 
-/** What models run with that bring no environment. */
+/** Returns the environment of models that bring none. */
 export function operatorsEnvironment(options: EnvironmentOptions): PythonEnvironment {
   const { python, pythonEnv } = options;
   const command = [python, ...interpreterFlags(options)];
   return { key: python, command, env: pythonEnv, directory: null, imports: [], packageHint: ownHint };
 }
 
-/** What a runner's models run with that bring no environment: the operator's own, too. */
+/** Returns the environment of a runner's models that bring none, which also belongs to the operator. */
 export function environmentOfRunner(
   options: EnvironmentOptions,
   { directory, imports }: RunnerEnvironment,
@@ -116,7 +119,10 @@ export function environmentOfRunner(
   return { key: directory, command, env: options.pythonEnv, directory: null, imports, packageHint: frameworkHint };
 }
 
-/** A `sitecustomize.py` on PYTHONPATH, or a user's site below HOME, would be run as an interpreter of the operator's starts. */
+/**
+ * Without these flags, a `sitecustomize.py` on PYTHONPATH, or a user's site below HOME, would run when an interpreter of the operator
+ * starts.
+ */
 function interpreterFlags({ ignoresVariables }: EnvironmentOptions): readonly string[] {
   return ignoresVariables ? ["-E", "-s"] : [];
 }
@@ -129,7 +135,7 @@ async function liesWithin(path: string, directories: readonly string[]): Promise
   return false;
 }
 
-/** Where the environment that a model asks for lies. */
+/** Returns the path of the environment that a model requests. */
 export function environmentPath(executionEnvPath: string, modelDirectory: string): string {
   if (executionEnvPath.startsWith(modelDirectoryPrefix))
     return join(modelDirectory, executionEnvPath.slice(modelDirectoryPrefix.length));
@@ -153,7 +159,7 @@ async function environmentIn(options: EnvironmentOptions, directory: string): Pr
   }
   const { LD_LIBRARY_PATH: inherited } = options.pythonEnv;
   const libraryPath = [join(directory, "lib"), ...(inherited ? [inherited] : [])].join(":");
-  // Activation scripts set what native libraries of the environment look for; they are shell, so a shell runs them.
+  // Activation scripts set variables that native libraries of the environment need; they are shell scripts, so a shell runs them.
   const script = 'source "$1/bin/activate" && shift && exec "$@"';
   return {
     key: directory,
@@ -165,7 +171,7 @@ async function environmentIn(options: EnvironmentOptions, directory: string): Pr
   };
 }
 
-/** Unpacks an archive into a directory named by its content, unless that is there already. */
+/** Unpacks an archive into a directory named by its content, unless that exists. */
 async function unpack(
   options: EnvironmentOptions,
   unpacked: KeptDirectories,

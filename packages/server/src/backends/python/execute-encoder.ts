@@ -20,10 +20,10 @@ import {
 } from "./wire.ts";
 
 const firstBufferBytes = 64 * 1024;
-/** A buffer that one large frame made larger is not kept for the small ones. */
+/** A buffer that one large frame made larger than this is replaced for the next frame. */
 const keptBufferBytesMax = 4 * 1024 * 1024;
 
-/** Writes EXECUTE frames into one buffer that it keeps; a frame is good until the next call. */
+/** Encodes EXECUTE frames into one buffer; a frame is valid until the next call. */
 export class ExecuteEncoder {
   #buffer = Buffer.allocUnsafeSlow(firstBufferBytes);
   #view = new DataView(this.#buffer.buffer);
@@ -31,7 +31,7 @@ export class ExecuteEncoder {
   #inlineBytes = 0;
   #inline: { readonly at: number; readonly data: Uint8Array }[] = [];
 
-  /** What fits no frame was refused before: `planFrames`. */
+  /** Encodes requests that fit one frame; `planFrames` has rejected others. */
   encode(execute: WireExecute): Buffer {
     const { loans, spaces, requests } = execute;
     if (this.#buffer.byteLength > keptBufferBytesMax) this.#renew(Buffer.allocUnsafeSlow(firstBufferBytes));
@@ -45,7 +45,7 @@ export class ExecuteEncoder {
     const inlineOffset = (this.#at + 15) & ~15;
     this.#reserve(16 + this.#inlineBytes);
     if (this.#inlineBytes === 0) this.#buffer.fill(0, this.#at, inlineOffset);
-    // Gaps are zeroed: the buffer still holds what other frames, perhaps another tenant's, left in it.
+    // Gaps are zeroed: the buffer still has bytes of other frames, possibly another tenant's.
     let end = this.#at;
     for (const piece of this.#inline) {
       const at = inlineOffset + piece.at;
@@ -54,7 +54,7 @@ export class ExecuteEncoder {
       end = at + piece.data.byteLength;
     }
     this.#buffer.fill(0, end, inlineOffset + this.#inlineBytes);
-    // Whoever is idle next holds no request's bytes.
+    // The encoder keeps no reference to requests' bytes while it is idle.
     this.#inline.length = 0;
     const frameBytes = inlineOffset + this.#inlineBytes;
     assert(frameBytes <= frameBytesMax, "an EXECUTE frame within its limit");
@@ -113,7 +113,7 @@ export class ExecuteEncoder {
     if (typeof request.correlation === "bigint" && request.correlation !== 0n)
       view.setBigUint64(at + 24, request.correlation, true);
     else writeNatural(view, at + 24, 0);
-    // A number of 64 bits that the sender did not mean as one, -1, has been rounded up.
+    // Larger values are an invalid number, such as -1, that was converted to 64 bits and rounded up.
     if (request.timeoutUs >= 2 ** 64) view.setBigUint64(at + 32, 2n ** 64n - 1n, true);
     else writeNatural(view, at + 32, request.timeoutUs);
     this.#at += requestBytes;

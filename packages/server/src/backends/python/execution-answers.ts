@@ -6,15 +6,15 @@ import type { LentBlock } from "./lent-blocks.ts";
 import type { PythonWorker } from "./python-worker.ts";
 import { askIdMax, encodeCredit, MalformedRecord, type WireAnswer } from "./wire.ts";
 
-/** What is known of one request's answers. */
+/** The responses to one request. */
 interface Answers {
   readonly request: InferenceRequest;
   readonly end: PromiseWithResolvers<Outcome | null>;
   isOpen: boolean;
-  /** Nobody waits for them: what still comes is dropped, and earns no credit. */
+  /** True when the request was cancelled: later responses are dropped, and earn no credit. */
   isGivenUp: boolean;
   untakenCount: number;
-  /** Taken, and not told to the worker yet. */
+  /** Credits of consumed responses that were not sent to the worker yet. */
   creditCount: number;
 }
 
@@ -25,22 +25,22 @@ export interface ExecutionAnswersOptions {
   readonly worker: PythonWorker;
 }
 
-/** The worker is told of taken answers when it could use half of its bound, not of each. */
+/** Number of credits at which they are sent to the worker; one message for each would cost more. */
 const creditStep = frameLimits.answersMax / 2;
 
 /**
- * The answers to the requests of one execution, until each request has had its last: of a decoupled model from EXECUTE on, of any other from
- * the RESULT on that says which of its responses come later.
+ * The responses to the requests of one execution, until each request has had its last: of a decoupled model from EXECUTE on, of any other
+ * from the RESULT on that announces later responses.
  */
 export class ExecutionAnswers {
   readonly executionId: number;
   readonly batch: readonly InferenceRequest[];
-  /** What is left of each request when it is released. */
+  /** The result of each request when it is released. */
   readonly sent: readonly SentAnswers[];
   readonly #facts: FrameFacts;
   readonly #worker: PythonWorker;
   readonly #answers: readonly Answers[];
-  /** Space of answers that have not come, by the id of its ASK. */
+  /** Space for responses that have not arrived, by the id of its ASK. */
   readonly #asked = new Map<number, readonly LentBlock[]>();
   #openCount: number;
   #isReleased = false;
@@ -62,23 +62,23 @@ export class ExecutionAnswers {
     this.sent = this.#answers.map(({ end }) => new SentAnswers(end.promise));
   }
 
-  /** Nothing more can come: `execute` has returned, and each request has had its last answer. */
+  /** True when nothing more can arrive: `execute` has returned, and each request has had its last response. */
   get isOver(): boolean {
     return this.#isReleased && this.#openCount === 0;
   }
 
-  /** Whether the model waits for clients that take nothing. */
+  /** True if the model waits for a client that consumes nothing. */
   get isHeldUp(): boolean {
     return this.#answers.some(({ isOpen, untakenCount }) => isOpen && untakenCount >= frameLimits.answersMax);
   }
 
-  /** `execute` has returned. */
+  /** Records that `execute` has returned. */
   released(): void {
     this.#isReleased = true;
     this.#endSpaces();
   }
 
-  /** Space for one answer was lent; a worker asks for no more answers at once than it may send. */
+  /** Records space for one response; a worker requests no more at once than it may send. */
   lent(askId: number, blocks: readonly LentBlock[]): void {
     if (askId > askIdMax || this.#asked.has(askId) || this.#asked.size >= frameLimits.answersMax * this.#answers.length)
       throw new MalformedRecord(`execution ${this.executionId} asks for space again and again`);
@@ -88,7 +88,7 @@ export class ExecutionAnswers {
   answered({ place, isFinal, askId, response }: WireAnswer): void {
     const answers = this.#answers[place];
     if (answers?.isOpen !== true) throw new MalformedRecord(`an answer to request ${place}, which has had its last`);
-    // An error may come with the final flag when the model can send no more: it needs no credit.
+    // An error may come with the final flag when the model cannot send any more: it needs no credit.
     if (response !== null && !isFinal && answers.untakenCount >= frameLimits.answersMax)
       throw new MalformedRecord("more answers than the worker has credit for");
     if (!this.#facts.isDecoupled && (response === null || !isFinal))
@@ -132,14 +132,14 @@ export class ExecutionAnswers {
     answers.creditCount = 0;
   }
 
-  /** The place of a request that still has answers to come, -1 for any other. */
+  /** Cancels a request; returns its index if it has open responses, else -1. */
   givenUp(request: InferenceRequest): number {
     const place = this.#answers.findIndex((answers) => answers.request === request && answers.isOpen);
     if (place !== -1) this.#answers[place]!.isGivenUp = true;
     return place;
   }
 
-  /** Ends whatever is open with the error: the worker has said so, or is no more. */
+  /** Ends all open requests with the error: the worker has reported it, or has ended. */
   fail(error: InferenceError): void {
     for (const answers of this.#answers) if (answers.isOpen) this.#close(answers, error);
     this.released();
@@ -151,7 +151,7 @@ export class ExecutionAnswers {
     answers.end.resolve(last);
   }
 
-  /** When nothing more can come, what was lent for answers that never came is nobody's. */
+  /** When nothing more can arrive, unused space is released. */
   #endSpaces(): void {
     if (!this.isOver) return;
     for (const blocks of this.#asked.values()) this.#worker.lent.endSpaces(blocks);

@@ -22,24 +22,24 @@ import {
   type WireTensor,
 } from "./wire.ts";
 
-/** What turning requests into frames and frames into responses has to know of a model version. */
+/** The facts about a model version that encoding requests and decoding responses needs. */
 export interface FrameFacts {
   readonly modelName: string;
   readonly modelVersion: string;
   readonly inputIndex: ReadonlyMap<string, number>;
   readonly outputIndex: ReadonlyMap<string, number>;
   readonly outputNames: readonly string[];
-  /** Any number of answers to a request, each sent by itself. */
+  /** True if the model sends any number of responses to a request, each separately. */
   readonly isDecoupled: boolean;
   readonly arena: Arena;
-  /** Tensors up to this size travel in the frame: below it a copy costs less than a loan. */
+  /** Tensors up to this size are copied into the frame, which costs less than a loan. */
   readonly inlineBytesMax: number;
 }
 
-/** Collects what an execution lends while its requests are put into wire form. */
+/** Collects the loans of an execution while its requests are encoded. */
 export class LoanCollector {
   readonly loans: LentBlock[] = [];
-  /** Places among them; made with the first, for most executions lend nothing. */
+  /** Index of each block; created with the first loan, because most executions lend nothing. */
   #places: Map<Block, number> | null = null;
   readonly #facts: FrameFacts;
   readonly #lent: LentBlocks;
@@ -51,7 +51,7 @@ export class LoanCollector {
     this.#executionId = executionId;
   }
 
-  /** Throws UNAVAILABLE when the arena cannot take an input; the caller gives back what was lent before. */
+  /** Encodes a request. Throws UNAVAILABLE when the arena has no memory for an input; the caller returns earlier loans. */
   request(request: InferenceRequest): WireRequest {
     const { sequence } = request;
     return {
@@ -96,7 +96,7 @@ export class LoanCollector {
   #placeOf(block: Block): number {
     const known = this.#places?.get(block);
     if (known !== undefined) return known;
-    // Each tensor has a reference of its own: a block of two tensors of this very batch is shared as well.
+    // Each tensor has its own reference, so a block of two tensors of this batch counts as shared.
     const isShared = block.holderCount > 1;
     block.retain();
     const place = this.loans.push(this.#lent.lend(block, this.#executionId, "input", isShared)) - 1;
@@ -112,7 +112,10 @@ export function printParameters(parameters: ReadonlyMap<string, ParameterValue>)
   return `{${parts.join(",")}}`;
 }
 
-/** A double stays one in Python: `1.0`, not `1`; what is not finite is what Python's own module reads and prints. */
+/**
+ * Prints a parameter so that a double stays one in Python: `1.0`, not `1`. Numbers that are not finite are printed as Python's json
+ * module does.
+ */
 function printParameter(value: ParameterValue): string {
   if (typeof value !== "number") return typeof value === "bigint" ? String(value) : JSON.stringify(value);
   const text = Object.is(value, -0) ? "-0" : String(value);
@@ -121,12 +124,12 @@ function printParameter(value: ParameterValue): string {
 
 const noBlocks: ReadonlySet<LentBlock> = new Set();
 
-/** What the responses of one result are read with: the blocks that they may lie in, and how much of the loop's time they may take. */
+/** State of decoding one result: the blocks that its responses may use, and the remaining limits on its work. */
 export class ResultReading {
   readonly parameters: MemberBudget = { left: frameLimits.parameterMembersMax };
   readonly #released: readonly number[];
   readonly #find: (lentId: number) => LentBlock;
-  /** Made when they are first needed: most results are small, and lie in their frame. */
+  /** Created when needed: most results are small and inside of their frame. */
   #releasedIds: ReadonlySet<number> | null = null;
   #usedSpaces: Set<LentBlock> | null = null;
   #found: Set<LentBlock> | null = null;
@@ -137,7 +140,7 @@ export class ResultReading {
     this.#find = find;
   }
 
-  /** Blocks of space that outputs lie in. */
+  /** Blocks of lent space that contain outputs. */
   get usedSpaces(): Iterable<LentBlock> & { readonly size: number } {
     return this.#usedSpaces ?? noBlocks;
   }
@@ -145,7 +148,7 @@ export class ResultReading {
   find(lentId: number): LentBlock {
     const lent = this.#find(lentId);
     if (lent.use === "space") (this.#usedSpaces ??= new Set()).add(lent);
-    // What the model still sees and may write to is nobody's output.
+    // A block that the model can still read and write must not become an output.
     else if (!lent.isShared && !(this.#releasedIds ??= new Set(this.#released)).has(lentId))
       throw new MalformedRecord(`a tensor in block ${lentId}, which is not given back`);
     this.#found ??= new Set();
@@ -154,7 +157,7 @@ export class ResultReading {
     return lent;
   }
 
-  /** The lengths of elements are looked at one after the other; the same bytes may be named by many outputs. */
+  /** Counts bytes whose element lengths are checked one after another; many outputs may name the same bytes. */
   looksThrough(byteLength: number): void {
     this.#elementBytesLeft -= byteLength;
     if (this.#elementBytesLeft < 0) throw new MalformedRecord("outputs that name the same elements again and again");
@@ -162,8 +165,8 @@ export class ResultReading {
 }
 
 /**
- * Checks what the worker says about one response and makes it an outcome. Throws MalformedRecord for what no honest worker sends; then no
- * reference was taken by this call.
+ * Checks a worker's response and converts it to an outcome. Throws MalformedRecord for a response that no correct worker sends; then this
+ * call has taken no reference.
  */
 export function outcomeOf(response: WireResponse, facts: FrameFacts, reading: ResultReading): Outcome {
   if (response.kind === "error") {

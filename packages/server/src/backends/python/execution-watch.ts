@@ -3,11 +3,11 @@ import type { Clock } from "@galatea/base";
 /** The execution that a worker runs: the oldest one that was sent to it. */
 export interface RunningExecution {
   readonly executionId: number;
-  /** When it became the oldest, or last sent a response. */
+  /** Time at which it became the oldest, or last sent a response. */
   readonly sinceNs: number;
   /** Its limit, in milliseconds; null: none. */
   readonly limitMs: number | null;
-  /** Whether it waits for another model's response, which has a limit of its own. */
+  /** True if it waits for another model's response, which has its own limit. */
   readonly isCalling: boolean;
 }
 
@@ -15,7 +15,7 @@ export interface ExecutionWatchOptions {
   readonly clock: Clock;
   /** An execution of this length is reported, once; one with a limit shortly before it. */
   readonly reportMs: number;
-  /** Null where nothing runs. */
+  /** Returns null when nothing runs. */
   readonly running: () => RunningExecution | null;
   readonly report: (runMs: number) => void;
   readonly end: (limitMs: number) => void;
@@ -37,7 +37,7 @@ export class ExecutionWatch implements Disposable {
     this.#options = options;
   }
 
-  /** Notes that another execution is the oldest. */
+  /** Records that another execution is the oldest. */
   began(sinceNs: number, limitMs: number | null): void {
     this.#lookAt(sinceNs + this.#reportMs(limitMs) * 1e6);
   }
@@ -70,7 +70,7 @@ export class ExecutionWatch implements Disposable {
     if (this.#reportedId !== executionId) {
       this.#reportedId = executionId;
       report(runMs);
-      // A look that comes late leaves the worker as much time to print its stack as one in time.
+      // A late check leaves the worker as much time to print its stack as one in time.
       const printNs = (1 - reportedShare) * (limitMs ?? 0) * 1e6;
       if (limitMs !== null) this.#lookAt(Math.max(sinceNs + limitMs * 1e6, nowNs + printNs));
       return;

@@ -39,7 +39,7 @@ export class FailureLog {
     });
   }
 
-  /** Logs how many failures were not shown. To be called after the last execution. */
+  /** Logs how many failures were not shown. Called after the last execution. */
   end(): void {
     this.#rate.end();
   }

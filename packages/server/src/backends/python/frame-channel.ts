@@ -4,19 +4,22 @@ import { receiveNow, sendNow, SystemCallError } from "@galatea/base/system";
 import { frameBytesMax, headerBytes, MalformedRecord } from "./wire.ts";
 
 /**
- * Reads happen one after another on one thread and are consumed before they return: all channels share one buffer.
- * (200 workers with buffers of their own would hold 13 MB for nothing.)
+ * Shared by all channels: reads run one after another on one thread, and their data is consumed before they return. (Separate buffers of
+ * 200 workers would take 13 MB.)
  */
 const readBuffer = Buffer.allocUnsafeSlow(256 * 1024);
 
-/** Frames that leave together; a longer one leaves alone. */
+/** Maximum size of frames that are sent together; a longer frame is sent alone. */
 const outgoingBytesMax = 16 * 1024;
 
 export interface ChannelEvents {
-  /** One whole frame, good until the call returns. Whatever is thrown closes the channel, as a MalformedRecord: what the other side sent. */
+  /**
+   * Receives one complete frame, valid until the call returns. An exception closes the channel, as a MalformedRecord: the peer sent an
+   * invalid frame.
+   */
   onFrame(frame: Buffer): void;
   onMalformed(error: MalformedRecord): void;
-  /** The other side is gone, or the channel was closed here. */
+  /** Called when the peer is gone, or the channel was closed here. */
   onClosed(): void;
 }
 
@@ -25,11 +28,11 @@ export class FrameChannel {
   readonly #fd: number;
   readonly #socket: Socket;
   readonly #events: ChannelEvents;
-  /** The beginning of a frame that has not arrived whole. */
+  /** The beginning of an incomplete frame. */
   #partial: Buffer | null = null;
   #partialBytes = 0;
   #pendingWrites = 0;
-  /** Frames that leave at the end of this turn. */
+  /** Frames to be sent at the end of this event loop tick. */
   #outgoing: Buffer | null = null;
   #outgoingBytes = 0;
   #outgoingCount = 0;
@@ -40,14 +43,14 @@ export class FrameChannel {
     this.#fd = fd;
     this.#events = events;
     this.#socket = openDescriptorSocket(fd, readBuffer, (byteLength) => this.#receive(byteLength));
-    this.#socket.on("error", () => {}); // A reset by a dying worker; `close` follows and says it.
+    this.#socket.on("error", () => {}); // A reset by a worker that ends; the `close` event follows and reports it.
     this.#socket.on("close", () => events.onClosed());
   }
 
   /**
-   * Sends a frame together with the others of this turn of the event loop, at its end. Waking a sleeping worker costs more than all
-   * else in a send (a third of the server's time with three small steps and 8 clients), so it is done once for all of them.
-   * Returns the frame's number.
+   * Sends a frame together with the others of this event loop tick, at its end. Waking a sleeping worker costs more than the rest of a
+   * send (a third of the server's time with three small steps and 8 clients), so it is done once for all of them. Returns the frame's
+   * number.
    */
   sendSoon(frame: Uint8Array): number {
     const { byteLength } = frame;
@@ -70,8 +73,8 @@ export class FrameChannel {
   }
 
   /**
-   * Sends a frame and returns its number. The buffer is free again when the call returns. A channel whose other side is gone takes it in
-   * silence: `onClosed` tells, and `firstLost`.
+   * Sends a frame and returns its number. The buffer may be reused when the call returns. A channel whose peer is gone ignores it:
+   * `onClosed` and `firstLost` report that.
    */
   send(frame: Uint8Array): number {
     this.#flush();
@@ -80,7 +83,7 @@ export class FrameChannel {
     return number;
   }
 
-  /** The number of the first frame that found nobody at the other side; Infinity where there is none. No later one was read either. */
+  /** The number of the first frame that the peer did not receive; Infinity when there is none. Later ones were not received either. */
   get firstLost(): number {
     return this.#firstLost;
   }
@@ -89,7 +92,7 @@ export class FrameChannel {
     this.#firstLost = Math.min(this.#firstLost, number);
   }
 
-  /** False where nothing of it will ever be read. */
+  /** Returns false when the peer will never read any of it. */
   #isSent(frame: Uint8Array): boolean {
     if (this.#socket.destroyed) return false;
     let sent = 0;
@@ -107,7 +110,7 @@ export class FrameChannel {
     return true;
   }
 
-  /** Takes the frames that a process which has ended left in the socket. */
+  /** Handles the frames that an ended process left in the socket. */
   drain(): void {
     while (!this.#socket.destroyed) {
       const byteLength = receiveNow(this.#fd, readBuffer);
@@ -116,12 +119,12 @@ export class FrameChannel {
     }
   }
 
-  /** Frames that the other side leaves in the way of those behind them. */
+  /** Number of frames that the peer has not read yet. */
   get unsentCount(): number {
     return this.#pendingWrites;
   }
 
-  /** Does not keep the program alive by itself. */
+  /** Stops keeping the process alive. */
   unref(): void {
     this.#socket.unref();
   }
@@ -142,7 +145,7 @@ export class FrameChannel {
     }
   }
 
-  /** Handles the frame at `at`, or keeps what there is of it. */
+  /** Handles the frame at `at`, or keeps its received part. */
   #takeFrame(at: number, end: number): number {
     const available = end - at;
     if (available >= headerBytes) {
@@ -163,7 +166,7 @@ export class FrameChannel {
     this.#partialBytes = byteLength;
   }
 
-  /** Completes the kept frame from the start of the read buffer; returns how far it reached. */
+  /** Completes the kept frame from the start of the read buffer; returns the offset after it. */
   #continuePartial(end: number): number {
     let at = 0;
     for (;;) {

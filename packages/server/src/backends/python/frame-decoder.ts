@@ -20,7 +20,7 @@ import {
   type WireTensor,
 } from "./wire.ts";
 
-/** Reads a frame that cannot be trusted: every read is checked against the frame's end. */
+/** Reads a frame from an untrusted process: every read is checked against the frame's end. */
 export class FrameReader {
   readonly #frame: Buffer;
   readonly #view: DataView;
@@ -31,7 +31,7 @@ export class FrameReader {
     this.#view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
   }
 
-  /** Moves past `byteLength` bytes and says where they began. */
+  /** Skips `byteLength` bytes and returns their offset. */
   take(byteLength: number): number {
     const { at } = this;
     if (byteLength > this.#frame.byteLength - at) throw new MalformedRecord("it ends before its content does");
@@ -77,7 +77,7 @@ export function readHeader(frame: Buffer): FrameHeader {
   };
 }
 
-/** A RESULT frame. Inline tensors' bytes are copied out, once for all of them: the frame's buffer is used again. */
+/** Decodes a RESULT frame. Inline tensors' bytes are copied out, once for all of them: the frame's buffer is reused. */
 export function decodeResult(frame: Buffer): WireResult {
   const { count, id, extra } = readHeader(frame);
   const reader = new FrameReader(frame);
@@ -100,7 +100,7 @@ export function decodeResult(frame: Buffer): WireResult {
   return { ...result, responses: readResponses(reader, frame, { head, count }), message: "", isOutOfMemory };
 }
 
-/** A RESPONSE frame; bytes are copied out as those of a RESULT. */
+/** Decodes a RESPONSE frame; bytes are copied out as in a RESULT. */
 export function decodeResponse(frame: Buffer): WireAnswer {
   atMost(frame.byteLength, responseFrameBytesMax, "bytes of an answer");
   const { count, id, extra } = readHeader(frame);
@@ -124,7 +124,7 @@ function readResponses(
   const inlineOffset = reader.u32(head + 4);
   if (inlineOffset < reader.at || inlineOffset > frame.byteLength)
     throw new MalformedRecord("its inline bytes lie elsewhere");
-  // Small ones share memory with other small buffers: an allocation for each costs more than all the rest of reading a small result.
+  // Small buffers share memory with others: separate allocations cost more than the rest of decoding a small result.
   const inline = Buffer.allocUnsafe(frame.byteLength - inlineOffset);
   frame.copy(inline, 0, inlineOffset);
   const responses: WireResultResponse[] = [];
@@ -194,7 +194,7 @@ export function readTensor(reader: FrameReader, inline: Uint8Array): WireTensor 
   };
 }
 
-/** An ASK or CALL_ASK frame: the sizes of the output space that the worker needs. */
+/** Decodes an ASK or CALL_ASK frame: the sizes of the output space that the worker needs. */
 export function decodeAsk(frame: Buffer): number[] {
   const reader = new FrameReader(frame);
   const { count } = readHeader(frame);
@@ -202,17 +202,17 @@ export function decodeAsk(frame: Buffer): number[] {
   return Array.from({ length: count }, (_, index) => reader.natural(at + index * 8));
 }
 
-/** A RELEASED frame: lent blocks that the worker sees no more. */
+/** Decodes a RELEASED frame: lent blocks that the worker no longer uses. */
 export function decodeReleased(frame: Buffer): number[] {
   return readNumbers(new FrameReader(frame), readHeader(frame).extra);
 }
 
-/** The body of a frame that carries an object of JSON. */
+/** Decodes the body of a frame with a JSON object. */
 export function decodeJson(frame: Buffer): Record<string, unknown> {
   return readBoundedObject(frame.subarray(headerBytes));
 }
 
-/** A RAISED frame. */
+/** Decodes a RAISED frame. */
 export function decodeRaised(frame: Buffer): Failure {
   const body = decodeTexts(frame);
   const [message, request] = [body.get("message"), body.get("request")];
@@ -223,7 +223,7 @@ export function decodeRaised(frame: Buffer): Failure {
 
 const textFrameMembersMax = 8;
 
-/** The body of LOG and FAILED: a few texts and numbers. */
+/** Decodes the body of LOG and FAILED: some texts and numbers. */
 export function decodeTexts(frame: Buffer): ReadonlyMap<string, FlatValue> {
   atMost(frame.byteLength, frameLimits.textFrameBytesMax, "bytes of a text");
   return readFlatObject(frame.toString("utf8", headerBytes), { left: textFrameMembersMax });

@@ -1,14 +1,14 @@
 /**
- * What a frame from a worker or a zygote may hold. Whoever sends more is ended: the code of a model can send what it likes, and
- * reading it takes the time of all models.
+ * Limits of a frame from a worker or a zygote. A process that exceeds one is ended: a model's code can send anything, and decoding it
+ * takes the time of all models.
  */
 export const frameLimits = {
-  /** Of LOG and FAILED, which the worker cuts far below it. */
+  /** LOG and FAILED frames, which the worker truncates far below this. */
   textFrameBytesMax: 2 * 1024 * 1024,
-  /** Of the other frames with JSON: a completed configuration, names of modules. */
+  /** Other frames with JSON: a completed configuration, names of modules. */
   jsonBytesMax: 4 * 1024 * 1024,
   jsonDepthMax: 64,
-  /** Of an error's text in RESULT. */
+  /** Error text in a RESULT. */
   errorBytesMax: 1024 * 1024,
   /** Members of the parameters of all responses in one RESULT. */
   parameterMembersMax: 100_000,
@@ -18,29 +18,29 @@ export const frameLimits = {
   tensorsMax: 2 ** 17,
   /** Ids in one RELEASED or RESULT. */
   releasedMax: 2 ** 20,
-  /** A phase of an execution takes no longer: eleven days. */
+  /** Duration of a phase of an execution: eleven days. */
   phaseNsMax: 1e15,
-  /** How often one execution may ask for space. */
+  /** Requests for space by one execution. */
   asksMax: 16,
-  /** Answers of a decoupled model to one request that its client has not taken; the model waits before it makes another. */
+  /** Responses of a decoupled model to one request that its client has not consumed; the model then waits before it sends another. */
   answersMax: 16,
   /**
-   * Calls to other models that one worker may have under way, its loads and unloads among them. The worker keeps within half of it for
-   * those that somebody waits for, and within the other for streams whose answers are still to be read.
+   * Concurrent calls of one worker to other models, including loads and unloads. The worker uses up to half of it for calls that wait for
+   * a response, and the other half for streams with unread responses.
    */
   callsMax: 512,
-  /** Frames before the worker that it does not read, while it asks for more answers about its metrics. */
+  /** Unread frames for a worker that continues to request metrics. */
   unreadFramesMax: 1024,
-  /** Labels of one metric of a model's. */
+  /** Labels of one custom metric of a model. */
   metricLabelsMax: 256,
   /** Names of inputs, outputs or files in one call. */
   callNamesMax: 4096,
-  /** What is looked through for elements of BYTES outputs in one RESULT, beyond four times the blocks that they lie in. */
+  /** Bytes that are searched for elements of BYTES outputs in one RESULT, in addition to four times the size of their blocks. */
   elementBytesMax: 64 * 1024 * 1024,
-  /** Of one module that a model imported, and how many of them. */
+  /** Length of the name of a module that a model imported, and number of these modules. */
   moduleNameLengthMax: 256,
   moduleNamesMax: 10_000,
-  /** Lines of LOG frames a second; those beyond are counted, not shown. */
+  /** Lines of LOG frames a second; lines over the limit are counted, not shown. */
   logLinesPerSecondMax: 1000,
   /** Lines a second about failed executions of one model version. */
   failureLinesPerSecondMax: 10,

@@ -13,30 +13,30 @@ import {
   tensorBytes,
 } from "./wire.ts";
 
-/** What a frame keeps for its head and for the blocks that an execution's outputs are lent beforehand. */
+/** Bytes of a frame that are reserved for its head and for blocks lent to an execution's outputs. */
 const reservedBytes = 128 * 1024;
-/** Blocks for outputs that one EXECUTE frame names at most. */
+/** Maximum number of output blocks in one EXECUTE frame. */
 export const spacesMax = 4096;
-/** What the requests of one EXECUTE frame take at most, their small tensors included. */
+/** Maximum size of the requests of one EXECUTE frame, including their small tensors. */
 export const requestsBytesMax = frameBytesMax - reservedBytes;
 
-/** How the requests of a batch share frames, by their places in it. */
+/** The division of a batch into frames, by index of its requests. */
 export interface FramePlan {
-  /** Each part fits a frame. */
+  /** Each part fits into one frame. */
   readonly parts: readonly (readonly number[])[];
-  /** Requests that fit no frame, and why. */
+  /** Requests that fit no frame, with the reason. */
   readonly refused: ReadonlyMap<number, InferenceError>;
 }
 
-/** What there is room for: of one tensor inside of a frame, and of the requests of a frame together (`requestsBytesMax`). */
+/** Limits of a frame: of one inline tensor, and of the requests together (`requestsBytesMax`). */
 export interface FrameRoom {
   readonly inlineBytesMax: number;
   readonly requestsBytesMax: number;
 }
 
 /**
- * Looked at before anything is lent. Null where all fit one frame, as nearly always: then no text was encoded to find out, only lengths
- * were added up.
+ * Divides a batch before anything is lent. Returns null when all requests fit into one frame, as nearly always: then only lengths were
+ * added and no text was encoded.
  */
 export function planFrames(batch: readonly InferenceRequest[], room: FrameRoom): FramePlan | null {
   let bound = 0;
@@ -64,10 +64,10 @@ export function planFrames(batch: readonly InferenceRequest[], room: FrameRoom):
   return { parts, refused };
 }
 
-/** At least what the request takes in a frame; Infinity where a count of it exceeds its field. */
+/** Returns an upper bound of the request's size in a frame; Infinity when one of its counts exceeds its field. */
 function boundOf(request: InferenceRequest, inlineBytesMax: number): number {
   const { id, sequence, requestedOutputs, parameters, inputs } = request;
-  // A UTF-16 unit takes three bytes at most.
+  // A UTF-16 unit takes at most three bytes.
   let bytes = requestBytes + 8 + 3 * id.length;
   if (sequence !== null && typeof sequence.id === "string") {
     const textBytes = 3 * sequence.id.length;
@@ -80,7 +80,7 @@ function boundOf(request: InferenceRequest, inlineBytesMax: number): number {
   return bytes + inputsBytes(request, inlineBytesMax);
 }
 
-/** Infinity where a tensor has more dimensions than the wire knows. */
+/** Returns Infinity when a tensor has too many dimensions for the wire format. */
 function inputsBytes({ inputs }: InferenceRequest, inlineBytesMax: number): number {
   let bytes = 0;
   for (const { shape, data } of inputs) {
@@ -91,7 +91,7 @@ function inputsBytes({ inputs }: InferenceRequest, inlineBytesMax: number): numb
   return bytes;
 }
 
-/** JSON takes six bytes at most for a unit of a string (as `\u0000`), and fewer than forty for a number or a truth value. */
+/** JSON takes at most six bytes for a unit of a string (`\u0000`), and fewer than forty for a number or a boolean. */
 function parametersBound(parameters: ReadonlyMap<string, ParameterValue>): number {
   let bytes = 2;
   for (const [key, value] of parameters)
@@ -99,7 +99,7 @@ function parametersBound(parameters: ReadonlyMap<string, ParameterValue>): numbe
   return bytes;
 }
 
-/** What the request takes in a frame, or why it fits none. */
+/** Returns the request's size in a frame, or the error of a request that fits none. */
 function bytesOf(
   request: InferenceRequest,
   { inlineBytesMax, requestsBytesMax: bytesMax }: FrameRoom,
@@ -123,7 +123,7 @@ function bytesOf(
   return bytes;
 }
 
-/** What is too long as it stands is not made into JSON. */
+/** Parameters that are too long even unescaped are not converted to JSON. */
 function parametersBytesOf(parameters: ReadonlyMap<string, ParameterValue>, bytesMax: number): number {
   if (parameters.size === 0) return 0;
   let units = 0;

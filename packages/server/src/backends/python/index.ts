@@ -1,9 +1,7 @@
 /**
- * The Python backend: models written for `triton_python_backend_utils`, each instance a worker process forked from a warm
- * interpreter, tensors handed over in the namespace's arena. Linux only.
- *
- * `createPythonBackend` owns every process below it: disposing it (after its models) ends them. `preparePythonEnvironment` makes the
- * interpreter environment that the backend runs when a model brings none.
+ * The Python backend: models written for `triton_python_backend_utils`, each instance a worker process forked from a warm interpreter,
+ * tensors passed in the namespace's arena. Linux only. `createPythonBackend` owns every process below it: disposing it (after its models)
+ * ends them. `preparePythonEnvironment` creates the environment of models that bring none.
  */
 export { createPythonBackend, pythonBackendDefaults, type PythonBackendOptions } from "./python-backend.ts";
 export { checkPythonModel } from "./check-model.ts";

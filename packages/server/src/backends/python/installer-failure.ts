@@ -1,4 +1,4 @@
-/** What the words of venv, pip and uv tell of the machine, first match first: their exit codes tell nothing. */
+/** Causes of failures in the output of venv, pip and uv, first match first: their exit codes do not distinguish them. */
 const circumstances: readonly (readonly [
   words: RegExp,
   sentence: (place: Place, found: readonly string[]) => string,
@@ -29,15 +29,15 @@ interface Place {
 export interface InstallerEnd extends Place {
   readonly command: string;
   readonly args: readonly string[];
-  /** "exit code 1". */
+  /** Description of the end, such as "exit code 1". */
   readonly end: string;
-  /** The last lines of what it wrote, all of which the log has. */
+  /** The last lines of its output; the log has all of it. */
   readonly words: readonly string[];
 }
 
 const shownCharsMax = 300;
 
-/** One sentence: what was done, how it ended, what the machine lacks where the words tell it, and else the last of them. */
+/** Returns one sentence: the action, how it ended, and the cause if the output names a known one, else the output's last line. */
 export function installerSentence({ command, args, end, words, ...place }: InstallerEnd): string {
   const text = words.join("\n");
   const [known] = circumstances.flatMap(([pattern, sentence]) => {

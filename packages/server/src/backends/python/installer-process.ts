@@ -2,12 +2,12 @@ import { describeEnd, spawnProcess, type SpawnedProcess } from "@galatea/base/pr
 import type { Clock } from "@galatea/base";
 import { installerSentence } from "./installer-failure.ts";
 
-/** What programs that make environments run with. */
+/** Options of programs that create environments. */
 export interface InstallerOptions {
-  /** The environment that is made, and what is put into it: for sentences about failures. */
+  /** The environment that is created, and its packages, for error messages. */
   readonly directory: string;
   readonly packages: readonly string[];
-  /** What the installers run with, and nothing else: PATH, HOME, PIP_ and UV_ variables. */
+  /** All environment variables of the installers: PATH, HOME, PIP_ and UV_ variables. */
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly onProgress: (line: string) => void;
@@ -24,14 +24,14 @@ const uvSources = [
   "UV_CONFIG_FILE",
 ];
 
-/** uv reads none of pip's settings: where only pip is told where packages come from, uv would take them from elsewhere. */
+/** Returns whether uv may be used. It ignores pip's settings: if only those name the sources of packages, uv would use others. */
 export function mayUseUv(env: InstallerOptions["env"]): boolean {
   return uvSources.some((name) => env[name]) || !pipSources.some((name) => env[name]);
 }
 
 /**
- * The path of the first of `pythons` that is `oldest` ("3.9") or newer, and not newer than `newest`: by its name alone uv would look for one
- * by rules of its own, and may find another.
+ * Returns the path of the first of `pythons` that is `oldest` ("3.9") or newer, and not newer than `newest`. Given only a name, uv would
+ * search by its own rules, and might find another interpreter.
  */
 export async function findInterpreter(
   pythons: readonly string[],
@@ -52,7 +52,7 @@ export async function findInterpreter(
   );
 }
 
-/** An environment with pip, made by the interpreter's own venv. */
+/** Creates an environment with pip, by the interpreter's own venv. */
 export async function makeVenv(python: string, options: InstallerOptions): Promise<void> {
   if (!(await canRun(python, ["-c", "import venv, ensurepip"], options))) {
     throw new Error(
@@ -63,8 +63,8 @@ export async function makeVenv(python: string, options: InstallerOptions): Promi
 }
 
 /**
- * A container's variables are its owner's, and installers run as the server: no module may come from PYTHONPATH, and none from the user's
- * site below HOME, whose `.pth` files run when the interpreter starts.
+ * Excludes modules of others. A container's variables belong to its owner, and installers run as the server: no module may come from
+ * PYTHONPATH, and none from the user's site below HOME, whose `.pth` files run when the interpreter starts.
  */
 function withoutForeignModules(env: InstallerOptions["env"]): Readonly<Record<string, string>> {
   const kept = Object.entries(env).filter(([name]) => !name.startsWith("PYTHON"));
@@ -76,7 +76,7 @@ function start(command: string, args: readonly string[], options: InstallerOptio
     command,
     args,
     env: withoutForeignModules(options.env),
-    // The working directory is the user's: a uv.toml there would configure uv, a venv.py there would be imported.
+    // The working directory belongs to the user: a uv.toml there would configure uv, and a venv.py there would be imported.
     cwd: "/",
     extraFds: [],
     onLine: (line) => options.onProgress(line),
@@ -85,12 +85,12 @@ function start(command: string, args: readonly string[], options: InstallerOptio
   });
 }
 
-/** Whether the command is there and succeeds. */
+/** Returns whether the command exists and succeeds. */
 export async function canRun(command: string, args: readonly string[], options: InstallerOptions): Promise<boolean> {
   return (await linesOf(command, args, options)) !== null;
 }
 
-/** The last lines of what the command wrote; null where it is absent or fails. */
+/** Returns the last lines of the command's output; null when it does not exist or fails. */
 async function linesOf(
   command: string,
   args: readonly string[],
@@ -107,7 +107,7 @@ async function linesOf(
   }
 }
 
-/** Runs to the end; gives the last lines. Throws the signal's reason, or one sentence that tells why the installer failed. */
+/** Runs a program to its end; returns its last lines. Throws the signal's reason, or an error with one sentence about the failure. */
 export async function runInstaller(
   command: string,
   args: readonly string[],

@@ -6,17 +6,17 @@ import { delay, InferenceError, makeDirectory, type Clock } from "@galatea/base"
 import { lockDirectory, shareDirectory } from "@galatea/base/processes";
 
 export interface KeptOptions {
-  /** Holds them, each as `<name>/files`, and no other directories. */
+  /** The parent directory, which contains each as `<name>/files`, and no other directories. */
   readonly directory: string;
-  /** Of all together on the disk, beside what is being made or used. */
+  /** Limit of their total size on disk, without those that are being created or used. */
   readonly bytesMax: number;
   readonly clock: Clock;
 }
 
-/** Makes what `files`, an empty directory, is to hold. Gives its bytes, or null where they are to be counted. */
+/** Fills the empty directory `files`. Returns its bytes, or null to have them counted. */
 export type MakeFiles = (files: string) => Promise<number | null>;
 
-/** Stays as it is until disposed, or until the process that holds it ends. */
+/** A lease of a directory: it does not change until this is disposed, or the process ends. */
 export interface HeldDirectory extends Disposable {
   readonly directory: string;
 }
@@ -27,8 +27,8 @@ interface Held {
 }
 
 /**
- * Directories that are made when they are first wanted and can be made again: Python environments, sets of packages. Any number of processes
- * share them. When they take more than `bytesMax` those go that nobody holds, the one first that was used least recently.
+ * A cache of directories that can be created again: Python environments, sets of packages. Any number of processes share them. Over
+ * `bytesMax` unleased directories are deleted, the least recently used first.
  */
 export class KeptDirectories {
   readonly #options: KeptOptions;
@@ -42,14 +42,14 @@ export class KeptDirectories {
     return this.#options.directory;
   }
 
-  /** Where the files of `name` lie when it is held. */
+  /** Returns the path of the files of `name`, valid during its lease. */
   filesOf(name: string): string {
     return join(this.#options.directory, name, "files");
   }
 
   /**
-   * Holds the directory, made by one caller where it is not there yet; others wait. What a failed or killed making left is made anew. Throws what
-   * `make` throws, and INVALID_ARG for what is larger than all may be together.
+   * Leases a directory. One caller creates it if necessary; others wait. The remains of a failed or killed creation are replaced. Throws
+   * the error of `make`, and INVALID_ARG for a directory over the total limit.
    */
   async hold(name: string, make: MakeFiles, signal: AbortSignal): Promise<HeldDirectory> {
     const root = join(this.#options.directory, name);
@@ -62,7 +62,7 @@ export class KeptDirectories {
       }
       const own = (await isMade(root)) ? null : await taken(root, lockDirectory);
       if (own === null) {
-        // Somebody makes it, or deletes it.
+        // Another caller creates or deletes it now.
         await delay(this.#options.clock, waitMs, signal);
         continue;
       }
@@ -115,7 +115,7 @@ export class KeptDirectories {
     try {
       utimesSync(join(root, stampName), now, now);
     } catch {
-      // Not to know when it was used last is no reason to fail.
+      // An unknown time of the last use is not a failure.
     }
   }
 
@@ -139,7 +139,7 @@ export class KeptDirectories {
     }
   }
 
-  /** Deletes what nobody holds until the rest is within bounds, and what was cut short. */
+  /** Deletes unleased directories until the rest is within the limit, and incomplete ones. */
   async #bound(): Promise<void> {
     const { directory, bytesMax } = this.#options;
     const entries: KeptEntry[] = [];
@@ -160,11 +160,11 @@ export class KeptDirectories {
     }
   }
 
-  /** To be called by who has its lock, which goes with it. */
+  /** Deletes a directory and its lock, which the caller must have. */
   async #delete(root: string): Promise<void> {
     const gone = join(this.#options.directory, `${goneMark}${randomUUID()}`);
     await rename(root, gone);
-    // What was about to be written when its making failed may still be.
+    // A failed creation may still be writing, which the retries allow for.
     await rm(gone, { recursive: true, force: true, maxRetries: 9, retryDelay: 50 });
   }
 }
@@ -175,17 +175,19 @@ const waitMs = 50;
 
 export interface KeptEntry {
   readonly name: string;
-  /** 0 for what was cut short. */
+  /** 0 for an incomplete directory. */
   readonly byteCount: number;
   readonly usedMs: number;
 }
 
-/** In the order in which they are given up: first what was cut short. */
+/** Returns the order of deletion: incomplete ones first, then the least recently used. */
 export function leastRecentFirst(entries: readonly KeptEntry[]): readonly KeptEntry[] {
   return entries.toSorted((a, b) => Number(a.byteCount > 0) - Number(b.byteCount > 0) || a.usedMs - b.usedMs);
 }
 
-/** The lock of a directory that is there and is the one that was locked, not one that was deleted meanwhile; null where it is not to be had now. */
+/**
+ * Locks an existing directory, and checks that it was not deleted and created again meanwhile; returns null when it cannot be locked now.
+ */
 async function taken(
   root: string,
   lock: (directory: string) => Disposable | null,
@@ -193,7 +195,7 @@ async function taken(
 ): Promise<Disposable | null> {
   if (makes) {
     await makeDirectory(root);
-    // Models may read what lies beside it, and who may open it may lock it.
+    // Models may read files beside it, and a process that can open it can lock it.
     await writeFile(join(root, "lock"), "", { flag: "a", mode: 0o600 });
   }
   const before = await inodeOf(root);
@@ -225,7 +227,7 @@ async function readStamp(root: string): Promise<Omit<KeptEntry, "name">> {
   return { byteCount: Number(text) || 0, usedMs: found?.mtimeMs ?? 0 };
 }
 
-/** What the files below a directory take on the disk. */
+/** Returns the disk space of the files below a directory. */
 async function bytesBelow(directory: string): Promise<number> {
   let sum = 0;
   for (const entry of await readdir(directory, { withFileTypes: true })) {

@@ -2,7 +2,7 @@ import { InferenceError } from "@galatea/base";
 import type { Arena } from "../../tensor/index.ts";
 import type { LentBlock, LentBlocks } from "./lent-blocks.ts";
 
-/** Space of these sizes, lent for an execution: all of it, or why not. */
+/** Lends space of these sizes for an execution: all of it, or returns the error. */
 export function lendSpaces(
   lent: LentBlocks,
   arena: Arena,
@@ -23,7 +23,7 @@ export function lendSpaces(
   }
 }
 
-/** Told here: the arena counts in granules, and far fewer than these. */
+/** Returns the error for a size over the arena's capacity, because the arena counts granules and cannot represent it. */
 function beyondArena(byteLength: number, { usedBytes, capacityBytes }: Arena): InferenceError {
   const message = `${byteLength} bytes requested, ${usedBytes} of ${capacityBytes} bytes in use`;
   return new InferenceError("UNAVAILABLE", `shared memory arena is full: ${message}`);

@@ -2,7 +2,7 @@ import { assert } from "@galatea/base";
 import type { Block } from "../../tensor/index.ts";
 import { MalformedRecord, type WireLent } from "./wire.ts";
 
-/** `input`: read by the worker, back when it says so. `space`: for one execution's outputs, back with its result. */
+/** `input`: read by the worker, until it releases the block. `space`: for one execution's outputs, until its result. */
 export interface LentBlock extends WireLent {
   readonly block: Block;
   readonly executionId: number;
@@ -10,8 +10,8 @@ export interface LentBlock extends WireLent {
 }
 
 /**
- * What one worker has been lent. A loan holds one reference to its block until the worker gives it back or has been reaped;
- * nothing else ends it: not the request, not its deadline, not the end of the execution.
+ * The blocks lent to one worker. A loan has one reference to its block until the worker releases it or has been reaped. Nothing else ends
+ * it: neither the end of the request, nor its deadline, nor the end of the execution.
  */
 export class LentBlocks {
   readonly #lent = new Map<number, LentBlock>();
@@ -22,11 +22,11 @@ export class LentBlocks {
   }
 
   /**
-   * Takes over one reference to the block. An input with other holders at this moment is lent as shared. One without is the model's to
-   * write to, and stays so: whoever reads a request's tensors later holds them before the request is handed over.
+   * Lends a block, and owns one reference to it. An input with other references at this moment is lent as shared. The model may write to
+   * one without, at any time: later readers of a request's tensors must have a reference before the request is handed over.
    */
   lend(block: Block, executionId: number, use: LentBlock["use"], isShared = false): LentBlock {
-    // Ids may be used again after 2^30 loans: whatever then still is lent is skipped.
+    // Ids are reused after 2^30 loans, skipping those that are still lent.
     do this.#lastId = (this.#lastId + 1) & 0x3fff_ffff;
     while (this.#lent.has(this.#lastId));
     const lentId = this.#lastId;
@@ -43,7 +43,7 @@ export class LentBlocks {
     return lent;
   }
 
-  /** The block that a result places a tensor in; only what was lent for that very execution. */
+  /** Returns the block of a tensor in a result; only blocks lent for that very execution are allowed. */
   find(lentId: number, executionId: number): LentBlock {
     const lent = this.#lent.get(lentId);
     if (lent === undefined || lent.executionId !== executionId)
@@ -51,14 +51,14 @@ export class LentBlocks {
     return lent;
   }
 
-  /** A block that the worker reads: what it may hand on to another model. */
+  /** Returns an input block, which the worker may pass on to another model. */
   input(lentId: number): LentBlock {
     const lent = this.#lent.get(lentId);
     if (lent?.use !== "input") throw new MalformedRecord(`a tensor in block ${lentId}, which is not lent`);
     return lent;
   }
 
-  /** The worker says that no view of these is left. */
+  /** Ends loans that the worker has released. */
   giveBack(lentIds: readonly number[]): void {
     for (const lentId of lentIds) {
       const lent = this.#lent.get(lentId);
@@ -67,12 +67,12 @@ export class LentBlocks {
     }
   }
 
-  /** Never sent: an execution that could not be put together. */
+  /** Ends the loans of an execution that was never sent. */
   takeBack(loans: readonly LentBlock[]): void {
     for (const lent of loans) this.#end(lent);
   }
 
-  /** The execution has ended: its space is no longer the worker's to write. */
+  /** Ends the space of an execution that has ended: the worker must not write to it any more. */
   endSpaces(spaces: readonly LentBlock[]): void {
     for (const lent of spaces) {
       assert(lent.use === "space", "only space ends with its execution");
@@ -80,7 +80,7 @@ export class LentBlocks {
     }
   }
 
-  /** The process has been reaped: nobody reads or writes any of it. */
+  /** Ends all loans of a reaped process, which accesses none of them any more. */
   endAll(): void {
     for (const lent of this.#lent.values()) this.#end(lent);
   }

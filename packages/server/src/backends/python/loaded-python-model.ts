@@ -4,13 +4,13 @@ import { onMachine, type DeviceBytes } from "../device-bytes.ts";
 import type { PythonInstance } from "./python-instance.ts";
 import type { PythonWorker } from "./python-worker.ts";
 
-/** Measures the memory that a model holds in addition to its processes' own. */
+/** Measures the memory of a model in addition to its processes' own. */
 export interface PythonMeasures {
   /** Its workers, including one that is starting. */
   readonly workers: () => Iterable<PythonWorker>;
-  /** The share of a file, held by several models, that this model is charged with. */
+  /** Returns the bytes of a file shared by several models that this model is charged with. */
   readonly chargedFileBytes: () => number;
-  /** The GPU memory that processes hold. */
+  /** Returns the GPU memory of processes. */
   readonly gpuBytesOf: (pids: readonly number[]) => Promise<DeviceBytes>;
 }
 
@@ -18,11 +18,11 @@ export interface LoadedPythonModelDependencies {
   readonly instances: readonly PythonInstance[];
   readonly spares: readonly PythonInstance[];
   readonly measures: PythonMeasures;
-  /** Kept until none of its workers can start any more. */
+  /** Leased until none of its workers can start any more. */
   readonly environment: Disposable;
 }
 
-/** A model in Python with its workers. */
+/** A Python model with its workers. */
 export class LoadedPythonModel implements LoadedModel {
   readonly instances: readonly PythonInstance[];
   readonly spares: readonly PythonInstance[];
@@ -59,7 +59,7 @@ export class LoadedPythonModel implements LoadedModel {
   }
 }
 
-/** Reserves memory for one more worker, as much as the largest of the model's workers holds. Throws UNAVAILABLE where it is not free. */
+/** Reserves memory for one more worker, as much as the model's largest worker has. Throws UNAVAILABLE when it is not free. */
 export async function reserveWorker(
   workers: Iterable<PythonWorker>,
   { reserveMore }: LoadContext,
@@ -78,7 +78,7 @@ async function privateBytes(pid: number): Promise<number> {
   try {
     rollup = await readFile(`/proc/${pid}/smaps_rollup`, "latin1");
   } catch (error) {
-    // A value that cannot be read is not zero: the budget would reserve nothing.
+    // An unreadable value must not count as zero: the budget would reserve nothing.
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ESRCH") return 0;
     throw error;

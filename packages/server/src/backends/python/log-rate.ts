@@ -2,7 +2,7 @@ import type { Clock } from "@galatea/base";
 
 const windowNs = 1e9;
 
-/** How many lines a second are shown; those beyond are counted, and their number is told with the next that is shown. */
+/** Limits the log lines a second; further lines are counted, and their number is reported with the next line. */
 export class LogRate {
   readonly #clock: Clock;
   readonly #linesPerSecondMax: number;
@@ -18,7 +18,7 @@ export class LogRate {
     this.#windowStartNs = clock.monotonicNs();
   }
 
-  /** Whether one more line is shown. */
+  /** Returns whether one more line may be logged. */
   admits(): boolean {
     const nowNs = this.#clock.monotonicNs();
     if (nowNs - this.#windowStartNs >= windowNs) {
@@ -31,7 +31,7 @@ export class LogRate {
     return false;
   }
 
-  /** No more lines come. */
+  /** Reports lines that were not logged; called after the last line. */
   end(): void {
     if (this.#droppedCount > 0) this.#tellDropped(this.#droppedCount);
     this.#droppedCount = 0;

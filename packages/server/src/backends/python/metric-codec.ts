@@ -56,12 +56,12 @@ export function decodeMetric(frame: Buffer): WireMetric {
   return { question, metricId, familyId, bounds, labels };
 }
 
-/** To METRIC_FAMILY: that it is there. */
+/** Encodes the response to METRIC_FAMILY. */
 export function encodeFamilyAnswer(question: number): Buffer {
   return encodeFrame(kinds.metricAnswer, new Uint8Array(), { id: question });
 }
 
-/** To METRIC: where its cells lie, and the bounds that it counts by. */
+/** Encodes the response to METRIC: the offset of its cells, and the bounds of its buckets. */
 export function encodeMetricAnswer(
   question: number,
   part: Pick<MetricPart, "id" | "byteOffset" | "sharedByteOffset" | "bounds">,
@@ -74,14 +74,14 @@ export function encodeMetricAnswer(
   return encodeFrame(kinds.metricAnswer, new Uint8Array(body.buffer), { id: question });
 }
 
-/** To METRIC_VALUE. */
+/** Encodes the response to METRIC_VALUE. */
 export function encodeValueAnswer(question: number, value: number): Buffer {
   const body = Buffer.alloc(8);
   body.writeDoubleLE(value);
   return encodeFrame(kinds.metricAnswer, body, { id: question });
 }
 
-/** To any of the three: why not. */
+/** Encodes an error response to any of the three. */
 export function encodeMetricRefusal(question: number, reason: string): Buffer {
   return encodeFrame(kinds.metricAnswer, Buffer.from(reason), { id: question, extra: 1 });
 }

@@ -1,24 +1,23 @@
 import type { Clock } from "@galatea/base";
 import { briefNs } from "./traffic.ts";
 
-/** Nobody should wait behind a run longer than this while another instance is free. */
+/** Runs longer than this are slow: a request should not wait behind one while another instance is free. */
 const slowNs = 1_000_000;
-/** For how long a slow run is expected to have been not the last. */
+/** Time after a slow run in which another one is expected. */
 const slowMemoryNs = 10_000_000_000;
 
 /**
- * How long the runs of a model take, in all of its instances, and so how many executions one instance is handed ahead.
- *
- * The next execution waits in the worker's socket while it runs the one before, and costs it no wait; a worker that takes less
- * time for one than it takes to be woken is woken for several. What waits at one instance is out of the others' reach, so a model
- * with several instances hands nothing ahead while a run may turn out to be slow.
+ * Determines how many executions an instance is handed ahead, from the duration of the model's runs in all of its instances. The next
+ * execution waits in the worker's socket while it runs the previous one, which hides its latency; a worker that runs faster than it wakes
+ * up gets several. Executions that wait at one instance cannot move to another, so a model with several instances hands nothing ahead
+ * while a run may be slow.
  */
 export class Pace {
   readonly #clock: Clock;
   readonly #isAlone: boolean;
   #lastRunNs = Number.POSITIVE_INFINITY;
   #slowAtNs: number;
-  /** The model has been seen to call others: what waits behind such an execution may wait long, or for itself. */
+  /** True after the model has called others: an execution behind such a call may wait long, or for itself. */
   calls = false;
 
   constructor(clock: Clock, instanceCount: number) {
@@ -27,18 +26,18 @@ export class Pace {
     this.#slowAtNs = clock.monotonicNs();
   }
 
-  /** The last run was over before the event loop could have slept. */
+  /** True if the last run ended before the event loop could have slept. */
   get isBrief(): boolean {
     return this.#lastRunNs <= briefNs;
   }
 
-  /** A run has ended that took so long as its worker measured it. */
+  /** Records the duration of a run, as its worker measured it. */
   ran(durationNs: number): void {
     this.#lastRunNs = durationNs;
     if (!this.#isAlone && durationNs > slowNs) this.#slowAtNs = this.#clock.monotonicNs();
   }
 
-  /** For an instance that has been executing since then; null: it does not. */
+  /** Returns the pipeline depth of an instance that has been executing since `sinceNs`; null: it is idle. */
   executionsMax(sinceNs: number | null): number {
     if (this.calls) return 1;
     if (!this.#isAlone && sinceNs !== null) {

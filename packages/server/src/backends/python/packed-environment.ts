@@ -11,8 +11,9 @@ export interface UnpackLimits {
 }
 
 /**
- * Unpacks an archive of conda-pack's or venv-pack's into `directory`, which is there and empty. Nothing is written outside it, whatever the archive
- * says. Gives the bytes that it holds. Throws INVALID_ARG with what is wrong with the archive, UNAVAILABLE for a full disk; what was unpacked until then is the caller's.
+ * Unpacks an archive of conda-pack or venv-pack into `directory`, which exists and is empty. Writes nothing outside of it, whatever the
+ * archive contains. Returns the number of bytes. Throws INVALID_ARG with the fault of the archive, UNAVAILABLE for a full disk; the
+ * caller removes the files unpacked until then.
  */
 export async function unpackEnvironment(
   archive: string,
@@ -20,7 +21,7 @@ export async function unpackEnvironment(
   limits: UnpackLimits,
   signal: AbortSignal,
 ): Promise<number> {
-  // Links that lead out of it are made when all files are there: nothing is written through them.
+  // Links to targets outside are made after all files: nothing is written through them.
   const leadingOut = new Map<string, string>();
   let byteCount = 0;
   let entryCount = 0;
@@ -32,7 +33,7 @@ export async function unpackEnvironment(
         `the packed environment ${archive} is larger than allowed (--python-environments-bytes)`,
       );
     if (!kinds.has(entry.type)) throw refused(archive, `'${entry.path}' is a ${entry.type}`);
-    // Any user of a model's may read what is unpacked; nobody becomes another by running it.
+    // Every user of a model may read unpacked files; set-user-id bits are dropped.
     if (entry.mode !== undefined)
       entry.mode = (entry.mode & 0o755) | (entry.type === "Directory" || entry.mode & 0o100 ? 0o755 : 0o644);
     if (entry.type !== "SymbolicLink" || entry.linkpath === undefined) return true;
@@ -54,7 +55,7 @@ export async function unpackEnvironment(
   }
 }
 
-/** `check` says what is taken, and throws for what ends it. */
+/** Extracts the entries that `check` accepts; an error of `check` ends it. */
 async function extractAll(
   archive: string,
   directory: string,
@@ -62,13 +63,13 @@ async function extractAll(
   signal: AbortSignal,
 ): Promise<void> {
   const ended = Promise.withResolvers<void>();
-  // Rejected while nobody waits for it, too.
+  // The rejection may come before anything awaits it.
   ended.promise.catch(() => {});
   let isRefused = false;
   const unpack = new Unpack({
     cwd: directory,
     strict: true,
-    // The archive's maker owns nothing here, and nobody may write what others read.
+    // Owners in the archive are ignored, and other users may not write.
     preserveOwner: false,
     umask: 0o022,
     filter: (_path, entry) => {
@@ -76,7 +77,7 @@ async function extractAll(
       try {
         return check(entry as ReadEntry);
       } catch (error) {
-        // Thrown from here it would be nobody's.
+        // An exception thrown here would not be caught.
         isRefused = true;
         ended.reject(error);
         return false;
@@ -99,15 +100,15 @@ async function extractAll(
 const kinds: ReadonlySet<string> = new Set(["File", "OldFile", "ContiguousFile", "Directory", "SymbolicLink", "Link"]);
 
 const linksOutMax = 1000;
-/** What a name takes. */
+/** Bytes that an entry's name takes. */
 const headerBytes = 512;
 
-/** venv-pack links to the machine's interpreter, as a virtual environment does. */
+/** Returns whether a link leads outside of the archive. venv-pack links to the machine's interpreter, as a virtual environment does. */
 function leadsOut(path: string, target: string): boolean {
   return target.startsWith("/") || /^\.\.(\/|$)/.test(normalize(join(dirname(normalize(path)), target)));
 }
 
-/** Through no link on the way: a former one of the archive's may lead anywhere. */
+/** Creates a link without following links on the way: an earlier one of the archive may lead anywhere. */
 async function makeLink(root: string, path: string, target: string): Promise<void> {
   const parts = path.split("/").filter((part) => part !== "" && part !== ".");
   if (path.startsWith("/") || parts.includes("..")) throw new Error(`the link '${path}' lies outside`);

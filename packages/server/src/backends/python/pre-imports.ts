@@ -1,11 +1,11 @@
 /**
- * What a zygote may have imported before a model's own code runs. Under Triton nothing is, so that a model that sets a variable and then
- * imports a library decides how the library comes up. A module on this list reads no variable when it is imported, neither in Python
- * nor in C: found out by listing every `getenv` of its import. Everything else is imported by each model itself, unless the operator
- * lists it. numpy is always there, see `packages/server/python/galatea_worker/thread_pools.py` for its threads.
+ * Modules that a zygote may import before a model's own code runs. Triton imports none, so that a model that sets a variable and then
+ * imports a library controls the library's start. A module on this list reads no variable when it is imported, neither in Python nor in
+ * C, which was determined by listing every `getenv` of its import. Each model imports all others itself, unless the operator lists
+ * them. numpy is always imported; see `packages/server/python/galatea_worker/thread_pools.py` for its threads.
  *
- * Not here, because they do: hashlib, ssl and what imports them (OPENSSL_CONF: asyncio, hmac, http, secrets, urllib.request), sqlite3
- * (TMPDIR), zoneinfo (PYTHONTZPATH), huggingface_hub, torch, transformers, tensorflow.
+ * Excluded because they read variables: hashlib, ssl and their importers (OPENSSL_CONF: asyncio, hmac, http, secrets, urllib.request),
+ * sqlite3 (TMPDIR), zoneinfo (PYTHONTZPATH), huggingface_hub, torch, transformers, tensorflow.
  */
 const standardLibrary: ReadonlySet<string> = new Set(
   `abc argparse array ast base64 binascii bisect bz2 calendar cmath codecs collections colorsys configparser contextlib contextvars copy
@@ -17,12 +17,12 @@ const standardLibrary: ReadonlySet<string> = new Set(
   ),
 );
 
-/** Others, each with what its import reads. */
+/** Other modules, each with the variables that its import reads. */
 const others: Readonly<Record<string, string>> = {
   tokenizers: "only what colours and filters its log; TOKENIZERS_PARALLELISM and RAYON_NUM_THREADS are read at use",
 };
 
-/** Whether a module may be imported before a model's code runs; `listed` is what the operator listed. */
+/** Returns whether a module may be imported before a model's code runs; `listed` are the operator's modules. */
 export function mayBeImportedAhead(name: string, listed: ReadonlySet<string>): boolean {
   return standardLibrary.has(name) || Object.hasOwn(others, name) || listed.has(name);
 }

@@ -7,15 +7,15 @@ import { asDiskError, delay, makeDirectory } from "@galatea/base";
 import { canRun, findInterpreter, makeVenv, mayUseUv, runInstaller } from "./installer-process.ts";
 
 export interface PrepareOptions {
-  /** The environment becomes `<dataDirectory>/python/<hash of the packages>`. */
+  /** The environment is created in `<dataDirectory>/python/<hash of the packages>`. */
   readonly dataDirectory: string;
   /** Requirements as pip reads them: "numpy", "tokenizers>=0.15". */
   readonly packages: readonly string[];
-  /** Whether packages are taken as wheels only: then no code of theirs runs while they are installed. */
+  /** True to install only wheels, so that no code of the packages runs during the installation. */
   readonly wheelsOnly: boolean;
-  /** Interpreters to try, best first; names are looked up in PATH. */
+  /** Interpreters to try, in order of preference; names are looked up in PATH. */
   readonly pythons: readonly string[];
-  /** What the installers run with, and nothing else: PATH, HOME, PIP_ and UV_ variables. */
+  /** All environment variables of the installers: PATH, HOME, PIP_ and UV_ variables. */
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly onProgress: (line: string) => void;
@@ -26,7 +26,7 @@ export type MakeOptions = Omit<PrepareOptions, "dataDirectory">;
 
 type Place = Pick<PrepareOptions, "dataDirectory" | "packages" | "wheelsOnly" | "pythons">;
 
-/** The interpreter of the environment where it has been made; null where it has not. */
+/** Returns the environment's interpreter when it has been created, else null. */
 export async function madePythonEnvironment(place: Place): Promise<string | null> {
   const { directory, python } = placeOf(place);
   const stamp = await stat(join(directory, "ready")).catch(() => null);
@@ -44,8 +44,8 @@ function placeOf({ dataDirectory, packages, wheelsOnly, pythons }: Place) {
 }
 
 /**
- * Makes the product's Python environment, once: later calls find it and return at once. Several programs may call it at the same time.
- * Returns the interpreter's path. Throws an Error that names what is missing and the command that installs it.
+ * Creates the product's Python environment once: later calls find it and return at once. Several programs may call it at the same time.
+ * Returns the interpreter's path. Throws an Error that names the missing program and the command that installs it.
  */
 export async function preparePythonEnvironment(options: PrepareOptions): Promise<string> {
   const made = await madePythonEnvironment(options);
@@ -54,7 +54,7 @@ export async function preparePythonEnvironment(options: PrepareOptions): Promise
   await makeDirectory(parent);
   using _turn = await takeTurn(parent, options);
   if ((await madePythonEnvironment(options)) !== null) return python;
-  // What is there without its stamp was cut short. The environment is made where it stays: its scripts name their place.
+  // A directory without its stamp is incomplete. The environment is created in its final directory, whose path its scripts contain.
   try {
     await rm(directory, { recursive: true, force: true });
     await makePythonEnvironment(directory, options);
@@ -66,7 +66,7 @@ export async function preparePythonEnvironment(options: PrepareOptions): Promise
   return python;
 }
 
-/** One maker at a time, whichever process it lives in. */
+/** Waits for exclusive access among all processes. */
 export async function takeTurn(
   parent: string,
   options: Pick<PrepareOptions, "clock" | "onProgress" | "signal">,
@@ -79,7 +79,10 @@ export async function takeTurn(
   }
 }
 
-/** Makes an environment with the packages in `directory`, where it stays: its scripts name their place. Throws as preparePythonEnvironment. */
+/**
+ * Creates an environment with the packages in `directory`, its final location, whose path its scripts contain. Throws as
+ * preparePythonEnvironment.
+ */
 export async function makePythonEnvironment(directory: string, options: MakeOptions): Promise<void> {
   const own = { ...options, directory };
   const python = await findInterpreter(options.pythons, { oldest: "3.9", newest: null }, own);
@@ -101,7 +104,7 @@ async function makeWithUv(python: string, directory: string, options: MakeOption
   const own = { ...options, directory };
   await runInstaller("uv", ["--quiet", "venv", "--python", python, directory], own);
   options.onProgress(`installing ${options.packages.join(", ")}`);
-  // pip compiles what it installs as well; otherwise each of the first workers would do it while it starts.
+  // pip compiles the packages as well; otherwise each of the first workers would do it at its start.
   const install = ["--quiet", "pip", "install", "--compile-bytecode", "--python", join(directory, "bin", "python")];
   await runInstaller("uv", [...install, ...wheelsOnly(options), ...options.packages], own);
 }

@@ -35,42 +35,42 @@ import { WorkerFamilies } from "./worker-families.ts";
 import { ZygotePool } from "./zygote-pool.ts";
 
 export interface PythonBackendOptions extends EnvironmentOptions {
-  /** Holds `galatea_zygote.py` and `triton_python_backend_utils.py`. */
+  /** Directory of `galatea_zygote.py` and `triton_python_backend_utils.py`. */
   readonly workerDirectory: string;
   readonly zygotesMax: number;
   readonly zygoteIdleMs: number;
   readonly learnedModulesMax: number;
-  /** Modules that may be imported before a model's code runs, besides those that read no variable when they are imported. */
+  /** Modules that may be imported before a model's code runs, in addition to those that read no variable at import. */
   readonly preImports: readonly string[];
   /** The programs of python-based backends. */
   readonly findRunner: FindPythonRunner;
   readonly inlineBytesMax: number;
-  /** Of all model files that workers share; what does not fit is read by each for itself. */
+  /** Limit of all model files that workers share; workers read files over the limit themselves. */
   readonly sharedFileBytesMax: number;
-  /** Each namespace is a tenant that is kept from everything else; null: workers are kept from each other's processes and no more. */
+  /** Confinement of each namespace as a tenant; null: workers are isolated only from each other's processes. */
   readonly tenants: TenantOptions | null;
-  /** See TenantsOptions. */
+  /** See `TenantsOptions`. */
   readonly onConfinement: (rows: readonly ConfinementRow[]) => void;
-  /** How many GPUs models may be placed on. */
+  /** Number of GPUs on which models may be placed. */
   readonly gpuCount: number;
-  /** What processes hold of GPUs; asked for models that are placed on some. */
+  /** Returns the GPU memory of processes; called for models on GPUs. */
   readonly gpuBytesOf: (pids: readonly number[]) => Promise<DeviceBytes>;
-  /** The most instances of a model, when more than its configuration has: further ones are started when all others execute. */
+  /** Maximum number of instances of a model, if more than configured: further ones are started when all others execute. */
   readonly instancesOnDemandMax: number;
   readonly hangReportMs: number;
   readonly hangKillMs: number | null;
   readonly finalizeMs: number;
-  /** Workers kept between `complete` and `load`, and for how long. */
+  /** Number of workers kept between `complete` and `load`, and for how long. */
   readonly completedWorkersMax: number;
   readonly completedWorkerMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Takes the lines that models print. */
+  /** Receives the lines that models print. */
   readonly print: (line: string) => void;
   readonly random: () => number;
 }
 
-/** Bounds and times that no flag sets. */
+/** Limits and times without a flag. */
 export const pythonBackendDefaults = {
   zygotesMax: 8,
   zygoteIdleMs: 10 * 60_000,
@@ -84,12 +84,12 @@ export const pythonBackendDefaults = {
 
 const noGpuBytes = (): Promise<DeviceBytes> => Promise.resolve(new Map());
 
-/** Models written for Triton's Python backend, each instance a worker process forked from a warm interpreter. */
+/** Creates the backend of models written for Triton's Python backend, each instance a worker process forked from a warm interpreter. */
 export function createPythonBackend(options: PythonBackendOptions): Backend {
   return new PythonBackend(options);
 }
 
-/** A worker that completed a configuration and waits to become the model's first instance. */
+/** A worker that has completed a configuration and waits to become the model's first instance. */
 interface CompletedWorker {
   readonly worker: PythonWorker;
   readonly timer: Disposable;
@@ -107,7 +107,7 @@ class PythonBackend implements Backend {
   readonly #unpacked: KeptDirectories;
   readonly #traffic: Traffic;
   readonly #completed = new Map<string, CompletedWorker>();
-  /** Ends of workers that nobody else waits for. */
+  /** Owns the shutdown of workers that no caller waits for. */
   readonly #ending: TaskGroup;
 
   constructor(options: PythonBackendOptions) {
@@ -151,7 +151,7 @@ class PythonBackend implements Backend {
     });
   }
 
-  /** A worker shares with its zygote what nobody else can tell; what it cost last time is the best guess. */
+  /** Returns null: a worker shares memory with its zygote, so only a measurement tells its cost. The last cost is the best estimate. */
   estimateBytes(): Promise<null> {
     return Promise.resolve(null);
   }
@@ -208,7 +208,7 @@ class PythonBackend implements Backend {
         const about = { source, config, configJson, placed, program: plan.program };
         try {
           this.#pool.learn(worker.environment, await initializeWorker(worker, about, signal));
-          // Of a worker that takes the place of another the memory has not been measured.
+          // The memory of a worker that replaces another has not been measured.
           if (fresh) onMemory();
           return worker;
         } catch (error) {
@@ -268,19 +268,19 @@ class PythonBackend implements Backend {
     );
   }
 
-  /** Ends with what `holding` holds. */
+  /** Creates a log that ends with `holding`. */
   #failureLog({ modelName: model, modelVersion: version }: FrameFacts, holding: DisposableStack): FailureLog {
     const failures = new FailureLog(this.#options.clock, this.#options.logger, { model, version });
     holding.defer(() => failures.end());
     return failures;
   }
 
-  /** Models of python-based backends, where the program of one is found. */
+  /** Returns true for a python-based backend whose program exists. */
   async runs(backend: string): Promise<boolean> {
     return (await this.#options.findRunner(backend)) !== null;
   }
 
-  /** What the model asks for, else what its backend's runner has, else what Python models run with. */
+  /** Leases the model's own environment, else its runner's, else that of Python models. */
   async #environment(source: ModelSource, config: ModelConfig, runner: PythonRunner | null, signal: AbortSignal) {
     const { tenants } = this.#options;
     const executionEnvPath = config.parameters.get("EXECUTION_ENV_PATH");
@@ -292,7 +292,7 @@ class PythonBackend implements Backend {
     return await environmentOf(this.#options, this.#unpacked, asker, signal);
   }
 
-  /** `holding` then holds the environment, which lasts as long as workers of the plan may start or import. */
+  /** Plans the workers of a model. `holding` then has the environment's lease, which lasts while workers may start or import. */
   async #plan(
     source: ModelSource,
     config: ModelConfig,
@@ -322,7 +322,7 @@ class PythonBackend implements Backend {
     return { pool, families, tenants, sharedFiles, clock, logger, print };
   }
 
-  /** Keeps a worker for the load that usually follows; the oldest goes when there are too many. */
+  /** Keeps a worker for the load that usually follows; the oldest one is ended when there are too many. */
   #keep(key: string, worker: PythonWorker, environment: Disposable): void {
     this.#drop(key);
     const [oldest] = this.#completed.keys();
@@ -336,7 +336,7 @@ class PythonBackend implements Backend {
     if (kept === undefined) return null;
     this.#completed.delete(key);
     kept.timer[Symbol.dispose]();
-    // Whoever takes the worker holds its environment.
+    // The caller that takes the worker has its own lease of the environment.
     kept.environment[Symbol.dispose]();
     return kept.worker.alive ? kept.worker : null;
   }
@@ -358,16 +358,16 @@ class PythonBackend implements Backend {
   }
 }
 
-/** Weights of a few pages are not worth a descriptor and a mapping. */
+/** Files of a few pages do not justify a descriptor and a mapping. */
 const sharedFileBytesMin = 64 * 1024;
 
-/** The file that holds the model's tensors: of a model that is a program in Python, the one beside it. Null: it lies elsewhere. */
+/** Returns the file with the model's tensors; for a model that is a Python program, the one beside it. Null: another location. */
 function mappedFile({ defaultModelFilename }: ModelConfig): string | null {
   const name = (defaultModelFilename || "model.pt").replace(/\.py$/, ".pt");
   return name.includes("/") ? null : name;
 }
 
-/** Returns the further instances of a model, which are like its first one. A model with instances on GPUs has none. */
+/** Returns the additional instances of a model, which are like its first one. A model with instances on GPUs has none. */
 function sparesOf(
   { instanceGroups: [group] }: ModelConfig,
   planned: readonly PlacedInstance[],
@@ -379,7 +379,7 @@ function sparesOf(
   return Array.from({ length: count }, (_, index) => ({ ...like, name: `${group.name}_${planned.length + index}` }));
 }
 
-/** Waits for all; when one fails, the others are closed again before its error is thrown. */
+/** Waits for all; when one fails, closes the others before throwing its error. */
 async function allOrNone(opening: readonly Promise<PythonInstance>[]): Promise<PythonInstance[]> {
   const settled = await Promise.allSettled(opening);
   const failure = settled.find((one) => one.status === "rejected");
@@ -389,7 +389,7 @@ async function allOrNone(opening: readonly Promise<PythonInstance>[]): Promise<P
   throw failure.reason;
 }
 
-/** A worker may go from `complete` to `load` only when everything it was started with is the same. */
+/** Returns a key of everything that a worker was started with: a load may take over a worker of `complete` only with an equal key. */
 function keyOf(plan: WorkerPlan): string {
   return [
     plan.source.versionDirectory,

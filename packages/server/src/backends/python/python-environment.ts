@@ -1,13 +1,13 @@
-/** An interpreter with what it needs: what one zygote is warm for. */
+/** An interpreter with its environment; one zygote serves one environment. */
 export interface PythonEnvironment {
-  /** Names it in messages; equal keys are the same environment. */
+  /** Name for messages; equal keys are the same environment. */
   readonly key: string;
-  /** The interpreter, and what comes before the script on its command line. */
+  /** The interpreter, and its arguments before the script. */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Where an environment lies that a model brought, or that packages were asked for in; null for the operator's own. */
+  /** Directory of an environment that a model brought, or that was created for packages; null for the operator's own. */
   readonly directory: string | null;
-  /** What its interpreter imports before it says that it is ready, whatever models import. */
+  /** Modules that its interpreter always imports before it is ready. */
   readonly imports: readonly string[];
   /** A sentence for users: how to add a package that a model lacks. */
   readonly packageHint: string;

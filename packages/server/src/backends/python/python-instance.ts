@@ -28,19 +28,19 @@ import { encodeFrame, encodeSpace, kinds, MalformedRecord, type WireResultRespon
 export interface PythonInstanceOptions {
   readonly name: string;
   readonly facts: FrameFacts;
-  /** Shared by all instances: a frame has left it when `send` returns. */
+  /** Shared by all instances: the frame was sent when `send` returns. */
   readonly encoder: ExecuteEncoder;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly random: () => number;
-  /** A new, initialised worker. */
+  /** Starts and initializes a worker. */
   readonly start: (signal: AbortSignal) => Promise<PythonWorker>;
-  /** What was loaded, as those know it who look for calls that wait for each other. */
+  /** Identity of the loaded model in the graph of calls. */
   readonly owner: object;
   readonly onHealth: (reason: string | null) => void;
-  /** An execution of this length is reported with the Python stack of its worker. */
+  /** An execution of this duration is reported with the Python stack of its worker. */
   readonly hangReportMs: number;
-  /** An execution of this length ends its worker; null: one as long as its requests let it (`executionMsMax`). */
+  /** An execution of this duration ends its worker; null: only its requests' own limits do (`executionMsMax`). */
   readonly hangKillMs: number | null;
   readonly finalizeMs: number;
   /** Shared by all instances of the server. */
@@ -56,39 +56,39 @@ interface Pending {
   readonly batch: readonly InferenceRequest[];
   readonly brief: boolean;
   readonly limitMs: number | null;
-  /** Of its EXECUTE. */
+  /** Number of its EXECUTE frame. */
   readonly frameNumber: number;
   readonly spaces: LentBlock[];
   askCount: number;
-  /** Why the worker got no memory for its outputs, when it asked. */
+  /** The error of the worker's last request for output memory; null when there was none. */
   refusal: InferenceError | null;
   readonly resolve: (execution: Execution) => void;
   readonly reject: (error: ExecutionNotStarted) => void;
 }
 
-/** A request that follows an answer within this time is one of a client that sends one after another. */
+/** A request that follows a response within this time comes from a client that sends one after another. */
 const nearNs = 200_000;
 
-/** One instance of a Python model: one worker at a time, another when it dies. */
+/** One instance of a Python model: one worker at a time, and another one after a crash. */
 export class PythonInstance implements Instance, AsyncDisposable {
   readonly name: string;
   readonly #options: PythonInstanceOptions;
   readonly #room: FrameRoom;
   readonly #pending = new Map<number, Pending>();
-  /** Executions with answers to come; of a decoupled model the pending ones are among them. */
+  /** Executions with open responses, including pending ones of a decoupled model. */
   readonly #answers = new Map<number, ExecutionAnswers>();
   /** Executions that have called other models, by id, until their last response. */
   readonly #callers = new Map<number, PythonCallingExecution>();
   readonly #supervised: SupervisedWorker<PythonWorker>;
   #lastExecutionId = 0;
-  /** Sizes of the blocks that the last result needed: what the next execution is lent beforehand. */
+  /** Sizes of the blocks that the last result used, lent in advance to the next execution. */
   #spaceSizes: readonly number[] = [];
   #spaceRequests = 0;
-  /** Since when the oldest pending execution is the oldest. */
+  /** Time at which the oldest pending execution became the oldest. */
   #headSinceNs = 0;
   readonly #watch: ExecutionWatch;
   #lastResultNs = 0;
-  /** Stands for it where it may not be kept alive. */
+  /** Represents the instance in places that must not keep it alive. */
   readonly #mark = {};
 
   /** `worker`: null for a dormant instance, whose worker is started when it is needed. */
@@ -117,7 +117,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     return this.#supervised;
   }
 
-  /** The living worker's process, null when there is none now. */
+  /** The running worker's pid; null when there is none. */
   get pid(): number | null {
     return this.#supervised.up?.pid ?? null;
   }
@@ -144,7 +144,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     return new ExecutionNotStarted(`Stub process '${this.name}' is being restarted.`);
   }
 
-  /** The worker executes no batch of which all were given up before it began; a model that executes one can ask `is_cancelled()`. */
+  /** The worker skips a batch whose requests were all cancelled before it began; a running model can call `is_cancelled()`. */
   givenUp(request: InferenceRequest): void {
     for (const caller of this.#callers.values()) caller.givenUp(request);
     const worker = this.#supervised.up;
@@ -165,8 +165,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   /**
-   * Executes one part of a batch. Where the worker ended before the part was started, waits for this instance's next worker: other parts
-   * of the batch have been executed here.
+   * Executes one part of a batch. When the worker ended before the part was started, waits for this instance's next worker, because other
+   * parts of the batch have been executed here.
    */
   async #executePart(part: readonly InferenceRequest[]): Promise<Execution> {
     for (;;) {
@@ -181,7 +181,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     }
   }
 
-  /** A batch that exceeds a frame is executed in several, one after the other; what fits none fails alone. */
+  /** Executes a batch that exceeds a frame in several, one after another; a request that fits no frame fails alone. */
   async #executeInParts(batch: readonly InferenceRequest[], { parts, refused }: FramePlan): Promise<Execution> {
     const outcomes: Released[] = [];
     for (const [place, error] of refused) outcomes[place] = error;
@@ -215,7 +215,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
       const nextIsNear = mayWaitAwake && isLone && brief && nowNs - this.#lastResultNs < nearNs;
       frame = encoder.encode({ executionId, loans: collector.loans, spaces, nextIsNear, requests });
     } catch (error) {
-      // Nothing was sent: what was lent for it comes back, whatever went wrong.
+      // Nothing was sent: the loans are returned, whatever the error was.
       worker.lent.takeBack(collector.loans);
       worker.lent.takeBack(spaces);
       traffic.ended(false);
@@ -233,7 +233,9 @@ export class PythonInstance implements Instance, AsyncDisposable {
     });
   }
 
-  /** Space for what the last batch of this size gave; none when the arena has none to spare: the worker will ask. */
+  /**
+   * Lends space of the sizes that the last batch of this size used; none when the arena has none to spare: the worker then requests it.
+   */
   #lendSpaces(to: Pick<Pending, "executionId" | "spaces"> & { worker: PythonWorker }, requestCount: number): void {
     const { worker, executionId, spaces } = to;
     if (requestCount !== this.#spaceRequests || this.#spaceSizes.length > spacesMax) return;
@@ -258,14 +260,14 @@ export class PythonInstance implements Instance, AsyncDisposable {
     else this.#onResult(worker, pending, result);
   }
 
-  /** An answer that is no RESULT, or its wish for space. */
+  /** Handles a frame that is not a RESULT: a response, or a request for space. */
   #onAnswerFrame(worker: PythonWorker, frame: Buffer): void {
     const { kind, id, extra: askId } = readHeader(frame);
     const answers = this.#answers.get(id);
     if (answers === undefined) throw new MalformedRecord(`answers of execution ${id}, which has had all of them`);
     if (kind === kinds.response) {
       answers.answered(decodeResponse(frame));
-      // One that goes on answering does not hang.
+      // A model that continues to respond is not hung.
       if (this.#pending.has(id)) this.#headSinceNs = this.#options.clock.monotonicNs();
       if (answers.isOver) this.#over(id);
       return;
@@ -276,7 +278,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     worker.send(encodeSpace(id, asked, askId));
   }
 
-  /** `execute` of a decoupled model has returned: the instance is free. */
+  /** Handles the end of `execute` of a decoupled model: the instance is free. */
   #onReleased(worker: PythonWorker, pending: Pending, result: WireResult): void {
     const answers = this.#answers.get(pending.executionId);
     assert(answers !== undefined, "an execution that was not released has answers to come");
@@ -293,13 +295,13 @@ export class PythonInstance implements Instance, AsyncDisposable {
     this.#ran(pending, result, executionOf(result, outcomes));
   }
 
-  /** Nothing more can come of the execution. */
+  /** Forgets an execution from which nothing more can arrive. */
   #over(executionId: number): void {
     this.#answers.delete(executionId);
     this.#callers.delete(executionId);
   }
 
-  /** The execution that calls another model; null when it is over. A model that calls others is handed one at a time from now on. */
+  /** Returns the execution that calls another model; null when it is over. From now on the model gets one execution at a time. */
   #callingExecution(executionId: number): PythonCallingExecution | null {
     const { pace, owner, facts } = this.#options;
     pace.calls = true;
@@ -314,7 +316,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   #giveSpace(worker: PythonWorker, pending: Pending, sizes: readonly number[]): void {
-    // A worker waits for the answer before it asks for more; one that only asks would let unread answers pile up.
+    // A correct worker waits for each response; one that only sends requests would accumulate unread responses.
     if (++pending.askCount > frameLimits.asksMax)
       throw new MalformedRecord(`execution ${pending.executionId} asks for space again and again`);
     const asked = lendSpaces(worker.lent, this.#options.facts.arena, pending.executionId, sizes);
@@ -372,7 +374,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     return outcomes;
   }
 
-  /** Some responses of a model that is not decoupled come after its `execute` has returned. */
+  /** Keeps the requests whose responses come after `execute` has returned, although the model is not decoupled. */
   #answersLater(worker: PythonWorker, pending: Pending, responses: readonly WireResultResponse[]): ExecutionAnswers {
     const { executionId, batch } = pending;
     const options = { executionId, batch, facts: this.#options.facts, worker };
@@ -389,7 +391,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     // An execution that was cancelled before it started did not fail.
     if (result.inferNs > 0)
       this.#options.failures.report(this.name, () => ({ message, requestIds: pending.batch.map(({ id }) => id) }));
-    // Outputs that found no memory: the clients may come again, or never need to.
+    // The outputs did not fit in memory: a later try of the client may succeed.
     const reasonOfWorker = result.isOutOfMemory ? "out-of-memory" : null;
     const { code, reason } = pending.refusal ?? { code: "INTERNAL", reason: reasonOfWorker };
     return new InferenceError(code, message, { reason });
@@ -412,8 +414,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   /**
-   * A worker executes in order: executions that waited behind the one during which it ended were not started and are returned, as are those that
-   * were sent to a dead worker.
+   * Handles the end of a worker. It executes in order: executions behind the one during which it ended, and those sent after its end,
+   * were not started and are returned.
    */
   #onEnd(worker: PythonWorker, reason: string): void {
     const [first, ...others] = this.#pending.values();
@@ -421,7 +423,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     const [head, notBegun] = isLost ? [undefined, [first, ...others]] : [first, others];
     this.#pending.clear();
     const died = new InferenceError("INTERNAL", reason);
-    // What had not begun gets answers of its own.
+    // Executions that were not started will have other responses.
     for (const answers of this.#answers.values()) answers.fail(died);
     this.#answers.clear();
     this.#callers.clear();
@@ -441,7 +443,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     const head = this.#pending.values().next().value;
     if (head === undefined || this.#supervised.up === null) return null;
     const { executionId, limitMs } = head;
-    // A model that waits for its clients to take what it has sent does not hang.
+    // A model that waits for its clients to consume responses is not hung.
     if (this.#answers.get(executionId)?.isHeldUp === true) this.#headSinceNs = this.#options.clock.monotonicNs();
     const isCalling = this.#callers.get(executionId)?.isCalling === true;
     return { executionId, sinceNs: this.#headSinceNs, limitMs, isCalling };
@@ -462,7 +464,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     this.#supervised.abandon(reason);
   }
 
-  /** Ends the worker, its `finalize` first. No execution may be running, but after `abandon`. */
+  /** Ends the worker, after its `finalize`. No execution may be running, except after `abandon`. */
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = this.#supervised.close(this.#options.finalizeMs);
     this.#watch[Symbol.dispose]();

@@ -20,25 +20,25 @@ import { WorkerMetrics } from "./worker-metrics.ts";
 import type { ForkedWorker } from "./zygote.ts";
 
 export interface WorkerEvents {
-  /** RESULT, ASK, RELEASED, RESPONSE, RAISED: the frame is good until the call returns. MalformedRecord may be thrown. */
+  /** Receives RESULT, ASK, RELEASED, RESPONSE and RAISED frames, valid until the call returns. May throw MalformedRecord. */
   onExecutionFrame(frame: Buffer): void;
-  /** The execution of that number, for a call to another model; null when it is over. */
+  /** Returns the execution with this number, for a call to another model; null when it is over. */
   callingExecution(executionId: number): PythonCallingExecution | null;
 }
 
 export interface WorkerOptions {
-  /** What it was forked from. */
+  /** Environment of the zygote that forked it. */
   readonly environment: PythonEnvironment;
   readonly others: OtherModels;
   readonly metrics: NamespaceMetrics;
-  /** The memory in which the tensors of other models are. */
+  /** The memory that contains the tensors of other models. */
   readonly arena: Arena;
   readonly inlineBytesMax: number;
-  /** The model's file, where it shares it with others; its starter disposes of it when the process is no more. */
+  /** The model's file, if it is shared; the starter disposes it after the process has ended. */
   readonly file: SharedFile | null;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Takes a line that the worker printed. */
+  /** Receives a line that the worker printed. */
   readonly print: (line: string) => void;
 }
 
@@ -48,23 +48,23 @@ interface LifecycleCall {
   readonly reject: (error: Error) => void;
 }
 
-/** How long the last words of a process that has ended are waited for: a child of its may hold the pipe open for ever. */
+/** Time to read the remaining output of an ended process: a child of it may hold the pipe open for ever. */
 const lastWordsMs = 200;
 const logLevels = ["info", "warning", "error", "verbose"] as const;
 
-/** One forked process: its socket, its output, its loans, its end. What the frames mean is its instance's business. */
+/** One forked process: its socket, its output, its loans, its end. The instance interprets the frames. */
 export class PythonWorker {
   readonly pid: number;
-  /** In messages: the instance's, once it is one. */
+  /** Name for messages; later the instance's. */
   name: string;
-  /** Whether the model has auto_complete_config. */
+  /** True if the model has auto_complete_config. */
   completes = false;
-  /** What it reaches of other models: the door of the load that it serves. */
+  /** Calls to other models, of the load that it serves. */
   others: OtherModels;
   readonly lent = new LentBlocks();
   readonly environment: PythonEnvironment;
   readonly file: SharedFile | null;
-  /** Resolves with why the process is no more, once it is reaped and its loans have ended. */
+  /** Resolves with the reason of its end, after it is reaped and its loans have ended. */
   readonly ended: Promise<string>;
   readonly #options: WorkerOptions;
   readonly #lifelineFd: number;
@@ -72,9 +72,9 @@ export class PythonWorker {
   readonly #output: Socket;
   readonly #lines: OutputLines;
   readonly #logRate: LogRate;
-  /** Made when the worker first calls another model. */
+  /** Created when the worker first calls another model. */
   #calls: WorkerCalls | null = null;
-  /** Made when its model first has a metric of its own. */
+  /** Created when its model first has a custom metric. */
   #metrics: WorkerMetrics | null = null;
   #events: WorkerEvents | null = null;
   #call: LifecycleCall | null = null;
@@ -105,7 +105,7 @@ export class PythonWorker {
     this.#channel = new FrameChannel(forked.socketFd, {
       onFrame: (frame) => this.#onFrame(frame),
       onMalformed: (error) => this.kill(error.message),
-      // A worker without its socket is of no use, whatever it still does.
+      // A worker without its socket is unusable, whatever it still does.
       onClosed: () => this.#closedChannel(),
     });
     this.ended = new Promise((resolve) => {
@@ -121,12 +121,12 @@ export class PythonWorker {
     return this.#lines.tail;
   }
 
-  /** Execution frames go to `events` from now on. */
+  /** Passes execution frames to `events` from now on. */
   attach(events: WorkerEvents): void {
     this.#events = events;
   }
 
-  /** See FrameChannel.sendSoon. */
+  /** See `FrameChannel.sendSoon`. */
   sendSoon(frame: Uint8Array): number {
     return this.#channel.sendSoon(frame);
   }
@@ -135,12 +135,15 @@ export class PythonWorker {
     return this.#channel.send(frame);
   }
 
-  /** Whether it was already dead when the frame of this number was sent. */
+  /** Returns whether the worker had already ended when the frame with this number was sent. */
   neverGot(frameNumber: number): boolean {
     return frameNumber >= this.#channel.firstLost;
   }
 
-  /** One step of the life: sends `body`, resolves with the reply; a failure reported by the model rejects with INTERNAL. */
+  /**
+   * Performs one step of the worker's lifecycle: sends `body`, resolves with the reply; a failure reported by the model rejects with
+   * INTERNAL.
+   */
   async call(
     kind: number,
     replyKind: number,
@@ -169,7 +172,7 @@ export class PythonWorker {
     }
   }
 
-  /** Asks the model to finalize and the process to end; after `graceMs` it is ended. */
+  /** Calls the model's finalize and ends the process; after `graceMs` by force. */
   async finalize(graceMs: number): Promise<void> {
     if (this.#alive) {
       this.#channel.send(encodeFrame(kinds.finalize, new Uint8Array()));
@@ -179,14 +182,14 @@ export class PythonWorker {
     await this.ended;
   }
 
-  /** Ends the process and all that it started. */
+  /** Kills the process and all its descendants in the group. */
   kill(reason: string): void {
     if (!this.#alive) return;
     this.#killedBecause ??= reason;
     if (!signalGroup(this.pid, 9)) process.kill(this.pid, "SIGKILL");
   }
 
-  /** The Python stack of every thread goes to the output, whatever the process does, the interpreter lock held or not. */
+  /** Prints the Python stack of every thread to the output, also while the process is busy, with the interpreter lock held or not. */
   printStacks(): void {
     if (this.#alive) process.kill(this.pid, "SIGUSR2");
   }
@@ -195,7 +198,7 @@ export class PythonWorker {
     if (this.#alive && this.#killedBecause === null && signalGroup(this.pid, 0)) this.#endSoon();
   }
 
-  /** The socket is closed, the process is not reaped: it is ending by itself, or it closed a descriptor that is not its own. */
+  /** The socket is closed and the process is not reaped: it is ending by itself, or it has closed a foreign descriptor. */
   #endSoon(): void {
     const timer = this.#options.clock.timer(lastWordsMs, () => this.kill("it closed its socket"));
     void this.ended.then(() => timer[Symbol.dispose]());
@@ -225,7 +228,7 @@ export class PythonWorker {
     return (this.#metrics ??= new WorkerMetrics(this.#options.metrics, (answer) => this.#answer(answer)));
   }
 
-  /** A worker waits for an answer before it asks for more; one that only asks would let unread answers pile up. */
+  /** A correct worker waits for each response; one that only sends requests would accumulate unread responses. */
   #answer(frame: Uint8Array): void {
     if (this.#channel.unsentCount > frameLimits.unreadFramesMax)
       throw new MalformedRecord("questions about metrics whose answers it does not read");
@@ -241,13 +244,13 @@ export class PythonWorker {
 
   async #onReaped(end: ProcessEnd): Promise<string> {
     this.#alive = false;
-    // Children of its own may still hold the output, and map the arena.
+    // Children of it may still hold the output, and map the arena.
     signalGroup(this.pid, 9);
     await this.#lastWords();
     closeSync(this.#lifelineFd);
     this.#output.destroy();
     this.#lines.end();
-    // Answers given before the end count.
+    // Responses sent before the end count.
     this.#channel.drain();
     this.#channel.close();
     this.#logRate.end();

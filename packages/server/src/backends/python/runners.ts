@@ -4,35 +4,35 @@ import { InferenceError } from "@galatea/base";
 import { frameworkOfRunner, gpuFrameworkOfRunner } from "./frameworks/framework-rows.ts";
 import { madeFramework, notSetUpText } from "./frameworks/framework-store.ts";
 
-/** A program that runs all models of a backend, in place of a `model.py` of each model's own. */
+/** A program that runs all models of a backend, instead of a `model.py` in each model. */
 export interface PythonRunner {
   readonly directory: string;
   readonly filename: string;
-  /** Whether it maps the model's file, which is then in memory once for all workers with an equal one. */
+  /** True if it maps the model's file, which is then in memory once for all workers with an equal one. */
   readonly mapsFiles: boolean;
-  /** What models run in that bring no environment; null: what all Python models do. */
+  /** Environment of models that bring none; null: that of all Python models. */
   readonly environment: RunnerEnvironment | null;
 }
 
-/** An environment that the operator set up for a runner. */
+/** An environment that the operator installed for a runner. */
 export interface RunnerEnvironment {
   readonly directory: string;
-  /** What its interpreter imports before it forks workers. */
+  /** Modules that its interpreter imports before it forks workers. */
   readonly imports: readonly string[];
 }
 
 /**
- * The door through which python-based backends plug in: finds the program that runs models whose configuration names such a backend; null
- * where there is none of the name. One model's worker is as any Python model's, but for where its program lies.
+ * Finds the program that runs models of a python-based backend; null when there is none of that name. Such a model's worker is like any
+ * Python model's, except for the location of its program.
  */
 export type FindPythonRunner = (backend: string) => Promise<PythonRunner | null>;
 
 const filename = "model.py";
 
-/** Runners as Triton finds them: `<directory>/<backend>/model.py`. */
+/** Returns a finder of runners at Triton's location: `<directory>/<backend>/model.py`. */
 export function runnersIn(directory: string): FindPythonRunner {
   return async (backend) => {
-    // A configuration names a backend, and no path.
+    // The name of a backend must not be a path.
     if (!/^[\w-][\w.-]*$/.test(backend)) return null;
     const own = join(directory, backend);
     const found = await stat(join(own, filename)).catch(() => null);
@@ -41,24 +41,24 @@ export function runnersIn(directory: string): FindPythonRunner {
 }
 
 /**
- * Runners for libraries that public indexes do not carry: the operator installs them where Python models run, beside the driver that they
- * are made for. They run on GPUs only.
+ * Runners for libraries that are not on public indexes: the operator installs them in the environment of Python models, to match the
+ * driver. They run on GPUs only.
  */
 const operatorsLibraries: ReadonlySet<string> = new Set(["tensorrt"]);
 
-/** Where the product's own runners and what they need are looked for. */
+/** Directories of the product's own runners and their environments. */
 export interface FrameworkPlaces {
-  /** Holds `galatea_frameworks`. */
+  /** Directory of `galatea_frameworks`. */
   readonly workers: string;
-  /** Where environments that `galatea model add` made are looked for. */
+  /** Directories of environments created by `galatea model add`. */
   readonly environments: readonly string[];
-  /** How many GPUs models may be placed on. */
+  /** Number of GPUs on which models may be placed. */
   readonly gpuCount: number;
 }
 
 /**
- * The runners that come with the product, in the environments of their frameworks. Throws UNAVAILABLE where a framework is known and not
- * set up, with the command that does it.
+ * Returns a finder of the product's own runners, in the environments of their frameworks. The finder throws UNAVAILABLE when a known
+ * framework is not installed, with the command that installs it.
  */
 export function frameworkRunners(directories: FrameworkPlaces): FindPythonRunner {
   return async (backend) => {
@@ -76,7 +76,7 @@ export function frameworkRunners(directories: FrameworkPlaces): FindPythonRunner
       return {
         directory: join(directories.workers, "galatea_frameworks", backend),
         filename,
-        // A script reads its files as it likes.
+        // A script reads its files itself.
         mapsFiles: framework.mapsFiles === true && backend === framework.name,
         environment: { directory: place.directory, imports: build.imports ?? [] },
       };

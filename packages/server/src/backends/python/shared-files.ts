@@ -5,16 +5,16 @@ import { promisify } from "node:util";
 import { openSealableMemory, type SealableMemory } from "@galatea/base/system";
 
 /**
- * The bytes of a model's file, in memory that all workers with an equal file share. What is mapped from a file on disk would change under a
- * running model when somebody copies another over it, and end the model where that one is shorter.
+ * The bytes of a model's file, in memory that all workers with an equal file share. A mapping of the file on disk would change under a
+ * running model when another file is copied over it, and crash the model if that one is shorter.
  */
 export interface SharedFile extends Disposable {
-  /** Sealed: whoever gets it can read, and map privately. Open as long as anybody holds the file. */
+  /** Sealed: a process with this descriptor can read, and map privately. Open until all users have disposed the file. */
   readonly fd: number;
   readonly byteLength: number;
-  /** What its holder is charged with: all of it where nobody has held it longer, else nothing. */
+  /** Bytes that this user is charged with: all of them for the oldest user, else none. */
   readonly chargedBytes: number;
-  /** Called when that becomes all of it, because the holder that was charged has let go. */
+  /** Called when this user becomes the oldest, because the charged one was disposed. */
   onCharged: (() => void) | null;
 }
 
@@ -22,29 +22,29 @@ interface Held {
   readonly memory: SealableMemory;
   readonly byteLength: number;
   readonly contentHash: string;
-  /** By which the file was found: equal files have one entry and a name each. */
+  /** Identities under which the file was found: equal files have one entry and several identities. */
   readonly identities: Set<string>;
-  /** The one that has held it longest first. */
+  /** Users, the oldest first. */
   readonly holders: Set<SharedFile>;
 }
 
 export interface SharedFilesOptions {
-  /** All that is held together; what does not fit is not shared. */
+  /** Limit of all files together; a file over the limit is not shared. */
   readonly bytesMax: number;
-  /** A smaller file is not worth a descriptor. */
+  /** Smaller files do not justify a descriptor. */
   readonly fileBytesMin: number;
 }
 
-/** Hashed in one turn of the event loop. */
+/** Bytes hashed in one event loop tick. */
 const pieceBytes = 256 * 1024;
 const writeTo = promisify(write);
 
-/** Files by content, held while somebody uses them. */
+/** Files by content, kept while they are used. */
 export class SharedFiles {
   readonly #options: SharedFilesOptions;
   readonly #byIdentity = new Map<string, Held>();
   readonly #byContent = new Map<string, Held>();
-  /** By identity: resolves when it has been read, or not. */
+  /** Pending reads by identity. */
   readonly #reading = new Map<string, Promise<unknown>>();
   #bytes = 0;
 
@@ -53,8 +53,8 @@ export class SharedFiles {
   }
 
   /**
-   * The file of the path, which is the caller's to dispose of; null where there is no such regular file (links are not followed), where it
-   * is small, where there is no room for it, or where it changes while it is read: then a worker reads for itself.
+   * Returns the file of the path, which the caller disposes; null when it is not a regular file (links are not followed), is small, does
+   * not fit the limit, or changes while it is read: then a worker reads it itself.
    */
   async open(path: string): Promise<SharedFile | null> {
     const source = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(() => null);
@@ -68,7 +68,7 @@ export class SharedFiles {
         if (held !== undefined) return this.#lend(held);
         const reading = this.#reading.get(identity);
         if (reading === undefined) break;
-        // Whoever reads it may have failed, or have let go of it before this call goes on: then it is read again.
+        // The read may have failed, or its file may be disposed before this call continues: then it is read again.
         await reading.catch(() => null);
       }
       const reading = this.#read(source, identity, Number(found.size)).finally(() => this.#reading.delete(identity));
@@ -79,19 +79,22 @@ export class SharedFiles {
     }
   }
 
-  /** Of the file of the path, what somebody holds already: all or nothing. Of a copy under another name only reading it would tell. */
+  /**
+   * Returns the size of the path's file when it is in memory already, else 0. Copies under other names are not recognized, which would
+   * require reading them.
+   */
   async heldBytesOf(path: string): Promise<number> {
     const found = await lstat(path, { bigint: true }).catch(() => null);
     return found === null ? 0 : (this.#byIdentity.get(identityOf(found))?.byteLength ?? 0);
   }
 
-  /** What is held now. */
+  /** Number of bytes in memory. */
   get bytes(): number {
     return this.#bytes;
   }
 
   async #read(source: FileHandle, identity: string, byteLength: number): Promise<SharedFile | null> {
-    // Taken before the first byte, so that files that are read at the same time do not count on the same room.
+    // Reserved before the first byte, so that concurrent reads do not count on the same free memory.
     if (this.#bytes + byteLength > this.#options.bytesMax) return null;
     this.#bytes += byteLength;
     let memory: SealableMemory | null = null;
@@ -150,12 +153,12 @@ export class SharedFiles {
   }
 }
 
-/** Device, inode, size and the times of birth and modification. Not the time of change: another name for the file moves it. */
+/** Returns device, inode, size and the times of birth and modification. Not the time of change: a new hard link changes it. */
 function identityOf({ dev, ino, size, mtimeNs, birthtimeNs }: BigIntStats): string {
   return `${dev}:${ino}:${size}:${mtimeNs}:${birthtimeNs}`;
 }
 
-/** Copies exactly `byteLength` bytes; their hash, or null where the file has fewer. */
+/** Copies exactly `byteLength` bytes; returns their hash, or null when the file has fewer. */
 async function copy(source: FileHandle, target: number, byteLength: number): Promise<string | null> {
   const hash = createHash("sha256");
   const piece = Buffer.allocUnsafeSlow(Math.min(pieceBytes, byteLength));

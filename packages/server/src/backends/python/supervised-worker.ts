@@ -3,46 +3,46 @@ import type { InstanceState, InstanceSupervision } from "../../inference/index.t
 import { backoffMs } from "@galatea/base/processes";
 import { nextLife, type WorkerEvent, type WorkerLife } from "./worker-life.ts";
 
-/** What is asked of a worker to supervise it. */
+/** The interface of a worker to its supervisor. */
 export interface WorkerProcess {
   /** False once it was reaped, shortly before `ended`. */
   readonly alive: boolean;
-  /** Resolves with why the process is no more. */
+  /** Resolves with the reason of its end. */
   readonly ended: Promise<string>;
   kill(reason: string): void;
   finalize(graceMs: number): Promise<void>;
 }
 
 export interface SupervisedWorkerOptions<Worker extends WorkerProcess> {
-  /** In messages: the instance's. */
+  /** Name of the instance, for messages. */
   readonly name: string;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly random: () => number;
-  /** A new, initialised worker. */
+  /** Starts and initializes a worker. */
   readonly start: (signal: AbortSignal) => Promise<Worker>;
-  /** A worker is up. */
+  /** Called when a worker is up. */
   readonly onUp: (worker: Worker) => void;
-  /** A worker has ended; whether another follows is known when the call returns. */
+  /** Called when a worker has ended; whether another follows is known when the call returns. */
   readonly onEnd: (worker: Worker, reason: string) => void;
-  /** Why there is no worker; null when there is one again. */
+  /** Called with the reason when there is no worker; with null when there is one again. */
   readonly onHealth: (reason: string | null) => void;
 }
 
-/** A worker that has lived for so long did not die of its start. */
+/** A worker that ended after this time did not fail to start. */
 const soundAfterMs = 10_000;
-/** How long a worker that could not be started when it was needed, for example for lack of memory, is not tried again. */
+/** Pause after a failed start on demand, for example for lack of memory. */
 const dormantRestMs = 10_000;
 const restarts = { firstMs: 100, maxMs: 30_000, factor: 2 };
 
-/** One worker at a time, another when it dies, until the end. */
+/** Keeps one worker running at a time, and starts another when it ends, until `close`. */
 export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceSupervision {
   readonly #options: SupervisedWorkerOptions<Worker>;
   readonly #closing = new AbortController();
   #life: WorkerLife<Worker>;
-  /** Of the state: until the worker is sound, or until the next start. */
+  /** Timer until the worker counts as sound, or until the next start. */
   #timer: Disposable | null = null;
-  /** Resolves when what was started last is up, or has failed. */
+  /** Resolves when the last start has succeeded or failed. */
   #started: Promise<void> = Promise.resolve();
   /** Resolves for the callers that wait for the next change. */
   #change: PromiseWithResolvers<void> | null = null;
@@ -56,7 +56,7 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
     if (worker !== null) this.#attend(worker);
   }
 
-  /** The living worker; null when there is none now. */
+  /** The running worker; null when there is none. */
   get up(): Worker | null {
     return this.#life.at === "up" && this.#life.worker.alive ? this.#life.worker : null;
   }
@@ -88,7 +88,7 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
     this.#on({ is: "needed" });
   }
 
-  /** Resolves with the worker, or with why there is none. Waits for a worker that is being restarted, not for one that does not start. */
+  /** Resolves with the worker, or with the reason why there is none. Waits for a restart, but not for a worker that does not start. */
   async coming(): Promise<Worker | string> {
     while (this.state === "restarting") await this.changed();
     const life = this.#life;
@@ -96,7 +96,7 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
     return life.at === "down" ? life.reason : `Stub process '${this.#options.name}' is not healthy.`;
   }
 
-  /** Notes that the worker has executed something: its next end is not a failed start. */
+  /** Records that the worker has executed something: its next end is not a failed start. */
   proven(): void {
     if (this.#life.at === "up" && this.#life.failureCount > 0) this.#on({ is: "sound" });
   }
