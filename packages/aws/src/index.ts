@@ -4,7 +4,7 @@ export {
   isLoopbackName,
   refusedRequest,
   type CallContext,
-  type DoorRules,
+  type HostAndOriginRules,
   type Gateway,
   type ServiceRow,
   checkInput,

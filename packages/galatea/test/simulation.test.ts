@@ -13,7 +13,7 @@ import {
   readTable,
   simulateScaling,
   chartText,
-  type SimulationAsked,
+  type SimulationInput,
 } from "@galatea/tools/simulation";
 
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
@@ -21,7 +21,7 @@ const predefined = {
   PredefinedMetricSpecification: { PredefinedMetricType: "SageMakerVariantInvocationsPerInstance" },
 };
 
-function asked(plan: string, policy: object, more: Partial<SimulationAsked> = {}): SimulationAsked {
+function asked(plan: string, policy: object, more: Partial<SimulationInput> = {}): SimulationInput {
   return {
     source: { kind: "planned", load: parsePlan(plan), metricPerLoad: 1 },
     policy,

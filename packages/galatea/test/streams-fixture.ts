@@ -72,7 +72,7 @@ const server = createServer(async (request, response) => {
 server.listen(socketPath);
 `;
 
-export interface AskedStream {
+export interface TestStream {
   readonly status?: number;
   readonly parts?: readonly string[];
   readonly holds?: boolean;
@@ -183,7 +183,7 @@ export class StreamBench implements AsyncDisposable {
   }
 
   /** Rejects with what an error before the first part is told by. */
-  async ask(name: string, asked: AskedStream, more: object = {}): Promise<OpenStream> {
+  async ask(name: string, asked: TestStream, more: object = {}): Promise<OpenStream> {
     const command = new InvokeEndpointWithResponseStreamCommand({
       EndpointName: name,
       Body: Buffer.from(JSON.stringify(asked)),
@@ -194,7 +194,7 @@ export class StreamBench implements AsyncDisposable {
   }
 
   /** InvokeEndpoint: the answer of a container whole. */
-  async invoke(name: string, asked: AskedStream, more: object = {}): Promise<InvokeEndpointCommandOutput> {
+  async invoke(name: string, asked: TestStream, more: object = {}): Promise<InvokeEndpointCommandOutput> {
     const Body = Buffer.from(JSON.stringify(asked));
     return await this.client.send(new InvokeEndpointCommand({ EndpointName: name, Body, ...more }));
   }

@@ -12,7 +12,13 @@ import { EndpointActions, Reconciler, TransformActions, type ReadAlarmState } fr
 import { EndpointWatch } from "./operations/index.ts";
 import type { Wait } from "./waits/index.ts";
 import { Endpoints } from "./operations/index.ts";
-import type { EndpointEvent, EndpointRecord, EndpointState, FleetOptions, FleetParts } from "./endpoints/index.ts";
+import type {
+  EndpointEvent,
+  EndpointRecord,
+  EndpointState,
+  FleetOptions,
+  FleetDependencies,
+} from "./endpoints/index.ts";
 import type { InstanceCredentials, ModelHost, Unconfined } from "./instances/index.ts";
 import { ModelMemories } from "./capacity/index.ts";
 import { Mirrors, type MirrorFigures, type MirroringLimits } from "./mirrors/index.ts";
@@ -27,22 +33,22 @@ import { Reservations, type HostingLimits } from "./capacity/index.ts";
 import type { NodeDescription, NodeId, Nodes } from "./nodes/index.ts";
 import { JobMemory } from "./transforms/index.ts";
 import { Transforms } from "./operations/index.ts";
-import { HostingStore, type FoundPlace } from "./store/index.ts";
+import { HostingStore, type OutputOwners } from "./store/index.ts";
 import { newInstanceId } from "./operations/index.ts";
 
 export interface HostingOptions {
   readonly documents: Documents;
   readonly fleet: Omit<FleetOptions, "nodes" | "agentOf">;
-  /** Where the host runs instances: one node at least. */
+  /** Nodes on which the host runs instances; at least one. */
   readonly nodes: readonly NodeDescription[];
   readonly limits: HostingLimits;
-  /** In [0, 1): which instance a request goes to. */
+  /** Returns a number in [0, 1); chooses the instance for a request. */
   readonly random: () => number;
   readonly alarmState: ReadAlarmState;
-  /** Where asynchronous inference tells its results; nothing is told unless given. */
+  /** Outbox for results of asynchronous inference; no notifications are sent without one. */
   readonly outbox?: ResultOutbox;
   readonly asyncLimits?: AsyncLimits;
-  /** That of recorded values, which queues are measured by; that of instances unless given. */
+  /** Clock of recorded values, which measure queues; defaults to `clock`, the clock of instances. */
   readonly seriesClock?: Clock;
   readonly mirroring?: MirroringLimits;
 }
@@ -50,11 +56,11 @@ export interface HostingOptions {
 export interface HostingFigures {
   readonly endpoints: ReadonlyMap<EndpointState["at"], number>;
   readonly instancesInServiceCount: number;
-  /** What of their tenants' confinement the instances in service cannot have on their nodes, and why. */
+  /** Isolation settings that nodes cannot apply to the instances in service, with the reasons. */
   readonly unconfined: Unconfined;
 }
 
-/** Models, endpoint configurations and endpoints: their records, their moves, and what runs for them. */
+/** Models, endpoint configurations and endpoints: their records, their reconcilers and their running instances. */
 export class Hosting implements AsyncDisposable {
   readonly catalogue: Catalogue;
   readonly endpoints: Endpoints;
@@ -90,9 +96,9 @@ export class Hosting implements AsyncDisposable {
       newId: randomUUID,
       limits: options.mirroring ?? {},
     });
-    const claim: FleetParts["claim"] = (what, instanceType) => reservations.claim(what, instanceType);
-    const memorySeen: FleetParts["memorySeen"] = (model, mostBytes) => this.#memories.seen(model, mostBytes);
-    const parts: FleetParts = { fleet, random, newId: newInstanceId, claim, memorySeen };
+    const claim: FleetDependencies["claim"] = (what, instanceType) => reservations.claim(what, instanceType);
+    const memorySeen: FleetDependencies["memorySeen"] = (model, mostBytes) => this.#memories.seen(model, mostBytes);
+    const parts: FleetDependencies = { fleet, random, newId: newInstanceId, claim, memorySeen };
     this.#actions = new EndpointActions({
       store,
       parts: { ...parts, mirrors: this.#mirrors },
@@ -139,12 +145,12 @@ export class Hosting implements AsyncDisposable {
     this.transforms = new Transforms({ ...records, reconciler: jobReconciler, fleet, watch: this.watch });
   }
 
-  /** Resolves when the records are known; nothing runs before `resume`. */
+  /** Resolves when the records are loaded; nothing runs before `resume`. */
   static async open(options: HostingOptions): Promise<Hosting> {
     return new Hosting(options, await HostingStore.open(options.documents, options.fleet));
   }
 
-  /** Takes up what a previous run was doing: endpoints in service come back, moves begin again. */
+  /** Continues the work of the previous run: starts the endpoints in service and resumes unfinished transitions. */
   async resume(): Promise<void> {
     const wanted = [...(await this.endpoints.wanted()), ...(await this.components.wanted())];
     await this.#credentials.keepOnly(await this.#host.resume(wanted));
@@ -154,17 +160,17 @@ export class Hosting implements AsyncDisposable {
     await this.transforms.resume();
   }
 
-  /** Whether an object is data of a model: of any there is, or of one that an endpoint still runs. */
+  /** Returns whether an object is data of an existing model, or of a model that an endpoint still runs. */
   isModelData(object: { readonly bucket: string; readonly key: string }): boolean {
     return this.#store.view.isModelData(object);
   }
 
   /** Returns the owner of an output object: a capture, an asynchronous output or a transform result. Null for other objects. */
-  outputPlace(object: { readonly bucket: string; readonly key: string }): FoundPlace | null {
+  outputPlace(object: { readonly bucket: string; readonly key: string }): OutputOwners | null {
     return this.#store.view.outputPlace(object);
   }
 
-  /** Copies for shadow variants and data capture. */
+  /** Figures of the copies for shadow variants and data capture. */
   get mirrorFigures(): MirrorFigures {
     return this.#mirrors.figures;
   }
@@ -183,22 +189,22 @@ export class Hosting implements AsyncDisposable {
     return { endpoints, instancesInServiceCount, unconfined };
   }
 
-  /** Resolves when the endpoint is in a state that stays, is gone, or the wait is over; whichever comes first. */
+  /** Resolves when the endpoint is in a stable state or deleted, or when the wait ends, whichever is first. */
   settled(name: string, wait: Wait): Promise<void> {
     return this.watch.settled(name, wait);
   }
 
-  /** Whether there is an endpoint of that name, in whatever state. */
+  /** Returns whether an endpoint with that name exists, in any state. */
   hasEndpoint(name: string): boolean {
     return this.#store.view.endpointState(nameKey(name)) !== null;
   }
 
-  /** Whether requests for an endpoint of that name are taken. */
+  /** Returns whether an endpoint with that name accepts requests. */
   isRunning(name: string): boolean {
     return this.#actions.running(name) !== undefined;
   }
 
-  /** Throws AwsError with the runtime's codes and sentences. */
+  /** Throws AwsError with the runtime's codes and messages. */
   async invoke(name: string, accountId: string, request: InvocationRequest): Promise<InvocationReply> {
     const running = this.#actions.running(name);
     if (running === undefined) throw this.#notServing(name, accountId);
@@ -211,7 +217,7 @@ export class Hosting implements AsyncDisposable {
     return await running.invoke(request);
   }
 
-  /** Stops every instance; records stay, and `resume` of a later run brings the endpoints back. */
+  /** Stops every instance; records stay, and `resume` of a later run starts the endpoints again. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.asyncInferences[Symbol.asyncDispose]();
     await Promise.all([
@@ -231,7 +237,7 @@ export class Hosting implements AsyncDisposable {
   }
 }
 
-/** An agent for each node: all of them run their instances in this process. */
+/** Opens an agent for each node; all agents run their instances in this process. */
 function openAgents({ fleet, nodes: described }: HostingOptions, nodes: Nodes): Map<NodeId, LocalInstanceAgent> {
   return new Map(
     described.map((node) => [node.id, new LocalInstanceAgent({ ...fleet, node, memory: nodes.memoryOf(node.id) })]),

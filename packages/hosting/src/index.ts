@@ -1,9 +1,9 @@
 /**
- * Hosting: models, endpoint configurations, endpoints, and what runs for them. `Hosting` is the deep door, with a member for each noun: it keeps the
- * records,
- * makes every move of an endpoint (recorded before it is told, taken up again after a restart), starts instances through the
- * `ModelHost` it is given, and answers invocations. Multi-model endpoints have one agent per instance. Errors are AwsError with
- * the services' own codes and sentences. Nothing here reads the environment or knows HTTP servers.
+ * Hosting: models, endpoint configurations, endpoints, and the instances that run for them. `Hosting` is the public
+ * interface, with a member for each kind of record: it keeps the records, reconciles endpoints (a transition is
+ * recorded before it is reported, and resumed after a restart), starts instances through the `ModelHost` that it is
+ * given, and answers invocations. Multi-model endpoints have one agent per instance. Errors are AwsError with the
+ * services' own codes and messages. Nothing here reads the environment or knows HTTP servers.
  */
 export {
   asyncLimits,
@@ -50,7 +50,7 @@ export {
   type GroupSize,
   type VariantGroup,
 } from "./endpoints/index.ts";
-export type { ComponentSpecAsked, ComponentUpdate } from "./operations/index.ts";
+export type { RequestedComponentSpec, ComponentUpdate } from "./operations/index.ts";
 export type { ComponentEvent, ComponentRecord, ComponentSpec } from "./components/index.ts";
 export type { EndpointUpdate, RetainedProperty, VariantSize } from "./operations/index.ts";
 export type { EndpointDescription } from "./operations/index.ts";
@@ -79,8 +79,8 @@ export {
   type ModelHost,
 } from "./instances/index.ts";
 export {
-  answerParts,
-  heldBytesMax,
+  responseChunks,
+  bufferedBytesMax,
   invocationLimits,
   tooLong,
   type InvocationLimits,
@@ -98,5 +98,5 @@ export {
   type LogStream,
   type LogStreams,
 } from "./logs/index.ts";
-export { type ListAnswer, type ListedPlace, type ListQuestion, type NumberedStateChange } from "./store/index.ts";
+export { type ListingPage, type ListingPosition, type ListQuery, type NumberedStateChange } from "./store/index.ts";
 export type { Wait } from "./waits/index.ts";

@@ -12,7 +12,12 @@ import {
   HttpInstanceAgent,
   type AgentAddress,
 } from "../src/instance-agent-http/index.ts";
-import { ContainerGone, NotSent, type AgentRequest, type InstanceEvent } from "../src/instance-agent/index.ts";
+import {
+  ContainerConnectionLost,
+  NotSent,
+  type AgentRequest,
+  type InstanceEvent,
+} from "../src/instance-agent/index.ts";
 import { openLocalAgent } from "./instance-agents-fixture.ts";
 
 const common = { clock: systemClock, logger: silentLogger };
@@ -97,10 +102,10 @@ test("an agent that ends fails its requests, makes its instances unhealthy, and 
   await eventually(() => events.some((event) => event.kind === "line" && event.text === "held"));
   const { body } = await container.invoke(asked("trickle", { isStreamed: true }));
   const broken = assert.rejects(text(body));
-  const failed = assert.rejects(held, (error: unknown) => error instanceof ContainerGone);
+  const failed = assert.rejects(held, (error: unknown) => error instanceof ContainerConnectionLost);
   await world.server[Symbol.asyncDispose]();
   await Promise.all([failed, broken]);
-  await assert.rejects(container.invoke(asked("echo")), ContainerGone);
+  await assert.rejects(container.invoke(asked("echo")), ContainerConnectionLost);
   await assert.rejects(container.invoke(asked("echo", { mayGoElsewhere: true })), NotSent);
   await eventually(() => container.view.health.isUnhealthy);
   await using _again = await world.serve(world.port);

@@ -1,11 +1,11 @@
-import type { ComponentSpecAsked, ProductionVariant } from "../src/index.ts";
+import type { RequestedComponentSpec, ProductionVariant } from "../src/index.ts";
 import { owner } from "./hosting-fixture.ts";
 import type { TrafficBench } from "./traffic-fixture.ts";
 
 const gibi = 2 ** 30;
 
 /** Instances of ml.m5.large have 2 cores and 8 GiB. */
-export function spec(name: string, memoryGib = 1, more: Partial<ComponentSpecAsked> = {}): ComponentSpecAsked {
+export function spec(name: string, memoryGib = 1, more: Partial<RequestedComponentSpec> = {}): RequestedComponentSpec {
   const broken = name === "broken" ? { BREAKS: "1" } : {};
   return {
     modelName: null,
@@ -55,7 +55,7 @@ export async function createComponent(
   bench: TrafficBench,
   endpointName: string,
   name: string,
-  asked: ComponentSpecAsked,
+  asked: RequestedComponentSpec,
   copyCount = 1,
   tags: readonly { readonly Key: string; readonly Value: string }[] = [],
 ): Promise<void> {

@@ -45,7 +45,7 @@ export interface HostingFixtureOptions {
   readonly nodes?: readonly NodeDescription[];
   /** Called with each instance that the host is given. */
   readonly onOpen?: (spec: InstanceSpec) => void;
-  /** Whether instances keep running at the end, for the next hosting over the same directory and documents. */
+  /** True if instances keep running at the end, for the next hosting over the same directory and documents. */
   readonly isDetached?: boolean;
   /** Of requests and jobs in flight. */
   readonly memory?: ByteBudget;

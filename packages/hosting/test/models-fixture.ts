@@ -44,7 +44,7 @@ createServer(async (request, response) => {
 }).listen(socketPath);
 `;
 
-export interface ModelAnswer {
+export interface ModelResponse {
   readonly text: string;
   readonly instance: string;
   readonly pid: number;
@@ -174,7 +174,7 @@ export class ModelsBench implements AsyncDisposable {
   }
 
   /** Asks a model, which answers after a while. */
-  async ask(name: string, target: string, afterMs = 0): Promise<ModelAnswer> {
+  async ask(name: string, target: string, afterMs = 0): Promise<ModelResponse> {
     using memory = new ByteLease(budget);
     const reply = await this.hosting.invoke(name, owner.accountId, {
       headers: {},

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { nodeWith } from "../src/nodes/node-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
-import { ModelsBench, type ModelAnswer } from "./models-fixture.ts";
+import { ModelsBench, type ModelResponse } from "./models-fixture.ts";
 import { until } from "./traffic-fixture.ts";
 
 const targetsOf = (count: number) => Array.from({ length: count }, (_, index) => `m${index}.tar.gz`);
@@ -239,7 +239,7 @@ async function openAdopting(restartWaitMsMax: number) {
   const directory = await mkdtemp(join(tmpdir(), "gal-adopted-"));
   opening.defer(() => rm(directory, { recursive: true, force: true }));
   const lasting = { directory, documents: new DocumentMemory(), instances: { startMsMax: 60_000 } };
-  const byInstance = new Map<string, ModelAnswer>();
+  const byInstance = new Map<string, ModelResponse>();
   {
     await using bench = await ModelsBench.open({}, { ...lasting, isDetached: true });
     await bench.deploy("adopted", 2);

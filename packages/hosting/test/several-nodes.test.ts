@@ -11,7 +11,7 @@ import { nodeWith } from "../src/nodes/node-fixture.ts";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
 import { componentSettled, createComponent, deployShared, spec, updateComponent } from "./components-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
-import { TrafficBench, until, type Answerer } from "./traffic-fixture.ts";
+import { TrafficBench, until, type Responder } from "./traffic-fixture.ts";
 
 const mebi = 2 ** 20;
 
@@ -146,7 +146,7 @@ test("an instance that outlives the platform is counted on the node that runs it
   closing.defer(() => rm(directory, { recursive: true, force: true }));
   const documents = new DocumentMemory();
   const first = twoNodes(200);
-  let before: Answerer;
+  let before: Responder;
   {
     await using bench = await TrafficBench.open(documents, null, { ...first, directory, isDetached: true });
     await bench.deploy("on-a", [{ name: "one", VariantName: "v" }]);

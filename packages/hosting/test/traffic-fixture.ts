@@ -49,7 +49,10 @@ server.listen(socketPath);
 export interface PlannedVariant extends Partial<ProductionVariant> {
   readonly name: string;
   readonly isBroken?: boolean;
-  /** Whether its containers end at their first try where the bench says so: one that is started fails, one that is brought back comes. */
+  /**
+   * True if its containers end at their first try where the bench says so: one that is started fails, one that is
+   * brought back comes.
+   */
   readonly mayFalter?: boolean;
   readonly isShadow?: boolean;
   /** Guaranteed memory of its models (GALATEA_MODEL_MEMORY_BYTES). */
@@ -66,12 +69,12 @@ export interface BenchMore extends Pick<
 > {
   /** A directory that the test creates and removes. By default the bench creates one. */
   readonly directory?: string;
-  /** Whether containers that may falter do so from the beginning. */
+  /** True if containers that may falter do so from the beginning. */
   readonly isFaltering?: boolean;
 }
 
 /** Who answered a request. */
-export interface Answerer {
+export interface Responder {
   readonly variant: string;
   readonly container: string;
   readonly instance: string;
@@ -88,7 +91,7 @@ export interface ClientCounts {
 export interface Arrival {
   readonly beganMs: number;
   readonly endedMs: number;
-  readonly came: Answerer | { readonly error: string };
+  readonly came: Responder | { readonly error: string };
 }
 
 /** Hosting over containers that say who they are, and clients that ask all the time. */
@@ -230,7 +233,7 @@ export class TrafficBench implements AsyncDisposable {
     });
   }
 
-  /** Whether containers of variants that may falter do so. */
+  /** True if containers of variants that may falter do so. */
   get isFaltering(): boolean {
     return existsSync(falterFlag(this.#program));
   }
@@ -274,7 +277,7 @@ export class TrafficBench implements AsyncDisposable {
     body: string,
     targetVariant: string | null = null,
     inferenceComponent: string | null = null,
-  ): Promise<Answerer> {
+  ): Promise<Responder> {
     using memory = new ByteLease(budget);
     const reply = await this.hosting.invoke(name, owner.accountId, {
       headers: { "content-type": "text/csv", "x-amzn-sagemaker-inference-id": body.slice(0, 64) },

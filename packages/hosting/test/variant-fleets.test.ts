@@ -8,7 +8,7 @@ import { nodeWith } from "../src/nodes/node-fixture.ts";
 import { silentLogger } from "@galatea/base";
 import { Nodes, noResources } from "../src/nodes/index.ts";
 import type { ProductionVariant } from "../src/definitions/index.ts";
-import type { FleetNames, FleetParts } from "../src/endpoints/fleet.ts";
+import type { FleetNames, FleetDependencies } from "../src/endpoints/fleet.ts";
 import { Fleet } from "../src/endpoints/fleet.ts";
 import { LocalInstanceAgent } from "../src/instance-agent/index.ts";
 import { placementKeyOf } from "../src/endpoints/model-rank.ts";
@@ -40,8 +40,8 @@ const concurrency = { max: 2, provisioned: 0 };
 interface Kind {
   readonly name: string;
   readonly variant: Partial<ProductionVariant>;
-  readonly open: (plan: ConstructorParameters<typeof Fleet>[0], parts: FleetParts) => VariantFleet;
-  /** Whether its instances are processes, which take memory. */
+  readonly open: (plan: ConstructorParameters<typeof Fleet>[0], parts: FleetDependencies) => VariantFleet;
+  /** True if its instances are processes, which take memory. */
   readonly runs: boolean;
 }
 
@@ -100,7 +100,7 @@ async function openKind({ variant, open }: Kind) {
   const node = nodeWith();
   const nodes = new Nodes({ nodes: [node], ...unrecorded });
   const agent = opening.use(new LocalInstanceAgent({ ...fleet, node, memory: nodes.memoryOf(node.id) }));
-  const parts: FleetParts = {
+  const parts: FleetDependencies = {
     fleet: { ...fleet, nodes, agentOf: () => agent },
     random: () => 0,
     newId: () => `i${(idCount += 1)}`,

@@ -3,7 +3,7 @@ import { request as ask, type IncomingMessage, type ServerResponse } from "node:
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import type { Gateway } from "@galatea/aws";
-import { createPlatformServer, holdRequests, listen, platformServerLimits } from "./http-server.ts";
+import { createPlatformServer, queueRequests, listen, platformServerLimits } from "./http-server.ts";
 
 interface Held extends AsyncDisposable {
   readonly port: number;
@@ -18,7 +18,7 @@ interface Held extends AsyncDisposable {
 
 async function held(): Promise<Held> {
   const { server, close, handOver } = createPlatformServer(platformServerLimits);
-  const openTo = holdRequests(server);
+  const openTo = queueRequests(server);
   const handled: string[] = [];
   const handle = (request: IncomingMessage, response: ServerResponse) => {
     handled.push(request.url ?? "");

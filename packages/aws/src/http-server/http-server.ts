@@ -123,7 +123,7 @@ function unusedConnections(server: Server): ReadonlySet<Socket> {
  * Holds the requests that arrive while the platform is being opened. Calling the result gives them to the gateway, in their order,
  * and attaches it for those to come. What waits is bounded by the connections, and by the stall time, after which it ends.
  */
-export function holdRequests(server: Server): (gateway: Gateway) => void {
+export function queueRequests(server: Server): (gateway: Gateway) => void {
   const { promise: opened, resolve: open } = Promise.withResolvers<Gateway>();
   const hold = (request: IncomingMessage, response: ServerResponse) => {
     void opened.then((gateway) => {

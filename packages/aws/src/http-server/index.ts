@@ -1,7 +1,7 @@
 /** The HTTP server of the platform's port: its bounds, requests that wait for the start, and its end. */
 export {
   createPlatformServer,
-  holdRequests,
+  queueRequests,
   inheritableSocket,
   listen,
   platformServerLimits,

@@ -69,7 +69,7 @@ export function evaluator(expression: QueryExpression, nowMs: number): Evaluate 
   }
 }
 
-/** Whether a value counts as true. */
+/** Returns whether a value counts as true. */
 export function holds(value: QueryValue): boolean {
   return value !== null && value !== false && value !== 0 && value !== "" && value !== "0";
 }

@@ -4,7 +4,7 @@ import { test } from "node:test";
 
 import { systemClock } from "@galatea/base";
 import type { InstanceIdentity } from "@galatea/hosting";
-import { awsServices, type AwsServicesParts } from "../services/index.ts";
+import { awsServices, type AwsServicesDependencies } from "../services/index.ts";
 import { instancePermissions } from "./instance-permissions.ts";
 
 /** Places of outputs by their folder, with their owners. */
@@ -208,7 +208,7 @@ for (const { whose, own, others } of ownLogs) {
 }
 
 test("of all that the services' rows name, an instance's key may do what is listed here on an object of nobody's, and nothing else", () => {
-  const parts = { hosting: {} } as AwsServicesParts;
+  const parts = { hosting: {} } as AwsServicesDependencies;
   const iam = { store: null as never, clock: systemClock, randomBytes };
   const executionRole = { roleName: "r", sessionName: "s" };
   const rest = {

@@ -4,7 +4,7 @@ import type { RootKey } from "./owner-keys.ts";
 export class AcceptedKeys {
   #keys: readonly RootKey[];
   #secret: string;
-  /** Whether signatures are verified. */
+  /** True if signatures are verified. */
   readonly verifies: boolean;
 
   /** `keys`: null where signatures are not verified. `secret` signs addresses that the platform hands out. */

@@ -2,7 +2,10 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { RootKey } from "./owner-keys.ts";
 
-/** Whether a request names one of the keys by HTTP's basic authentication, as scrapers do: the key's id and its secret. */
+/**
+ * Returns whether a request names one of the keys by HTTP's basic authentication, as scrapers do: the key's id and its
+ * secret.
+ */
 export function bringsKey({ headers }: Pick<IncomingMessage, "headers">, keys: readonly RootKey[]): boolean {
   const given = /^Basic ([A-Za-z0-9+/]{1,2048}={0,2})$/i.exec(headers.authorization ?? "")?.[1];
   if (given === undefined) return false;

@@ -20,7 +20,7 @@ export interface PublicPagesOptions {
   readonly links: LogLinks;
   readonly logs: LogStreams;
   readonly logger: Logger;
-  /** Whether the platform verifies no signatures. */
+  /** True if the platform verifies no signatures. */
   readonly isOpen: boolean;
   /** What this machine does not allow of what keeps models apart, and why. */
   readonly unconfined: () => Readonly<Record<string, string>>;

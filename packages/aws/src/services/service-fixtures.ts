@@ -4,7 +4,7 @@ import { silentLogger, type Clock } from "@galatea/base";
 import { createGateway, type GatewayOptions } from "../wire/index.ts";
 
 /** Time that a test moves by hand; it begins now, because clients sign with the machine's. */
-export class HandClock implements Clock {
+export class ManualClock implements Clock {
   nowMs = Math.floor(Date.now() / 60_000) * 60_000;
   epochMs(): number {
     return this.nowMs;

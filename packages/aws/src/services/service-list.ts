@@ -29,12 +29,12 @@ const services = [
 ] as const;
 
 /** What the services need, all of them together. */
-export type AwsServicesParts = IntersectionOf<Parameters<(typeof services)[number]>[0]>;
+export type AwsServicesDependencies = IntersectionOf<Parameters<(typeof services)[number]>[0]>;
 
 type IntersectionOf<Union> = (Union extends unknown ? (part: Union) => void : never) extends (part: infer All) => void
   ? All
   : never;
 
-export function awsServices(parts: AwsServicesParts): readonly ServiceRow[] {
+export function awsServices(parts: AwsServicesDependencies): readonly ServiceRow[] {
   return services.map((service): ServiceRow => service(parts));
 }

@@ -48,7 +48,7 @@ loopback.addSubnet("0.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 loopback.addAddress("::", "ipv6");
 
-/** Whether an address is one of this machine's now: networks come and go. */
+/** Returns whether an address is one of this machine's now: networks come and go. */
 function isOwn(address: string): boolean {
   const own = new BlockList();
   for (const { address: each, family } of Object.values(networkInterfaces()).flatMap((found) => found ?? [])) {
@@ -73,9 +73,9 @@ class ForbiddenAddress extends Error {
 }
 
 export interface SenderOptions {
-  /** Whether programs of this machine may be subscribed. */
+  /** True if programs of this machine may be subscribed. */
   readonly toThisMachine: boolean;
-  /** Whether link-local and private addresses of other machines may be. */
+  /** True if link-local and private addresses of other machines may be. */
   readonly toPrivateNetworks: boolean;
 }
 

@@ -91,7 +91,7 @@ function grown({ backoffFunction, minDelayTarget: min, maxDelayTarget: max }: Re
 export type PolicyLevel = "topic" | "subscription";
 
 /** What a policy says; what it leaves open is null. A topic's says whether its subscriptions may have one of their own. */
-export interface SaidDeliveryPolicy {
+export interface PartialDeliveryPolicy {
   readonly retries: RetryPolicy | null;
   readonly receivesPerSecondMax: number | null;
   readonly contentType: string | null;
@@ -99,7 +99,7 @@ export interface SaidDeliveryPolicy {
 }
 
 /** The policy that holds where another one holds without it. */
-export function policyOver(under: DeliveryPolicy, said: SaidDeliveryPolicy): DeliveryPolicy {
+export function policyOver(under: DeliveryPolicy, said: PartialDeliveryPolicy): DeliveryPolicy {
   return {
     retries: said.retries ?? under.retries,
     receivesPerSecondMax: said.receivesPerSecondMax ?? under.receivesPerSecondMax,
@@ -117,7 +117,7 @@ const members = {
 } as const;
 
 /** Throws AwsError, with `where` before its words. */
-export function parseDeliveryPolicy(text: string, level: PolicyLevel, where = ""): SaidDeliveryPolicy {
+export function parseDeliveryPolicy(text: string, level: PolicyLevel, where = ""): PartialDeliveryPolicy {
   const refuse = (what: string) => invalidParameter(`${where}DeliveryPolicy: ${what}`);
   if (Buffer.byteLength(text) > policyBytesMax) throw refuse(`it is longer than ${policyBytesMax} bytes`);
   let json: unknown;

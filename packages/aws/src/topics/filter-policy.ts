@@ -123,8 +123,9 @@ function parsed(text: string): unknown {
 export type FilterVerdict = "passes" | "attributes-differ" | "no-attributes" | "body-differs" | "no-body";
 
 /**
- * Whether a message is for a subscription with this policy. Whoever subscribes chooses the rules, and whoever publishes the values: together
- * they may take seconds, so it is looked at in pieces of some milliseconds, between which others may have their turns.
+ * Returns whether a message is for a subscription with this policy. Whoever subscribes chooses the rules, and whoever
+ * publishes the values: together they may take seconds, so it is looked at in pieces of some milliseconds, between
+ * which others may have their turns.
  */
 export function* filterVerdict(policy: FilterPolicy, message: FilteredMessage): Generator<void, FilterVerdict, void> {
   if (policy.clauses.length === 0) return "passes";
@@ -147,7 +148,7 @@ const pieceChars = 500_000;
 class Effort {
   #chars = 0;
 
-  /** Whether a piece is over with this value. */
+  /** Returns whether a piece is over with this value. */
   isOver(value: unknown): boolean {
     this.#chars += comparisonChars + (typeof value === "string" ? value.length : 0);
     if (this.#chars < pieceChars) return false;

@@ -19,7 +19,7 @@ export type FilterRule =
   /** Looked up and not gone through: a list may have tens of thousands. */
   | { readonly is: "none-of"; readonly values: ReadonlySet<FilterValue> };
 
-/** Whether a value that is there is as a rule says. */
+/** Returns whether a value that is there is as a rule says. */
 export function ruleAccepts(rule: FilterRule, value: FilterValue): boolean {
   switch (rule.is) {
     case "equal":

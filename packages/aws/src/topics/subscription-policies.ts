@@ -3,7 +3,7 @@ import {
   parseDeliveryPolicy,
   policyOver,
   type DeliveryPolicy,
-  type SaidDeliveryPolicy,
+  type PartialDeliveryPolicy,
 } from "./delivery-policy.ts";
 import { parseFilterPolicy, type FilterPolicy } from "./filter-policy.ts";
 import type { Subscription, Topic } from "./topic.ts";
@@ -11,7 +11,7 @@ import type { Subscription, Topic } from "./topic.ts";
 /** What the policies of topics and subscriptions say, read once for each that is there. */
 export class SubscriptionPolicies {
   readonly #filters = new WeakMap<Subscription, FilterPolicy>();
-  readonly #said = new WeakMap<Topic | Subscription, SaidDeliveryPolicy>();
+  readonly #said = new WeakMap<Topic | Subscription, PartialDeliveryPolicy>();
 
   /** Null for a subscription that gets every message. */
   filter(subscription: Subscription): FilterPolicy | null {
@@ -36,7 +36,7 @@ export class SubscriptionPolicies {
     return said === null ? policy : policyOver(policy, said);
   }
 
-  #saidBy(by: Topic | Subscription, level: "topic" | "subscription"): SaidDeliveryPolicy | null {
+  #saidBy(by: Topic | Subscription, level: "topic" | "subscription"): PartialDeliveryPolicy | null {
     if (by.deliveryPolicy === null) return null;
     const found = this.#said.get(by);
     if (found !== undefined) return found;

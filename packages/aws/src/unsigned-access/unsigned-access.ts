@@ -2,9 +2,9 @@
 export interface UnsignedCaller {
   /** The address of the connection's other end; undefined once it is closed. */
   readonly remoteAddress: string | undefined;
-  /** Whether the platform verifies no signatures (`galatea up --open`). */
+  /** True if the platform verifies no signatures (`galatea up --open`). */
   readonly isOpen: boolean;
-  /** Whether the request brings one of the owner's keys in another way. */
+  /** True if the request brings one of the owner's keys in another way. */
   readonly bringsKey: boolean;
 }
 

@@ -4,7 +4,7 @@ import type { Authenticator, CredentialLookup } from "../signing/index.ts";
 import type { ServiceRow } from "./service-row.ts";
 import type { ServiceTable } from "./service-table.ts";
 
-/** Whether the owner of a proven key may do that to the resource with that ARN. */
+/** True if the owner of a proven key may do that to the resource with that ARN. */
 export type Permits = (accessKeyId: string, action: string, resource: string) => boolean;
 
 export interface GatewayOptions {

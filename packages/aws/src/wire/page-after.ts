@@ -1,4 +1,4 @@
-import { pageToken, placeOfToken, type Listing } from "./page-token.ts";
+import { pageToken, positionOfToken, type Listing } from "./page-token.ts";
 
 export interface PageQuery {
   /** At most; no more than `pageMax`. */
@@ -18,7 +18,7 @@ export function pageAfter<Item>(
   placeOf: (item: Item) => string,
   { countMax, pageMax, token, isDescending = false, listing, refusal }: PageQuery,
 ): { readonly page: readonly Item[]; readonly next: string | undefined } {
-  const after = token === undefined ? null : placeOfToken(listing, token, refusal);
+  const after = token === undefined ? null : positionOfToken(listing, token, refusal);
   const isAfter = (place: string) => after === null || (isDescending ? place < after : place > after);
   const rest = all.filter((item) => isAfter(placeOf(item)));
   const page = rest.slice(0, Math.min(countMax ?? pageMax, pageMax));

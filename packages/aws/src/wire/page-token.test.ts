@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { pageAfter } from "./page-after.ts";
-import { pageToken, placeOfToken, type Listing } from "./page-token.ts";
+import { pageToken, positionOfToken, type Listing } from "./page-token.ts";
 
 const refusal = (token: string) => new Error(`refused ${token}`);
 const listing: Listing = { operation: "ListThings", input: { NameContains: "a", MaxResults: 1 } };
@@ -11,7 +11,7 @@ test("a token gives its place back to the listing that gave it, whatever the pag
   fc.assert(
     fc.property(fc.string({ unit: "grapheme" }), fc.nat(), (place, length) => {
       const again = { ...listing, input: { MaxResults: length, NameContains: "a", NextToken: "x" } };
-      assert.equal(placeOfToken(again, pageToken(listing, place), refusal), place);
+      assert.equal(positionOfToken(again, pageToken(listing, place), refusal), place);
     }),
   );
 });
@@ -28,7 +28,7 @@ test("tokens of another operation, of another question, and such as nobody gave 
     [listing, `${token}AAAA`],
     [listing, token.slice(0, -2)],
   ];
-  for (const [other, given] of others) assert.throws(() => placeOfToken(other, given, refusal), /^Error: refused /);
+  for (const [other, given] of others) assert.throws(() => positionOfToken(other, given, refusal), /^Error: refused /);
 });
 
 test("pages of any length hold everything that was there all the time once, whatever comes and goes meanwhile", () => {

@@ -18,7 +18,7 @@ export function pageToken(listing: Listing, place: string): string {
 }
 
 /** The place that a token stands for; throws what `refusal` gives for one that this listing did not give. */
-export function placeOfToken(listing: Listing, token: string, refusal: (token: string) => Error): string {
+export function positionOfToken(listing: Listing, token: string, refusal: (token: string) => Error): string {
   const bytes = Buffer.from(token, "base64url");
   const place = bytes.subarray(digestBytes).toString();
   if (!digestOf(listing, place).equals(bytes.subarray(0, digestBytes))) throw refusal(token);

@@ -6,7 +6,7 @@ const shownCharsMax = 128;
 export interface RefusedMember {
   /** Names from the input inwards, joined by dots. */
   readonly path: string;
-  /** Whether a value asks for nothing that is not so here. */
+  /** Returns whether a value asks for nothing that is not so here. */
   readonly harmless?: (value: unknown) => boolean;
 }
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { refusedRequest, type DoorRules } from "./web-pages.ts";
+import { refusedRequest, type HostAndOriginRules } from "./web-pages.ts";
 
-const local: DoorRules = {
+const local: HostAndOriginRules = {
   hosts: new Set(["platform.example"]),
   anyAddress: false,
   allowsPage: (origin, url) => origin === "https://chat.example" && url === "/v1/models",

@@ -3,18 +3,21 @@ import { isIP } from "node:net";
 import { queryValue } from "../signing/index.ts";
 
 /** Which requests may come in at all, whoever signed them. */
-export interface DoorRules {
+export interface HostAndOriginRules {
   /** Names and addresses in lower case that the platform answers to beside those of the loopback interface. */
   readonly hosts: ReadonlySet<string>;
-  /** Whether every address is the platform's: a page that was loaded by an address comes from there, only names can be rebound. */
+  /**
+   * True if every address is the platform's: a page that was loaded by an address comes from there, only names can be
+   * rebound.
+   */
   readonly anyAddress: boolean;
-  /** Whether pages of an origin may ask for a URL, as the operator has said. */
+  /** Returns whether pages of an origin may ask for a URL, as the operator has said. */
   readonly allowsPage: (origin: string, url: string) => boolean;
-  /** Whether signatures are verified, so that a presigned address proves that it was given out. */
+  /** True if signatures are verified, so that a presigned address proves that it was given out. */
   readonly verified: boolean;
 }
 
-export interface AskedRequest {
+export interface RequestTarget {
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
 }
@@ -23,7 +26,7 @@ export interface AskedRequest {
  * The sentence with which a request is refused that a page in somebody's browser sent, or null. A browser says where a page came
  * from in `Sec-Fetch-Site` and `Origin`; a name of the page's own that was made to mean this machine stands in `Host`.
  */
-export function refusedRequest({ url, headers }: AskedRequest, rules: DoorRules): string | null {
+export function refusedRequest({ url, headers }: RequestTarget, rules: HostAndOriginRules): string | null {
   for (const host of [headers.host, /^[a-z]+:\/\/([^/?#]*)/i.exec(url)?.[1]]) {
     if (host === undefined || isKnownHost(hostName(host), rules)) continue;
     return `The host '${host.slice(0, 255)}' is not known to this platform. If it is yours: galatea up --allowed-host ${hostName(host).slice(0, 255)}`;
@@ -43,7 +46,7 @@ function isCrossSite(headers: IncomingHttpHeaders): boolean {
   return scheme === undefined || host === undefined || place?.toLowerCase() !== host.toLowerCase();
 }
 
-function isKnownHost(name: string, { hosts, anyAddress }: DoorRules): boolean {
+function isKnownHost(name: string, { hosts, anyAddress }: HostAndOriginRules): boolean {
   return isLoopbackName(name) || hosts.has(name) || (anyAddress && isIP(name) !== 0);
 }
 

@@ -7,7 +7,7 @@ import {
   findRunningPlatform,
   type RunningPlatform,
 } from "../data-directory/index.ts";
-import { platformDefaults, type PlatformPlace } from "../options/index.ts";
+import { platformDefaults, type PlatformAddressOptions } from "../options/index.ts";
 import { keySource, KeysRefusal, rootKeys, type RootKey } from "@galatea/aws/owner-keys";
 
 /** The platform that a command calls, complete. */
@@ -24,7 +24,7 @@ export interface CalledPlatform {
  * several run and no flag names one, and KeysRefusal where the key cannot be had.
  */
 export async function calledPlatform(
-  place: PlatformPlace,
+  place: PlatformAddressOptions,
   env: Readonly<Record<string, string | undefined>>,
   log: Logger,
 ): Promise<CalledPlatform> {
@@ -48,7 +48,7 @@ interface KeySearch {
 
 async function keyOf(
   running: RunningPlatform | null,
-  { credentials }: PlatformPlace,
+  { credentials }: PlatformAddressOptions,
   { env, log, generatedPath }: KeySearch,
 ): Promise<RootKey> {
   const given = keySource(credentials ?? running?.credentialsPath ?? null, env, generatedPath);

@@ -1,5 +1,5 @@
 import type { EndpointOptions } from "../options/index.ts";
-import { asking, type PlatformClient } from "./platform-client.ts";
+import { withPlatformClient, type PlatformClient } from "./platform-client.ts";
 
 interface EndpointAnswer {
   readonly EndpointStatus: string;
@@ -11,7 +11,7 @@ const waitSeconds = 20;
 /** `galatea endpoint stop NAME`, `galatea endpoint start NAME`: the latter returns when the endpoint answers again. */
 export function endpoint(options: EndpointOptions): Promise<number> {
   const { verb, name } = options;
-  return asking("endpoint", options, async (client) => {
+  return withPlatformClient("endpoint", options, async (client) => {
     const path = `/galatea/endpoints/${encodeURIComponent(name)}`;
     const asked = (await client.ask("POST", `${path}/${verb}`)) as EndpointAnswer;
     const settled = verb === "start" ? await started(client, path) : asked;

@@ -1,5 +1,5 @@
 import type { EventsOptions } from "../options/index.ts";
-import { asking } from "./platform-client.ts";
+import { withPlatformClient } from "./platform-client.ts";
 
 interface EventsPage {
   readonly events: readonly object[];
@@ -11,7 +11,7 @@ const eventsPerPage = 500;
 
 /** `galatea events`: the events that the platform has kept, a line of JSON each, then those to come. */
 export function events(options: EventsOptions): Promise<number> {
-  return asking("events", options, async (client) => {
+  return withPlatformClient("events", options, async (client) => {
     for (let after = String(options.after); ;) {
       const wait = options.follow ? waitSeconds : 0;
       const query = `after=${after}&limit=${eventsPerPage}&wait=${wait}`;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { freeBytes, heldBytes, withGpuOrder } from "./gpus.ts";
+import { freeBytes, usedDeviceBytes, withGpuOrder } from "./gpus.ts";
 
 const reading = {
   index: 0,
@@ -30,8 +30,8 @@ test("models have what was free of each GPU, and of one that does not tell as mu
 
 test("a model is charged with what its own processes hold", () => {
   const empty = { ...reading, processes: [] };
-  assert.deepEqual([...heldBytes([empty, reading], [7, 9, 10])], [["gpu 1", 125]]);
-  assert.deepEqual([...heldBytes([reading], [])], []);
+  assert.deepEqual([...usedDeviceBytes([empty, reading], [7, 9, 10])], [["gpu 1", 125]]);
+  assert.deepEqual([...usedDeviceBytes([reading], [])], []);
 });
 
 test("CUDA numbers GPUs as the driver's library does, unless the operator says otherwise", () => {

@@ -8,7 +8,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 type Reading = Parameters<typeof asCudaNumbers>[0][number];
 
 /** What of the machine's GPUs the server uses. */
-export interface GpuMachineParts extends AsyncDisposable {
+export interface OpenedGpus extends AsyncDisposable {
   /** How many models may be placed on. */
   readonly count: number;
   /** What was free of each at the start: models have all of it. One that did not tell has no bound. */
@@ -27,14 +27,14 @@ const firstMsMax = 5000;
 const answerMsMax = 2000;
 
 /** Reads GPUs from now on, where NVIDIA's driver is. */
-export async function openGpus(environment: Environment, intervalMs: number, log: Logger): Promise<GpuMachineParts> {
+export async function openGpus(environment: Environment, intervalMs: number, log: Logger): Promise<OpenedGpus> {
   const visible = environment["CUDA_VISIBLE_DEVICES"] ?? null;
   const watch = watchGpus(Math.max(intervalMsMin, Math.ceil(intervalMs / readingsInInterval)), log);
   const first = (await watch?.firstReading(firstMsMax)) ?? [];
   return {
     count: visibleGpuCount(visible),
     budgets: freeBytes(asCudaNumbers(first, visible)),
-    bytesOf: async (pids) => heldBytes(asCudaNumbers((await watch?.readNow(answerMsMax)) ?? [], visible), pids),
+    bytesOf: async (pids) => usedDeviceBytes(asCudaNumbers((await watch?.readNow(answerMsMax)) ?? [], visible), pids),
     watch,
     [Symbol.asyncDispose]: async () => await watch?.[Symbol.asyncDispose](),
   };
@@ -50,7 +50,7 @@ export function freeBytes(readings: readonly Reading[]): DeviceBytes {
 }
 
 /** What these processes hold of each GPU, where they hold something. */
-export function heldBytes(readings: readonly Reading[], pids: readonly number[]): DeviceBytes {
+export function usedDeviceBytes(readings: readonly Reading[], pids: readonly number[]): DeviceBytes {
   const wanted = new Set(pids);
   return new Map(
     readings.flatMap(({ processes }, gpu): [MemoryDevice, number][] => {

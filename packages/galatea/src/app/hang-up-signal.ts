@@ -30,7 +30,7 @@ export function onHangUp(reload: () => Promise<void>): Disposable {
   return { [Symbol.dispose]: () => void process.off("SIGHUP", listen) };
 }
 
-/** Whether this process has a controlling terminal: the kernel takes it away before it sends SIGHUP for it. */
+/** Returns whether this process has a controlling terminal: the kernel takes it away before it sends SIGHUP for it. */
 function hasTerminal(): boolean {
   try {
     closeSync(openSync("/dev/tty", "r"));

@@ -37,7 +37,10 @@ export async function endWithNpx(environment: Environment, parentPid: number, cl
 
 const lookMs = 2000;
 
-/** Whether the parent is what npx runs a program with. The environment alone does not tell: everything below npx inherits it. */
+/**
+ * Returns whether the parent is what npx runs a program with. The environment alone does not tell: everything below npx
+ * inherits it.
+ */
 export function isShellOfNpx(parent: ParentProcess, grandparent: ParentProcess | null): boolean {
   if (isNpx(parent)) return true;
   return parent.command[1] === "-c" && grandparent !== null && isNpx(grandparent);

@@ -2,7 +2,7 @@ import { createLogger, systemClock } from "@galatea/base";
 import { signedHeaders } from "@galatea/aws/signing";
 import { calledPlatform, type CalledPlatform } from "./called-platform.ts";
 import { KeysRefusal } from "@galatea/aws/owner-keys";
-import type { PlatformPlace } from "../options/index.ts";
+import type { PlatformAddressOptions } from "../options/index.ts";
 import { PlatformChoice } from "../data-directory/index.ts";
 
 /** What a command could not have of the platform; the message is printed as it is. */
@@ -21,7 +21,7 @@ export class PlatformClient {
     this.#platform = platform;
   }
 
-  static async open(place: PlatformPlace): Promise<PlatformClient> {
+  static async open(place: PlatformAddressOptions): Promise<PlatformClient> {
     const log = createLogger((_level, message, fields) => {
       process.stderr.write(`galatea: ${message} ${JSON.stringify(fields)}\n`);
     });
@@ -56,7 +56,11 @@ function messageOf(text: string): string | null {
 }
 
 /** Runs a command that asks a platform; 1 where the platform, or the network, refuses. */
-export async function asking(command: string, place: PlatformPlace, run: (client: PlatformClient) => Promise<number>) {
+export async function withPlatformClient(
+  command: string,
+  place: PlatformAddressOptions,
+  run: (client: PlatformClient) => Promise<number>,
+) {
   try {
     return await run(await PlatformClient.open(place));
   } catch (error) {

@@ -24,7 +24,7 @@ export {
   type EndpointOptions,
   type EnvOptions,
   type EventsOptions,
-  type PlatformPlace,
+  type PlatformAddressOptions,
   type RestartOptions,
 } from "./platform-flags.ts";
 export { serveFlags, type ServedContainerKind } from "./serve-flags.ts";

@@ -29,7 +29,7 @@ export const calledPlatformFlags = {
 };
 
 /** The platform that a command calls. Null fields are taken from the running platform. */
-export type PlatformPlace = OptionsOf<typeof calledPlatformFlags>;
+export type PlatformAddressOptions = OptionsOf<typeof calledPlatformFlags>;
 
 export const envFlags = {
   ...calledPlatformFlags,
@@ -58,12 +58,12 @@ export type EventsOptions = OptionsOf<typeof eventsFlags>;
 const endpointVerbs = ["stop", "start"] as const;
 
 /** The options of `galatea endpoint`. */
-export interface EndpointOptions extends PlatformPlace {
+export interface EndpointOptions extends PlatformAddressOptions {
   readonly verb: (typeof endpointVerbs)[number];
   readonly name: string;
 }
 
-export function endpointOptions({ options, positionals }: Parsed<PlatformPlace>): EndpointOptions {
+export function endpointOptions({ options, positionals }: Parsed<PlatformAddressOptions>): EndpointOptions {
   const [word = "", name = ""] = positionals;
   const verb = endpointVerbs.find((each) => each === word);
   if (verb === undefined) throw new UsageError(`galatea endpoint takes ${endpointVerbs.join(", ")}, not '${word}'`);

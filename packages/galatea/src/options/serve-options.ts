@@ -9,7 +9,10 @@ type ServeFlagOptions = OptionsOf<typeof serveFlags>;
 export interface ServedContainer {
   readonly listen: { readonly socketPath: string } | { readonly host: string; readonly port: number };
   readonly mlRoot: string;
-  /** Whether no repository was given: SAGEMAKER_* variables configure the server, as in the `serve` entry point of Triton's image. */
+  /**
+   * True if no repository was given: SAGEMAKER_* variables configure the server, as in the `serve` entry point of
+   * Triton's image.
+   */
   readonly fromEnvironment: boolean;
   /** A kind other than `tritonserver` requires `fromEnvironment`. */
   readonly kind: ServedContainerKind;
@@ -19,7 +22,7 @@ export interface ServedContainer {
 export interface ServeOptions extends ServeFlagOptions {
   /** Null when the container contract is not served. */
   readonly container: ServedContainer | null;
-  /** Whether configurations are completed from model files. */
+  /** True if configurations are completed from model files. */
   readonly autoComplete: boolean;
 }
 

@@ -1,5 +1,5 @@
 import { openDeadline, Semaphore, type Clock, type Logger, type TaskGroup } from "@galatea/base";
-import type { AlarmAct, AlarmActions, AlarmEvent, AlarmRecord, HistoryItem, OwedAction } from "./alarm.ts";
+import type { AlarmAct, AlarmActions, AlarmEvent, AlarmRecord, HistoryItem, PendingAction } from "./alarm.ts";
 
 export interface AlarmActingOptions {
   readonly actions: AlarmActions;
@@ -7,19 +7,22 @@ export interface AlarmActingOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly tasks: TaskGroup;
-  /** Writes to an alarm's history, and that the action of that state is done. */
+  /** Writes an item to an alarm's history and records that the action of that state is done. */
   readonly done: (event: AlarmEvent, arn: string, item: HistoryItem) => Promise<void>;
 }
 
 const repeatMs = 60_000;
-/** Actions that wait for a place. Beyond it they are left out, which is logged; what repeats comes again, and what does not is still owed. */
+/**
+ * Maximum number of actions that wait for a free slot. Further ones are dropped and logged; repeating actions run again
+ * later, others stay pending.
+ */
 const waitingMax = 1000;
 
-/** Runs what alarms say is to be done, away from those who look at them. */
+/** Runs the actions of alarms in the background. */
 export class AlarmActing {
   readonly #options: AlarmActingOptions;
   readonly #places: Semaphore;
-  /** When each alarm's repeating actions have last run. */
+  /** Time of the last run of each alarm's repeating actions. */
   readonly #lastMs = new Map<string, number>();
 
   constructor(options: AlarmActingOptions) {
@@ -32,25 +35,25 @@ export class AlarmActing {
     this.#run(event, false);
   }
 
-  /** An alarm was found in the state it had. */
-  stays({ definition, status }: AlarmRecord, atMs: number): void {
+  /** Runs the repeating actions of an alarm that is still in its state, at most once a minute. */
+  repeatActions({ definition, status }: AlarmRecord, atMs: number): void {
     const lastMs = this.#lastMs.get(definition.name) ?? status.transitionedMs;
-    // By either sign: a clock that was set back by a day does not keep actions for a day.
+    // The absolute difference is used: otherwise a clock that was set back by a day would suppress actions for a day.
     if (Math.abs(atMs - lastMs) < repeatMs) return;
     this.#lastMs.set(definition.name, atMs);
     this.#run({ definition, status, before: status.state, atMs }, true);
   }
 
-  /** What is to be done once for a state that has begun. */
-  owedFor({ definition, status, before, atMs }: AlarmEvent): readonly OwedAction[] {
+  /** Returns the actions that run once when a state begins. */
+  pendingActionsOf({ definition, status, before, atMs }: AlarmEvent): readonly PendingAction[] {
     if (!definition.actionsEnabled) return [];
     const arns = definition.actions[status.state].filter((arn) => this.#options.actions(arn)?.repeats === false);
     return arns.map((arn) => ({ arn, status, before, atMs }));
   }
 
-  /** What a previous run of the platform had to do, and is not known to have done. */
-  goOn({ definition, owed }: AlarmRecord): void {
-    for (const { arn, status, before, atMs } of owed) {
+  /** Runs the actions that a previous run of the platform has not recorded as done. */
+  resume({ definition, pendingActions }: AlarmRecord): void {
+    for (const { arn, status, before, atMs } of pendingActions) {
       const act = this.#options.actions(arn);
       if (act !== null) this.#begin(arn, act, { definition, status, before, atMs });
     }

@@ -58,7 +58,7 @@ class World implements AsyncDisposable {
       clock,
       logger: silentLogger,
     });
-    world.alarms.goOn();
+    world.alarms.resume();
     return world;
   }
 

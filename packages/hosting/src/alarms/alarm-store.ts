@@ -4,17 +4,17 @@ import type { AlarmDefinition, AlarmRecord, HistoryItem } from "./alarm.ts";
 
 const kind = "alarm";
 const historyKind = "alarm-history";
-/** Histories of alarms that are deleted. */
-const goneKind = "alarm-gone";
+/** Document kind for the histories of deleted alarms. */
+const deletedKind = "alarm-gone";
 
-/** An alarm that is deleted, whose history is still kept. */
-export interface GoneAlarm {
+/** A deleted alarm whose history is still kept. */
+export interface DeletedAlarm {
   readonly name: string;
   readonly kind: AlarmDefinition["kind"];
   readonly deletedMs: number;
 }
 
-interface GoneRecord extends GoneAlarm {
+interface GoneRecord extends DeletedAlarm {
   readonly items: readonly HistoryItem[];
 }
 
@@ -24,7 +24,10 @@ export interface AlarmStoreOptions {
   readonly logger: Logger;
 }
 
-/** Alarms and their histories as documents, by name. Who writes one alarm twice at once loses one item of its history. */
+/**
+ * Alarms and their histories as documents, by name. Concurrent writes of one alarm lose an item of its history: callers
+ * serialize them.
+ */
 export class AlarmStore {
   readonly #options: AlarmStoreOptions;
 
@@ -38,15 +41,15 @@ export class AlarmStore {
     return all;
   }
 
-  async gone(): Promise<readonly GoneAlarm[]> {
-    const all: GoneAlarm[] = [];
-    for await (const { name, kind: of, deletedMs } of this.#listed<GoneRecord>(goneKind)) {
+  async deleted(): Promise<readonly DeletedAlarm[]> {
+    const all: DeletedAlarm[] = [];
+    for await (const { name, kind: of, deletedMs } of this.#listed<GoneRecord>(deletedKind)) {
       all.push({ name, kind: of, deletedMs });
     }
     return all;
   }
 
-  /** Oldest first; of a name that another alarm has had before, that one's too. */
+  /** Returns the items, oldest first, including those of a deleted alarm with the same name. */
   async history(name: string): Promise<readonly HistoryItem[]> {
     const gone = await this.#goneItems(name);
     return [...gone, ...(await this.#items(name))].slice(-this.#options.limits.historyMax);
@@ -54,13 +57,13 @@ export class AlarmStore {
 
   async put(record: AlarmRecord, items: readonly HistoryItem[]): Promise<void> {
     const { name } = record.definition;
-    const { definition, status, owed } = record;
-    const body = JSON.stringify({ definition, status, owed });
+    const { definition, status, pendingActions } = record;
+    const body = JSON.stringify({ definition, status, pendingActions });
     const change: DocumentChange = { do: "put", kind, key: name, body, expects: "any" };
     await this.#options.documents.write([change, ...(await this.#told(name, items))]);
   }
 
-  /** The alarms go, what is told of them stays until it is forgotten. */
+  /** Deletes alarms; their histories are kept until they are forgotten. */
   async delete(records: readonly AlarmRecord[], deletedMs: number): Promise<void> {
     const { historyMax } = this.#options.limits;
     const changes: DocumentChange[] = [];
@@ -77,14 +80,14 @@ export class AlarmStore {
       changes.push(
         { do: "delete", kind, key, expects: "any" },
         { do: "delete", kind: historyKind, key, expects: "any" },
-        { do: "put", kind: goneKind, key, body: JSON.stringify(gone), expects: "any" },
+        { do: "put", kind: deletedKind, key, body: JSON.stringify(gone), expects: "any" },
       );
     }
     await this.#options.documents.write(changes);
   }
 
   async forget(names: readonly string[]): Promise<void> {
-    const changes = names.map((key): DocumentChange => ({ do: "delete", kind: goneKind, key, expects: "any" }));
+    const changes = names.map((key): DocumentChange => ({ do: "delete", kind: deletedKind, key, expects: "any" }));
     await this.#options.documents.write(changes);
   }
 
@@ -99,7 +102,7 @@ export class AlarmStore {
   }
 
   async #goneItems(name: string): Promise<readonly HistoryItem[]> {
-    return ((await this.#found(goneKind, name)) as GoneRecord | null)?.items ?? [];
+    return ((await this.#found(deletedKind, name)) as GoneRecord | null)?.items ?? [];
   }
 
   async #found(of: string, name: string): Promise<unknown> {

@@ -4,7 +4,7 @@ export const alarmStates = ["OK", "ALARM", "INSUFFICIENT_DATA"] as const;
 
 export type AlarmState = (typeof alarmStates)[number];
 
-/** What stands for a period in which nothing was recorded. */
+/** The treatment of a period without recorded values. */
 export type MissingData = "missing" | "ignore" | "breaching" | "notBreaching";
 
 export type ThresholdComparison =
@@ -13,7 +13,7 @@ export type ThresholdComparison =
   | "LessThanThreshold"
   | "LessThanOrEqualToThreshold";
 
-/** What an alarm looks at: a metric, or queries as GetMetricData takes them, of which one is returned. */
+/** The metric that an alarm evaluates, or queries as GetMetricData takes them, one of which is returned. */
 export type Watched =
   | {
       readonly kind: "metric";
@@ -35,7 +35,7 @@ export interface AlarmFacts {
   readonly arn: string;
   readonly description: string | null;
   readonly actionsEnabled: boolean;
-  /** ARNs by the state whose beginning runs them. */
+  /** ARNs of the actions that run when the alarm enters the state. */
   readonly actions: Readonly<Record<AlarmState, readonly string[]>>;
   readonly configuredMs: number;
   readonly tags: readonly AlarmTag[];
@@ -48,18 +48,21 @@ export interface MetricAlarm extends AlarmFacts {
   readonly comparison: ThresholdComparison;
   readonly evaluationPeriods: number;
   readonly datapointsToAlarm: number;
-  /** Whether DatapointsToAlarm was given, for descriptions. */
+  /** True where the request had DatapointsToAlarm, which Describe then returns. */
   readonly hasDatapointsToAlarm: boolean;
-  /** Null: not given, which is `missing`. */
+  /** Null: not in the request, which means `missing`. */
   readonly missing: MissingData | null;
-  /** Of a percentile: whether datapoints of too few samples leave the state as it is. Absent where not. */
+  /** For alarms on percentiles: true if datapoints with too few samples leave the state unchanged. Absent otherwise. */
   readonly ignoresFewSamples?: true;
 }
 
-/** Why a composite alarm's actions wait. */
+/** The reason that a composite alarm's actions are suppressed. */
 export type SuppressedBy = "WaitPeriod" | "ExtensionPeriod" | "Alarm";
 
-/** What keeps a composite alarm from acting, until when (null: until its suppressor leaves ALARM), and the state whose actions ran last. */
+/**
+ * The suppression of a composite alarm's actions: its reason, its end (null: when the suppressor leaves ALARM), and the
+ * state whose actions ran last.
+ */
 export interface Suppression {
   readonly by: SuppressedBy;
   readonly untilMs: number | null;
@@ -75,7 +78,7 @@ export interface Suppressor {
 export interface CompositeAlarm extends AlarmFacts {
   readonly kind: "composite";
   readonly rule: string;
-  /** Absent where none is, as in records of before there were any. */
+  /** Absent without a suppressor. */
   readonly suppressor?: Suppressor;
 }
 
@@ -84,17 +87,17 @@ export type AlarmDefinition = MetricAlarm | CompositeAlarm;
 export interface AlarmStatus {
   readonly state: AlarmState;
   readonly reason: string;
-  /** JSON; null where nothing was evaluated. */
+  /** JSON; null before the first evaluation. */
   readonly reasonData: string | null;
   readonly updatedMs: number;
-  /** When the state was last another one. */
+  /** Time of the last change of state. */
   readonly transitionedMs: number;
-  /** Of a composite alarm whose actions wait. */
+  /** Only for a composite alarm whose actions are suppressed. */
   readonly suppression?: Suppression;
 }
 
-/** What an alarm has to do for having come into a state, and has not yet been seen to have done. */
-export interface OwedAction {
+/** An action of an alarm's new state that is not recorded as done. */
+export interface PendingAction {
   readonly arn: string;
   readonly status: AlarmStatus;
   readonly before: AlarmState;
@@ -104,8 +107,8 @@ export interface OwedAction {
 export interface AlarmRecord {
   readonly definition: AlarmDefinition;
   readonly status: AlarmStatus;
-  /** Oldest first; what repeats is not among them. A platform that is killed does these in its next run. */
-  readonly owed: readonly OwedAction[];
+  /** Oldest first, without repeating actions. After a crash the platform runs these at its next start. */
+  readonly pendingActions: readonly PendingAction[];
 }
 
 export type HistoryKind = "ConfigurationUpdate" | "StateUpdate" | "Action";
@@ -118,7 +121,7 @@ export interface HistoryItem {
   readonly data: string;
 }
 
-/** An alarm that has come into a state, or, for actions that repeat, is still in it. */
+/** An alarm that has entered a state, or, for actions that repeat, is still in it. */
 export interface AlarmEvent {
   readonly definition: AlarmDefinition;
   readonly status: AlarmStatus;
@@ -126,17 +129,17 @@ export interface AlarmEvent {
   readonly atMs: number;
 }
 
-/** An action that an ARN names. Rejects with what a person can read in the alarm's history. */
+/** The action that an ARN names. Rejects with a text for the alarm's history. */
 export interface AlarmAct {
-  /** Whether it runs once a minute for as long as the state lasts, as scaling policies do. */
+  /** True for actions that run once a minute while the state lasts, as scaling policies do. */
   readonly repeats: boolean;
   run(event: AlarmEvent, signal: AbortSignal): Promise<void>;
 }
 
-/** The action of an ARN; null for what is not built. */
+/** Returns the action of an ARN; null where it is not implemented. */
 export type AlarmActions = (arn: string) => AlarmAct | null;
 
-/** Values by the start of their period; periods begin at `startMs`. */
+/** Returns values by the start of their period; periods begin at `startMs`. */
 export type ReadValues = (
   watched: Watched,
   range: { readonly startMs: number; readonly endMs: number },

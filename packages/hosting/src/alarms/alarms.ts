@@ -13,25 +13,25 @@ import type {
   ReadValues,
 } from "./alarm.ts";
 import { AlarmActing } from "./alarm-acting.ts";
-import { AlarmStore, type GoneAlarm } from "./alarm-store.ts";
+import { AlarmStore, type DeletedAlarm } from "./alarm-store.ts";
 import { alarmsOfRule, parseRule, ruleHolds, type AlarmRule } from "./composite-rule.ts";
 import { evaluateWindow, samplesNeeded, windowPeriods, type EvaluationRule } from "./evaluation.ts";
 import { nextSuppression, suppressedReason } from "./suppression.ts";
-import { reasonDataOf, reasonOf, reasonOfNew, type LookedAt } from "./reasons.ts";
+import { reasonDataOf, reasonOf, reasonOfNew, type EvaluationInput } from "./reasons.ts";
 
 export interface AlarmLimits {
-  /** Alarms that there may be. */
+  /** Maximum number of alarms. */
   readonly alarmsMax: number;
-  /** What an alarm's history keeps, the newest. */
+  /** Maximum number of items in an alarm's history; the newest are kept. */
   readonly historyMax: number;
-  /** How often alarms are looked at. */
+  /** Interval between evaluations. */
   readonly tickMs: number;
   readonly actionMs: number;
-  /** Actions that run at once. */
+  /** Maximum number of concurrent actions. */
   readonly actionsMax: number;
-  /** How long, and of how many, the history of a deleted alarm is kept. */
-  readonly goneMs: number;
-  readonly goneMax: number;
+  /** Retention of deleted alarms' histories: time and number. */
+  readonly deletedKeptMs: number;
+  readonly deletedKeptMax: number;
 }
 
 export const alarmLimits: AlarmLimits = {
@@ -40,8 +40,8 @@ export const alarmLimits: AlarmLimits = {
   tickMs: 10_000,
   actionMs: 60_000,
   actionsMax: 16,
-  goneMs: 14 * 86_400_000,
-  goneMax: 1000,
+  deletedKeptMs: 14 * 86_400_000,
+  deletedKeptMax: 1000,
 };
 
 export interface AlarmsOptions {
@@ -54,27 +54,27 @@ export interface AlarmsOptions {
 }
 
 interface Entry extends AlarmRecord {
-  /** Of a composite alarm. */
+  /** Null for a metric alarm. */
   readonly rule: AlarmRule | null;
-  /** The alarms that it names. */
+  /** The alarms that the rule names. */
   readonly named: ReadonlySet<string>;
-  /** Of a composite alarm: those of its rule, and its suppressor. */
+  /** For a composite alarm: the alarms of its rule, and its suppressor. */
   readonly reads: ReadonlySet<string>;
 }
 
-/** Metrics of the minute that ends are recorded before they are looked at. */
+/** Delay after the end of a minute, so that its metrics are recorded before they are evaluated. */
 const afterTickMs = 500;
 const rulesDeep = 10;
-/** Actions of one alarm that are under way: further ones push the oldest out of what its next run would do. */
-const owedMax = 50;
+/** Maximum number of pending actions of one alarm; further ones replace the oldest. */
+const pendingActionsMax = 50;
 
-/** The alarms there are. Everything is on disk before it is answered or acted on. */
+/** All alarms. Every change is on disk before it is returned to a caller or acted on. */
 export class Alarms implements AsyncDisposable {
   readonly #options: AlarmsOptions;
   readonly #store: AlarmStore;
   readonly #entries = new Map<string, Entry>();
-  /** Deleted alarms, the one deleted longest ago first. */
-  readonly #gone = new Map<string, GoneAlarm>();
+  /** Deleted alarms, the earliest deleted first. */
+  readonly #deleted = new Map<string, DeletedAlarm>();
   readonly #locks = new KeyedLock();
   readonly #tasks: TaskGroup;
   readonly #actions: TaskGroup;
@@ -96,35 +96,35 @@ export class Alarms implements AsyncDisposable {
       const rule = definition.kind === "composite" ? parseRule(definition.rule) : null;
       alarms.#entries.set(definition.name, entryOf(record, rule));
     }
-    const gone = await alarms.#store.gone();
-    for (const each of gone.toSorted((a, b) => a.deletedMs - b.deletedMs)) alarms.#gone.set(each.name, each);
+    const gone = await alarms.#store.deleted();
+    for (const each of gone.toSorted((a, b) => a.deletedMs - b.deletedMs)) alarms.#deleted.set(each.name, each);
     alarms.#tasks.run((closing) => alarms.#watch(closing));
     return alarms;
   }
 
-  /** Does what a previous run has left undone; to be called when there is whatever actions act on. */
-  goOn(): void {
-    for (const entry of this.#entries.values()) this.#acting.goOn(entry);
+  /** Runs the pending actions of the previous run; call it when the targets of actions are open. */
+  resume(): void {
+    for (const entry of this.#entries.values()) this.#acting.resume(entry);
   }
 
   get(name: string): AlarmRecord | null {
     return this.#entries.get(name) ?? null;
   }
 
-  /** By name. */
+  /** Returns the alarms sorted by name. */
   list(): readonly AlarmRecord[] {
     return [...this.#entries.values()].toSorted((a, b) => (a.definition.name < b.definition.name ? -1 : 1));
   }
 
-  /** The composite alarms whose rules name one. */
+  /** Returns the composite alarms whose rules name an alarm. */
   parentsOf(name: string): readonly string[] {
     const parents = [...this.#entries.values()].filter(({ named }) => named.has(name));
     return parents.map(({ definition }) => definition.name);
   }
 
-  /** Those there are, and those deleted whose history is kept. */
+  /** Returns the existing alarms, and the deleted ones whose history is kept. */
   remembered(): readonly Pick<AlarmDefinition, "name" | "kind">[] {
-    const gone = [...this.#gone.values()].filter(({ name }) => !this.#entries.has(name));
+    const gone = [...this.#deleted.values()].filter(({ name }) => !this.#entries.has(name));
     return [...this.list().map(({ definition }) => definition), ...gone];
   }
 
@@ -132,7 +132,7 @@ export class Alarms implements AsyncDisposable {
     return this.#store.history(name);
   }
 
-  /** Makes an alarm, or configures one anew, which keeps its state until it is looked at. Throws AwsError. */
+  /** Creates an alarm, or reconfigures one, which keeps its state until its next evaluation. Throws AwsError. */
   async put(definition: AlarmDefinition): Promise<void> {
     const rule = definition.kind === "composite" ? parseRule(definition.rule) : null;
     await this.#locks.run(definition.name, async () => {
@@ -158,8 +158,8 @@ export class Alarms implements AsyncDisposable {
         transitionedMs: atMs,
       };
       const { suppression: _suppression, ...status } = known?.status ?? fresh;
-      // What suppressed the actions of the alarm as it was is of no account for it as it is now.
-      const record = { definition, status, owed: known?.owed ?? [] };
+      // A reconfigured alarm loses the suppression of its former configuration.
+      const record = { definition, status, pendingActions: known?.pendingActions ?? [] };
       const did = known === undefined ? "created" : "updated";
       const data = JSON.stringify({ version: "1.0", type: known === undefined ? "Create" : "Update" });
       const item: HistoryItem = {
@@ -174,7 +174,7 @@ export class Alarms implements AsyncDisposable {
     await this.#evaluate(definition.name);
   }
 
-  /** Changes what an alarm says of itself and keeps its state. */
+  /** Changes an alarm's description or tags and keeps its state. */
   async amend(name: string, change: (definition: AlarmDefinition) => AlarmDefinition): Promise<void> {
     await this.#locks.run(name, async () => {
       const entry = this.#entries.get(name);
@@ -185,10 +185,13 @@ export class Alarms implements AsyncDisposable {
     });
   }
 
-  /** All of them or none. Throws AwsError for one that is not there, or that a composite alarm outside reads. */
+  /**
+   * Deletes all of the alarms or none. Throws AwsError for an unknown alarm, and for one that a remaining composite
+   * alarm reads.
+   */
   async delete(names: readonly string[]): Promise<void> {
     const going = [...new Set(names)].toSorted();
-    // Whoever is writing one of them ends first: what it writes must not come behind the deletion.
+    // The locks delay the deletion until current writers end: a later write would restore a deleted alarm.
     await this.#locked(going, () => this.#delete(going));
     await this.#forgetGone();
   }
@@ -210,39 +213,39 @@ export class Alarms implements AsyncDisposable {
       const { name, kind } = definition;
       this.#entries.delete(name);
       this.#acting.forget(name);
-      // Behind those that went before.
-      this.#gone.delete(name);
-      this.#gone.set(name, { name, kind, deletedMs });
+      // Reinserted, so that the map stays ordered by time of deletion.
+      this.#deleted.delete(name);
+      this.#deleted.set(name, { name, kind, deletedMs });
     }
   }
 
-  /** The locks are taken in the order of the names, which must be the same for everybody who takes several. */
+  /** Takes the locks in the order of the names: callers that take several in different orders could deadlock. */
   #locked<T>([first, ...others]: readonly string[], work: () => Promise<T>): Promise<T> {
     return first === undefined ? work() : this.#locks.run(first, () => this.#locked(others, work));
   }
 
-  /** Lasts until the alarm is looked at the next time. */
+  /** Sets a state that lasts until the alarm's next evaluation. */
   async setState(name: string, state: AlarmState, reason: string, reasonData: string | null): Promise<void> {
     const entry = this.#entries.get(name);
     if (entry === undefined) throw absentAlarm([name]);
     await this.#move(entry.definition, { state, reason, reasonData });
   }
 
-  /** Looks at all of them now. Rejects with the signal's reason. */
+  /** Evaluates all alarms now. Rejects with the signal's reason. */
   async look(signal: AbortSignal): Promise<void> {
     await this.#forgetGone().catch((error: unknown) => {
       this.#options.logger.error("histories of deleted alarms were not forgotten", { error: String(error) });
     });
     for (const name of this.#entries.keys()) {
       signal.throwIfAborted();
-      // One that cannot be written now, on a full disk, is looked at again at the next tick; the others are looked at all the same.
+      // An alarm that cannot be written now, on a full disk, is evaluated again at the next tick.
       await this.#evaluate(name).catch((error: unknown) => {
         this.#options.logger.error("an alarm was not looked at", { alarm: name, error: String(error) });
       });
     }
   }
 
-  /** Resolves when no action is under way. */
+  /** Resolves when no action is running. */
   async acted(): Promise<void> {
     await this.#actions.settled();
   }
@@ -252,7 +255,7 @@ export class Alarms implements AsyncDisposable {
     await this.#tasks[Symbol.asyncDispose]();
   }
 
-  /** Looks at every metric alarm at each tick of the clock. */
+  /** Evaluates every metric alarm at each tick of the clock. */
   async #watch(closing: AbortSignal): Promise<void> {
     const { clock, limits } = this.#options;
     for (;;) {
@@ -268,20 +271,21 @@ export class Alarms implements AsyncDisposable {
     if (entry.rule !== null) return this.#evaluateRule(entry, entry.rule);
     const definition = entry.definition as MetricAlarm;
     const looked = await this.#lookAt(definition).catch((error: unknown) => ({ error }));
-    // A disk that takes no state is no error of the evaluation: that is told outside, and the alarm is looked at again.
+    // A failed write on a full disk is no error of the evaluation: it is logged by the caller, and the next tick
+    // evaluates the alarm again.
     if (!("error" in looked)) return this.#evaluateMetric(definition, looked);
-    // What cannot be computed is told where people look for it: in the alarm's reason.
+    // An evaluation error is shown in the alarm's reason.
     const reason = `Evaluation error: ${looked.error instanceof Error ? looked.error.message : String(looked.error)}`;
     if (entry.status.reason !== reason) {
       await this.#move(definition, { state: "INSUFFICIENT_DATA", reason, reasonData: null });
     }
   }
 
-  async #lookAt(definition: MetricAlarm): Promise<LookedAt> {
+  async #lookAt(definition: MetricAlarm): Promise<EvaluationInput> {
     const { clock, readValues } = this.#options;
     const { periodMs } = definition.watched;
     const queriedMs = clock.epochMs();
-    // Periods end where minutes do, or every ten seconds for short ones.
+    // Periods end on full minutes; short ones, every ten seconds.
     const stepMs = Math.min(periodMs, 60_000);
     const length = windowPeriods(definition);
     const endMs = Math.floor(queriedMs / stepMs) * stepMs;
@@ -291,18 +295,18 @@ export class Alarms implements AsyncDisposable {
     return { values, startMs, queriedMs };
   }
 
-  async #evaluateMetric(definition: MetricAlarm, looked: LookedAt): Promise<void> {
+  async #evaluateMetric(definition: MetricAlarm, looked: EvaluationInput): Promise<void> {
     const { values, startMs, queriedMs } = looked;
     const { periodMs } = definition.watched;
     const rule: EvaluationRule = { ...definition, missing: definition.missing ?? "missing" };
     const now = this.#entries.get(definition.name);
-    // It was configured anew meanwhile, and is looked at anew.
+    // The alarm was reconfigured meanwhile, and is evaluated again.
     if (now?.definition !== definition) return;
     const evaluation = evaluateWindow(values, rule, now.status.state);
     const decidedMs = evaluation.decided.map((place) => startMs + place * periodMs);
-    if (await this.#hasFewSamples(definition, decidedMs)) return this.#acting.stays(now, queriedMs);
+    if (await this.#hasFewSamples(definition, decidedMs)) return this.#acting.repeatActions(now, queriedMs);
     if (evaluation.state === now.status.state && now.status.reason !== reasonOfNew) {
-      return this.#acting.stays(now, queriedMs);
+      return this.#acting.repeatActions(now, queriedMs);
     }
     const reason = reasonOf(definition, evaluation, looked, now.status.state);
     await this.#move(definition, {
@@ -312,7 +316,7 @@ export class Alarms implements AsyncDisposable {
     });
   }
 
-  /** Whether one of the datapoints that decide was made of too few samples for the alarm's percentile. */
+  /** Returns whether one of the deciding datapoints has too few samples for the alarm's percentile. */
   async #hasFewSamples({ watched, ignoresFewSamples }: MetricAlarm, decidedMs: readonly number[]): Promise<boolean> {
     const [firstMs, lastMs] = [decidedMs[0], decidedMs.at(-1)];
     if (ignoresFewSamples !== true || watched.kind !== "metric" || firstMs === undefined || lastMs === undefined)
@@ -336,12 +340,15 @@ export class Alarms implements AsyncDisposable {
     await this.#move(entry.definition, { state, reason, reasonData: JSON.stringify({ triggeringAlarms: states }) });
   }
 
-  /** A state as it is now found: on disk, then in the book, then acted on, then read by the composite alarms above. */
+  /**
+   * Writes a new state to disk, then to memory, then runs its actions, then evaluates the composite alarms that read
+   * it.
+   */
   async #move(definition: AlarmDefinition, found: Pick<AlarmStatus, "state" | "reason" | "reasonData">): Promise<void> {
     const { name } = definition;
     const moved = await this.#locks.run(name, async () => {
       const entry = this.#entries.get(name);
-      // It was configured anew meanwhile, or is gone.
+      // The alarm was reconfigured or deleted meanwhile.
       if (entry?.definition !== definition) return null;
       const atMs = this.#options.clock.epochMs();
       const before = entry.status.state;
@@ -355,10 +362,12 @@ export class Alarms implements AsyncDisposable {
         ...(suppression === null ? {} : { suppression }),
       };
       const event = { definition, status, before, atMs };
-      const owed = [...entry.owed, ...(acts ? this.#acting.owedFor(event) : [])].slice(-owedMax);
-      const record = { definition, status, owed };
+      const pendingActions = [...entry.pendingActions, ...(acts ? this.#acting.pendingActionsOf(event) : [])].slice(
+        -pendingActionsMax,
+      );
+      const record = { definition, status, pendingActions };
       await this.#store.put(record, isNew ? [stateUpdate(record, entry.status), ...suppressed(status)] : []);
-      this.#entries.set(name, { ...entry, status, owed });
+      this.#entries.set(name, { ...entry, status, pendingActions });
       return isNew ? { event, acts } : null;
     });
     if (moved === null) return;
@@ -368,7 +377,10 @@ export class Alarms implements AsyncDisposable {
     }
   }
 
-  /** A composite alarm stays in its state: its suppressor may have changed, or a period be over. */
+  /**
+   * Updates the suppression of a composite alarm whose state is unchanged: its suppressor may have changed, or a period
+   * may have ended.
+   */
   async #suppress(definition: CompositeAlarm): Promise<void> {
     const { name } = definition;
     if (definition.suppressor === undefined) return;
@@ -381,9 +393,11 @@ export class Alarms implements AsyncDisposable {
       const next: AlarmStatus = suppression === null ? status : { ...status, suppression };
       const before = held?.actedState ?? status.state;
       const acting = { definition, status: next, before, atMs: this.#options.clock.epochMs() };
-      const owed = [...entry.owed, ...(acts ? this.#acting.owedFor(acting) : [])].slice(-owedMax);
-      await this.#store.put({ definition, status: next, owed }, []);
-      this.#entries.set(name, { ...entry, status: next, owed });
+      const pendingActions = [...entry.pendingActions, ...(acts ? this.#acting.pendingActionsOf(acting) : [])].slice(
+        -pendingActionsMax,
+      );
+      await this.#store.put({ definition, status: next, pendingActions }, []);
+      this.#entries.set(name, { ...entry, status: next, pendingActions });
       return acts ? acting : null;
     });
     if (event !== null) this.#acting.begins(event);
@@ -397,20 +411,20 @@ export class Alarms implements AsyncDisposable {
     return nextSuppression(suppression ?? null, { suppressor, isSuppressing, state, before, nowMs });
   }
 
-  /** Those that have been kept for long enough, and the oldest where there are too many. */
+  /** Forgets deleted alarms after the retention time, and the oldest above the maximum number. */
   async #forgetGone(): Promise<void> {
     const { clock, limits } = this.#options;
-    const sinceMs = clock.epochMs() - limits.goneMs;
-    let left = this.#gone.size;
+    const sinceMs = clock.epochMs() - limits.deletedKeptMs;
+    let left = this.#deleted.size;
     const names: string[] = [];
-    for (const { name, deletedMs } of this.#gone.values()) {
-      if (left <= limits.goneMax && deletedMs >= sinceMs) break;
+    for (const { name, deletedMs } of this.#deleted.values()) {
+      if (left <= limits.deletedKeptMax && deletedMs >= sinceMs) break;
       names.push(name);
       left -= 1;
     }
     if (names.length === 0) return;
     await this.#store.forget(names);
-    for (const name of names) this.#gone.delete(name);
+    for (const name of names) this.#deleted.delete(name);
   }
 
   #checkRule(name: string, rule: AlarmRule): void {
@@ -418,7 +432,8 @@ export class Alarms implements AsyncDisposable {
     if (absent.length > 0) {
       throw new AwsError("ValidationError", `AlarmRule names alarms that are not there: ${absent.join(", ")}.`);
     }
-    // An alarm that is met again is visited again only where it is met deeper: otherwise many ways lead to each, and time grows with the ways.
+    // An alarm is visited again only at a greater depth: otherwise the time grows with the number of paths to each
+    // alarm.
     const deepest = new Map<string, number>();
     const visit = (each: AlarmRule, depth: number): void => {
       if (depth > rulesDeep)
@@ -446,9 +461,9 @@ export class Alarms implements AsyncDisposable {
     await this.#locks.run(name, async () => {
       const entry = this.#entries.get(name);
       if (entry === undefined) return;
-      const owed = entry.owed.filter((each) => each.arn !== arn || each.atMs !== atMs);
-      await this.#store.put({ ...entry, owed }, [item]);
-      this.#entries.set(name, { ...entry, owed });
+      const pendingActions = entry.pendingActions.filter((each) => each.arn !== arn || each.atMs !== atMs);
+      await this.#store.put({ ...entry, pendingActions }, [item]);
+      this.#entries.set(name, { ...entry, pendingActions });
     });
   }
 }
@@ -460,7 +475,7 @@ function suppressed({ suppression, updatedMs }: AlarmStatus): readonly HistoryIt
   return [{ atMs: updatedMs, kind: "Action", summary, data }];
 }
 
-/** What a rule names is found once: every composite alarm is asked for it each time that any alarm moves. */
+/** Parses a rule's alarm names once: each change of an alarm looks them up in all composite alarms. */
 function entryOf(record: AlarmRecord, rule: AlarmRule | null): Entry {
   const { definition } = record;
   const named = new Set(rule === null ? [] : alarmsOfRule(rule));

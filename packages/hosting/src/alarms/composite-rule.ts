@@ -1,14 +1,14 @@
 import { unreachable } from "@galatea/base";
 import { alarmStates, type AlarmState } from "./alarm.ts";
 
-/** A composite alarm's rule, read. */
+/** The parsed rule of a composite alarm. */
 export type AlarmRule =
   | { readonly is: "constant"; readonly value: boolean }
   | { readonly is: "state"; readonly state: AlarmState; readonly alarm: string }
   | { readonly is: "not"; readonly of: AlarmRule }
   | { readonly is: "and" | "or"; readonly of: readonly AlarmRule[] };
 
-/** Says what of a rule cannot be read. */
+/** A syntax error in a rule, with its position. */
 export class RuleError extends Error {}
 
 const depthMax = 100;
@@ -26,7 +26,7 @@ export function parseRule(text: string): AlarmRule {
   return rule;
 }
 
-/** The alarms that a rule names, each once. */
+/** Returns the alarms that a rule names, each once. */
 export function alarmsOfRule(rule: AlarmRule): readonly string[] {
   const names = new Set<string>();
   const visit = (each: AlarmRule): void => {
@@ -55,7 +55,7 @@ export function ruleHolds(rule: AlarmRule, stateOf: (alarm: string) => AlarmStat
   }
 }
 
-/** Of an ARN, or of a name itself. */
+/** Returns the name in an alarm's ARN; a text that is no ARN is returned as it is. */
 export function alarmNameOf(given: string): string {
   return /^arn:[^:]*:cloudwatch:[^:]*:[^:]*:alarm:(.+)$/s.exec(given)?.[1] ?? given;
 }
@@ -99,7 +99,7 @@ class RuleReader {
     throw this.#unexpected();
   }
 
-  /** `(name)`, `("name")` or `(arn)`. */
+  /** Parses `(name)`, `("name")` or `(arn)`. */
   #alarm(): string {
     if (!this.#sign("(")) throw this.#unexpected();
     this.#skipSpace();
@@ -112,7 +112,7 @@ class RuleReader {
     return alarmNameOf(match[1] ?? match[0]);
   }
 
-  /** A word in any case that no letter follows. */
+  /** Consumes a word, in any case, that no letter follows; returns whether it was there. */
   #word(word: string): boolean {
     this.#skipSpace();
     const found = this.#text.slice(this.#at, this.#at + word.length);

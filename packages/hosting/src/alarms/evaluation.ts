@@ -11,10 +11,10 @@ export interface EvaluationRule {
 
 export interface Evaluation {
   readonly state: AlarmState;
-  /** The datapoints that decided, oldest first, by their place in the window. */
+  /** Positions in the window of the datapoints that decided, oldest first. */
   readonly decided: readonly number[];
   readonly breachingCount: number;
-  /** Missing datapoints that stood for values. */
+  /** Number of missing datapoints that were replaced by values. */
   readonly filledCount: number;
 }
 
@@ -25,15 +25,16 @@ const breaches: Readonly<Record<ThresholdComparison, (value: number, threshold: 
   LessThanOrEqualToThreshold: (value, threshold) => value <= threshold,
 };
 
-/** Periods that are looked at: some more than are evaluated, because datapoints may be late or missing. */
+/** Returns the number of periods to read: some more than are evaluated, because datapoints may be late or missing. */
 export function windowPeriods({ evaluationPeriods }: Pick<EvaluationRule, "evaluationPeriods">): number {
   return evaluationPeriods + 2;
 }
 
 /**
- * What state the values of the last periods say, oldest first, null where nothing was recorded. Where enough values are in the window,
- * missing ones do not matter; else they stand for what the rule says. An alarm goes off before it has all its datapoints when every
- * one there is breaches and the oldest is as old as it takes: waiting for the rest could not change it.
+ * Returns the state for the values of the last periods, oldest first, null where nothing was recorded. Missing values
+ * do not matter where the window has enough others; otherwise the rule's setting replaces them. An alarm goes off
+ * before it has all its datapoints when every existing one breaches and the oldest is old enough: later datapoints
+ * could not change the result.
  */
 export function evaluateWindow(
   window: readonly (number | null)[],
@@ -74,7 +75,7 @@ export function evaluateWindow(
   }
 }
 
-/** How many samples a percentile takes to say something, as CloudWatch has it: ten beyond it on its shorter side. */
+/** Returns the number of samples that a percentile needs, by CloudWatch's rule: ten outside it on its shorter side. */
 export function samplesNeeded(percentile: number): number {
   const fraction = percentile / 100;
   if (fraction === 0 || fraction === 1) return 1;

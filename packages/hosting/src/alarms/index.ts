@@ -1,6 +1,7 @@
 /**
- * CloudWatch's alarms: what an alarm is, when it goes off as pure functions, and the book that keeps alarms, looks at their metrics and acts.
- * Nothing here knows AWS's wire or how a metric is computed: who opens the book gives it a reader of values and a table of actions.
+ * CloudWatch's alarms: their definitions, their evaluation as pure functions, and the `Alarms` that stores them,
+ * evaluates their metrics and runs their actions. Nothing here knows AWS's wire or how a metric is computed: the caller
+ * of `Alarms.open` passes in a reader of values and a table of actions.
  */
 export type {
   AlarmAct,

@@ -2,8 +2,8 @@ import { unreachable } from "@galatea/base";
 import type { AlarmState, ThresholdComparison, MetricAlarm } from "./alarm.ts";
 import type { Evaluation } from "./evaluation.ts";
 
-/** Values of the window that was looked at, oldest first, null where nothing was recorded. */
-export interface LookedAt {
+/** Values of the evaluated window, oldest first, null where nothing was recorded. */
+export interface EvaluationInput {
   readonly values: readonly (number | null)[];
   readonly startMs: number;
   readonly queriedMs: number;
@@ -17,8 +17,13 @@ const comparisonWords: Readonly<Record<ThresholdComparison, string>> = {
 };
 const datapointsNamedMax = 20;
 
-/** The sentence that CloudWatch gives for a state that was evaluated. */
-export function reasonOf(alarm: MetricAlarm, evaluation: Evaluation, looked: LookedAt, before: AlarmState): string {
+/** Returns CloudWatch's sentence for the state that an evaluation found. */
+export function reasonOf(
+  alarm: MetricAlarm,
+  evaluation: Evaluation,
+  looked: EvaluationInput,
+  before: AlarmState,
+): string {
   const { decided, breachingCount, filledCount, state } = evaluation;
   const { evaluationPeriods, datapointsToAlarm, watched } = alarm;
   const filled = `${counted(filledCount, "missing datapoint")} ${wereOrWas(filledCount)} treated as [${fillWord(alarm)}]`;
@@ -48,8 +53,8 @@ export function reasonOf(alarm: MetricAlarm, evaluation: Evaluation, looked: Loo
   );
 }
 
-/** What programs read instead of the sentence. */
-export function reasonDataOf(alarm: MetricAlarm, evaluation: Evaluation, looked: LookedAt): string {
+/** Returns the same reason as JSON, for programs. */
+export function reasonDataOf(alarm: MetricAlarm, evaluation: Evaluation, looked: EvaluationInput): string {
   const { watched } = alarm;
   return JSON.stringify({
     version: "1.0",
@@ -95,12 +100,12 @@ function wereOrWas(count: number): string {
   return count === 1 ? "was" : "were";
 }
 
-/** 5 is `5.0`, as in CloudWatch's sentences. */
+/** Formats 5 as `5.0`, as in CloudWatch's sentences. */
 function decimal(value: number): string {
   return Number.isInteger(value) ? value.toFixed(1) : String(value);
 }
 
-/** `22/11/26 19:05:00`. */
+/** Formats a date as `22/11/26 19:05:00`. */
 function dateWords(epochMs: number): string {
   const [day, time] = new Date(epochMs).toISOString().split(/[T.]/) as [string, string];
   const [year, month, date] = day.split("-") as [string, string, string];

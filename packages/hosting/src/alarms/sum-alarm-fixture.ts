@@ -8,7 +8,7 @@ export const watchedSum: Extract<Watched, { readonly kind: "metric" }> = {
   periodMs: 60_000,
 };
 
-/** An alarm of a test, which goes off where the sum of one minute is above ten, unless `more` says something else. */
+/** An alarm for tests, which goes off where the sum of one minute is above ten, unless `more` changes it. */
 export const sumAlarm = (name: string, more: Partial<MetricAlarm> = {}): MetricAlarm => ({
   kind: "metric",
   name,
@@ -30,5 +30,5 @@ export const sumAlarm = (name: string, more: Partial<MetricAlarm> = {}): MetricA
 
 const { arn, description, actionsEnabled, actions, configuredMs, tags } = sumAlarm("a");
 
-/** What every alarm has, a composite one, too. */
+/** The fields that metric and composite alarms share. */
 export const alarmFacts = { arn, description, actionsEnabled, actions, configuredMs, tags };

@@ -2,16 +2,16 @@ import type { AlarmState, SuppressedBy, Suppression, Suppressor } from "./alarm.
 
 export interface SuppressionFacts {
   readonly suppressor: Pick<Suppressor, "waitMs" | "extensionMs">;
-  /** Whether the suppressor is in ALARM. */
+  /** True while the suppressor is in ALARM. */
   readonly isSuppressing: boolean;
-  /** Of the composite alarm, now and before it was looked at. */
+  /** State of the composite alarm, now and before its evaluation. */
   readonly state: AlarmState;
   readonly before: AlarmState;
   readonly nowMs: number;
 }
 
 /**
- * What suppresses an alarm's actions now, and whether those of its state are to run.
+ * Returns the suppression of an alarm's actions, and whether the actions of its state are to run now.
  *
  * | suppressed by | the suppressor is in ALARM | it is not |
  * | --- | --- | --- |
@@ -20,8 +20,8 @@ export interface SuppressionFacts {
  * | Alarm | by Alarm | by ExtensionPeriod |
  * | ExtensionPeriod | by Alarm | when the period is over the alarm acts |
  *
- * Who acts then runs the actions of the state that it is in, unless they ran before the suppression. A period does not begin anew with
- * another state.
+ * An alarm that acts after a period runs the actions of its state, unless they ran before the suppression. A further change of state does
+ * not restart a period.
  */
 export function nextSuppression(
   held: Suppression | null,
@@ -42,11 +42,11 @@ function waiting(
   return { by: "WaitPeriod", untilMs: nowMs + suppressor.waitMs, actedState: before };
 }
 
-/** The suppressor is not in ALARM any more, or has not been yet. */
+/** Returns the suppression while the suppressor is not in ALARM. */
 function left(held: Suppression, { suppressor, nowMs }: Pick<SuppressionFacts, "suppressor" | "nowMs">): Suppression {
   if (held.by !== "Alarm") return held;
   return { by: "ExtensionPeriod", untilMs: nowMs + suppressor.extensionMs, actedState: held.actedState };
 }
 
-/** CloudWatch's words. */
+/** Returns CloudWatch's text for a suppressed action. */
 export const suppressedReason = (by: SuppressedBy) => `Actions suppressed by ${by}`;

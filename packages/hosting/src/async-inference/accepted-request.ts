@@ -4,9 +4,9 @@ import type { EndpointRecord } from "../endpoints/index.ts";
 import { endpointNotFound } from "../invocations/index.ts";
 import type { AsyncInput, AsyncInvocation } from "./async-invocation.ts";
 import { timeLimitSecondsDefault, ttlSecondsDefault } from "./async-limits.ts";
-import { outputPlaces } from "./output-places.ts";
+import { outputLocationsOf } from "./output-locations.ts";
 
-/** A request for a queue, as it came. One of `inputUrl` and `body` is there. */
+/** A request for a queue. Either `inputUrl` or `body` is set. */
 export interface AsyncRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly inferenceId: string | null;
@@ -18,14 +18,17 @@ export interface AsyncRequest {
   readonly fileName: string | null;
 }
 
-/** What is told of an accepted request. */
+/** The response to an accepted request. */
 export interface AsyncTicket {
   readonly inferenceId: string;
   readonly outputUrl: string | null;
   readonly failureUrl: string | null;
 }
 
-/** Throws AwsError for an endpoint that has no queue now, and for what the request says wrong. */
+/**
+ * Returns the invocation for a request. Throws AwsError for an endpoint that has no queue now, and for an invalid
+ * request.
+ */
 export function invocationOf(
   { name, createdMs, owner, state, generations }: EndpointRecord,
   request: AsyncRequest,
@@ -51,7 +54,7 @@ export function invocationOf(
     timeLimitMs: 1000 * (request.timeLimitSeconds ?? timeLimitSecondsDefault),
     headers: { ...headers, "x-amzn-sagemaker-inference-id": inferenceId },
     input: inputOf(request),
-    ...outputPlaces(config, { id, extension, fileName }),
+    ...outputLocationsOf(config, { id, extension, fileName }),
     topics: {
       success: notified.SuccessTopic ?? null,
       error: notified.ErrorTopic ?? null,
@@ -70,5 +73,5 @@ function inputOf({ inputUrl, body }: AsyncRequest): AsyncInput {
   if (place === null || place.key === "") {
     throw new AwsError("ValidationError", `${inputUrl} is no object in Amazon S3.`);
   }
-  return { at: "object", url: inputUrl, place };
+  return { at: "object", url: inputUrl, location: place };
 }

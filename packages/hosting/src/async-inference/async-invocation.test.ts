@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lostCountMax, moveAsync, type AsyncEvent, type AsyncLife } from "./async-invocation.ts";
+import { lostCountMax, nextAsyncState, type AsyncEvent, type AsyncState } from "./async-invocation.ts";
 
 const failure = { reason: "r", text: "t" };
-const waiting: AsyncLife = { at: "waiting", lostCount: 0 };
-const running: AsyncLife = { at: "running", lostCount: 1, sinceMs: 5 };
-const lives: readonly AsyncLife[] = [
+const waiting: AsyncState = { at: "waiting", lostCount: 0 };
+const running: AsyncState = { at: "running", lostCount: 1, sinceMs: 5 };
+const lives: readonly AsyncState[] = [
   waiting,
   running,
   { at: "completed" },
@@ -13,7 +13,7 @@ const lives: readonly AsyncLife[] = [
   { at: "expired" },
 ];
 
-const moves: readonly { readonly from: AsyncLife["at"]; readonly event: AsyncEvent; readonly to: AsyncLife }[] = [
+const moves: readonly { readonly from: AsyncState["at"]; readonly event: AsyncEvent; readonly to: AsyncState }[] = [
   {
     from: "waiting",
     event: { kind: "taken", nowMs: 5, expiresMs: 6 },
@@ -29,15 +29,15 @@ const moves: readonly { readonly from: AsyncLife["at"]; readonly event: AsyncEve
 for (const { from, event, to } of moves) {
   test(`a request that is ${from} and ${event.kind} is ${to.at}; no other is`, () => {
     for (const life of lives) {
-      if (life.at === from) assert.deepEqual(moveAsync(life, event), to);
-      else assert.throws(() => moveAsync(life, event), /^Error: bug: /);
+      if (life.at === from) assert.deepEqual(nextAsyncState(life, event), to);
+      else assert.throws(() => nextAsyncState(life, event), /^Error: bug: /);
     }
   });
 }
 
 test("a request that is lost too often fails, and one of an endpoint that is gone", () => {
-  const last: AsyncLife = { at: "running", lostCount: lostCountMax - 1, sinceMs: 5 };
-  assert.deepEqual(moveAsync(last, { kind: "lost", failure }), { at: "failed", failure });
-  assert.equal(moveAsync(waiting, { kind: "orphaned" }).at, "failed");
-  assert.throws(() => moveAsync(running, { kind: "orphaned" }), /bug/);
+  const last: AsyncState = { at: "running", lostCount: lostCountMax - 1, sinceMs: 5 };
+  assert.deepEqual(nextAsyncState(last, { kind: "lost", failure }), { at: "failed", failure });
+  assert.equal(nextAsyncState(waiting, { kind: "orphaned" }).at, "failed");
+  assert.throws(() => nextAsyncState(running, { kind: "orphaned" }), /bug/);
 });

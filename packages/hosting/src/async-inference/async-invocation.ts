@@ -1,17 +1,17 @@
 import { assert, unreachable } from "@galatea/base";
 
-/** Where bytes lie in S3. */
-export interface ObjectPlace {
+/** The location of an object in S3. */
+export interface S3ObjectLocation {
   readonly bucket: string;
   readonly key: string;
 }
 
 export type AsyncInput =
-  | { readonly at: "object"; readonly url: string; readonly place: ObjectPlace }
-  /** With the request, and in a record of its own. */
+  | { readonly at: "object"; readonly url: string; readonly location: S3ObjectLocation }
+  /** An input that came with the request and is kept in a record of its own. */
   | { readonly at: "record"; readonly byteLength: number };
 
-/** The endpoint that a request was accepted for: another one of its name is not meant. */
+/** The endpoint that accepted the request; a later endpoint with the same name has another creation time. */
 export interface QueuedEndpoint {
   readonly name: string;
   readonly createdMs: number;
@@ -22,40 +22,43 @@ export interface QueuedEndpoint {
 export interface ResultTopics {
   readonly success: string | null;
   readonly error: string | null;
-  /** In whose messages the answer itself is wanted. */
+  /** Topics whose messages include the response itself. */
   readonly includesIn: { readonly success: boolean; readonly error: boolean };
 }
 
-/** A request that was accepted, with all that is to be known of it when its endpoint is another one or gone. */
+/** An accepted request, with everything that is needed after its endpoint was replaced or deleted. */
 export interface AsyncInvocation {
   readonly inferenceId: string;
   readonly endpoint: QueuedEndpoint;
-  /** The endpoint's, when it was accepted. */
+  /** The endpoint's variant at the time of acceptance. */
   readonly variantName: string;
   readonly receivedMs: number;
-  /** It fails that has not begun by then. */
+  /** A request that has not started by then fails. */
   readonly expiresMs: number;
   readonly timeLimitMs: number;
-  /** What goes to the container, by lower-case names. */
+  /** Headers for the container, by lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   readonly input: AsyncInput;
-  readonly output: ObjectPlace | null;
-  readonly failure: ObjectPlace | null;
+  readonly output: S3ObjectLocation | null;
+  readonly failure: S3ObjectLocation | null;
   readonly topics: ResultTopics;
-  /** How often a container ended while it ran it. */
+  /** Number of containers that ended while they ran the request. */
   readonly lostCount: number;
 }
 
-/** Why a request has failed, in the words of its notification, and what is written to its failure object. */
+/** The reason of a failure, in the words of its notification, and the text of its failure object. */
 export interface AsyncFailure {
   readonly reason: string;
   readonly text: string;
-  /** What its line in the log says, where that is more. */
+  /** Text for the log, where it is longer than `text`. */
   readonly logged?: string;
 }
 
-/** What becomes of an accepted request. Only a waiting one is recorded: whatever else was under way when a platform ended, waits again. */
-export type AsyncLife =
+/**
+ * The state of an accepted request. Only `waiting` is recorded: a request in any other state waits again after a
+ * restart.
+ */
+export type AsyncState =
   | { readonly at: "waiting"; readonly lostCount: number }
   | { readonly at: "running"; readonly lostCount: number; readonly sinceMs: number }
   | { readonly at: "completed" }
@@ -64,42 +67,42 @@ export type AsyncLife =
 
 export type AsyncEvent =
   | { readonly kind: "taken"; readonly nowMs: number; readonly expiresMs: number }
-  /** Its answer is stored. */
+  /** The response is stored. */
   | { readonly kind: "answered" }
   | { readonly kind: "refused"; readonly failure: AsyncFailure }
-  /** The container ended under it. */
+  /** The container ended while it ran the request. */
   | { readonly kind: "lost"; readonly failure: AsyncFailure }
-  /** Nothing is wrong with it: the platform ends, a disk is full for a while, or there is no memory just now. */
+  /** The request itself is valid: the platform ends, a disk is full for a while, or memory is short for the moment. */
   | { readonly kind: "interrupted" }
-  /** There will be no instance for it. */
+  /** The endpoint was deleted: no instance will run the request. */
   | { readonly kind: "orphaned" };
 
-/** A request that ends each container it comes to is not taken through all there will ever be. */
+/** Maximum number of containers that one request may end before it fails. */
 export const lostCountMax = 3;
 
-/** Every move of an accepted request. */
-export function moveAsync(life: AsyncLife, event: AsyncEvent): AsyncLife {
+/** Returns the state after an event. Throws on an event that the state does not allow, which is a bug of the caller. */
+export function nextAsyncState(state: AsyncState, event: AsyncEvent): AsyncState {
   switch (event.kind) {
     case "taken":
-      assert(life.at === "waiting", `taken while ${life.at}`);
+      assert(state.at === "waiting", `taken while ${state.at}`);
       if (event.nowMs >= event.expiresMs) return { at: "expired" };
-      return { at: "running", lostCount: life.lostCount, sinceMs: event.nowMs };
+      return { at: "running", lostCount: state.lostCount, sinceMs: event.nowMs };
     case "answered":
-      assert(life.at === "running", `answered while ${life.at}`);
+      assert(state.at === "running", `answered while ${state.at}`);
       return { at: "completed" };
     case "refused":
-      assert(life.at === "running", `refused while ${life.at}`);
+      assert(state.at === "running", `refused while ${state.at}`);
       return { at: "failed", failure: event.failure };
     case "lost": {
-      assert(life.at === "running", `lost while ${life.at}`);
-      const lostCount = life.lostCount + 1;
+      assert(state.at === "running", `lost while ${state.at}`);
+      const lostCount = state.lostCount + 1;
       return lostCount >= lostCountMax ? { at: "failed", failure: event.failure } : { at: "waiting", lostCount };
     }
     case "interrupted":
-      assert(life.at === "running", `interrupted while ${life.at}`);
-      return { at: "waiting", lostCount: life.lostCount };
+      assert(state.at === "running", `interrupted while ${state.at}`);
+      return { at: "waiting", lostCount: state.lostCount };
     case "orphaned":
-      assert(life.at === "waiting", `orphaned while ${life.at}`);
+      assert(state.at === "waiting", `orphaned while ${state.at}`);
       return { at: "failed", failure: orphaned };
     default:
       return unreachable(event);

@@ -1,17 +1,17 @@
 export interface AsyncLimits {
-  /** Requests of one endpoint that wait or run, and their inputs that are not in S3. */
+  /** Waiting and running requests of one endpoint, and the bytes of their inputs that are not in S3. */
   readonly requestsMax: number;
   readonly inlineBytesMax: number;
-  /** Of all endpoints together. */
+  /** Limits over all endpoints. */
   readonly allRequestsMax: number;
   readonly allInlineBytesMax: number;
   readonly runningMax: number;
-  /** Of each input and answer. */
+  /** Maximum size of each input and response. */
   readonly bodyBytesMax: number;
-  /** Between looks at what no event tells of: instances that come up, requests that expire. */
+  /** Polling interval for changes without an event: instances that start, requests that expire. */
   readonly lookMs: number;
   readonly sampleMs: number;
-  /** After a disk was full, or there was no memory: doubled each time, up to a bound. */
+  /** Pause after a full disk or a lack of memory; doubled each time, up to a maximum. */
   readonly pauseMsMin: number;
   readonly pauseMsMax: number;
 }
@@ -29,7 +29,7 @@ export const asyncLimits: AsyncLimits = {
   pauseMsMax: 30_000,
 };
 
-/** Requests at once to an instance whose endpoint does not say it. */
+/** Concurrent requests per instance where the endpoint configuration sets none. */
 export const concurrencyDefault = 4;
 export const ttlSecondsDefault = 21_600;
 export const timeLimitSecondsDefault = 900;

@@ -1,7 +1,7 @@
 import type { SeriesRecorder } from "@galatea/base/metrics";
 import type { OpenSeries } from "../series/index.ts";
 
-/** Metric to unit, with the service's spellings: what is so of an endpoint's queue, with the dimension EndpointName. */
+/** Units of the metrics of an endpoint's queue, with the service's spellings and the dimension EndpointName. */
 const backlogUnits = {
   ApproximateBacklogSize: "Count",
   ApproximateBacklogSizePerInstance: "Count",
@@ -9,7 +9,7 @@ const backlogUnits = {
   HasBacklogWithoutCapacity: "Count",
 } as const;
 
-/** What happened to requests, with the dimensions EndpointName and VariantName. */
+/** Units of the metrics of requests, with the dimensions EndpointName and VariantName. */
 const requestUnits = {
   InvocationsProcessed: "Count",
   InvocationFailures: "Count",
@@ -25,9 +25,9 @@ const requestUnits = {
 
 export type RequestMetric = keyof typeof requestUnits;
 
-/** What there is of a queue at a moment. */
+/** The size of a queue at one moment. */
 export interface Backlog {
-  /** Requests that wait or run. */
+  /** Number of requests that wait or run. */
   readonly requestCount: number;
   readonly instanceCount: number;
   readonly oldestAgeMs: number;
@@ -46,7 +46,7 @@ export class AsyncMetrics {
 
   backlog({ requestCount, instanceCount, oldestAgeMs }: Backlog): void {
     this.#backlog("ApproximateBacklogSize", requestCount);
-    // Without an instance there is no such number: a policy that follows it is woken by HasBacklogWithoutCapacity.
+    // The metric is undefined without an instance: policies on it are woken by HasBacklogWithoutCapacity.
     if (instanceCount > 0) this.#backlog("ApproximateBacklogSizePerInstance", requestCount / instanceCount);
     this.#backlog("ApproximateAgeOfOldestRequest", oldestAgeMs / 1000);
     this.#backlog("HasBacklogWithoutCapacity", requestCount > 0 && instanceCount === 0 ? 1 : 0);

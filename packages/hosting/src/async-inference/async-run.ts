@@ -11,8 +11,8 @@ import {
 } from "@galatea/base";
 import type { ObjectStore } from "../objects/index.ts";
 import {
-  ContainerGone,
-  heldBytesMax,
+  ContainerConnectionLost,
+  bufferedBytesMax,
   timeoutText,
   tooLong,
   type InvocationReply,
@@ -21,51 +21,55 @@ import {
 import type { AsyncFailure, AsyncInvocation } from "./async-invocation.ts";
 import type { RequestMetric } from "./async-metrics.ts";
 import { instanceOfLog, type RunTrace } from "./data-log.ts";
-import { urlOf } from "./output-places.ts";
+import { urlOf } from "./output-locations.ts";
 import { includedBytesMax, type AsyncResult } from "./result-message.ts";
 
-export interface AsyncRunParts {
+export interface AsyncRunOptions {
   readonly store: Pick<ObjectStore, "get" | "put">;
-  /** Of an input that came with the request. */
+  /** Reads an input that came with the request; null if its record is gone. */
   readonly inline: () => Promise<Buffer | null>;
   readonly invoke: (request: InvocationRequest) => Promise<InvocationReply>;
   readonly record: (metric: RequestMetric, value: number) => void;
-  /** What is learnt of the run, for its line in the log. */
+  /** Data of the run for its line in the log; filled while it runs. */
   readonly trace: RunTrace;
   readonly memory: ByteBudget;
   readonly bodyBytesMax: number;
   readonly clock: Clock;
 }
 
-/** What one run of a request came to. */
+/** The outcome of one run of a request. */
 export type RunEnd =
   | { readonly kind: "answered"; readonly result: Extract<AsyncResult, { readonly is: "completed" }> }
   | { readonly kind: "refused" | "lost"; readonly failure: AsyncFailure }
-  /** To be made again, later. */
+  /** The run is to be repeated later. */
   | { readonly kind: "interrupted"; readonly why: unknown };
 
 class TimeOver extends Error {}
-/** What is wrong with an input or an output place: no other run would find it better. */
+/** An error of an input or an output location, which a further run would meet again. */
 class Unusable extends Error {}
 
-/** Reads the input, asks an instance, stores the answer. Throws nothing but bugs; whatever it opens is closed. */
+/**
+ * Reads the input, invokes an instance and stores the response. Throws only on bugs; closes everything that it opens.
+ */
 export async function runInvocation(
   invocation: AsyncInvocation,
-  parts: AsyncRunParts,
+  options: AsyncRunOptions,
   closing: AbortSignal,
 ): Promise<RunEnd> {
-  const { clock, memory } = parts;
+  const { clock, memory } = options;
   const late = () => new TimeOver(timeoutText("primary"));
   using limit = openDeadline({ clock, afterMs: invocation.timeLimitMs, signal: closing, late });
   using lease = new ByteLease(memory);
   let input: OpenedInput | null = null;
   try {
-    input = await openInput(invocation, parts, lease);
+    input = await openInput(invocation, options, lease);
     const askedNs = clock.monotonicNs();
-    const reply = await parts.invoke(requestOf(invocation, { input, lease, signal: limit.signal, clock, parts }));
-    parts.trace.times.ModelLatency = (clock.monotonicNs() - askedNs) / 1000;
+    const reply = await options.invoke(
+      requestOf(invocation, { input, lease, signal: limit.signal, clock, parts: options }),
+    );
+    options.trace.times.ModelLatency = (clock.monotonicNs() - askedNs) / 1000;
     try {
-      return { kind: "answered", result: await store(invocation, reply, parts, limit.signal) };
+      return { kind: "answered", result: await store(invocation, reply, options, limit.signal) };
     } finally {
       reply.done();
     }
@@ -92,7 +96,7 @@ function requestOf(
     readonly lease: ByteLease;
     readonly signal: AbortSignal;
     readonly clock: Clock;
-    readonly parts: AsyncRunParts;
+    readonly parts: AsyncRunOptions;
   },
 ): InvocationRequest {
   const { input, lease: memory, signal, clock, parts } = on;
@@ -108,7 +112,7 @@ function requestOf(
     isStreamed: false,
     body: () => Promise.resolve(input.body),
     memory,
-    // The run's own limit ends it first, and says so.
+    // The limit of the run itself ends it first, with its own error.
     bounds: {
       answerMsMax: timeLimitMs + 1000,
       answerBytesMax: parts.bodyBytesMax,
@@ -119,7 +123,7 @@ function requestOf(
   };
 }
 
-/** The type that S3 gives an object that was stored without one. */
+/** The type that S3 gives to an object that was stored without one. */
 const unnamedType = "binary/octet-stream";
 
 /** Returns the content type for the container: the call's, else the object's, else none. */
@@ -132,8 +136,8 @@ function contentTypeOf(
   return { "content-type": contentType };
 }
 
-/** Short inputs are held, so that another instance can be asked. */
-async function openInput(invocation: AsyncInvocation, parts: AsyncRunParts, lease: ByteLease): Promise<OpenedInput> {
+/** Opens the input. Short inputs are buffered, so that the request can be sent to another instance. */
+async function openInput(invocation: AsyncInvocation, parts: AsyncRunOptions, lease: ByteLease): Promise<OpenedInput> {
   const { input } = invocation;
   if (input.at === "record") {
     takeForCall(lease, input.byteLength);
@@ -143,7 +147,7 @@ async function openInput(invocation: AsyncInvocation, parts: AsyncRunParts, leas
   }
   const beganNs = parts.clock.monotonicNs();
   try {
-    const opened = await openObject(input.place, parts, lease);
+    const opened = await openObject(input.location, parts, lease);
     parts.record("RequestDownloadLatency", (parts.clock.monotonicNs() - beganNs) / 1000);
     return opened;
   } catch (error) {
@@ -159,16 +163,20 @@ async function openInput(invocation: AsyncInvocation, parts: AsyncRunParts, leas
 
 async function openObject(
   { bucket, key }: { readonly bucket: string; readonly key: string },
-  { store, bodyBytesMax }: AsyncRunParts,
+  { store, bodyBytesMax }: AsyncRunOptions,
   lease: ByteLease,
 ): Promise<OpenedInput> {
   const { head, body } = await store.get(bucket, key);
   try {
     if (head.byteLength > bodyBytesMax) throw tooLong(bodyBytesMax);
     const { byteLength, contentType } = head;
-    if (byteLength > heldBytesMax) return { body, byteLength, contentType };
+    if (byteLength > bufferedBytesMax) return { body, byteLength, contentType };
     takeForCall(lease, byteLength);
-    return { body: await readToBuffer(body, heldBytesMax, () => tooLong(heldBytesMax)), byteLength, contentType };
+    return {
+      body: await readToBuffer(body, bufferedBytesMax, () => tooLong(bufferedBytesMax)),
+      byteLength,
+      contentType,
+    };
   } catch (error) {
     body.destroy();
     throw error;
@@ -178,7 +186,7 @@ async function openObject(
 async function store(
   { output, topics }: AsyncInvocation,
   reply: InvocationReply,
-  { store: objects, record, clock, bodyBytesMax }: AsyncRunParts,
+  { store: objects, record, clock, bodyBytesMax }: AsyncRunOptions,
   signal: AbortSignal,
 ): Promise<Extract<AsyncResult, { readonly is: "completed" }>> {
   const { contentType, variantName } = reply;
@@ -196,9 +204,9 @@ async function store(
     }
   } catch (error) {
     source.destroy();
-    // An error of the answer itself is not one of the store.
+    // An error of the response itself is no error of the store.
     if (answer.fault !== null) throw answer.fault;
-    // A full disk is waited for.
+    // A full disk is not reported: the run is repeated later.
     if (output !== null && error instanceof AwsError && diskFault(error) === null) {
       record("ResponseUploadFailures", 1);
       const text = `Unable to upload the output to ${urlOf(output)}: ${error.code}: ${error.message}`;
@@ -216,13 +224,13 @@ async function drained(answer: AnswerBytes, signal: AbortSignal): Promise<void> 
   }
 }
 
-/** An answer on its way, of so many bytes at most; short ones are kept, too. */
+/** A response in transit, up to a maximum size; a short one is also buffered. */
 class AnswerBytes extends Transform {
   readonly #bytesMax: number;
   readonly #keptBytesMax: number;
   readonly #pieces: Buffer[] = [];
   #byteLength = 0;
-  /** What it ended with before its end. */
+  /** The error that ended the response early. */
   fault: Error | null = null;
 
   constructor(bytesMax: number, keptBytesMax: number) {
@@ -249,7 +257,7 @@ class AnswerBytes extends Transform {
   }
 }
 
-/** What is told of a run that threw. */
+/** Returns the outcome of a run that threw. */
 function endOf(error: unknown, closing: AbortSignal): RunEnd {
   if (closing.aborted) return { kind: "interrupted", why: closing.reason };
   const message = error instanceof Error ? error.message : String(error);
@@ -259,9 +267,9 @@ function endOf(error: unknown, closing: AbortSignal): RunEnd {
   });
   if (error instanceof TimeOver || error instanceof Unusable) return refused(`ClientError: ${message}`, message);
   if (diskFault(error) !== null) return { kind: "interrupted", why: error };
-  const isGone = !(error instanceof AwsError) || error.cause instanceof ContainerGone;
+  const isGone = !(error instanceof AwsError) || error.cause instanceof ContainerConnectionLost;
   if (isGone) return { kind: "lost", failure: { reason: `InternalServerError: ${message}`, text: message } };
-  // No memory just now, or too many requests at an instance.
+  // Memory is short for the moment, or the instance has too many requests.
   if (error.code === "ServiceUnavailable") return { kind: "interrupted", why: error };
   const { OriginalStatusCode: status, OriginalMessage: said } = error.members;
   if (typeof status !== "number" || status === 0) return refused(`ClientError: ${message}`, message);

@@ -2,16 +2,16 @@ import type { Clock } from "@galatea/base";
 import type { AsyncInvocation } from "./async-invocation.ts";
 import type { RequestMetric } from "./async-metrics.ts";
 
-/** What is known of a run of a request: where it came to, and how long its parts took, by the names and in the units of their metrics. */
+/** The instance of a run and the durations of its steps, by the names and in the units of their metrics. */
 export interface RunTrace {
-  /** `variant/instance`; null for one that came to no instance. */
+  /** `variant/instance`; null for a run that reached no instance. */
   instance: string | null;
   readonly times: Partial<Record<"ModelLatency" | RequestMetric, number>>;
 }
 
 export const emptyTrace = (): RunTrace => ({ instance: null, times: {} });
 
-/** `variant/instance` of the stream that the ARN of a container's log names. */
+/** Returns `variant/instance` from the ARN of a container's log stream. */
 export function instanceOfLog(logStreamArn: string): string | null {
   const [variant, instance] = (logStreamArn.split(":log-stream:")[1] ?? "").split("/");
   return variant === undefined || instance === undefined ? null : `${variant}/${instance}`;
@@ -20,18 +20,19 @@ export function instanceOfLog(logStreamArn: string): string | null {
 type OpenLog = (group: string, stream: string) => (chunk: Uint8Array) => void;
 
 const streamsMax = 64;
-/** Of what a model says, of which the failure object has all. */
+/** Maximum number of characters of a model's text; the failure object has all of it. */
 const textCharsMax = 4096;
 
 /**
- * The lines that SageMaker writes of asynchronous invocations beside what containers print: to the stream `variant/instance/data-log` of
- * the endpoint's log group, or `variant/data-log` for a request that came to no instance.
+ * The lines that SageMaker writes about asynchronous invocations in addition to containers' output: to the stream
+ * `variant/instance/data-log` of the endpoint's log group, or `variant/data-log` for a request that reached no
+ * instance.
  */
 export class DataLog {
   readonly #group: string;
   readonly #open: OpenLog;
   readonly #clock: Clock;
-  /** The last ones that were written to. */
+  /** The most recently used streams. */
   readonly #streams = new Map<string, (chunk: Uint8Array) => void>();
 
   constructor(endpoint: string, open: OpenLog, clock: Clock) {
@@ -49,7 +50,7 @@ export class DataLog {
     this.write(invocation, trace, text);
   }
 
-  /** One line, whatever the text has. */
+  /** Writes one line; line breaks in the text are replaced. */
   write({ inferenceId, variantName }: AsyncInvocation, { instance }: RunTrace, text: string): void {
     const stream = `${instance ?? variantName}/data-log`;
     const write = this.#streams.get(stream) ?? this.#open(this.#group, stream);

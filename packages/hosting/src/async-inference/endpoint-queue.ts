@@ -10,14 +10,14 @@ export const queueKey = ({ name, createdMs }: QueuedEndpoint): string => `${name
 
 type QueueParts = Pick<FleetOptions, "openSeries" | "openLog" | "clock">;
 
-/** The queue of one endpoint, and what of it counts against limits. */
+/** The queue of one endpoint, and its use of the limits. */
 export class EndpointQueue {
   readonly endpoint: QueuedEndpoint;
   readonly waiting = new InvocationQueue();
   readonly metrics: AsyncMetrics;
   readonly log: DataLog;
   readonly pause = new QueuePause();
-  /** At instances just now. */
+  /** Number of requests that instances run now. */
   runningCount = 0;
   #reservedCount = 0;
   #reservedBytes = 0;
@@ -28,7 +28,7 @@ export class EndpointQueue {
     this.log = new DataLog(endpoint.name, openLog, clock);
   }
 
-  /** Those that run, and those that are being recorded, among them. */
+  /** Number of waiting and running requests, and of those that are being recorded. */
   get count(): number {
     return this.waiting.count + this.#reservedCount;
   }
@@ -37,7 +37,7 @@ export class EndpointQueue {
     return this.waiting.inlineBytes + this.#reservedBytes;
   }
 
-  /** For a request that is being recorded. */
+  /** Reserves a place for a request that is being recorded. */
   reserve(bytes: number): Disposable {
     this.#reservedCount += 1;
     this.#reservedBytes += bytes;
@@ -49,7 +49,7 @@ export class EndpointQueue {
     };
   }
 
-  /** Whether an instance is free for the next one. */
+  /** Returns whether an instance is free for the next request. */
   mayBegin({ asyncInference, inServiceCount }: RunningEndpoint, nowMs: number): boolean {
     const each = asyncInference?.ClientConfig?.MaxConcurrentInvocationsPerInstance ?? concurrencyDefault;
     return this.waiting.waitingCount > 0 && this.runningCount < each * inServiceCount && !this.pause.isOn(nowMs);
@@ -65,7 +65,7 @@ export class EndpointQueue {
   }
 }
 
-/** After what passes by itself nothing begins for a while, each time for twice as long. */
+/** A pause after a temporary failure; each time twice as long. */
 class QueuePause {
   #untilMs = -Infinity;
   #forMs = 0;
@@ -75,7 +75,7 @@ class QueuePause {
   }
 
   begin(nowMs: number, { pauseMsMin, pauseMsMax }: AsyncLimits): number {
-    // Several that ran side by side have met the same thing.
+    // Concurrent runs that met the same failure lengthen the pause once.
     if (this.isOn(nowMs)) return this.#forMs;
     this.#forMs = Math.min(pauseMsMax, Math.max(pauseMsMin, 2 * this.#forMs));
     this.#untilMs = nowMs + this.#forMs;

@@ -1,22 +1,22 @@
-/** What is held in memory of a request that waits. */
+/** The part of a waiting request that is kept in memory. */
 export interface QueuedEntry {
   readonly key: string;
   readonly receivedMs: number;
   readonly expiresMs: number;
-  /** Of an input in a record. */
+  /** Bytes of an input that is kept in a record. */
   readonly inlineBytes: number;
 }
 
-/** Behind this many taken ones, and as many as are left, the list is cut. */
+/** The array is compacted after this many taken entries, if they are half of it. */
 const takenMax = 1024;
 
-/** The requests of one endpoint, first come, first served. */
+/** The requests of one endpoint, first in, first out. */
 export class InvocationQueue {
   #entries: QueuedEntry[] = [];
   #head = 0;
   #inlineBytes = 0;
   #runningInlineBytes = 0;
-  /** No entry expires before. */
+  /** The earliest expiry of any entry. */
   #expiresMs = Infinity;
   readonly #running = new Set<QueuedEntry>();
 
@@ -28,7 +28,7 @@ export class InvocationQueue {
     return this.#running.size;
   }
 
-  /** Those that run among them. */
+  /** Number of entries, including running ones. */
   get count(): number {
     return this.waitingCount + this.runningCount;
   }
@@ -37,7 +37,7 @@ export class InvocationQueue {
     return this.#inlineBytes + this.#runningInlineBytes;
   }
 
-  /** Of those that wait. */
+  /** Time of the oldest waiting entry. */
   get oldestMs(): number | null {
     return this.#entries[this.#head]?.receivedMs ?? null;
   }
@@ -48,7 +48,7 @@ export class InvocationQueue {
     this.#expiresMs = Math.min(this.#expiresMs, entry.expiresMs);
   }
 
-  /** The next one, which runs from now on. */
+  /** Takes the next entry, which is running from now on. */
   take(): QueuedEntry | null {
     const entry = this.#entries[this.#head];
     if (entry === undefined) return null;
@@ -62,7 +62,7 @@ export class InvocationQueue {
     return entry;
   }
 
-  /** Those whose time is over; each runs until it has ended. */
+  /** Takes the expired entries; each is running until `end`. */
   takeExpired(nowMs: number): readonly QueuedEntry[] {
     if (nowMs < this.#expiresMs) return [];
     return this.#takeWhere(({ expiresMs }) => expiresMs <= nowMs);
@@ -72,7 +72,7 @@ export class InvocationQueue {
     return this.#takeWhere(() => true);
   }
 
-  /** One that was taken is the next one again. */
+  /** Puts a taken entry back to the head. */
   putBack(entry: QueuedEntry): void {
     this.end(entry);
     if (this.#head === 0) this.#entries.unshift(entry);
@@ -81,7 +81,7 @@ export class InvocationQueue {
     this.#expiresMs = Math.min(this.#expiresMs, entry.expiresMs);
   }
 
-  /** One that was taken is over. */
+  /** Ends a taken entry. */
   end(entry: QueuedEntry): void {
     if (this.#running.delete(entry)) this.#runningInlineBytes -= entry.inlineBytes;
   }

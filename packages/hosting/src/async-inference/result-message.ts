@@ -1,23 +1,23 @@
 import type { AsyncFailure, AsyncInvocation } from "./async-invocation.ts";
-import { urlOf } from "./output-places.ts";
+import { urlOf } from "./output-locations.ts";
 
-/** Of an answer that a message includes. */
+/** Maximum size of a response that is included in a message. */
 export const includedBytesMax = 128 * 1024;
 
-/** What an invocation came to. */
+/** The result of an invocation. */
 export type AsyncResult =
   | {
       readonly is: "completed";
       readonly variantName: string;
       readonly contentType: string | null;
-      /** Null for one that is too long to be told. */
+      /** Null for a response that is too long for a message. */
       readonly answer: Buffer | null;
     }
   | { readonly is: "failed"; readonly failure: AsyncFailure };
 
 const seeElsewhere = "Check S3 path location(if configured) or Cloudwatch for additional details.";
 
-/** The JSON that SageMaker posts to the topic of an endpoint, member by member. */
+/** Returns the JSON that SageMaker publishes to an endpoint's topic. */
 export function resultMessage(invocation: AsyncInvocation, result: AsyncResult, nowMs: number): string {
   const { endpoint, headers, input, inferenceId, receivedMs } = invocation;
   const { accept, "content-type": contentType } = headers;

@@ -1,14 +1,14 @@
 import type { DocumentChange } from "../records/index.ts";
 
-/** A message on its way: it is sent once its changes are written, together with whatever they are written with. */
+/** A message that is sent once its changes are written, in one transaction with other changes. */
 export interface PostedMessage {
   readonly changes: readonly DocumentChange[];
-  /** To be called when they are written. */
+  /** Reports that the changes are written. */
   readonly written: () => void;
 }
 
-/** Where the results of invocations are told. */
+/** Publishes the results of invocations. */
 export interface ResultOutbox {
-  /** Null where there is no such topic. */
+  /** Returns null where the topic does not exist. */
   post(topicArn: string, message: string): Promise<PostedMessage | null>;
 }

@@ -1,11 +1,14 @@
 import { delay, openDeadline, type Clock, type Deadline } from "@galatea/base";
 
 export interface DrainLimits {
-  /** The longest drain of instances that are deleted or stopped: longer than any request that is no stream. */
+  /** The longest drain of deleted or stopped instances: longer than any request that is not streamed. */
   readonly deletionDrainMsMax: number;
-  /** The longest drain of instances that an update or a smaller number removes: longer than any stream and any asynchronous invocation. */
+  /**
+   * The longest drain of instances that an update or a smaller count removes: longer than any stream and any
+   * asynchronous invocation.
+   */
   readonly updateDrainMsMax: number;
-  /** Concurrent drains of updates; older ones end as those of a deletion do. */
+  /** Concurrent drains of updates; above this number the oldest get the bound of a deletion. */
   readonly updateDrainsMax: number;
 }
 
@@ -36,7 +39,9 @@ export class DrainLimiter {
     await drain(limit.signal);
   }
 
-  /** Ends the drains of a key after the time of a deletion, unless the result is disposed or the signal aborts before. */
+  /**
+   * Limits the drains of a key to the time of a deletion, unless the result is disposed or the signal aborts before.
+   */
   shorten(key: string, signal: AbortSignal): Deadline {
     const limit = openDeadline({ clock: this.#clock, afterMs: this.#limits.deletionDrainMsMax, signal });
     const cut = () => {
@@ -47,7 +52,7 @@ export class DrainLimiter {
     return limit;
   }
 
-  /** Drains instances that an update or a smaller number removes. */
+  /** Drains instances that an update or a smaller count removes. */
   async drainUpdated(key: string, closing: AbortSignal, drain: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const { updateDrainMsMax, deletionDrainMsMax, updateDrainsMax } = this.#limits;
     const aborter = new AbortController();

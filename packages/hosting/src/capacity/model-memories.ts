@@ -6,24 +6,26 @@ import type { HostingStore, ModelMemoryRecord } from "../store/index.ts";
 
 export interface ModelMemoriesOptions {
   readonly store: HostingStore;
-  /** Where models' data lies. */
+  /** The objects with the models' data. */
   readonly objects: Pick<ObjectStore, "head" | "list">;
   readonly logger: Logger;
 }
 
-/** More than this by which a container has grown is written down. */
+/** Minimum growth of a container's memory that is recorded. */
 const growthShare = 1 / 16;
 const growthBytesMin = 8 * 2 ** 20;
-/** Of a model whose data are objects below a prefix: those of so many pages of a thousand are added up. */
+/** Maximum number of listing pages (1,000 objects each) that are added up for a model whose data is a prefix. */
 const pagesMax = 10;
 
-/** What is known of the memory that models take: what containers of theirs were seen to take, and before that what their data weigh. */
+/**
+ * Memory that models need: as measured in their containers, and before the first measurement the size of their data.
+ */
 export class ModelMemories implements AsyncDisposable {
   readonly #options: ModelMemoriesOptions;
   readonly #tasks: TaskGroup;
-  /** Models whose memory is being written down. */
+  /** Keys of models whose memory is being recorded. */
   readonly #writing = new Set<string>();
-  /** What is known to be written, by the model as whoever runs it holds it: it is looked at every few seconds, and nothing is read for that. */
+  /** Recorded values by model object: values are reported every few seconds, and this saves a read. */
   readonly #known = new WeakMap<ModelRecord, readonly number[]>();
 
   constructor(options: ModelMemoriesOptions) {
@@ -34,8 +36,9 @@ export class ModelMemories implements AsyncDisposable {
   }
 
   /**
-   * What the models of each container are to be reserved, in the order of the containers: the most that a container of this model took
-   * before, or else the length of its data, which is what has to be brought into memory at least. Zero for many models.
+   * Returns the memory to reserve for each container of a model, in the order of the containers: the most that a
+   * container took before, or else the size of its data, which has to be loaded at least. Zero for multi-model
+   * containers.
    */
   async expectedBytes(model: ModelRecord): Promise<readonly number[]> {
     const found = await this.#options.store.kinds.modelMemories.find(nameKey(model.name));
@@ -48,7 +51,7 @@ export class ModelMemories implements AsyncDisposable {
     return await Promise.all(each);
   }
 
-  /** Remembers what is more than before. What fails is tried again when it is seen again. */
+  /** Records memory that exceeds the known values. A failed write is retried at the next measurement. */
   seen(model: ModelRecord, mostBytes: readonly number[]): void {
     const key = nameKey(model.name);
     if (this.#writing.has(key) || grown(this.#known.get(model) ?? [], mostBytes) === null) return;
@@ -66,14 +69,14 @@ export class ModelMemories implements AsyncDisposable {
     await this.#tasks[Symbol.asyncDispose]();
   }
 
-  /** Gives what is written now, or need not be. */
+  /** Returns the recorded values. */
   async #remember(model: ModelRecord, seenBytes: readonly number[]): Promise<readonly number[]> {
     const { store } = this.#options;
     const { modelMemories, models } = store.kinds;
     const key = nameKey(model.name);
     return await store.attempt(async () => {
       const [recorded, found] = [await models.find(key), await modelMemories.find(key)];
-      // It was deleted, or another one has its name.
+      // The model was deleted, or another model has its name.
       if (recorded.at !== "found" || recorded.value.createdMs !== model.createdMs) return seenBytes;
       const before = found.at === "found" && isOf(found.value, model) ? found.value.mostBytes : [];
       const mostBytes = grown(before, seenBytes);
@@ -91,7 +94,7 @@ export class ModelMemories implements AsyncDisposable {
     if (place === null) return 0;
     const { objects } = this.#options;
     const isPrefix = source !== undefined && source.CompressionType !== "Gzip" && source.S3DataType === "S3Prefix";
-    // What is not there is told of when it is to be brought.
+    // A missing object is reported when it is downloaded.
     if (!isPrefix) return (await absentAsNull(objects.head(place.bucket, place.key)))?.byteLength ?? 0;
     let [bytes, startAfter] = [0, ""];
     for (let pageCount = 0; pageCount < pagesMax; pageCount += 1) {
@@ -107,7 +110,7 @@ export class ModelMemories implements AsyncDisposable {
 
 const isOf = (record: ModelMemoryRecord, model: ModelRecord) => record.modelCreatedMs === model.createdMs;
 
-/** The larger of each; null where none is so much larger that it is worth a write. */
+/** Returns the larger of each pair; null where none has grown enough for a write. */
 export function grown(before: readonly number[], seen: readonly number[]): readonly number[] | null {
   const isMore = seen.some((bytes, index) => {
     const known = before[index] ?? 0;

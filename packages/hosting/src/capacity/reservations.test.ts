@@ -9,7 +9,7 @@ import {
   newEndpoint,
   newGeneration,
   plannedFootprint,
-  settledGeneration,
+  stableGeneration,
   type Footprint,
 } from "../endpoints/index.ts";
 import { nodeWith } from "../nodes/node-fixture.ts";
@@ -43,7 +43,7 @@ function endpointOf(name: string, { instanceCount, expectedMebi, isServerless, h
     expectedBytes: [expectedMebi * mebi],
   };
   const plans = hasShadow && !isServerless ? [plan, { ...plan, isShadow: true as const }] : [plan];
-  const generation = settledGeneration(newGeneration(1, { configName: "c", plans }));
+  const generation = stableGeneration(newGeneration(1, { configName: "c", plans }));
   return newEndpoint({ name, arn: "", owner, deploymentConfig: null }, generation, 0);
 }
 

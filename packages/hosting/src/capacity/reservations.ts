@@ -2,7 +2,7 @@ import {
   limitExceeded,
   memoryMissing,
   noNodeLargeEnough,
-  noNodeWithRoom,
+  noNodeWithCapacity,
   type DrainingMemory,
 } from "../definitions/index.ts";
 import { footprintBytes, type Footprint } from "../endpoints/index.ts";
@@ -10,16 +10,19 @@ import { Nodes, type NodeDescription } from "../nodes/index.ts";
 import type { HostingKinds, HostingStore } from "../store/index.ts";
 import type { DrainLimits } from "./drain-limiter.ts";
 
-/** The quotas of an account, whatever the nodes have. */
+/** The quotas of an account, independent of the nodes. */
 interface AccountLimits {
   readonly modelsMax: number;
   readonly configsMax: number;
   readonly endpointsMax: number;
-  /** Those that have ended among them: the oldest of these make room. */
+  /** Includes ended jobs: the oldest of these are removed first. */
   readonly transformJobsMax: number;
   readonly componentsMax: number;
   readonly instancesMax: number;
-  /** The limit over all instances: each container is a server with its own processes, and an instance has up to fifteen. */
+  /**
+   * The limit over all instances: each container is a server with processes of its own, and an instance has up to
+   * fifteen.
+   */
   readonly containersMax: number;
 }
 
@@ -40,7 +43,7 @@ export const hostingLimits: HostingLimits = {
 
 type CountedKind = "models" | "configs" | "endpoints" | "transformJobs" | "components";
 
-/** The unit of each quota, in the words of SageMaker's quotas. */
+/** Names and units of the quotas, in the words of SageMaker's quotas. */
 const countQuotas = {
   models: { what: "Number of models", unit: "Models", limit: "modelsMax" },
   configs: { what: "Number of endpoint configurations", unit: "Endpoint Configurations", limit: "configsMax" },
@@ -51,9 +54,9 @@ const countQuotas = {
 
 interface PendingFootprint {
   readonly footprint: Footprint;
-  /** What the records say that the endpoint or job uses. */
+  /** Returns the recorded use of the endpoint or job. */
   readonly recorded: () => Footprint;
-  /** That before: with other numbers this is among it. */
+  /** The recorded use before the change: once the record differs, it includes this change. */
   readonly before: Footprint;
 }
 
@@ -73,7 +76,7 @@ export class Reservations {
   /** Records that are being written. */
   readonly #pendingRecords = new Set<{ readonly kind: CountedKind; readonly key: string }>();
   readonly #pending = new Set<PendingFootprint>();
-  /** What runs though no record says so, for as long as it does. */
+  /** Use without a record, evaluated at each check. */
   readonly #claimed = new Set<() => Footprint>();
 
   constructor(options: ReservationsOptions) {
@@ -94,7 +97,10 @@ export class Reservations {
     return store.view.count(store.kinds[kind]) < limits[countQuotas[kind].limit];
   }
 
-  /** Throws ResourceLimitExceeded. To be disposed when the record is written, or will not be. */
+  /**
+   * Reserves a record. Throws ResourceLimitExceeded. The caller disposes the result when the record is written or given
+   * up.
+   */
   reserveRecord(kind: CountedKind, key: string): Disposable {
     const { store, limits } = this.#options;
     const { what, unit, limit: name } = countQuotas[kind];
@@ -106,25 +112,31 @@ export class Reservations {
     return held(this.#pendingRecords, { kind, key });
   }
 
-  /** For what runs for a new endpoint, or in addition for one that is updated. Throws ResourceLimitExceeded. To be disposed when the record is written, or will not be. */
+  /**
+   * Reserves the instances of a new endpoint, or the additional ones of an update. Throws ResourceLimitExceeded. The
+   * caller disposes the result when the record is written or given up.
+   */
   reserveEndpoint(key: string, footprint: Footprint, instanceType: string): Disposable {
     const recorded = () => this.#options.store.view.endpointFootprint(key);
     return this.#reserve(recorded, footprint, `${instanceType} for endpoint usage`);
   }
 
-  /** As above, for what runs for a new transform job. */
+  /** Reserves the instances of a new transform job; errors and lifetime as in `reserveEndpoint`. */
   reserveTransform(key: string, footprint: Footprint, instanceType: string): Disposable {
     const recorded = () => this.#options.store.view.transformFootprint(key);
     return this.#reserve(recorded, footprint, `${instanceType} for transform job usage`);
   }
 
-  /** As above, for the copies of an inference component. */
+  /** Reserves the copies of an inference component; errors and lifetime as in `reserveEndpoint`. */
   reserveComponent(key: string, footprint: Footprint): Disposable {
     const recorded = () => this.#options.store.view.componentFootprint(key);
     return this.#reserve(recorded, footprint, "inference component usage");
   }
 
-  /** As above, for what comes and goes without a record, as it is at each time. To be disposed when it has ended. */
+  /**
+   * Claims use that has no record and may change. Throws ResourceLimitExceeded. The caller disposes the result when the
+   * use has ended.
+   */
   claim(what: () => Footprint, instanceType: string): Disposable {
     this.#check(what(), `${instanceType} for endpoint usage`, "now");
     return held(this.#claimed, what);
@@ -134,7 +146,7 @@ export class Reservations {
     for (const look of this.#claimed) yield look();
   }
 
-  /** Reservations that no record holds yet. */
+  /** Footprints of the reservations that no record includes yet. */
   *#unwritten(): Iterable<Footprint> {
     for (const { footprint, recorded, before } of this.#pending) if (isSame(recorded(), before)) yield footprint;
   }
@@ -155,7 +167,7 @@ export class Reservations {
     const tooLarge = this.nodes.tooLarge(counts.map(([bytes]) => bytes));
     if (tooLarge !== null) throw noNodeLargeEnough(tooLarge);
     const withoutRoom = this.nodes.withoutRoom(addedInstances(footprint), when);
-    if (withoutRoom !== null) throw noNodeWithRoom(withoutRoom);
+    if (withoutRoom !== null) throw noNodeWithCapacity(withoutRoom);
   }
 
   #checkQuotas(footprint: Footprint, what: string): void {
@@ -182,7 +194,7 @@ export class Reservations {
 export class WriteReservation implements Disposable {
   #held: Disposable | null = null;
 
-  /** Throws ResourceLimitExceeded as `reserve` does, and then nothing is held. */
+  /** Throws ResourceLimitExceeded as `reserve` does; nothing is reserved then. */
   replace(reserve: () => Disposable): void {
     this[Symbol.dispose]();
     this.#held = reserve();
@@ -200,7 +212,7 @@ interface Use {
   readonly wanted: number;
 }
 
-/** A change that needs nothing more is never refused, even above the limit. */
+/** A change that needs nothing more is never rejected, even above the limit. */
 const isBeyond = ({ limit, used, wanted }: Use): boolean => wanted > 0 && used + wanted > limit;
 
 function bytesOf(footprints: Iterable<Footprint>): number {
@@ -209,7 +221,10 @@ function bytesOf(footprints: Iterable<Footprint>): number {
   return bytes;
 }
 
-/** Yields the size of each instance of a footprint, up to its bytes: others of an update start only when earlier ones have ended. */
+/**
+ * Yields the size of each instance of a footprint, up to its bytes: further instances of an update start only when
+ * earlier ones have ended.
+ */
 function* addedInstances(footprint: Footprint): Iterable<number> {
   let leftBytes = footprintBytes(footprint);
   for (const [bytes, count] of footprint.countsByBytes ?? []) {

@@ -1,6 +1,6 @@
 import { AwsError } from "@galatea/base";
 import type { ProductionVariant } from "../definitions/index.ts";
-import { Fleet, footprintBytes, placementKeyOf, type FleetParts } from "../endpoints/index.ts";
+import { Fleet, footprintBytes, placementKeyOf, type FleetDependencies } from "../endpoints/index.ts";
 import { OwnerLedger } from "../nodes/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
 import {
@@ -10,9 +10,11 @@ import {
   type ComponentSpec,
 } from "./component-record.ts";
 
-/** What runs for a component: a fleet for each of its specs on each node, whose instances are the copies. */
+/**
+ * The running copies of a component: one fleet for each of its specs on each node; the instances of a fleet are copies.
+ */
 export class ComponentCopies implements AsyncDisposable {
-  readonly #parts: FleetParts;
+  readonly #dependencies: FleetDependencies;
   readonly #variant: ProductionVariant;
   readonly #configName: string;
   #record: ComponentRecord;
@@ -22,10 +24,10 @@ export class ComponentCopies implements AsyncDisposable {
   constructor(
     record: ComponentRecord,
     of: { readonly variant: ProductionVariant; readonly configName: string },
-    parts: FleetParts,
+    parts: FleetDependencies,
   ) {
     this.#record = record;
-    this.#parts = parts;
+    this.#dependencies = parts;
     this.#variant = of.variant;
     this.#configName = of.configName;
     const { nodes, clock } = parts.fleet;
@@ -45,28 +47,33 @@ export class ComponentCopies implements AsyncDisposable {
     return this.#fleets.values().map(({ fleet }) => fleet);
   }
 
-  /** For what was in service before the platform ended: tried until it is again. */
+  /** Starts the copies that were in service before the platform ended; retries until they are. */
   resume(record: ComponentRecord): void {
     for (const { copy, copyCount } of groupsOf(record.copies).values()) this.#fleetOf(record, copy).resume(copyCount);
   }
 
-  /** The record reserves the memory of its running copies; draining copies beyond that are counted on their nodes. */
+  /**
+   * Counts the component's record: it reserves the memory of its running copies; draining copies above that are counted
+   * on their nodes.
+   */
   countBy(record: ComponentRecord): void {
     const { at } = record.state;
     this.#ledger.recorded(footprintBytes(componentFootprint(record)), at === "Creating" || at === "Updating");
   }
 
-  /** Resolves when the nodes have room for what the record says, or after the component's own draining instances have ended. */
+  /**
+   * Resolves when the nodes have capacity for the record, or after the component's own draining instances have ended.
+   */
   room(signal: AbortSignal): Promise<void> {
     return this.#ledger.room(signal);
   }
 
   /** Resolves when a draining copy has freed memory of its node; null where no copy drains. */
   freed(): Promise<void> | null {
-    return this.#ledger.isDraining ? this.#parts.fleet.nodes.freed() : null;
+    return this.#ledger.isDraining ? this.#dependencies.fleet.nodes.freed() : null;
   }
 
-  /** Resolves when all copies that are recorded are in service; rejects where one does not start. */
+  /** Resolves when all recorded copies are in service; rejects where one does not start. */
   async bringUp(record: ComponentRecord, signal: AbortSignal): Promise<void> {
     await Promise.all(
       [...groupsOf(record.copies).values()].map(async ({ copy, copyCount }) => {
@@ -77,7 +84,7 @@ export class ComponentCopies implements AsyncDisposable {
     );
   }
 
-  /** Those that are in service, of the copies that are recorded. */
+  /** Returns the recorded copies that are in service. */
   inService({ copies }: ComponentRecord): readonly ComponentCopy[] {
     const left = new Map([...this.#fleets].map(([key, { fleet }]) => [key, fleet.instanceCount]));
     return copies.filter((copy) => {
@@ -88,7 +95,7 @@ export class ComponentCopies implements AsyncDisposable {
     });
   }
 
-  /** Nobody has more than the record says. Resolves when what has less has answered what it holds, or the signal aborts. */
+  /** Reduces each fleet to its recorded count. Resolves when removed copies have drained, or the signal aborts. */
   async follow(record: ComponentRecord, signal: AbortSignal): Promise<void> {
     this.#record = record;
     this.countBy(record);
@@ -104,7 +111,7 @@ export class ComponentCopies implements AsyncDisposable {
     );
   }
 
-  /** Throws AwsError with the codes and sentences of SageMaker's runtime. */
+  /** Throws AwsError with the codes and messages of SageMaker's runtime. */
   async invoke(request: InvocationRequest): Promise<InvocationReply> {
     const { session } = request;
     const own = session === undefined ? undefined : [...this.fleets].find((each) => each.holdsSession(session));
@@ -112,16 +119,16 @@ export class ComponentCopies implements AsyncDisposable {
     const serving = [...this.fleets].filter((fleet) => fleet.instanceCount > 0);
     const copyCount = serving.reduce((sum, { instanceCount }) => sum + instanceCount, 0);
     if (copyCount === 0) throw this.#noCapacity();
-    // Each fleet gets its part of the requests; one without a copy in service is passed over where another has one.
+    // Each fleet gets its share of the requests; a fleet without a copy in service is skipped where another has one.
     const ready = serving.filter((fleet) => fleet.canServe);
     const candidates = ready.length === 0 ? serving : ready;
-    let at = this.#parts.random() * candidates.reduce((sum, { instanceCount }) => sum + instanceCount, 0);
+    let at = this.#dependencies.random() * candidates.reduce((sum, { instanceCount }) => sum + instanceCount, 0);
     const chosen = candidates.find((fleet) => (at -= fleet.instanceCount) < 0) ?? candidates[0];
     if (chosen === undefined) throw this.#noCapacity();
     return await chosen.invoke(request, this.inServiceCount);
   }
 
-  /** For one that is deleted or has failed, as its record says. */
+  /** Drains a component that is deleted or has failed. */
   async drain(record: ComponentRecord, signal: AbortSignal): Promise<void> {
     this.countBy(record);
     this.#ledger.ends();
@@ -130,7 +137,7 @@ export class ComponentCopies implements AsyncDisposable {
     this.#ledger[Symbol.dispose]();
   }
 
-  /** For the platform's end: everything stops, and records stay. */
+  /** Stops everything when the platform ends; records stay. */
   async leave(): Promise<void> {
     this.#ledger[Symbol.dispose]();
     await Promise.all([...this.fleets].map((fleet) => fleet.leave()));
@@ -142,7 +149,7 @@ export class ComponentCopies implements AsyncDisposable {
     this.#fleets.clear();
   }
 
-  /** SageMaker's words, by which autoscaling from zero is found. */
+  /** Returns SageMaker's error, by whose text autoscaling from zero is recognised. */
   #noCapacity(): AwsError {
     const [spec] = this.#record.specs;
     const own = [...this.#fleets.values()].find((each) => each.spec === spec.number)?.fleet;
@@ -175,7 +182,7 @@ export class ComponentCopies implements AsyncDisposable {
       },
     };
     const fleet = new Fleet({ variant: this.#variantFor(spec), model: spec.model }, names, {
-      ...this.#parts,
+      ...this.#dependencies,
       placer: this.#ledger,
     });
     this.#fleets.set(key, { spec: number, fleet });
@@ -195,7 +202,7 @@ export class ComponentCopies implements AsyncDisposable {
 /** Copies of one spec on one node. */
 type CopyGroup = Pick<ComponentCopy, "spec" | "node">;
 
-/** The fleet of such copies among the fleets of the component's endpoint. */
+/** Returns the key of a group's fleet among the fleets of the component's endpoint. */
 export const copiesKey = ({ name }: Pick<ComponentRecord, "name">, { spec, node }: CopyGroup): string =>
   `component ${name} ${spec} ${node ?? ""}`;
 

@@ -3,43 +3,46 @@ import { footprintBytes, type Footprint } from "../endpoints/index.ts";
 import type { NodeId } from "../nodes/index.ts";
 import type { ComponentClaim, CopyNode, PlacementStrategy } from "./placement.ts";
 
-/** What the copies of a component are made of, since it was created with it or updated to it. */
+/** The model and the claim of a component's copies, from its creation or an update. */
 export interface ComponentSpec {
   readonly number: number;
-  /** Copied, because models may be deleted while copies run. Of one container. */
+  /** A copy, because models may be deleted while copies run. It has one container. */
   readonly model: ModelRecord;
-  /** Whether the model was named, and not described in the request. */
+  /** True where the request named the model; false where it described a container. */
   readonly isNamed: boolean;
   readonly claim: ComponentClaim;
-  /** What a copy may take for its own, where that is more than its claim. */
+  /** Maximum memory of a copy, where it exceeds the claim. */
   readonly memoryBytesMax: number | null;
   readonly strategy: PlacementStrategy;
   readonly startSeconds: number | null;
   readonly downloadSeconds: number | null;
   /** The Specification of the request, which Describe returns. */
   readonly request: Readonly<Record<string, unknown>>;
-  /** The Specifications of the request, where there were several: one for each type of instance, of which this is its variant's. */
+  /**
+   * The Specifications of the request, where it had several: one for each instance type. This spec is the one for its
+   * variant's type.
+   */
   readonly alternatives?: readonly Readonly<Record<string, unknown>>[];
 }
 
-/** A copy that runs, or is to run: of which of the component's specs, on which of its variant's instances. */
+/** A copy that runs or is to run: its spec, and the instance of its variant. */
 export interface ComponentCopy {
   readonly spec: number;
   readonly instance: number;
-  /** The node of the instance; absent in records of before there were nodes. */
+  /** The node of the instance; absent in records from before there were nodes. */
   readonly node?: NodeId;
 }
 
-/** What a component is to come to, and how. */
+/** The goal of a transition. */
 export interface ComponentGoal {
   readonly spec: number;
   readonly copyCount: number;
-  /** Copies that are exchanged at once; all of them where nothing is said. */
+  /** Number of copies that are replaced at once; null for all. */
   readonly batch: CapacitySize | null;
   readonly rollbackBatch: CapacitySize | null;
   readonly waitMs: number;
   readonly deadlineMs: number | null;
-  /** The CloudWatch alarms that roll it back; none unless given. */
+  /** The CloudWatch alarms that roll the update back. */
   readonly alarms?: readonly string[];
 }
 
@@ -59,11 +62,11 @@ export interface ComponentDeployment {
   readonly AutoRollbackConfiguration?: { readonly Alarms?: readonly { readonly AlarmName?: string }[] };
 }
 
-/** SageMaker's statuses of inference components, each with what only it has. */
+/** SageMaker's statuses of inference components, each with its own fields. */
 export type ComponentState =
   | { readonly at: "Creating"; readonly goal: ComponentGoal }
   | { readonly at: "InService"; readonly lastFailure: string | null }
-  /** `undoing`: why it goes back to what it was. */
+  /** `undoing`: the reason for rolling back. */
   | {
       readonly at: "Updating";
       readonly goal: ComponentGoal;
@@ -82,30 +85,36 @@ export interface ComponentRecord {
   readonly endpointName: string;
   readonly variantName: string;
   readonly state: ComponentState;
-  /** The first is what it has, or goes back to; another is what it is being updated to. */
+  /** The first is the current spec, to which a rollback returns; a second is the target of an update. */
   readonly specs: readonly [ComponentSpec, ...ComponentSpec[]];
-  /** What it has while nothing moves. */
+  /** The number of copies outside of transitions. */
   readonly copyCount: number;
   readonly copies: readonly ComponentCopy[];
   /** The DeploymentConfig of the last update that had one, which Describe returns. */
   readonly lastDeployment?: ComponentDeployment;
 }
 
-/** Those that end by themselves. */
+/** Returns whether a state ends by itself. */
 export function isMoving({ at }: Pick<ComponentState, "at">): boolean {
   return at === "Creating" || at === "Updating" || at === "Deleting";
 }
 
-/** What a component's copies take, or come to take, for the limits of an account: their instances are their endpoint's. */
+/**
+ * Returns the account's use by a component's copies, including those of its goal; their instances belong to the
+ * endpoint.
+ */
 export function componentFootprint(record: ComponentRecord): Footprint {
   return copiesFootprint(largestClaimBytes(record), countedCopies(record));
 }
 
-/** What a copy of a component takes of its node's memory. */
+/** Returns the memory that a copy of a component takes of its node. */
 export const copyBytes = ({ specs }: Pick<ComponentRecord, "specs">): number =>
   footprintBytes(copiesFootprint(largestClaimBytes({ specs }), 1));
 
-/** A node with what is free of it for more copies of a component: what the component has reserved and not placed yet is its own. */
+/**
+ * Returns a node with the memory that is free for more copies of a component, including what the component has reserved
+ * for copies not placed yet.
+ */
 export function copyNode(record: ComponentRecord, { freeBytes, ...node }: CopyNode): CopyNode {
   const ownBytes = (countedCopies(record) - record.copies.length) * copyBytes(record);
   return { ...node, freeBytes: Math.max(0, freeBytes) + ownBytes };
@@ -116,11 +125,11 @@ function countedCopies({ state, copyCount, copies }: ComponentRecord): number {
   return Math.max(copyCount, "goal" in state ? state.goal.copyCount : 0, copies.length);
 }
 
-/** Of what it has and what it is being updated to. */
+/** The larger claim of the current and the target spec. */
 const largestClaimBytes = ({ specs }: Pick<ComponentRecord, "specs">) =>
   Math.max(...specs.map(({ claim }) => claim.memoryBytes));
 
-/** A copy is guaranteed the memory that it claims. */
+/** Returns the footprint of copies; each is guaranteed the memory that it claims. */
 export function copiesFootprint(memoryBytes: number, copyCount: number): Footprint {
   const countsByBytes = new Map([[footprintBytes({ containerCount: 1, modelBytes: memoryBytes }), copyCount]]);
   return { instanceCount: 0, containerCount: copyCount, modelBytes: copyCount * memoryBytes, countsByBytes };

@@ -10,20 +10,20 @@ import {
 } from "./component-record.ts";
 import { placeCopies, surplusCopies, type CopyNode, type SharedInstance } from "./placement.ts";
 
-/** Every move of a component. */
+/** An event in the life cycle of a component. */
 export type ComponentEvent =
-  /** Copies come or go. */
+  /** Copies are added or removed. */
   | { readonly kind: "placed"; readonly copies: readonly ComponentCopy[]; readonly nowMs: number }
-  /** It has come to its goal. */
+  /** The component has reached its goal. */
   | { readonly kind: "settled" }
-  /** `copies`: those that are in service all the same. */
+  /** `copies`: those that are still in service. */
   | { readonly kind: "failed"; readonly reason: string; readonly copies: readonly ComponentCopy[] }
-  /** `spec`: null where only the number of copies is another. */
+  /** `spec`: null for a change of the number of copies only. */
   | {
       readonly kind: "update";
       readonly spec: ComponentSpec | null;
       readonly goal: ComponentGoal;
-      /** The request's DeploymentConfig, where it had one. */
+      /** The request's DeploymentConfig, if any. */
       readonly deployment?: ComponentDeployment;
     }
   | { readonly kind: "delete" };
@@ -31,7 +31,10 @@ export type ComponentEvent =
 /** FailureReason's length in SageMaker's model. */
 const reasonLengthMax = 1024;
 
-/** Every move there is. An event that a state does not know is a bug of the caller, which checks what users ask. */
+/**
+ * Returns the record after an event. Throws on an event that the state does not allow, which is a bug of the caller:
+ * callers validate users' requests.
+ */
 export function moveComponent(record: ComponentRecord, event: ComponentEvent): ComponentRecord {
   const { state, specs } = record;
   switch (event.kind) {
@@ -91,44 +94,44 @@ function failed(record: ComponentRecord, reason: string, copies: readonly Compon
   }
 }
 
-/** Returns the next step of a component towards its goal, once all recorded copies are in service. */
+/** The next step of a component towards its goal, once all recorded copies are in service. */
 export type ComponentAction =
-  /** Records the copies, more or fewer. */
+  /** Records the copies after additions or removals. */
   | { readonly do: "place"; readonly copies: readonly ComponentCopy[] }
   | { readonly do: "bake"; readonly untilMs: number }
   | { readonly do: "settle" }
-  /** So many more copies have no place. */
+  /** The number of copies that fit on no instance. */
   | { readonly do: "no-room"; readonly missingCount: number }
-  /** No node has memory for any of so many more. */
+  /** The number of copies for which no node has memory. */
   | { readonly do: "no-memory"; readonly missingCount: number };
 
-/** Where copies may come. */
-export interface CopyRoom {
-  /** Of the component's variant, with what the component itself takes of them. */
+/** The instances and nodes for copies. */
+export interface CopyCapacity {
+  /** Instances of the component's variant, including the component's own use of them. */
   readonly instances: readonly SharedInstance[];
   readonly nodes: readonly CopyNode[];
-  /** Whether copies of the component leave, which make room for others when they are gone. */
+  /** True while copies of the component drain, whose memory will be free. */
   readonly isMade: boolean;
 }
 
-/** A record on its way to a goal. */
+/** A record with a goal. */
 type ApproachingComponent = Pick<ComponentRecord, "copies" | "specs"> & {
   readonly state: Extract<ComponentRecord["state"], { readonly goal: ComponentGoal }>;
 };
 
-/** Of the record, and of the room that there is. */
-export function nextComponentAction(record: ApproachingComponent, room: CopyRoom, nowMs: number): ComponentAction {
+/** Returns the next step for a record and the available capacity. */
+export function nextComponentAction(record: ApproachingComponent, room: CopyCapacity, nowMs: number): ComponentAction {
   const { state } = record;
   const bakesUntilMs = state.at === "Updating" ? state.bakesUntilMs : null;
   if (bakesUntilMs !== null && nowMs < bakesUntilMs) return { do: "bake", untilMs: bakesUntilMs };
   return towards(record, state.goal, room);
 }
 
-/** Before an old copy ends there is a new one for it where there is room, and one that answers in any case. */
+/** Starts a new copy before its old copy ends where there is capacity; at least one copy answers at any time. */
 function towards(
   { copies, specs }: ApproachingComponent,
   goal: ComponentGoal,
-  { instances, nodes, isMade }: CopyRoom,
+  { instances, nodes, isMade }: CopyCapacity,
 ): ComponentAction {
   const spec = specs.find(({ number }) => number === goal.spec);
   assert(spec !== undefined, "a goal is one of the specs");
@@ -154,7 +157,7 @@ function towards(
   }
   const hasMemory = nodes.some(({ freeBytes }) => freeBytes >= bytes);
   if (!hasMemory && isMade) return { do: "no-memory", missingCount };
-  // Without room for a new one beside them an old one makes it, as long as another copy answers.
+  // Without capacity for an additional new copy an old one is removed first, as long as another copy answers.
   if (old.length > (own.length > 0 ? 0 : 1)) return { do: "place", copies: [...without(old, 1), ...own] };
   return { do: hasMemory ? "no-room" : "no-memory", missingCount };
 }

@@ -1,6 +1,6 @@
 import type { NodeId } from "../nodes/index.ts";
 
-/** What each copy of a component takes of the instance that it is on. */
+/** The part of its instance that each copy of a component claims. */
 export interface ComponentClaim {
   readonly cpuCores: number;
   readonly acceleratorCount: number;
@@ -11,24 +11,24 @@ export const noClaim: ComponentClaim = { cpuCores: 0, acceleratorCount: 0, memor
 
 /** An instance that components share. */
 export interface SharedInstance {
-  /** Null while no copy is on it: the first one takes it to a node. */
+  /** Null while the instance has no copy: the first copy assigns it to a node. */
   readonly node: NodeId | null;
-  /** What copies have of it. */
+  /** Sum of the claims of its copies. */
   readonly taken: ComponentClaim;
-  /** Copies of the component that is being placed. */
+  /** Number of copies of the component that is being placed. */
   readonly ownCount: number;
 }
 
-/** A node that copies of a component may come to. */
+/** A node for copies of a component. */
 export interface CopyNode {
   readonly id: NodeId;
-  /** What an instance of the component's variant has on it. */
+  /** Size of an instance of the component's variant on the node. */
   readonly has: ComponentClaim;
-  /** Memory for more copies of the component. */
+  /** Bytes of memory for more copies of the component. */
   readonly freeBytes: number;
 }
 
-/** Where a copy goes: the instance by its position. */
+/** The placement of a copy: the position of its instance. */
 export interface CopySlot {
   readonly instance: number;
   readonly node: NodeId;
@@ -44,7 +44,7 @@ export function claimSum(one: ComponentClaim, other: ComponentClaim): ComponentC
   };
 }
 
-/** Whether an instance has room for one more. Cores come in quarters, so sums of them are exact. */
+/** Returns whether an instance has capacity for one more copy. Cores come in quarters, so sums of them are exact. */
 export function fits(
   { has, taken }: { readonly has: ComponentClaim; readonly taken: ComponentClaim },
   claim: ComponentClaim,
@@ -55,19 +55,20 @@ export function fits(
   );
 }
 
-/** The copies of a component that need a place. */
+/** The copies of a component that need an instance. */
 export interface CopiesRequest {
   readonly claim: ComponentClaim;
-  /** Memory that a copy takes of its node. */
+  /** Memory that a copy takes of its node, in bytes. */
   readonly copyBytes: number;
   readonly copyCount: number;
   readonly strategy: PlacementStrategy;
 }
 
 /**
- * Returns where so many more copies go: as many of them as instances and their nodes have room for. To spread is to go where the component
- * has fewest copies, and of such instances to the one with most memory left; to pack is to go to the fullest. Of equals the one whose node
- * has most memory is chosen, and then the first. Nothing that is placed moves.
+ * Returns the placement of additional copies: as many as instances and their nodes have capacity for. SPREAD prefers
+ * the instance with the fewest copies of the component, and of such instances the one with the most free memory;
+ * BINPACK prefers the fullest. Ties go to the node with the most free memory, and then to the first. Placed copies do
+ * not move.
  */
 export function placeCopies(
   instances: readonly SharedInstance[],
@@ -105,7 +106,7 @@ interface Candidate extends CopySlot {
   readonly nodeBytes: number;
 }
 
-/** False for equal candidates: the first one stays. */
+/** Returns false for equal candidates: the first one stays. */
 function isBetter(one: Candidate, other: Candidate, strategy: PlacementStrategy): boolean {
   const isSpread = strategy === "SPREAD";
   if (isSpread && one.ownCount !== other.ownCount) return one.ownCount < other.ownCount;
@@ -113,7 +114,9 @@ function isBetter(one: Candidate, other: Candidate, strategy: PlacementStrategy)
   return one.nodeBytes > other.nodeBytes;
 }
 
-/** Which of its copies, by their positions, a component has least use for: those where it has most, from the last one on. */
+/**
+ * Returns the positions of the copies to remove: from the instances with the most copies, starting with the last one.
+ */
 export function surplusCopies(instanceOf: readonly number[], surplusCount: number): ReadonlySet<number> {
   const counts = new Map<number, number>();
   for (const instance of instanceOf) counts.set(instance, (counts.get(instance) ?? 0) + 1);

@@ -1,4 +1,7 @@
-/** Suites for implementers of hosting's ports; a door of their own, because they import the test runner. */
+/**
+ * Contract suites for implementations of hosting's interfaces; a module of its own, because they import the test
+ * runner.
+ */
 export { instanceAgentContract, type InstanceAgentSubject } from "./instance-agent.contract.ts";
 export { modelHostContract } from "./model-host.contract.ts";
 export { modelTreesContract } from "./model-trees.contract.ts";

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { test } from "node:test";
 import { eventually, hangMs } from "@galatea/base/core/eventually-fixture.ts";
 import {
-  ContainerGone,
+  ContainerConnectionLost,
   InstanceFailure,
   ModelLoadError,
   ModelMissingError,
@@ -17,20 +17,23 @@ import {
   type InstanceEvent,
 } from "../instance-agent/index.ts";
 
-/** What the suite needs of an implementation: an agent over a host whose containers do as the variable BEHAVIOUR and the header `do` say. */
+/**
+ * An implementation under test: an agent over a host whose containers follow the variable BEHAVIOUR and the header
+ * `do`.
+ */
 export interface InstanceAgentSubject extends AsyncDisposable {
   readonly agent: InstanceAgent;
-  /** Another client of the agent; the same one where there is no client. */
+  /** Opens another client of the agent; returns the same agent where it has no clients. */
   connect(): Promise<InstanceAgent>;
   /** `fail` prints `no such model` and exits, `sick` is never healthy. With many models they come from `putModel`. */
   specFor(behaviour: "serve" | "fail" | "sick", kind?: "one" | "many"): AgentInstanceSpec;
-  /** Puts an archive; one that cannot be unpacked without a text. */
+  /** Puts an archive; `text: null` puts one that cannot be unpacked. */
   putModel(target: string, text: string | null): Promise<void>;
 }
 
 const signal = () => AbortSignal.timeout(hangMs);
 
-/** An instance whose events are noted. */
+/** An instance whose events are recorded. */
 class Watched {
   readonly events: InstanceEvent[] = [];
   readonly instance: AgentInstance;
@@ -64,7 +67,7 @@ const asked = (what: string | null, more: Partial<AgentRequest> = {}): AgentRequ
   ...more,
 });
 
-/** The subject ends every instance that a test leaves. */
+/** Runs the suite. The subject ends every instance that a test leaves running. */
 export function instanceAgentContract(name: string, open: (eventsMax?: number) => Promise<InstanceAgentSubject>): void {
   test(`${name}: an instance is put, put again, listed as it was put, measured, and deleted once`, async () => {
     await using subject = await open();
@@ -130,8 +133,8 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
   test(`${name}: the end of a container is reported to its request; later requests get its successor`, async () => {
     await using subject = await open();
     const watched = await new Watched(subject.agent, subject.specFor("serve")).started();
-    await assert.rejects(watched.container.invoke(asked("die")), ContainerGone);
-    // The container is unhealthy or gone: a request that another instance can take is not sent.
+    await assert.rejects(watched.container.invoke(asked("die")), ContainerConnectionLost);
+    // The container is unhealthy or has ended: a request that another instance can take is not sent.
     await assert.rejects(watched.container.invoke(asked(null, { mayGoElsewhere: true })), NotSent);
     const reply = await watched.container.invoke(asked(null));
     assert.equal(await text(reply.body), "question");
@@ -168,7 +171,7 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
     const deleted = first.instance.delete();
     const again = first.instance.delete();
     const second = new Watched(subject.agent, { ...spec, containers: subject.specFor("serve").containers });
-    // Whichever comes first: the new one is put when nothing is left of the old one.
+    // The new instance is put only when nothing is left of the old one.
     assert.equal(await deleted, true);
     await again;
     await started;

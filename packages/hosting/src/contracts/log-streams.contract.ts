@@ -10,10 +10,10 @@ export interface LogStreamsOptions {
   readonly groupsMax: number;
 }
 
-/** Log streams that begin empty. */
+/** Log streams that are initially empty. */
 export interface LogStreamsSubject extends AsyncDisposable {
   readonly logs: LogStreams;
-  /** What another opener finds that begins now. */
+  /** Opens the same streams again. */
   again(): LogStreams;
 }
 
@@ -83,7 +83,7 @@ export function logStreamsContract(
     const write = place.logs.writer(group, stream);
     for (let printed = 1; printed <= 20; printed++) {
       write(Buffer.from(`line ${printed}\n`));
-      // The second of two lines waits behind the append of the first.
+      // The second of two lines waits for the append of the first.
       if (printed % 2 === 0) write(Buffer.from(`more\n`));
       const count = printed + Math.floor(printed / 2);
       const [names, page] = await Promise.all([

@@ -14,7 +14,10 @@ import type {
 
 type Behaviour = "serve" | "fail" | "hang";
 
-/** What the suite asks of an implementer: a host over a store of objects, and specs whose container does as the variable BEHAVIOUR says. */
+/**
+ * An implementation under test: a host over a store of objects, and specs whose containers follow the variable
+ * BEHAVIOUR.
+ */
 export interface ModelHostSubject extends AsyncDisposable {
   readonly host: ModelHost;
   /**
@@ -26,20 +29,20 @@ export interface ModelHostSubject extends AsyncDisposable {
   ping(address: InstanceAddress): Promise<number | null>;
   /** Puts an archive with a file `answer`; gives its location, ETag and length. */
   put(key: string): Promise<{ readonly url: string; readonly etag: string; readonly archiveBytes: number }>;
-  /** A host of the next run of the platform; the one before is disposed. */
+  /** Opens the host of the next run of the platform; the one before is disposed. */
   reopen(): Promise<ModelHost>;
-  /** Ends a container by SIGKILL, whoever started it. */
+  /** Ends a container by SIGKILL. */
   kill(container: HostedContainer): void;
-  /** Whether anything of an instance is left where it ran. */
+  /** Returns whether an instance has left anything on its node. */
   hasLeft(instanceId: string): Promise<boolean>;
 }
 
-/** One container at least. */
+/** Returns the slots of an instance with at least one container. */
 const slotsOf = ({ slots }: HostedInstance) => slots as readonly [ContainerSlot, ...ContainerSlot[]];
 
 const never = new AbortController().signal;
 
-/** The subject's own files of instances end with it; containers end with their host. */
+/** Runs the suite. The subject deletes its own files; containers end with their host. */
 export function modelHostContract(name: string, open: () => Promise<ModelHostSubject>): void {
   const answered = async (subject: ModelHostSubject, address: InstanceAddress, expected = 200) => {
     while ((await subject.ping(address)) !== expected) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -257,7 +260,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     for (const slot of instance.slots) await slot.prepare(never);
     const [one, two] = await Promise.all(slotsOf(instance).map((slot) => slot.start(never)));
     assert.ok(one !== undefined && two !== undefined);
-    // Only the second has a model with an answer in it.
+    // Only the second container has a model with an answer in it.
     await answered(subject, one.address, 500);
     await answered(subject, two.address, 200);
     await one.stop(5000);

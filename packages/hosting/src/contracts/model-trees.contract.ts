@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ModelArchive, ModelTrees } from "../model-cache/index.ts";
 
-/** What the suite asks of an implementer: trees over a store with objects. */
+/** An implementation under test: trees over a store with objects. */
 export interface ModelTreesSubject extends AsyncDisposable {
   readonly trees: ModelTrees;
-  /** Puts an object, in place of the one before, whose archive holds one file of so many bytes. */
+  /** Puts an object, replacing the previous one, whose archive has one file of `fileBytes`. */
   put(target: string, fileBytes: number): Promise<ModelArchive>;
-  /** Whether a container finds the files of a model. */
+  /** Returns whether a container finds the files of a model. */
   holds(id: string): Promise<boolean>;
-  /** Changes a model's file behind the back of the trees. */
+  /** Changes a model's file without the knowledge of the trees. */
   damage(id: string): Promise<void>;
   /** Opens the instance again, as the next run of the platform does. */
   reopen(): Promise<ModelTrees>;

@@ -5,12 +5,12 @@ export interface Owner {
   readonly accountId: string;
 }
 
-/** The resource part is the lower-cased name, as the service has it; Describe returns the original case. */
+/** Returns an ARN. Its resource part is the lower-cased name, as in the service; Describe returns the original case. */
 export function hostingArn(resource: HostingResource, name: string, owner: Owner): string {
   return `arn:aws:sagemaker:${owner.region}:${owner.accountId}:${resource}/${name.toLowerCase()}`;
 }
 
-/** The resource and the lower-cased name of one of our ARNs, null for another's. */
+/** Returns the resource and the lower-cased name of a platform's ARN, null for any other. */
 export function parseHostingArn(arn: string): { readonly resource: HostingResource; readonly key: string } | null {
   const match =
     /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:(model|endpoint-config|endpoint|transform-job|inference-component)\/(.+)$/.exec(
@@ -20,7 +20,7 @@ export function parseHostingArn(arn: string): { readonly resource: HostingResour
   return { resource: match[1] as HostingResource, key: (match[2] ?? "").toLowerCase() };
 }
 
-/** Names are unique without regard to case, because ARNs are lower case. */
+/** Returns the key of a name: names are unique without regard to case, because ARNs are lower case. */
 export function nameKey(name: string): string {
   return name.toLowerCase();
 }

@@ -1,6 +1,6 @@
 import { AwsError } from "@galatea/base";
 
-/** Sentences that SDKs match on by their parts: "Could not find", "Cannot create already existing". */
+/** Words of sentences that SDKs match on: "Could not find", "Cannot create already existing". */
 export type HostingNoun = "model" | "endpoint configuration" | "endpoint" | "transform job" | "inference component";
 
 export function notFound(noun: HostingNoun, arn: string): AwsError {
@@ -30,7 +30,7 @@ export function invalid(text: string): AwsError {
   return new AwsError("ValidationException", text);
 }
 
-/** SageMaker's sentence for every quota of an account; `what` is the quota's name, `unit` what it counts. */
+/** Returns SageMaker's error for every quota of an account; `what` is the quota's name, `unit` what it counts. */
 export function limitExceeded(
   { what, unit }: { readonly what: string; readonly unit: string },
   { limit, used, wanted }: { readonly limit: number; readonly used: number; readonly wanted: number },
@@ -41,9 +41,9 @@ export function limitExceeded(
   return new AwsError("ResourceLimitExceeded", text);
 }
 
-/** Memory of what drain: it is there until what it answers has ended, and at the latest at a time. */
+/** Memory of draining instances: it is freed when their requests have ended, and at the latest at a known time. */
 export interface DrainingMemory {
-  /** As a sentence names it. */
+  /** The owner, as named in the error text. */
   readonly of: string;
   readonly bytes: number;
   readonly untilMs: number;
@@ -52,7 +52,10 @@ export interface DrainingMemory {
 const mebi = 2 ** 20;
 const namesMax = 3;
 
-/** The error for nodes without enough memory: says how much is missing, how to need less, and how much draining instances will free. */
+/**
+ * Returns the error for nodes without enough memory: it says how much is missing, how to need less, and how much
+ * draining instances will free.
+ */
 export function memoryMissing(
   bytes: { readonly limit: number; readonly used: number; readonly wanted: number },
   draining: readonly DrainingMemory[],
@@ -69,11 +72,11 @@ export function memoryMissing(
 
 interface UnplacedInstance {
   readonly memoryBytes: number;
-  /** What the closest node lacks. */
+  /** The shortage on the node that comes closest. */
   readonly shortage: string;
 }
 
-/** The error for an instance that is larger than each node. */
+/** Returns the error for an instance that is larger than each node. */
 export function noNodeLargeEnough({ memoryBytes, shortage }: UnplacedInstance): AwsError {
   const text =
     `No node is large enough for an instance of ${Math.ceil(memoryBytes / mebi)} MiB: ${shortage}. A lower GALATEA_MODEL_MEMORY_BYTES in the ` +
@@ -81,8 +84,8 @@ export function noNodeLargeEnough({ memoryBytes, shortage }: UnplacedInstance): 
   return new AwsError("ResourceLimitExceeded", text);
 }
 
-/** The error for an instance that all nodes together have room for, and none alone. */
-export function noNodeWithRoom({ memoryBytes, shortage }: UnplacedInstance): AwsError {
+/** Returns the error for an instance for which the nodes have enough memory in total, but no single node has. */
+export function noNodeWithCapacity({ memoryBytes, shortage }: UnplacedInstance): AwsError {
   const text =
     `The nodes have enough free memory together, but none has room for an instance of ${Math.ceil(memoryBytes / mebi)} MiB: ${shortage}. ` +
     "Instances do not move between nodes: fewer instances, a lower GALATEA_MODEL_MEMORY_BYTES in the Environment of the model's containers, " +

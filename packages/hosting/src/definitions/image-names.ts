@@ -1,4 +1,4 @@
-/** The built-in containers an image name may stand for: the kinds of containers of the server. */
+/** The built-in containers that an image name may refer to: the server's kinds of containers. */
 export type BuiltInRuntime =
   | "tritonserver"
   | "scikit-learn"
@@ -9,14 +9,14 @@ export type BuiltInRuntime =
   | "xgboost";
 
 interface ImageRow {
-  /** The last component of the image's path, without tag and digest. */
+  /** Pattern of the last component of the image's path, without tag and digest. */
   readonly repository: RegExp;
   readonly runtime: BuiltInRuntime;
-  /** As the list of what is known names it. */
+  /** Description in the list of known images. */
   readonly about: string;
 }
 
-/** As `sagemaker.image_uris.retrieve` of the SageMaker SDK names them. */
+/** Images with the names of the SageMaker SDK's `sagemaker.image_uris.retrieve`. */
 const images: readonly ImageRow[] = [
   {
     repository: /^sagemaker-tritonserver/,
@@ -53,8 +53,8 @@ const images: readonly ImageRow[] = [
 ];
 
 /**
- * `{account}.dkr.ecr.{region}.{suffix}/sagemaker-tritonserver:23.03-py3` is our server whatever the account, region and tag.
- * Null for an image that only a container engine could run.
+ * Returns the built-in container for an image: `{account}.dkr.ecr.{region}.{suffix}/sagemaker-tritonserver:23.03-py3`
+ * is this server for any account, region and tag. Null for an image that only a container engine could run.
  */
 export function resolveImage(image: string): BuiltInRuntime | null {
   const withoutDigest = image.split("@")[0] ?? "";

@@ -1,4 +1,6 @@
-/** The vocabulary of what is asked for: names, ARNs, images, instance types, variables, and the records that say it. No IO. */
+/**
+ * The vocabulary of requests: names, ARNs, images, instance types, variables, and the records that keep them. No IO.
+ */
 export { hostingArn, nameKey, parseHostingArn, type HostingResource, type Owner } from "./arns.ts";
 export { resolveImage, unsupportedImageText, type BuiltInRuntime } from "./image-names.ts";
 export { instanceType, type InstanceBudget } from "./instance-types.ts";
@@ -34,7 +36,7 @@ export {
   limitExceeded,
   memoryMissing,
   noNodeLargeEnough,
-  noNodeWithRoom,
+  noNodeWithCapacity,
   type DrainingMemory,
   jobExists,
   jobNotFound,

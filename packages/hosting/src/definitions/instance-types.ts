@@ -1,10 +1,10 @@
-/** What an instance may use of its node. */
+/** The resources of its node that an instance may use. */
 export interface InstanceBudget {
   readonly vcpuCount: number;
   readonly memoryBytes: number;
-  /** GPUs of its node; none unless given. */
+  /** Number of the node's GPUs; 0 if absent. */
   readonly acceleratorCount?: number;
-  /** The disk of its node; no bound unless given. */
+  /** Bytes of the node's disk; unlimited if absent. */
   readonly diskBytes?: number;
 }
 
@@ -63,7 +63,7 @@ const gibPerVcpu: Readonly<Record<string, number>> = {
   trn2: 32 / 3,
 };
 
-/** Types that do not follow their family. */
+/** Types that deviate from their family. */
 const exceptions: Readonly<Record<string, readonly [vcpuCount: number, gib: number]>> = {
   "t2.medium": [2, 4],
   "t2.large": [2, 8],
@@ -76,7 +76,7 @@ const exceptions: Readonly<Record<string, readonly [vcpuCount: number, gib: numb
 
 const sizes: Readonly<Record<string, number>> = { medium: 1, large: 2, xlarge: 4 };
 
-/** The published size of `ml.<family>.<size>`; null for a type this table does not know. */
+/** Returns the published size of `ml.<family>.<size>`; null for a type that this table does not have. */
 export function instanceType(name: string): { readonly vcpuCount: number; readonly memoryBytes: number } | null {
   const [prefix, family = "", size = ""] = name.split(".");
   if (prefix !== "ml") return null;

@@ -1,6 +1,6 @@
 import type { Owner } from "./arns.ts";
 
-/** What was asked for, in the service's own member names: Describe answers with it. */
+/** The container of the request, in the service's own member names, which Describe returns. */
 export interface ContainerDefinition {
   readonly ContainerHostname?: string;
   readonly Image?: string;
@@ -18,7 +18,7 @@ export interface ContainerDefinition {
   readonly [member: string]: unknown;
 }
 
-/** A model has one container at least. */
+/** The containers of a model; at least one. */
 export type Containers = readonly [ContainerDefinition, ...ContainerDefinition[]];
 
 export interface ModelRecord {
@@ -27,20 +27,20 @@ export interface ModelRecord {
   readonly createdMs: number;
   readonly owner: Owner;
   readonly containers: readonly ContainerDefinition[];
-  /** Whether a request passes through all containers, in their order, or goes to the one that it names. */
+  /** Serial: a request passes through all containers in order; Direct: it goes to the container that it names. */
   readonly executionMode: "Serial" | "Direct";
-  /** The members of the request that Describe returns, as they came. */
+  /** The members of the request that Describe returns, unchanged. */
   readonly request: Readonly<Record<string, unknown>>;
 }
 
-/** Of a variant without instances of its own: one is started when a request comes. */
+/** The settings of a variant without permanent instances: an instance is started when a request comes. */
 export interface ServerlessConfig {
   readonly MemorySizeInMB: number;
   readonly MaxConcurrency: number;
   readonly ProvisionedConcurrency?: number;
 }
 
-/** Of a serverless variant: as many requests at once, and for how many of them it is kept warm. */
+/** The concurrency of a serverless variant: the maximum, and the number that is kept warm. */
 export interface Concurrency {
   readonly max: number;
   readonly provisioned: number;
@@ -50,9 +50,9 @@ export interface ProductionVariant {
   readonly VariantName: string;
   /** Empty for a variant whose instances inference components share. */
   readonly ModelName: string;
-  /** Of a serverless variant 1 where it is kept warm, else 0. */
+  /** For a serverless variant: 1 where it is kept warm, else 0. */
   readonly InitialInstanceCount: number;
-  /** Of a serverless variant no type of instances. */
+  /** Empty for a serverless variant. */
   readonly InstanceType: string;
   readonly ServerlessConfig?: ServerlessConfig;
   readonly InitialVariantWeight: number;
@@ -68,7 +68,7 @@ export interface ProductionVariant {
   readonly [member: string]: unknown;
 }
 
-/** How an endpoint answers requests that wait in its queue, as it was asked for. */
+/** The settings of an endpoint's request queue and its outputs, as requested. */
 export interface AsyncInferenceConfig {
   readonly OutputConfig: {
     readonly S3OutputPath?: string;
@@ -83,7 +83,7 @@ export interface AsyncInferenceConfig {
   readonly ClientConfig?: { readonly MaxConcurrentInvocationsPerInstance?: number };
 }
 
-/** What is captured of an endpoint's requests, as it was asked for. */
+/** The settings of request capture, as requested. */
 export interface DataCaptureConfig {
   readonly EnableCapture?: boolean;
   readonly InitialSamplingPercentage: number;
@@ -101,26 +101,26 @@ export interface EndpointConfigRecord {
   readonly createdMs: number;
   readonly owner: Owner;
   readonly variants: readonly ProductionVariant[];
-  /** Asked copies of what the production variant is asked. Absent where there are none. */
+  /** Variants that receive copies of the production variant's requests. Absent without shadow variants. */
   readonly shadows?: readonly ProductionVariant[];
-  /** Absent for endpoints that answer at once. */
+  /** Absent for endpoints with synchronous invocations. */
   readonly asyncInference?: AsyncInferenceConfig;
-  /** Absent where nothing is said of it. */
+  /** Absent where the request did not set it. */
   readonly dataCapture?: DataCaptureConfig;
   readonly request: Readonly<Record<string, unknown>>;
 }
 
-/** What a fleet is built from: copied at creation, because models and configurations may be deleted while it runs. */
+/** The source of a fleet, copied at creation, because models and configurations may be deleted while it runs. */
 export interface VariantPlan {
   readonly variant: ProductionVariant;
   readonly model: ModelRecord;
-  /** Asked copies of what its production variant is asked; nobody is given its answers. */
+  /** Receives copies of its production variant's requests; its responses are discarded. */
   readonly isShadow?: true;
-  /** What the models of each container are expected to take of memory; absent where nobody knew. */
+  /** Expected bytes of memory of the models of each container; absent where it is unknown. */
   readonly expectedBytes?: readonly number[];
 }
 
-/** Of a fleet: so many instances, or a part of them. */
+/** A size of a fleet: a number of instances or a percentage. */
 export interface CapacitySize {
   readonly Type: "INSTANCE_COUNT" | "CAPACITY_PERCENT";
   readonly Value: number;
@@ -133,7 +133,7 @@ export interface TrafficRouting {
   readonly LinearStepSize?: CapacitySize;
 }
 
-/** How an endpoint is updated, as it was asked for. */
+/** The settings of an endpoint's updates, as requested. */
 export interface DeploymentConfig {
   readonly BlueGreenUpdatePolicy?: {
     readonly TrafficRoutingConfiguration: TrafficRouting;

@@ -1,8 +1,8 @@
 import { refusedGrant } from "./granted-reach.ts";
 
-/** A variable that CreateModel's Environment may not name, and why. */
+/** A variable that CreateModel's Environment may not set, with the reason. */
 interface RefusedVariable {
-  /** The whole name, or its beginning where it ends with an underscore. */
+  /** The whole name, or a prefix where it ends with an underscore. */
   readonly name: string;
   readonly except?: readonly string[];
   readonly reason: string;
@@ -17,8 +17,8 @@ const own = "it configures the platform itself";
 const listener = "a container answers on its own socket and opens no other listener";
 
 /**
- * What acts on the server's process or on what it starts outside the confinement of models. Everything else is the model's own,
- * PYTHONPATH, OMP_NUM_THREADS, HOME, TMPDIR, LANG, the proxies and AWS_* among it.
+ * Variables that affect the server's process or processes outside of the isolation of models. All others belong to the
+ * model, including PYTHONPATH, OMP_NUM_THREADS, HOME, TMPDIR, LANG, the proxies and AWS_*.
  */
 const refusedVariables: readonly RefusedVariable[] = [
   { name: "NODE_", except: ["NODE_ENV"], reason: node },
@@ -56,7 +56,7 @@ const refusedVariables: readonly RefusedVariable[] = [
   { name: "SAGEMAKER_BIND_TO_PORT", reason: listener },
 ];
 
-/** Switches of a listener that are harmless where they say no. */
+/** Listener switches that are harmless if they are off. */
 const listenerSwitches = new Set([
   "SAGEMAKER_TRITON_ALLOW_METRICS",
   "SAGEMAKER_TRITON_ALLOW_HTTP",
@@ -64,8 +64,9 @@ const listenerSwitches = new Set([
 ]);
 
 /**
- * The server's arguments that say how it serves the models of its own container. All others are refused: they open listeners, choose
- * programs, files and repositories, or loosen what keeps models apart. Beginnings of names are refused too, which the server would complete.
+ * The server's arguments for serving the models of its own container. All others are rejected: they open listeners,
+ * choose programs, files and repositories, or weaken the isolation of models. Prefixes of names are rejected too,
+ * because the server would complete them.
  */
 const modelArguments: ReadonlySet<string> = new Set([
   "backend-config",
@@ -95,7 +96,7 @@ const modelArguments: ReadonlySet<string> = new Set([
   "unload-timeout-secs",
 ]);
 
-/** The sentence with which CreateModel refuses a variable, or null. */
+/** Returns the sentence with which CreateModel rejects a variable, or null. */
 export function refusedVariable(name: string, value: string): string | null {
   const refusal = (reason: string) => `Environment cannot name ${name}: ${reason}.`;
   const row = refusedVariables.find(

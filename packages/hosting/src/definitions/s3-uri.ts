@@ -1,4 +1,7 @@
-/** `s3://bucket/key` or the `https://` forms; null when it is neither, or badly encoded. The key may be empty. */
+/**
+ * Parses `s3://bucket/key` or the `https://` forms; null for any other text and for a wrong encoding. The key may be
+ * empty.
+ */
 export function parseS3Uri(uri: string): { readonly bucket: string; readonly key: string } | null {
   const match = /^(?:s3|https):\/\/([^/]+)\/?(.*)$/s.exec(uri);
   const host = match?.[1];
@@ -22,7 +25,10 @@ export function folderOf(key: string): string {
   return inner === "" ? "" : `${inner}/`;
 }
 
-/** Whether an object is what consoles make of a folder: an empty one whose key ends with a slash. It is no file and no input of anybody. */
+/**
+ * Returns whether an object marks a folder in consoles: an empty object whose key ends with a slash. It is no file and
+ * no input.
+ */
 export function isFolderMark({ key, byteLength }: { readonly key: string; readonly byteLength: number }): boolean {
   return byteLength === 0 && key.endsWith("/");
 }

@@ -1,15 +1,15 @@
 import type { InstanceBudget } from "./instance-types.ts";
 import type { ModelRecord, ProductionVariant, ServerlessConfig } from "./records-of-hosting.ts";
 
-/** What takes the place of an instance type where a variant has none: in the sentences of quotas. */
+/** The name in quota errors for variants without an instance type. */
 export const serverlessType = "serverless";
 
 const memoryStepMb = 1024;
 const mebi = 2 ** 20;
-/** SageMaker gives compute in proportion to memory, and does not say how much: here what its functions elsewhere have. */
+/** SageMaker gives compute in proportion to memory, without saying how much: this is the ratio of AWS Lambda. */
 const memoryMbPerVcpu = 1769;
 
-/** What is wrong with a serverless configuration that its ranges do not say; null where it may be. */
+/** Returns the error in a serverless configuration that its ranges do not express; null if it is valid. */
 export function serverlessRefusal({ MemorySizeInMB, MaxConcurrency, ProvisionedConcurrency }: ServerlessConfig) {
   if (MemorySizeInMB % memoryStepMb !== 0) {
     return `MemorySizeInMB of a serverless variant has to be one of 1024, 2048, 3072, 4096, 5120 and 6144, not ${MemorySizeInMB}.`;
@@ -20,7 +20,7 @@ export function serverlessRefusal({ MemorySizeInMB, MaxConcurrency, ProvisionedC
   return null;
 }
 
-/** Why SageMaker's serverless inference does not run such a model; null where it does. */
+/** Returns the reason that serverless inference cannot run a model; null if it can. */
 export function serverlessModelRefusal({ name, containers }: ModelRecord): string | null {
   if (containers.some(({ Mode: mode }) => mode === "MultiModel")) {
     return `Serverless Inference does not support multi-model endpoints: model "${name}" has a container in MultiModel mode.`;
@@ -31,12 +31,12 @@ export function serverlessModelRefusal({ name, containers }: ModelRecord): strin
   return null;
 }
 
-/** What the one instance of a serverless variant may use. */
+/** Returns the resources of the one instance of a serverless variant. */
 export function serverlessBudget({ MemorySizeInMB }: ServerlessConfig): InstanceBudget {
   return { vcpuCount: Math.ceil(MemorySizeInMB / memoryMbPerVcpu), memoryBytes: MemorySizeInMB * mebi };
 }
 
-/** What an instance of a variant may use; `budgetOf` tells of the types of instances. */
+/** Returns the resources of an instance of a variant; `budgetOf` knows the instance types. */
 export function variantBudget(
   { ServerlessConfig: config, InstanceType: type }: ProductionVariant,
   budgetOf: (instanceType: string) => InstanceBudget,

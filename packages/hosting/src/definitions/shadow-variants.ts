@@ -1,6 +1,9 @@
 import type { ModelRecord } from "./records-of-hosting.ts";
 
-/** Why SageMaker has no shadow variants on an endpoint with such a model; null where it has. Its guide excludes both, "Shadow tests: Exclusions". */
+/**
+ * Returns the reason that an endpoint with the model cannot have shadow variants; null if it can. SageMaker's guide
+ * excludes both cases, "Shadow tests: Exclusions".
+ */
 export function shadowedModelRefusal({ name, containers }: ModelRecord): string | null {
   if (containers.some(({ Mode: mode }) => mode === "MultiModel")) {
     return `Shadow variants do not support multi-model endpoints: model "${name}" has a container in MultiModel mode.`;

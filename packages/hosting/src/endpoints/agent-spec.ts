@@ -11,7 +11,7 @@ import { containerModels } from "./container-models.ts";
 import type { MemberOptions } from "./member-options.ts";
 import type { PlannedContainer } from "./planned-containers.ts";
 
-/** A container that is about to be put: what its agent is told, the credentials of its code, and where its lines go. */
+/** A container about to be put: its plan, the credentials of its code, and the destination of its output lines. */
 export interface ContainerOpening {
   readonly planned: PlannedContainer;
   readonly spec: AgentContainerSpec;
@@ -69,7 +69,7 @@ function cacheOf(planned: PlannedContainer, { budget }: MemberOptions): ModelCac
   const { definition, modelDiskBytes, modelMemoryBytes, guaranteedBytes } = planned;
   if (definition.Mode !== "MultiModel") return null;
   const keepsModels = definition.MultiModelConfig?.ModelCacheSetting !== "Disabled";
-  // Where every request loads its model, as many load at once as the processors can work on.
+  // Where every request loads its model, more loads run at once: up to two per vCPU.
   const loadsMax = keepsModels ? modelCacheLimits.loadsMax : Math.max(modelCacheLimits.loadsMax, 2 * budget.vcpuCount);
   return {
     limits: {

@@ -11,11 +11,11 @@ import {
 
 const settledSizes = ({ variants }: Generation) => variants.map(({ settled }) => settled);
 const observedSizes = ({ variants }: Generation) => variants.map(({ observed }) => observed);
-/** The instances that requests are shared out over: what a shadow variant has is none of them. */
+/** Number of instances that share the requests; those of shadow variants are excluded. */
 const countOf = ({ variants }: Generation, sizes: readonly GroupSize[]) =>
   variants.reduce((sum, group, index) => sum + (isProduction(group) ? (sizes[index]?.instanceCount ?? 0) : 0), 0);
 
-/** The steps of an update of an endpoint, whatever it has come to. */
+/** Returns the steps of an update, whatever state the endpoint is in. */
 export function stepsTo(
   { generations, state, deploymentConfig }: Pick<EndpointRecord, "generations" | "state" | "deploymentConfig">,
   next: Generation,
@@ -24,17 +24,20 @@ export function stepsTo(
   const steps = updateSteps(generations[0], next, config);
   if (state.at === "InService") return steps;
   if (state.at === "UpdateRollbackFailed") return [replacingStep(generations, next, steps.at(-1)?.bakeMs ?? 0)];
-  // What an earlier update has done is undone first.
+  // The steps of an earlier update are undone first.
   return [...restoringSteps([...generations, next], deploymentConfig), ...steps];
 }
 
-/** What a roll-back that failed has left answers until the next generation is there: the one that could not be gone back to is not needed. */
+/**
+ * The generation left by a failed rollback answers until the next generation is in service; the rollback's target is
+ * not needed.
+ */
 function replacingStep(generations: EndpointRecord["generations"], next: Generation, bakeMs: number): ChangeStep {
   const left = generations.map((each) => ({ number: each.number, trafficShare: 0, sizes: observedSizes(each) }));
   return { generations: [...left, { number: next.number, trafficShare: 1, sizes: settledSizes(next) }], bakeMs };
 }
 
-/** The steps from a generation that has all it is to have to the next one. */
+/** Returns the steps from a complete generation to the next one. */
 export function updateSteps(
   from: Generation,
   next: Generation,
@@ -57,7 +60,7 @@ export function updateSteps(
   }));
 }
 
-/** What part of the requests goes to the new fleet, step by step. */
+/** Returns the share of the requests that the new fleet gets in each step. */
 function sharesOf(routing: TrafficRouting, instanceCount: number): readonly number[] {
   switch (routing.Type) {
     case "ALL_AT_ONCE":
@@ -74,19 +77,22 @@ function sharesOf(routing: TrafficRouting, instanceCount: number): readonly numb
   }
 }
 
-/** Of so many instances; all of them where no size is said. */
+/** Returns the share of `instanceCount` instances that a size describes; 1 without a size. */
 export function shareOf(size: CapacitySize | undefined, instanceCount: number): number {
   if (size === undefined) return 1;
   return size.Type === "CAPACITY_PERCENT" ? size.Value / 100 : size.Value / Math.max(1, instanceCount);
 }
 
-/** Instances at once, of a variant that has so many. */
+/** Returns the number of instances in a batch, for a variant with `instanceCount` instances. */
 function batchOf(size: CapacitySize, instanceCount: number): number {
   if (size.Type === "INSTANCE_COUNT") return size.Value;
   return Math.max(1, Math.floor((size.Value * instanceCount) / 100));
 }
 
-/** Each step brings a batch of new instances up and gives them their part of the requests; the next begins with the end of as many old ones. */
+/**
+ * Returns the steps of a rolling update: each starts a batch of new instances and gives them their share of the
+ * requests; the next step begins by stopping as many old ones.
+ */
 function rollingSteps(
   from: Generation,
   next: Generation,
@@ -102,7 +108,8 @@ function rollingSteps(
       const instanceCount = Math.min(size.instanceCount, (index + 1) * batchOf(batch, size.instanceCount));
       return { ...size, instanceCount: isLast ? size.instanceCount : instanceCount };
     });
-    // One stays of each variant for what names it, and for its part of the old fleet's requests.
+    // One instance of each variant stays: for requests that name the variant, and for the old fleet's share of the
+    // requests.
     const left = old.map((size) => {
       const instanceCount = Math.max(1, size.instanceCount - index * batchOf(batch, size.instanceCount));
       return { ...size, instanceCount: Math.min(size.instanceCount, instanceCount) };
@@ -119,8 +126,9 @@ function rollingSteps(
 }
 
 /**
- * Back to all that the first generation is to have. At once, where the deployment says nothing of it: the others end behind the only step. Or in
- * batches, and then a step begins with the end of as many of the others as there are more than the requests need beside the first.
+ * Returns the steps back to the complete first generation. A blue/green deployment has one step, and the other
+ * generations end after it. A rolling deployment has batches: each step begins by stopping those instances of the
+ * others that the requests do not need in addition to the first generation's.
  */
 export function restoringSteps(
   [first, ...others]: EndpointRecord["generations"],
@@ -155,7 +163,7 @@ export function restoringSteps(
       return { ...size, instanceCount: isLast ? size.instanceCount : Math.min(size.instanceCount, instanceCount) };
     });
     const left = others.map((each) => neededBeside(each, first, before));
-    // Whoever is about to have fewer instances has its part of the requests taken off first.
+    // A generation that is about to lose instances first loses its share of the requests.
     if (index === 0 && left.some((each, which) => hasFewer(each, kept[which]?.sizes ?? []))) {
       add(
         now,
@@ -169,7 +177,10 @@ export function restoringSteps(
   return steps;
 }
 
-/** What of a generation is needed beside another one that has so many instances: of each variant as large a part as that one lacks of it. */
+/**
+ * Returns the sizes of a generation that are needed in addition to another generation with the given sizes: of each
+ * variant the share that the other lacks.
+ */
 function neededBeside({ variants }: Generation, other: Generation, sizes: readonly GroupSize[]): readonly GroupSize[] {
   const wholeCount = Math.max(1, countOf(other, settledSizes(other)));
   const lacks = new Map(
@@ -180,7 +191,7 @@ function neededBeside({ variants }: Generation, other: Generation, sizes: readon
   );
   return variants.map(({ plan, settled, observed }) => {
     const lacking = lacks.get(plan.variant.VariantName) ?? 1 - Math.min(1, countOf(other, sizes) / wholeCount);
-    // One stays of each variant, as in the steps forward.
+    // One instance of each variant stays, as in the forward steps.
     const instanceCount = Math.max(1, Math.ceil(settled.instanceCount * lacking - 1e-9));
     return { ...observed, instanceCount: Math.min(observed.instanceCount, instanceCount) };
   });
@@ -189,7 +200,7 @@ function neededBeside({ variants }: Generation, other: Generation, sizes: readon
 const hasFewer = (sizes: readonly GroupSize[], than: readonly GroupSize[]) =>
   sizes.some(({ instanceCount }, index) => instanceCount < (than[index]?.instanceCount ?? 0));
 
-/** The one step to other sizes of the generation there is. */
+/** Returns the one step that resizes the current generation. */
 export function resizingSteps(generation: Generation, sizes: readonly GroupSize[]): readonly ChangeStep[] {
   return [{ generations: [{ number: generation.number, trafficShare: 1, sizes }], bakeMs: 0 }];
 }

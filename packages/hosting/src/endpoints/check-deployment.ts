@@ -1,7 +1,7 @@
 import type { CapacitySize, DeploymentConfig } from "../definitions/index.ts";
 import { shareOf } from "./change-steps.ts";
 
-/** The part of a fleet that a size may be, in percent. */
+/** The allowed share of a fleet for each size, in percent. */
 const bounds = {
   CanarySize: { leastPercent: 0, mostPercent: 50 },
   LinearStepSize: { leastPercent: 10, mostPercent: 50 },
@@ -9,7 +9,10 @@ const bounds = {
   RollbackMaximumBatchSize: { leastPercent: 5, mostPercent: 100 },
 } as const;
 
-/** Why an endpoint of so many instances cannot be updated so; null where it can. */
+/**
+ * Returns the reason that an endpoint with `instanceCount` instances cannot be updated with a configuration; null if it
+ * can.
+ */
 export function checkDeployment(config: DeploymentConfig, instanceCount: number): string | null {
   const { BlueGreenUpdatePolicy: blueGreen, RollingUpdatePolicy: rolling } = config;
   if (blueGreen !== undefined && rolling !== undefined) {
@@ -35,7 +38,10 @@ export function checkDeployment(config: DeploymentConfig, instanceCount: number)
   return LinearStepSize === undefined ? null : check("LinearStepSize", LinearStepSize, instanceCount);
 }
 
-/** As above, where a variant is serverless and has no instances to go over one by one. */
+/**
+ * Returns the reason that an endpoint with a serverless variant, which has no instances to replace in batches, cannot
+ * be updated with a configuration; null if it can.
+ */
 export function serverlessDeploymentRefusal({
   RollingUpdatePolicy: rolling,
   BlueGreenUpdatePolicy: blueGreen,

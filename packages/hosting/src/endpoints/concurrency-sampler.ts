@@ -1,19 +1,19 @@
 import { delay, type Clock, type TaskGroup } from "@galatea/base";
 
-/** Four to a point of ten seconds. */
+/** Sampling interval: four samples for each data point of ten seconds. */
 export const concurrencyLookMs = 2500;
-/** Looks at nothing, after which nobody looks any more until a request comes. */
+/** Number of samples without requests after which sampling stops until the next request. */
 const quietLooks = 4;
 
 export interface ConcurrencySamplerOptions {
-  /** Requests that are in flight, or wait, for each instance. */
+  /** Requests that are in flight or wait, per instance. */
   readonly count: () => number;
   readonly record: (count: number) => void;
   readonly tasks: TaskGroup;
   readonly clock: Clock;
 }
 
-/** How many requests an instance has at a time, looked at while there are any: a variant that nobody asks costs nothing. */
+/** Samples the concurrency of a variant while it has requests; an idle variant costs nothing. */
 export class ConcurrencySampler {
   readonly #options: ConcurrencySamplerOptions;
   #isLooking = false;
@@ -22,7 +22,7 @@ export class ConcurrencySampler {
     this.#options = options;
   }
 
-  /** A request has come. */
+  /** Starts the sampling when a request arrives. */
   touch(): void {
     if (this.#isLooking) return;
     this.#isLooking = true;
@@ -32,7 +32,7 @@ export class ConcurrencySampler {
   async #look(closing: AbortSignal): Promise<void> {
     const { count, record, clock } = this.#options;
     for (let quiet = 0; quiet < quietLooks;) {
-      // Not at once: the request that began it would count in every quiet time there is.
+      // The first sample is delayed: otherwise the request that started the sampling would count in every idle period.
       await delay(clock, concurrencyLookMs, closing).catch(() => {});
       if (closing.aborted) return;
       const found = count();

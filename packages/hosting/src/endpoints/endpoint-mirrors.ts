@@ -3,14 +3,17 @@ import type { InvocationRequest } from "../invocations/index.ts";
 import { isProduction, type EndpointRecord, type Generation } from "./endpoint-record.ts";
 import type { VariantFleet } from "./variant-fleet.ts";
 
-/** Requests of a shadow variant under way at a time. */
+/** Maximum number of concurrent requests to a shadow variant. */
 const shadowCallsMax = 512;
-/** Of what a shadow variant answers, read in a second: a hundredth or so of the time that this process has for all. */
+/** Maximum rate at which a shadow variant's responses are read; about one percent of this process's CPU time. */
 const shadowAnswerBytesPerSecond = 64 * 2 ** 20;
 
 type FleetOf = (generation: Generation, variantName: string) => VariantFleet;
 
-/** Which calls of an endpoint are copied, for data capture or for a shadow variant: those of which fleets, and how. */
+/**
+ * The calls of an endpoint that are copied for data capture or a shadow variant: their fleets, and the copies'
+ * settings.
+ */
 export class EndpointMirrors {
   readonly #mirrors: Mirrors;
   readonly #share: MirrorShare;
@@ -22,16 +25,16 @@ export class EndpointMirrors {
     this.#share = mirrors.account.share(endpointName);
   }
 
-  /** What watches the calls of each fleet; undefined where nobody watches any. */
+  /** Returns the watch of each fleet's calls; undefined if no calls are watched. */
   watchesOf({ generations }: EndpointRecord, fleetOf: FleetOf): ReadonlyMap<VariantFleet, CallWatch> | undefined {
     const watches = generations.flatMap((generation) => this.#watchesOf(generation, fleetOf));
-    // What was captured so far is not kept back where capturing ends, or goes to another place.
+    // Captured records are written at once when the capture ends or its target changes.
     if (this.#isCapturing) this.#mirrors.captures.flush(this.#share.endpointName);
     this.#isCapturing = generations.some(({ dataCapture = null }) => captureSettings(dataCapture) !== null);
     return watches.length === 0 ? undefined : new Map(watches);
   }
 
-  /** For a fleet that ends: its shadow's requests are given up. */
+  /** Cancels the shadow requests of a fleet that ends. */
   async leave(fleet: VariantFleet): Promise<void> {
     const calls = this.#shadows.get(fleet);
     this.#shadows.delete(fleet);
@@ -42,7 +45,7 @@ export class EndpointMirrors {
     await Promise.all([...this.#shadows.keys()].map((fleet) => this.leave(fleet)));
   }
 
-  /** What was captured is written soon. */
+  /** Starts writing the captured records. */
   flush(): void {
     this.#mirrors.captures.flush(this.#share.endpointName);
   }
@@ -54,7 +57,7 @@ export class EndpointMirrors {
     const shadow = generation.variants.find((group) => !isProduction(group));
     return generation.variants.filter(isProduction).flatMap((group) => {
       const { VariantName: variantName } = group.plan.variant;
-      const part = shadow === undefined ? 0 : partOf(shadow.observed.weight, group.observed.weight);
+      const part = shadow === undefined ? 0 : shadowShare(shadow.observed.weight, group.observed.weight);
       if (settings === null && part === 0) return [];
       const to =
         shadow === undefined || part === 0
@@ -88,7 +91,10 @@ export class EndpointMirrors {
   }
 }
 
-/** How many of a production variant's requests its shadow gets: its weight beside the variant's own, and all of them at most. */
-export function partOf(shadowWeight: number, productionWeight: number): number {
+/**
+ * Returns the share of a production variant's requests that its shadow gets: its weight divided by the variant's, at
+ * most 1.
+ */
+export function shadowShare(shadowWeight: number, productionWeight: number): number {
   return productionWeight <= 0 ? 0 : Math.min(1, shadowWeight / productionWeight);
 }

@@ -10,38 +10,38 @@ import type {
 import type { PlacementKey } from "./model-rank.ts";
 import { containerOwnBytes, guaranteedModelBytes } from "./planned-containers.ts";
 
-/** What of a variant's instances and traffic is asked for, or is so. */
+/** The desired or observed instances and traffic of a variant. */
 export interface GroupSize {
   readonly instanceCount: number;
-  /** Beside those of the other variants of its generation. */
+  /** Relative to the other variants of its generation. */
   readonly weight: number;
-  /** Of a serverless variant, which has an instance while it is kept warm, and otherwise when requests come. */
+  /** Only for a serverless variant, which has an instance while it is kept warm, and otherwise on demand. */
   readonly concurrency?: Concurrency;
 }
 
-/** The instances of a variant that were made of one configuration. */
+/** The instances of a variant that one configuration has created. */
 export interface VariantGroup {
   readonly plan: VariantPlan;
-  /** What it has while nothing moves; a roll-back goes back to it. */
+  /** The size outside of transitions; the target of a rollback. */
   readonly settled: GroupSize;
-  /** What the last step that was made has come to. */
+  /** The size that the last completed step has reached. */
   readonly observed: GroupSize;
 }
 
-/** What an endpoint was once created with or updated to. */
+/** The result of an endpoint's creation or of one update. */
 export interface Generation {
   readonly number: number;
   readonly configName: string;
-  /** Of the endpoint's requests; 1 over all generations together. */
+  /** Share of the endpoint's requests; the shares of all generations add up to 1. */
   readonly trafficShare: number;
   readonly variants: readonly VariantGroup[];
-  /** Absent where requests do not wait in a queue. */
+  /** Absent for synchronous endpoints. */
   readonly asyncInference?: AsyncInferenceConfig;
-  /** Absent where its configuration says nothing of it. */
+  /** Absent where the configuration does not set it. */
   readonly dataCapture?: DataCaptureConfig;
 }
 
-/** What a generation is made of: a configuration with its models. */
+/** The source of a generation: a configuration with its models. */
 export interface PlannedConfig {
   readonly configName: string;
   readonly plans: readonly VariantPlan[];
@@ -49,7 +49,7 @@ export interface PlannedConfig {
   readonly dataCapture?: DataCaptureConfig;
 }
 
-/** A generation in a step: its sizes in the order of its variants. */
+/** A generation's sizes in a step, in the order of its variants. */
 export interface StepGeneration {
   readonly number: number;
   readonly trafficShare: number;
@@ -57,37 +57,37 @@ export interface StepGeneration {
 }
 
 /**
- * A step of a change. It begins with the end of what it has fewer of than the step before; when what it has more of is in service its
- * shares and weights hold, and then it bakes.
+ * A step of a change. It begins by stopping the instances that the step before had in excess; once its additional
+ * instances are in service its shares and weights apply, and then it bakes.
  */
 export interface ChangeStep {
-  /** Others end as it begins. */
+  /** Generations that are missing here are stopped when the step begins. */
   readonly generations: readonly StepGeneration[];
   readonly bakeMs: number;
 }
 
-/** How an endpoint gets from what it runs to something else, and how far it is. */
+/** A change in progress: its steps, and the current one. */
 export interface Change {
   readonly startedMs: number;
-  /** Not over until then, it is rolled back; null where it may take any time. */
+  /** Time at which an unfinished change is rolled back; null for no limit. */
   readonly deadlineMs: number | null;
   readonly steps: readonly ChangeStep[];
   readonly stepIndex: number;
-  /** Null until the step has what it wants in service. */
+  /** Null until the step's instances are in service. */
   readonly bakesUntilMs: number | null;
-  /** Each one rolls it back that is in alarm. */
+  /** Alarms that roll the change back when in ALARM. */
   readonly alarms: readonly string[];
 }
 
-/** SageMaker's endpoint statuses, each with what only it has. Statuses we never enter are not among them. */
+/** SageMaker's endpoint statuses, each with its own fields. Statuses that an endpoint never enters here are missing. */
 export type EndpointState =
   | { readonly at: "Creating" }
   | { readonly at: "InService"; readonly lastFailure: string | null }
   | { readonly at: "Updating"; readonly change: Change }
   | { readonly at: "RollingBack"; readonly reason: string; readonly change: Change }
-  /** What the roll-back has come to still answers. */
+  /** The instances that the rollback has reached still answer. */
   | { readonly at: "UpdateRollbackFailed"; readonly reason: string }
-  /** Stopped: nothing runs. */
+  /** Stopped; no instance runs. */
   | { readonly at: "OutOfService" }
   | { readonly at: "Deleting" }
   | { readonly at: "Failed"; readonly reason: string };
@@ -98,16 +98,18 @@ export interface EndpointRecord {
   readonly createdMs: number;
   readonly modifiedMs: number;
   readonly owner: Owner;
-  /** By which its models are placed on instances; nobody is told. Absent in records of before there were such keys. */
+  /**
+   * The key by which models are placed on instances; it is secret. Absent in records from before there were such keys.
+   */
   readonly placementKey?: PlacementKey;
   readonly state: EndpointState;
-  /** The first is the one that the endpoint has, or goes back to; others come or go. */
+  /** The first is the current generation, to which a rollback returns; others are being added or removed. */
   readonly generations: readonly [Generation, ...Generation[]];
-  /** Of the last deployment that named one. */
+  /** The configuration of the last deployment that had one. */
   readonly deploymentConfig: DeploymentConfig | null;
 }
 
-/** One of which nothing runs yet. */
+/** Returns the record of an endpoint without running instances. */
 export function newEndpoint(
   made: Pick<EndpointRecord, "name" | "arn" | "owner" | "placementKey" | "deploymentConfig">,
   generation: Generation,
@@ -116,7 +118,7 @@ export function newEndpoint(
   return { ...made, createdMs: nowMs, modifiedMs: nowMs, state: { at: "Creating" }, generations: [generation] };
 }
 
-/** At its first step. Without a limit and alarms where none are given. */
+/** Returns a change at its first step, without limit and alarms unless given. */
 export function beginChange(
   startedMs: number,
   steps: readonly ChangeStep[],
@@ -125,7 +127,7 @@ export function beginChange(
   return { startedMs, deadlineMs: null, steps, stepIndex: 0, bakesUntilMs: null, alarms: [], ...more };
 }
 
-/** One of a configuration, of which nothing runs yet. */
+/** Returns the generation of a configuration, without running instances. */
 export function newGeneration(number: number, { plans, ...config }: PlannedConfig): Generation {
   const variants = plans.map((plan): VariantGroup => {
     const {
@@ -144,34 +146,34 @@ export function newGeneration(number: number, { plans, ...config }: PlannedConfi
   return { number, ...config, trafficShare: 0, variants };
 }
 
-/** With all that it is to have. */
-export function settledGeneration(generation: Generation, trafficShare = 1): Generation {
+/** Returns a generation whose observed sizes are its settled ones. */
+export function stableGeneration(generation: Generation, trafficShare = 1): Generation {
   const variants = generation.variants.map((group) => ({ ...group, observed: group.settled }));
   return { ...generation, trafficShare, variants };
 }
 
-/** Of one group among those of an endpoint. */
+/** Returns the key of a group among the groups of an endpoint. */
 export const groupKey = (generation: number, variantName: string) => `${generation} ${variantName}`;
 
-/** Whether a group's answers are given to callers: a shadow's are not. */
+/** Returns whether a group's responses go to callers; a shadow's do not. */
 export const isProduction = ({ plan }: Pick<VariantGroup, "plan">): boolean => plan.isShadow !== true;
 
-/** One row of the routing table: a group's part of the endpoint's requests. */
+/** A row of the routing table: a group's share of the endpoint's requests. */
 export interface Route {
   readonly generation: number;
   readonly variantName: string;
-  /** Zero for a variant that gets what names it alone. */
+  /** Zero for a variant that gets only the requests that name it. */
   readonly weight: number;
-  /** Its generation's part of what names the variant. */
+  /** Its generation's share of the requests that name the variant. */
   readonly trafficShare: number;
 }
 
-/** The whole routing table, of a record alone. */
+/** Returns the routing table of a record. */
 export function routesOf({ generations }: Pick<EndpointRecord, "generations">): readonly Route[] {
   return generations.flatMap(({ number, trafficShare, variants: all }) => {
     if (trafficShare === 0) return [];
     const variants = all.filter(isProduction);
-    // Beside the largest one: sums of very large weights are no numbers.
+    // Relative to the largest weight, because sums of very large weights are infinite.
     const largest = Math.max(...variants.map(({ observed }) => observed.weight));
     const whole = variants.reduce((sum, { observed }) => sum + observed.weight / largest, 0);
     return variants.map(({ plan, observed }) => ({
@@ -183,12 +185,15 @@ export function routesOf({ generations }: Pick<EndpointRecord, "generations">): 
   });
 }
 
-/** What runs, or is to run, for an endpoint or a transform job. Each container is a server with processes of its own. */
+/**
+ * The instances and memory that an endpoint or a transform job uses or is to use. Each container is a server with
+ * processes of its own.
+ */
 export interface Footprint {
   readonly instanceCount: number;
-  /** Of all instances together. */
+  /** Sum over all instances. */
   readonly containerCount: number;
-  /** Guaranteed memory of their models. */
+  /** Guaranteed bytes of memory of their models. */
   readonly modelBytes: number;
   /** The number of instances, or of copies of a component, by the memory that each takes of its node; absent for none. */
   readonly countsByBytes?: ReadonlyMap<number, number>;
@@ -217,7 +222,7 @@ export const footprintBytes = ({ containerCount, modelBytes }: Omit<Footprint, "
   containerCount * containerOwnBytes + modelBytes;
 
 /** Returns how much larger one footprint is than another; zero where it is smaller. */
-export function footprintBeyond(one: Footprint, other: Footprint): Footprint {
+export function footprintDifference(one: Footprint, other: Footprint): Footprint {
   const more = [...(one.countsByBytes ?? [])].map(
     ([bytes, count]) => [bytes, count - (other.countsByBytes?.get(bytes) ?? 0)] as const,
   );
@@ -247,7 +252,7 @@ export function failureReason(state: EndpointState): string | null {
   }
 }
 
-/** States that end by themselves. */
+/** Returns whether a state ends by itself. */
 export function isTransient({ at }: Pick<EndpointState, "at">): boolean {
   return at === "Creating" || at === "Updating" || at === "RollingBack" || at === "Deleting";
 }

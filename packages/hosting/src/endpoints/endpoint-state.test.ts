@@ -10,7 +10,7 @@ import {
   isTransient,
   newGeneration,
   routesOf,
-  settledGeneration,
+  stableGeneration,
   type EndpointRecord,
   type Generation,
 } from "./endpoint-record.ts";
@@ -40,7 +40,7 @@ function serving(counts: readonly number[]): EndpointRecord {
     createdMs: 0,
     modifiedMs: 0,
     state: { at: "InService", lastFailure: null },
-    generations: [settledGeneration(generation(1, counts))],
+    generations: [stableGeneration(generation(1, counts))],
     deploymentConfig: null,
   };
 }

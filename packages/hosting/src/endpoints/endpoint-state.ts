@@ -4,7 +4,7 @@ import {
   beginChange,
   footprintBytes,
   footprintOf,
-  settledGeneration,
+  stableGeneration,
   type Change,
   type ChangeStep,
   type EndpointRecord,
@@ -14,23 +14,23 @@ import {
 } from "./endpoint-record.ts";
 import { restoringSteps } from "./change-steps.ts";
 
-/** Every move of an endpoint. */
+/** An event in the life cycle of an endpoint. */
 export type EndpointEvent =
-  /** What was created, or started again, is in service. */
+  /** The instances of a creation or a restart are in service. */
   | { readonly kind: "ready" }
   | { readonly kind: "failed"; readonly reason: string }
-  /** To another generation, of which the steps are; whatever else is under way is superseded. */
+  /** Starts an update to another generation with the given steps; it supersedes a change in progress. */
   | {
       readonly kind: "update";
       readonly next: Generation;
       readonly change: Change;
       readonly deploymentConfig: DeploymentConfig | null;
     }
-  /** To other sizes of the generation there is. */
+  /** Starts a change of the current generation's sizes. */
   | { readonly kind: "resize"; readonly change: Change }
-  /** What the step wants is in service. */
+  /** The instances of the current step are in service. */
   | { readonly kind: "reached"; readonly nowMs: number }
-  /** The step has baked: the next one begins, or the change is over. */
+  /** The step has baked: the next one begins, or the change is complete. */
   | { readonly kind: "advanced" }
   | { readonly kind: "stop" }
   | { readonly kind: "start" }
@@ -39,7 +39,10 @@ export type EndpointEvent =
 /** FailureReason's length in SageMaker's model. */
 const reasonLengthMax = 1024;
 
-/** Every move an endpoint makes. An event that a state does not know is a bug of the caller, which checks what users ask. */
+/**
+ * Returns the record after an event. Throws on an event that the state does not allow, which is a bug of the caller:
+ * callers validate users' requests.
+ */
 export function moveEndpoint(record: EndpointRecord, event: EndpointEvent): EndpointRecord {
   const { state, generations } = record;
   switch (event.kind) {
@@ -49,7 +52,7 @@ export function moveEndpoint(record: EndpointRecord, event: EndpointEvent): Endp
       assert(state.at === "Creating", `ready while ${state.at}`);
       return {
         ...record,
-        generations: [settledGeneration(generations[0])],
+        generations: [stableGeneration(generations[0])],
         state: { at: "InService", lastFailure: null },
       };
     case "failed":
@@ -82,7 +85,10 @@ export function moveEndpoint(record: EndpointRecord, event: EndpointEvent): Endp
   }
 }
 
-/** An update supersedes what is under way, but there has to be something to go back to. */
+/**
+ * Returns whether an endpoint can be updated. An update supersedes one in progress, but there has to be a generation to
+ * roll back to.
+ */
 export function mayUpdate({ at }: EndpointRecord["state"]): boolean {
   return at === "InService" || at === "Updating" || at === "RollingBack" || at === "UpdateRollbackFailed";
 }
@@ -91,7 +97,7 @@ export function mayStop({ at }: EndpointRecord["state"]): boolean {
   return at === "InService" || at === "UpdateRollbackFailed";
 }
 
-/** The step that an endpoint is at; null while it does not move in steps. */
+/** Returns the current step of an endpoint; null outside of changes. */
 export function stepOf({ state }: Pick<EndpointRecord, "state">): ChangeStep | null {
   if (state.at !== "Updating" && state.at !== "RollingBack") return null;
   const step = state.change.steps[state.change.stepIndex];
@@ -140,14 +146,14 @@ function advanced(record: EndpointRecord): EndpointRecord {
   const stepIndex = change.stepIndex + 1;
   const next = change.steps[stepIndex];
   if (next === undefined) return settled(record);
-  // What ends with the step is not wanted again after a restart in the middle of it.
+  // Instances that stop with the step are not started again after a restart in the middle of it.
   const fewer = (observed: GroupSize, { instanceCount }: GroupSize) =>
     instanceCount < observed.instanceCount ? { ...observed, instanceCount } : observed;
   const generations = followed(record.generations, next, fewer, "shares there are");
   return { ...record, generations, state: { ...state, change: { ...change, stepIndex, bakesUntilMs: null } } };
 }
 
-/** The generation that gets all requests is the endpoint's own from now on. */
+/** Returns the record after a change: the generation with all requests is the only one. */
 function settled(record: EndpointRecord): EndpointRecord {
   const { state, generations } = record;
   const serving = generations.find(({ trafficShare }) => trafficShare === 1);
@@ -174,7 +180,7 @@ function followed(
     const trafficShare = shares === "shares of the step" ? wanted.trafficShare : generation.trafficShare;
     return { ...generation, trafficShare, variants };
   };
-  // The first one is what a roll-back goes back to: it stays, also with nothing.
+  // The first generation stays as the target of a rollback, even without instances.
   return [follow(first) ?? empty(first), ...others.flatMap((each) => follow(each) ?? [])];
 }
 
@@ -188,13 +194,16 @@ function empty(generation: Generation): Generation {
 
 /** The next action of a step of a deployment. */
 export type ChangeAction =
-  /** Bring what is wanted into service. */
+  /** Start the missing instances. */
   | { readonly do: "bring-up" }
   | { readonly do: "bake"; readonly untilMs: number }
-  /** See that what is there is in service, and go on. */
+  /** Check that the instances are in service, and go on. */
   | { readonly do: "advance" };
 
-/** By what is recorded alone: so a platform that is started again goes on where the one before was. */
+/**
+ * Returns the next action of a change. It depends on the record only: after a restart the platform continues the same
+ * change.
+ */
 export function nextChangeAction({ bakesUntilMs }: Change, nowMs: number): ChangeAction {
   if (bakesUntilMs === null) return { do: "bring-up" };
   return nowMs < bakesUntilMs ? { do: "bake", untilMs: bakesUntilMs } : { do: "advance" };
@@ -244,7 +253,7 @@ function* sizesToCome(record: EndpointRecord): Iterable<Sizes> {
   yield new Map(record.generations.map(({ number, variants }) => [number, variants.map(({ observed }) => observed)]));
   for (let now = record, step = stepOf(now); step !== null; now = afterSuccess(now), step = stepOf(now)) {
     yield sizesOf(step);
-    // It may fail before it has what the step wants, and after.
+    // The change may fail before the step's instances are in service, and after.
     if (now.state.at === "Updating") {
       const back = moveEndpoint(now, { kind: "failed", reason: "" }).state;
       if (back.at === "RollingBack") yield* back.change.steps.map(sizesOf);
@@ -255,7 +264,7 @@ function* sizesToCome(record: EndpointRecord): Iterable<Sizes> {
 const sizesOf = ({ generations }: NonNullable<ReturnType<typeof stepOf>>): Sizes =>
   new Map(generations.map(({ number, sizes }) => [number, sizes]));
 
-/** The record after the next transition, when that succeeds. */
+/** Returns the record after the next transition, if that succeeds. */
 function afterSuccess(record: EndpointRecord): EndpointRecord {
   const { state } = record;
   const isBaking = (state.at === "Updating" || state.at === "RollingBack") && state.change.bakesUntilMs !== null;

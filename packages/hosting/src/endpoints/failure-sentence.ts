@@ -1,24 +1,24 @@
 import { InstanceFailure, ModelDataError } from "../instances/index.ts";
 
 const logLinesMax = 8;
-/** A line at the level of errors, as Triton and our own containers write them. */
+/** An error line in the format of Triton and of our own containers. */
 const errorLine = /^E\d{4} [\d:.]+ \d+ \S+\] (.*)$/;
-/** The directory that a container knows as /opt/ml. */
+/** The directory that is /opt/ml inside of a container. */
 const mlDirectory = /\/[^\s"'(]*\/instances\/i-[0-9a-f]+\/ml\//g;
 
-/** SageMaker calls the containers of a pipeline by their names alone. */
+/** Returns a container's name in a sentence; SageMaker names the containers of a pipeline without a noun. */
 function whoOf({ containerName }: InstanceFailure): string {
   return containerName === "primary" ? "The primary container" : `The ${containerName}`;
 }
 
-/** FailureReason: the sentence that people search for, then what was the matter, and what the container said last. */
+/** Returns the FailureReason: SageMaker's sentence, then the cause, and the last line that the container printed. */
 export function failureSentence(error: unknown, variantName: string): string {
   if (error instanceof ModelDataError) return error.message;
   if (error instanceof InstanceFailure) {
     const printed = error.lastLines.map((line) => line.replaceAll(mlDirectory, "/opt/ml/"));
     const at = printed.findIndex((line) => errorLine.test(line));
     const cause = causeIn(printed[at] ?? "");
-    // What comes behind the cause follows from it.
+    // Lines after the cause are its consequences.
     const lines = printed
       .slice(0, at < 0 ? undefined : at)
       .slice(-logLinesMax)
@@ -32,7 +32,7 @@ export function failureSentence(error: unknown, variantName: string): string {
   return `Production variant ${variantName} could not be started: ${error instanceof Error ? error.message : String(error)}`;
 }
 
-/** What a line at the level of errors says. Of a Python traceback: its last line, and where it was raised. */
+/** Returns the message of an error line. For a Python traceback: its last line, and the place that raised it. */
 function causeIn(line: string): string | null {
   const [, told] = errorLine.exec(line) ?? [];
   if (told === undefined) return null;

@@ -5,19 +5,19 @@ import type { InstanceUsage, Unconfined } from "../instances/index.ts";
 import { InstanceInvocations, type InvokedContainer } from "../invocations/index.ts";
 import { instanceSpec, openingOf, type ContainerOpening } from "./agent-spec.ts";
 import type { MemberOptions } from "./member-options.ts";
-import type { ModelHolder } from "./model-places.ts";
+import type { ModelHolder } from "./model-router.ts";
 
-/** Between attempts to record the keys of an instance that comes back. */
+/** Pause between attempts to record the keys of an adopted instance. */
 const recordRetryMs = 1000;
 
-/** One instance of a variant, which its node's agent runs: what it is put with, its metrics and log lines, and its invocations. */
+/** One instance of a variant, which its node's agent runs: its spec, its metrics and log lines, and its invocations. */
 export class FleetMember implements AsyncDisposable {
   readonly #options: MemberOptions;
   readonly #openings: readonly ContainerOpening[];
   readonly #instance: AgentInstance;
   readonly #tasks: TaskGroup;
   #loadedCount = 0;
-  /** For routing: the containers that requests go to. */
+  /** The containers that requests can go to. */
   readonly invoked: readonly InvokedContainer[];
   readonly invocations: InstanceInvocations;
 
@@ -71,12 +71,12 @@ export class FleetMember implements AsyncDisposable {
     return this.#options.budget;
   }
 
-  /** Counts it as draining on its node. */
+  /** Counts the instance as draining on its node. */
   drains(): void {
     this.#options.placed.drains();
   }
 
-  /** Accounts to its node how much its containers take in addition to what they are reserved. */
+  /** Reports to its node the bytes that its containers use in addition to their reservation. */
   measured(beyondBytes: number): void {
     this.#options.placed.measured(beyondBytes);
   }
@@ -85,17 +85,17 @@ export class FleetMember implements AsyncDisposable {
     return this.invocations.inFlightCount;
   }
 
-  /** With all its containers. */
+  /** True while all its containers are in service. */
   get isInService(): boolean {
     return this.#instance.view.isInService;
   }
 
-  /** Whether it can take a request for a container, or for all of them where none is named. */
+  /** Returns whether it can take a request for a container, or, for null, for all containers. */
   serves(containerName: string | null): boolean {
     return this.#named(containerName).every((view) => view.isInService);
   }
 
-  /** Whether one of these containers may have models that are not known yet, of the platform's previous run. */
+  /** Returns whether one of these containers may have models of the platform's previous run that are not known yet. */
   isAdopting(containerName: string | null): boolean {
     return this.#named(containerName).some((view) => view.isAdopting);
   }
@@ -105,7 +105,7 @@ export class FleetMember implements AsyncDisposable {
     await Promise.all(this.#named(containerName).map((view) => view.adopted(signal)));
   }
 
-  /** Whether nothing says that one of its containers is about to end. */
+  /** False while one of its containers is known to end soon. */
   get isHealthy(): boolean {
     return this.#instance.view.containers.every((view) => view.isHealthy);
   }
@@ -118,10 +118,10 @@ export class FleetMember implements AsyncDisposable {
     return this.#instance.view.loadedCount;
   }
 
-  /** Brings the models' data and the containers into service, all at once. On failure nothing of it is left. */
+  /** Downloads the models' data and starts all containers at once. On failure nothing is left of the instance. */
   async start(signal: AbortSignal): Promise<void> {
     try {
-      // A key of code that runs is on disk: the platform's next run has to know it.
+      // The keys are recorded before code runs with them: the platform's next run has to know them.
       await this.#recordKeys();
       signal.throwIfAborted();
       await this.#instance.put("delete");
@@ -132,7 +132,7 @@ export class FleetMember implements AsyncDisposable {
     }
   }
 
-  /** For what was in service before the platform ended: tried until it is again. */
+  /** Starts an instance that was in service before the platform ended; retries until it is. */
   resume(): void {
     this.#tasks.run(async (closing) => {
       const { clock, logger } = this.#options.fleet;
@@ -155,12 +155,12 @@ export class FleetMember implements AsyncDisposable {
     await Promise.all(this.#named(containerName).map((view) => view.ready(signal)));
   }
 
-  /** Of each container that runs, by its name; null for one that does not. */
+  /** Returns the usage of each container by its name; null for a container that does not run. */
   async usages(): Promise<readonly (readonly [name: string, usage: InstanceUsage | null])[]> {
     return await this.#instance.usages();
   }
 
-  /** For the platform's end: everything stops, and unpacked models stay for its next run. */
+  /** Stops everything when the platform ends; unpacked models stay for its next run. */
   async leave(): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
     await this.#instance.leave();

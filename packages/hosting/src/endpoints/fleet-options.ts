@@ -6,22 +6,24 @@ import type { InstanceCredentials, InstanceLimits, ModelHost } from "../instance
 import type { InvocationLimits } from "../invocations/index.ts";
 import type { OpenSeries } from "../series/index.ts";
 
-/** What every fleet of the platform shares. */
+/** The options that all fleets of the platform share. */
 export interface FleetOptions {
   readonly host: ModelHost;
-  /** Asked for the versions of models; transform jobs read it and write to it. */
+  /** The store of the models' versions; transform jobs read and write objects in it. */
   readonly store: Pick<ObjectStore, "head" | "get" | "put" | "list">;
   readonly openSeries: OpenSeries;
-  /** The sink for what containers print, whole lines with their ends; stream and group are made when absent. */
+  /**
+   * Opens the sink for a container's output, whole lines with their ends; creates the stream and the group if absent.
+   */
   readonly openLog: (group: string, stream: string) => (chunk: Uint8Array) => void;
-  /** Where a person reads a log group: an address for the sentences of errors. */
+  /** Returns the URL of a log group for error messages. */
   readonly logsLink: (group: string) => string;
   readonly credentials: InstanceCredentials;
-  /** Bytes in flight in this process; transform jobs take theirs from it. */
+  /** Budget of bytes in flight in this process, shared with transform jobs. */
   readonly requestMemory: ByteBudget;
-  /** Where the host runs instances. */
+  /** The nodes on which the host runs instances. */
   readonly nodes: Nodes;
-  /** Runs the instances of a node. */
+  /** Returns the agent that runs a node's instances. */
   readonly agentOf: (node: NodeId) => InstanceAgent;
   readonly instanceLimits: InstanceLimits;
   readonly invocationLimits: InvocationLimits;

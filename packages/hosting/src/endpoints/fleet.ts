@@ -4,9 +4,9 @@ import { budgetOf, type InstancePlacer, type InstanceRequest, type NodeId, type 
 import type { KeptInstance, Unconfined } from "../instances/index.ts";
 import {
   checkTargets,
-  ContainerGone,
+  ContainerConnectionLost,
   NotSent,
-  type InvocationPlace,
+  type InvocationSource,
   type InvocationReply,
   type InvocationRequest,
 } from "../invocations/index.ts";
@@ -24,8 +24,8 @@ import {
   guaranteedModelBytes,
   type NamedContainer,
 } from "./planned-containers.ts";
-import { SessionTable, sessionsMax, type Answered } from "./session-table.ts";
-import { ModelPlaces } from "./model-places.ts";
+import { SessionTable, sessionsMax, type RoutedSession } from "./session-table.ts";
+import { ModelRouter } from "./model-router.ts";
 import type { PlacementKey } from "./model-rank.ts";
 import { anyOf, leastBusy } from "./routing.ts";
 import type { DemandModels, FleetSize, VariantFleet } from "./variant-fleet.ts";
@@ -35,13 +35,13 @@ const sampleIntervalMs = 20_000;
 export interface FleetNames {
   readonly endpointName: string;
   readonly configName: string;
-  /** Among the fleets of the endpoint, for the platform's next run. */
+  /** Key among the fleets of the endpoint, by which the platform's next run finds it. */
   readonly fleetKey: string;
   readonly region: string;
   readonly accountId: string;
-  /** By which models are placed on instances. */
+  /** The key by which models are placed on instances. */
   readonly placementKey: PlacementKey;
-  /** Where the fleet is the copies of an inference component: what each of them may use of the instance that it shares, and what of it is its own. */
+  /** Set for the copies of an inference component: each copy's resources of the instance that it shares. */
   readonly component?: ComponentFleetNames;
 }
 
@@ -49,29 +49,35 @@ export interface ComponentFleetNames {
   readonly name: string;
   readonly budget: InstanceBudget;
   readonly claimBytes: number;
-  /** The node of the instances that it shares; any where that is not recorded. */
+  /** The node of the shared instances; null for any. */
   readonly node: NodeId | null;
 }
 
-/** What the fleets of an endpoint have of it. */
-export interface FleetParts {
+/** The dependencies of an endpoint's fleets. */
+export interface FleetDependencies {
   readonly fleet: FleetOptions;
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   readonly random: () => number;
   readonly newId: () => string;
-  /** Room on the nodes for what runs though no record says so; throws AwsError where there is none. To be disposed when it has ended. */
+  /**
+   * Claims capacity of the nodes for use without a record. Throws AwsError without capacity. The caller disposes the
+   * claim when the use has ended.
+   */
   readonly claim: (what: () => Footprint, instanceType: string) => Disposable;
-  /** Gives their instances nodes; accounted to no record unless given. */
+  /** Places the fleet's instances on nodes; by default they are accounted to no owner. */
   readonly placer?: InstancePlacer;
-  /** Called with the most that each container of an instance of a model was seen to take, in their order; zero for what was not looked at. */
+  /**
+   * Reports the maximum memory of each container of an instance of a model, in their order; zero for those that were
+   * not measured.
+   */
   readonly memorySeen: (model: ModelRecord, mostBytes: readonly number[]) => void;
 }
 
-/** A fleet with instances of its own: where a request goes among them, and their metrics. */
+/** A fleet with instances of its own: it routes requests to them and records their metrics. */
 export class Fleet implements VariantFleet {
   readonly #options: FleetOptions;
   readonly #plan: VariantPlan;
-  /** Those that get requests. */
+  /** Members that get requests. */
   readonly #members: FleetMember[] = [];
   /** Members without new requests, which end after their pending ones. */
   readonly #draining = new Set<FleetMember>();
@@ -81,23 +87,23 @@ export class Fleet implements VariantFleet {
   readonly #tasks: TaskGroup;
   readonly #names: FleetNames;
   readonly #endpointName: string;
-  readonly #parts: FleetParts;
+  readonly #dependencies: FleetDependencies;
   readonly #sessions: SessionTable<FleetMember>;
   readonly #openMember: (ordinal: number, kept: KeptInstance | null, placed: NodeShare) => FleetMember;
-  readonly #places: ModelPlaces;
+  readonly #router: ModelRouter;
   readonly #modelContainers: readonly string[];
   readonly #containers: readonly NamedContainer[];
   readonly #memory = new MeasuredMemory();
   readonly #quiet = new Gate();
-  /** Of requests that have not been answered, those among them that wait for an instance. */
+  /** Number of unfinished requests, including those that wait for an instance. */
   #callCount = 0;
   #isSampled = false;
   readonly #concurrency: ConcurrencySampler;
 
-  constructor(plan: VariantPlan, names: FleetNames, parts: FleetParts) {
+  constructor(plan: VariantPlan, names: FleetNames, parts: FleetDependencies) {
     const options = parts.fleet;
     this.#options = options;
-    this.#parts = parts;
+    this.#dependencies = parts;
     this.#plan = plan;
     this.#names = names;
     this.#endpointName = names.endpointName;
@@ -143,7 +149,7 @@ export class Fleet implements VariantFleet {
       tasks: this.#tasks,
       clock,
     });
-    this.#places = new ModelPlaces({
+    this.#router = new ModelRouter({
       tasks: this.#tasks,
       key: names.placementKey,
       coldMs: invocationLimits.modelCopyColdMs,
@@ -162,16 +168,16 @@ export class Fleet implements VariantFleet {
     return this.#containers.length * containerOwnBytes + modelBytes;
   }
 
-  /** Returns a request for room on any node, or only on the given node. */
+  /** Returns a request for capacity on any node, or only on the given node. */
   #request(node = this.#names.component?.node ?? null): InstanceRequest {
     return { needs: { memoryBytes: this.#instanceBytes }, ...(node !== null && { node }) };
   }
 
   get #placer(): InstancePlacer {
-    return this.#parts.placer ?? this.#options.nodes;
+    return this.#dependencies.placer ?? this.#options.nodes;
   }
 
-  /** Waits for instances of the same owner that leave where no node has room beside them. */
+  /** Places an instance; where no node has capacity it waits for draining instances of the same owner. */
   async #placed(signal: AbortSignal): Promise<NodeShare> {
     for (;;) {
       const freed = this.#options.nodes.freed();
@@ -184,7 +190,10 @@ export class Fleet implements VariantFleet {
     }
   }
 
-  /** An instance of the platform's previous run, with its reservation on the node that runs it; null where there is none. */
+  /**
+   * Adopts an instance of the platform's previous run, with a reservation on the node that runs it; null where there is
+   * none.
+   */
   #claim(ordinal: number): { readonly kept: KeptInstance; readonly placed: NodeShare } | null {
     const { endpointName, fleetKey } = this.#names;
     const kept = this.#options.host.claim({ endpointName, fleetKey, ordinal });
@@ -195,7 +204,7 @@ export class Fleet implements VariantFleet {
     return this.#names.component?.budget ?? variantBudget(this.#plan.variant, (type) => budgetOf(type, node));
   }
 
-  /** By container, of each instance with a budget. */
+  /** Returns the reserved bytes by container, for each instance with a budget. */
   #reservedBytes(budget: InstanceBudget): ReadonlyMap<string, number> {
     const isServerless = this.#plan.variant.ServerlessConfig !== undefined;
     const claimBytes = this.#names.component?.claimBytes ?? (isServerless ? budget.memoryBytes : null);
@@ -233,7 +242,7 @@ export class Fleet implements VariantFleet {
     return this.#members.length;
   }
 
-  /** When one of the new instances does not start, none of them is left. */
+  /** Starts instances; when one of them does not start, none of the new ones is left. */
   async growTo(instanceCount: number, signal: AbortSignal): Promise<number> {
     const presentCount = this.#members.length;
     const missingCount = Math.max(0, instanceCount - presentCount);
@@ -262,18 +271,18 @@ export class Fleet implements VariantFleet {
       return this.#openMember(ordinal, claimed?.kept ?? null, claimed?.placed ?? this.#placer.restore(this.#request()));
     });
     for (const member of added) member.resume();
-    this.#places.adopts();
+    this.#router.adopts();
     this.#add(added);
   }
 
-  /** The first ones are measured at once, so that a metric is there as soon as an endpoint is in service. */
+  /** Adds members and samples them at once, so that their metrics exist as soon as the endpoint is in service. */
   #add(added: readonly FleetMember[]): void {
     this.#members.push(...added);
     if (this.#isSampled || added.length === 0) return;
     this.#isSampled = true;
     this.#tasks.run((closing) => this.#sample(closing));
     if (this.#modelContainers.length === 0) return;
-    this.#tasks.run((closing) => this.#places.dropCold(this.#members, this.#modelContainers, closing));
+    this.#tasks.run((closing) => this.#router.dropCold(this.#members, this.#modelContainers, closing));
   }
 
   async inService(signal: AbortSignal): Promise<void> {
@@ -284,12 +293,12 @@ export class Fleet implements VariantFleet {
     const containers = this.#modelContainers;
     if (containers.length === 0) return;
     const serving = to.filter((member) => member.isInService);
-    await this.#places.warm(from, serving, { containers, signal });
+    await this.#router.warm(from, serving, { containers, signal });
   }
 
   /**
-   * The last ones get no more requests from now on, but for models that they alone have, until those in use are loaded on others. Resolves
-   * when they have answered what they hold, or the signal aborts, and are gone.
+   * Drains the last members. They get no more requests, except for models that only they have loaded, until the models
+   * in use are loaded on others. Resolves when their requests have ended, or the signal aborts, and they are stopped.
    */
   async shrinkTo({ instanceCount }: FleetSize, signal: AbortSignal): Promise<void> {
     const draining = this.#members.splice(instanceCount);
@@ -312,7 +321,7 @@ export class Fleet implements VariantFleet {
     );
   }
 
-  /** Requests that wait for an instance get one. */
+  /** Drains all members; requests that wait for an instance are still served. */
   async drain(signal: AbortSignal): Promise<void> {
     for (const member of this.#members) member.drains();
     while (this.#callCount > 0 && !signal.aborted) await orAborted(this.#quiet.opened(), signal).catch(() => {});
@@ -337,15 +346,15 @@ export class Fleet implements VariantFleet {
     }
   }
 
-  /** `chosen`: the only one that may be asked, or null. */
+  /** `chosen`: the only member that may get the request, or null. */
   async #ask(
     request: InvocationRequest,
     peerCount: number,
     chosen: FleetMember | null,
-  ): Promise<Answered<FleetMember>> {
+  ): Promise<RoutedSession<FleetMember>> {
     const { targetModel, targetContainer, signal } = request;
     if (targetModel !== null && chosen === null) {
-      await this.#places.located(this.#members, { targetModel, targetContainer }, signal);
+      await this.#router.located(this.#members, { targetModel, targetContainer }, signal);
     }
     let candidates = chosen === null ? this.#candidatesFor(request) : [chosen];
     if (candidates.length === 0) {
@@ -368,7 +377,7 @@ export class Fleet implements VariantFleet {
     } catch (error) {
       if (!(error instanceof NotSent)) throw error;
     }
-    // Once only: a request that ends each container it comes to is not taken through all of them.
+    // One retry only: a request that ends each container that it reaches must not reach all of them.
     const others = this.#candidatesFor(request).filter((member) => member !== first);
     const second = others.length === 0 ? first : this.#choose(others, request);
     return { reply: await second.invocations.invoke(again, { mayGoElsewhere: false }), holder: second };
@@ -378,10 +387,10 @@ export class Fleet implements VariantFleet {
     const [member] = this.#members;
     if (member !== undefined) return member.invocations.unavailable(request);
     const text = `Variant ${this.variantName} of endpoint ${this.#endpointName} has no instance in service.`;
-    return new AwsError("ServiceUnavailable", text, { statusFallback: 503, cause: new ContainerGone(text) });
+    return new AwsError("ServiceUnavailable", text, { statusFallback: 503, cause: new ContainerConnectionLost(text) });
   }
 
-  /** Those that serve it, without those that may be about to end where there are others. */
+  /** Returns the members that can serve a request; unhealthy ones only if there are no others. */
   #candidatesFor({ targetModel, targetContainer }: InvocationRequest): readonly FleetMember[] {
     if (targetModel !== null && this.#movingModels.size > 0) {
       const has = (member: FleetMember) =>
@@ -399,8 +408,8 @@ export class Fleet implements VariantFleet {
     const [only, ...others] = candidates;
     assert(only !== undefined, "there is an instance to choose");
     if (others.length === 0) return only;
-    if (targetModel !== null) return this.#places.choose([only, ...others], { targetModel, targetContainer });
-    const chance = this.#parts.random();
+    if (targetModel !== null) return this.#router.choose([only, ...others], { targetModel, targetContainer });
+    const chance = this.#dependencies.random();
     const isRandom = this.#plan.variant.RoutingConfig?.RoutingStrategy === "RANDOM";
     return (isRandom ? anyOf : leastBusy)(candidates, chance) ?? only;
   }
@@ -415,7 +424,7 @@ export class Fleet implements VariantFleet {
     await Promise.all([...this.#members, ...this.#draining].map((member) => member[Symbol.asyncDispose]()));
   }
 
-  /** Every container is being started again: a short while of that is better waited for than reported. */
+  /** Waits for a short while when all containers are being restarted, instead of failing the request. */
   async #waitForOne({ signal, targetContainer }: InvocationRequest): Promise<void> {
     const { invocationLimits, clock } = this.#options;
     using limit = openDeadline({ clock, afterMs: invocationLimits.restartWaitMsMax, signal });
@@ -450,7 +459,7 @@ export class Fleet implements VariantFleet {
       sampler.keep(new Set([...this.#members, ...this.#draining].map(({ id }) => id)));
       const { mostBytes } = this.#memory;
       if (mostBytes.size > 0) {
-        this.#parts.memorySeen(
+        this.#dependencies.memorySeen(
           this.#plan.model,
           this.#containers.map(({ name }) => mostBytes.get(name) ?? 0),
         );
@@ -460,11 +469,11 @@ export class Fleet implements VariantFleet {
   }
 }
 
-/** Where what is printed and refused is told of. */
+/** Returns the source of output and errors of a fleet's containers, for messages. */
 function placeOf(
   { endpointName, component, region, accountId }: FleetNames,
   { logsLink }: FleetOptions,
-): Omit<InvocationPlace, "containerName" | "logStreamArn"> {
+): Omit<InvocationSource, "containerName" | "logStreamArn"> {
   const logGroup =
     component === undefined
       ? `/aws/sagemaker/Endpoints/${endpointName}`

@@ -1,8 +1,11 @@
-/** Endpoints as state machines, and what runs for one: a fleet for each variant of a generation, a member for each instance. */
+/**
+ * Endpoints as state machines, and their running instances: a fleet for each variant of a generation, a member for each
+ * instance.
+ */
 export {
   beginChange,
   failureReason,
-  footprintBeyond,
+  footprintDifference,
   footprintBytes,
   footprintOf,
   groupKey,
@@ -11,7 +14,7 @@ export {
   newEndpoint,
   newGeneration,
   noFootprint,
-  settledGeneration,
+  stableGeneration,
   type Change,
   type EndpointRecord,
   type EndpointState,
@@ -38,6 +41,6 @@ export { InstanceSampler } from "./instance-sampler.ts";
 export { placementKeyOf, type PlacementKey } from "./model-rank.ts";
 export { containerOwnBytes, plannedContainers } from "./planned-containers.ts";
 export { failureSentence } from "./failure-sentence.ts";
-export { Fleet, type FleetParts } from "./fleet.ts";
+export { Fleet, type FleetDependencies } from "./fleet.ts";
 export type { FleetOptions } from "./fleet-options.ts";
-export { RunningEndpoint, type RunningEndpointParts } from "./running-endpoint.ts";
+export { RunningEndpoint, type RunningEndpointDependencies } from "./running-endpoint.ts";

@@ -11,17 +11,20 @@ interface CpuSample {
 
 type Record = (metric: Exclude<InstanceMetric, "LoadedModelCount">, value: number) => void;
 
-/** Measures what instances and each of their containers use, from one look to the next. */
+/** Measures the usage of instances and their containers between two samples. */
 export class InstanceSampler {
   readonly #clock: Clock;
-  /** By the instance's id, or `id/container`. */
+  /** Previous samples by `id` of the instance, or `id/container`. */
   readonly #before = new Map<string, CpuSample>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Nothing is told of an instance as a whole while one of its containers does not run. Gives what was seen. */
+  /**
+   * Samples an instance and returns the readings. Records nothing for the instance as a whole while one of its
+   * containers does not run.
+   */
   async sample(
     member: FleetMember,
     to: { readonly instance: Record; readonly container: (name: string) => Record },
@@ -38,7 +41,7 @@ export class InstanceSampler {
     return usages;
   }
 
-  /** What is known of instances that are none of these is forgotten. */
+  /** Forgets the samples of all other instances. */
   keep(instanceIds: ReadonlySet<string>): void {
     for (const key of this.#before.keys()) if (!instanceIds.has(key.split("/", 1)[0] ?? "")) this.#before.delete(key);
   }
@@ -49,7 +52,7 @@ export class InstanceSampler {
     const atNs = this.#clock.monotonicNs();
     const last = this.#before.get(key);
     this.#before.set(key, { cpuNs, atNs });
-    // Less than before: a container was started again.
+    // A smaller value means that a container was restarted.
     if (last !== undefined && cpuNs >= last.cpuNs) {
       record("CPUUtilization", (100 * (cpuNs - last.cpuNs)) / (atNs - last.atNs));
     }
@@ -70,7 +73,7 @@ function sum(one: InstanceUsage, other: InstanceUsage): InstanceUsage {
   };
 }
 
-/** Containers on one GPU share its time, of which each is told the whole. */
+/** Adds the GPU use of containers. Containers on one GPU share its time; each reading is the whole GPU's. */
 function sumOfGpus(one: GpuUse | null, other: GpuUse | null): GpuUse | null {
   if (one === null || other === null) return one ?? other;
   return { busy: Math.max(one.busy, other.busy), memory: one.memory + other.memory };

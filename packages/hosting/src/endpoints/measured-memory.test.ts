@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import type { ContainerDefinition, VariantPlan } from "../definitions/index.ts";
 import type { InstanceUsage } from "../instances/index.ts";
 import { footprintOf } from "./endpoint-record.ts";
-import { beyondReserved, MeasuredMemory, reservedBytesOf } from "./measured-memory.ts";
+import { bytesOverReservation, MeasuredMemory, reservedBytesOf } from "./measured-memory.ts";
 
 const mebi = 2 ** 20;
 const budget = { vcpuCount: 2, memoryBytes: 8 * 2 ** 30 };
@@ -47,7 +47,7 @@ test("property: what is reserved and what is taken beyond it are never less than
     fc.property(fc.array(fc.tuple(bytes, bytes), { maxLength: 6 }), (each) => {
       const reserved = new Map(each.map(([known], index) => [String(index), known]));
       const used = new Map(each.map(([, taken], index) => [String(index), taken]));
-      const beyond = beyondReserved(reserved, used);
+      const beyond = bytesOverReservation(reserved, used);
       const sum = (of: ReadonlyMap<string, number>) => [...of.values()].reduce((all, one) => all + one, 0);
       assert.ok(beyond >= 0 && sum(reserved) + beyond >= sum(used));
       if (each.every(([known, taken]) => taken <= known)) assert.equal(beyond, 0);

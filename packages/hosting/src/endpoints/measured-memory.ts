@@ -4,8 +4,9 @@ import { containerOwnBytes, plannedContainers } from "./planned-containers.ts";
 import type { InstanceBudget } from "../definitions/index.ts";
 
 /**
- * What a container of each instance is reserved of its node, by its name. Not of one with many models: what these take is shared out
- * as they are loaded. `claimBytes`: of an instance with one container that says itself how much it is to have, or null.
+ * Returns the bytes that each container of an instance reserves of its node, by name. Multi-model containers are
+ * excluded: their memory is accounted as models are loaded. `claimBytes`: the claim of an instance with one container,
+ * or null.
  */
 export function reservedBytesOf(
   plan: VariantPlan,
@@ -18,18 +19,18 @@ export function reservedBytesOf(
   );
 }
 
-/** How much of what containers take is more than they are reserved. */
-export function beyondReserved(reserved: ReadonlyMap<string, number>, used: ReadonlyMap<string, number>): number {
+/** Returns the bytes that containers use above their reservations. */
+export function bytesOverReservation(reserved: ReadonlyMap<string, number>, used: ReadonlyMap<string, number>): number {
   let bytes = 0;
   for (const [name, reservedBytes] of reserved) bytes += Math.max(0, (used.get(name) ?? 0) - reservedBytes);
   return bytes;
 }
 
-/** The most memory that a container of each kind was ever seen to take, over the instances of a fleet. */
+/** The maximum memory that was measured for each container, over all instances of a fleet. */
 export class MeasuredMemory {
   readonly #most = new Map<string, number>();
 
-  /** In the order of the containers, without those that have many models; zero for one that was never seen. */
+  /** Bytes in the order of the containers, without multi-model ones; zero for those never measured. */
   get mostBytes(): ReadonlyMap<string, number> {
     return this.#most;
   }
@@ -45,6 +46,6 @@ export class MeasuredMemory {
       used.set(name, usage.memoryBytes);
       this.#most.set(name, Math.max(this.#most.get(name) ?? 0, usage.memoryBytes));
     }
-    return beyondReserved(reserved, used);
+    return bytesOverReservation(reserved, used);
   }
 }

@@ -1,57 +1,61 @@
 import type { ModelCopy } from "../instance-agent/index.ts";
 import { ModelRank, type PlacementKey } from "./model-rank.ts";
 
-/** An instance that a request for a model can go to. */
+/** An instance that can serve a request for a model. */
 export interface PlacementCandidate {
-  /** Its number among the instances of its fleet: the one that takes its place later has the same, and with it the same models. */
+  /** Number among the instances of its fleet: a replacement has the same number, and so the same models. */
   readonly ordinal: number;
   readonly inFlightCount: number;
 }
 
-/** One model as the instances have it now. */
+/** A model with its present copies on the instances. */
 export interface PlacedModel<Instance> {
   readonly target: string;
-  /** Of the endpoint. */
+  /** The key of the endpoint. */
   readonly key: PlacementKey;
   readonly copyOn: (instance: Instance) => ModelCopy;
-  /** Whether it is among the models that an instance is busy with, and not beside them. */
+  /** Returns whether most requests of an instance are for the model. */
   readonly isBusyWith: (instance: Instance) => boolean;
-  /** Whether the model could come there without pushing out one that has just been used. Asked about one instance at most. */
+  /**
+   * Returns whether the instance can load the model without evicting a recently used one. Called for one instance at
+   * most.
+   */
   readonly hasRoomOn: (instance: Instance) => boolean;
 }
 
 export interface PlacementLimits {
-  /** An instance may hold so many times the average of requests in flight. */
+  /** Maximum ratio of an instance's requests in flight to the average. */
   readonly loadRatioMax: number;
-  /** Up to so many requests in flight an instance is never too busy, whatever the average is. */
+  /** Number of requests in flight up to which an instance is never too busy, whatever the average. */
   readonly queueMin: number;
 }
 
 export const placementLimits: PlacementLimits = { loadRatioMax: 1.5, queueMin: 8 };
 
 export interface PlacedRequest<Instance> {
-  /** Where the request goes. */
+  /** The instance for the request. */
   readonly serve: Instance;
-  /** Where the model is to come beside that: requests go there once it has come. */
+  /** An instance that is to load a further copy; it gets requests once the copy is loaded. */
   readonly bring: Instance | null;
 }
 
-/** Of instances that many may have a copy of one model, so that no model is everywhere. */
+/** Returns the maximum number of copies of one model, so that no model is on all instances. */
 export function copiesMax(instanceCount: number): number {
   return Math.min(instanceCount, Math.max(2, Math.ceil(instanceCount / 2)));
 }
 
-/** An instance with so many requests in flight is given no more while another one may serve them. */
+/** Returns the number of requests in flight above which an instance gets no more while another one can serve them. */
 export function queueBound(inFlightSum: number, instanceCount: number, limits: PlacementLimits): number {
   return Math.max(limits.queueMin, Math.ceil((limits.loadRatioMax * (inFlightSum + 1)) / instanceCount));
 }
 
 /**
- * Where a request for a model goes. Each model ranks the instances by a keyed hash of its name and their ordinals (rendezvous hashing), so
- * that an instance that comes or goes changes the first place of only those models that it gains or held. A request goes to the first
- * in rank that has the model and is not too busy. Where none has it, it is loaded on the first that is not too busy. Where those that
- * have it are too busy, it is brought to the next one; and where the first in rank has come back or is new, it is brought there. A
- * request never waits for a copy beside another. The same state gives the same answer; it takes a few passes over the instances.
+ * Returns the instance for a request. Each model ranks the instances by a keyed hash of its name and their ordinals
+ * (rendezvous hashing), so that adding or removing an instance changes the first rank only of the models that it gains
+ * or had. A request goes to the first in rank that has the model and is not too busy. If none has it, it is loaded on
+ * the first that is not too busy. If those that have it are too busy, a copy is loaded on the next one; if the first in
+ * rank is new or has returned, a copy is loaded there. No request waits for an additional copy. The result depends only
+ * on the arguments and takes a few passes over the instances.
  */
 export function placeModel<Instance extends PlacementCandidate>(
   instances: readonly [Instance, ...Instance[]],
@@ -72,17 +76,17 @@ export function placeModel<Instance extends PlacementCandidate>(
   if (loaded !== null) return { serve: loaded, bring: loaded === top ? null : mayHave(top) };
   const idlest = idlestOf(ranked, isLoaded);
   if (idlest !== null) {
-    // Whoever is hot gets a copy, and not whoever is beside it.
+    // Only the model that causes the load gets a copy, not the others on the same instance.
     if (!model.isBusyWith(idlest)) return { serve: idlest, bring: null };
     const next = first(ranked, (each) => model.copyOn(each) === "absent" && isFree(each));
     return { serve: idlest, bring: mayHave(next) };
   }
-  // Of one that is being loaded for the first time nobody knows yet what it takes: there is no further copy before.
+  // The memory of a model that is being loaded for the first time is not known yet: no further copy before that.
   const coming = first(ranked, (each) => model.copyOn(each) === "coming");
   return { serve: coming ?? first(ranked, isFree) ?? top, bring: null };
 }
 
-/** Whether a model may have a further copy there, one at a time. */
+/** Returns whether a model may get a further copy on an instance; one at a time. */
 function mayBring<Instance>(instances: readonly Instance[], model: PlacedModel<Instance>, to: Instance): boolean {
   if (model.copyOn(to) !== "absent") return false;
   let copyCount = 0;
@@ -100,7 +104,7 @@ function boundOf(instances: readonly PlacementCandidate[], limits: PlacementLimi
   return queueBound(inFlightSum, instances.length, limits);
 }
 
-/** An instance and the score that a model gives it. */
+/** An instance and its score for a model. */
 interface Ranked<Instance> {
   readonly instance: Instance;
   readonly score: number;
@@ -114,7 +118,10 @@ function rankedBy<Instance extends Pick<PlacementCandidate, "ordinal">>(
   return instances.map((instance) => ({ instance, score: rank.scoreOf(instance.ordinal) }));
 }
 
-/** The first in a model's rank of those that are so; null where none is. Of equal scores the lower ordinal is first. */
+/**
+ * Returns the first in a model's rank that satisfies the condition; null for none. For equal scores the lower ordinal
+ * is first.
+ */
 function first<Instance extends Pick<PlacementCandidate, "ordinal">>(
   ranked: readonly Ranked<Instance>[],
   isSo: (instance: Instance) => boolean,
@@ -131,7 +138,10 @@ function first<Instance extends Pick<PlacementCandidate, "ordinal">>(
   return best?.instance ?? null;
 }
 
-/** With the fewest requests of those that are so, of equals the first in rank; null where none is. */
+/**
+ * Returns the instance with the fewest requests that satisfies the condition, in doubt the first in rank; null for
+ * none.
+ */
 function idlestOf<Instance extends PlacementCandidate>(
   ranked: readonly Ranked<Instance>[],
   isSo: (instance: Instance) => boolean,
@@ -143,7 +153,7 @@ function idlestOf<Instance extends PlacementCandidate>(
   return first(ranked, (each) => each.inFlightCount === fewest && isSo(each));
 }
 
-/** Of the instances that have a model, the first in rank: the copy that stays when the others are cold. */
+/** Returns the first in rank of the instances that have a model: its copy stays when the others are unloaded. */
 export function firstInRank<Instance extends Pick<PlacementCandidate, "ordinal">>(
   instances: readonly [Instance, ...Instance[]],
   model: { readonly key: PlacementKey; readonly target: string },

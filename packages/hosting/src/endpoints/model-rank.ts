@@ -1,17 +1,18 @@
 import { createHash } from "node:crypto";
 
-/** 64 bits in sixteen hexadecimal digits. Whoever does not know it cannot say which instance a model's name leads to. */
+/** 64 bits in sixteen hexadecimal digits. Without the key a caller cannot predict the instance for a model's name. */
 export type PlacementKey = string;
 
-/** For what has no key of its own: the same one for the same text. */
+/** Returns a key for an owner without one; the same text gives the same key. */
 export function placementKeyOf(text: string): PlacementKey {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
 
 /**
- * In which order a model prefers instances: a score for each ordinal, by HalfSipHash-2-4 with 64 bits (J.-P. Aumasson and D. J. Bernstein,
- * "SipHash: a fast short-input PRF", 2012) over the model's name in UTF-16, filled up to whole words of four bytes, its length and the
- * ordinal. Without the key nobody can find names that prefer the same instance. Names are hashed once for all ordinals.
+ * A model's order of preference of the instances: a score for each ordinal, by HalfSipHash-2-4 with 64 bits (J.-P.
+ * Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF", 2012) over the model's name in UTF-16, padded to
+ * words of four bytes, its length and the ordinal. Without the key nobody can find names that prefer the same instance.
+ * Names are hashed once for all ordinals.
  */
 export class ModelRank {
   #v0 = 0;
@@ -26,7 +27,7 @@ export class ModelRank {
     [this.#v0, this.#v1, this.#v2, this.#v3] = [k0, k1 ^ 0xee, 0x6c796765 ^ k0, 0x74656462 ^ k1];
     const { length } = target;
     for (let index = 0; index < length; index += 2) {
-      // Beyond the end there is no number, which is zero here.
+      // After the end of the text charCodeAt returns NaN, which is zero here.
       this.#absorb(target.charCodeAt(index) | (target.charCodeAt(index + 1) << 16));
     }
     this.#absorb(length);
@@ -34,7 +35,7 @@ export class ModelRank {
     this.#byteLength = Math.ceil(length / 2) * 4 + 8;
   }
 
-  /** The upper 53 bits of the hash, which a number holds exactly. */
+  /** Returns the upper 53 bits of the hash, which a number represents exactly. */
   scoreOf(ordinal: number): number {
     [this.#v0, this.#v1, this.#v2, this.#v3] = this.#named;
     this.#absorb(ordinal);
@@ -74,5 +75,5 @@ export class ModelRank {
 
 const rotated = (word: number, bits: number) => (word << bits) | (word >>> (32 - bits));
 
-/** A word whose bytes are in the other order. */
+/** Reverses the bytes of a word. */
 const swapped = (word: number) => (word << 24) | ((word & 0xff00) << 8) | ((word >>> 8) & 0xff00) | (word >>> 24);

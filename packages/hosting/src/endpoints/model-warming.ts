@@ -2,13 +2,13 @@ import type { ModelState } from "../instance-agent/index.ts";
 import { firstInRank } from "./model-placement.ts";
 import type { PlacementKey } from "./model-rank.ts";
 
-/** An instance whose requests are about to go elsewhere. */
+/** An instance whose requests will be routed to other instances. */
 export interface WarmSource {
   readonly models: readonly Pick<ModelState, "target" | "pinCount" | "usedNs" | "wholeBytes">[];
 }
 
-/** An instance that they are about to go to. */
-export interface WarmPlace {
+/** An instance that will get those requests. */
+export interface WarmInstance {
   readonly ordinal: number;
   readonly has: (target: string) => boolean;
 }
@@ -21,10 +21,10 @@ export interface Warming<Place> {
 }
 
 /**
- * What has to be loaded before requests go from some instances to others: each model that is in use there and that none of the others has,
- * on the one it prefers among them. Those that were used last come first.
+ * Returns the models to load before requests move from some instances to others: each model that is in use on the
+ * former and loaded on none of the latter, with the instance that it prefers. The most recently used come first.
  */
-export function warmingsOf<Place extends WarmPlace>(
+export function warmingsOf<Place extends WarmInstance>(
   from: readonly WarmSource[],
   to: readonly Place[],
   { sinceNs, key }: { readonly sinceNs: number; readonly key: PlacementKey },
@@ -35,7 +35,7 @@ export function warmingsOf<Place extends WarmPlace>(
   for (const { models } of from) {
     for (const { target, pinCount, usedNs: lastNs, wholeBytes } of models) {
       if (pinCount === 0 && lastNs <= sinceNs) continue;
-      // One that answers a request is in use now.
+      // A model with requests in flight is in use now.
       const usedNs = Math.max(pinCount > 0 ? Infinity : lastNs, used.get(target)?.usedNs ?? 0);
       used.set(target, { usedNs, bytes: Math.max(wholeBytes, used.get(target)?.bytes ?? 0) });
     }

@@ -6,38 +6,38 @@ import {
   type VariantPlan,
 } from "../definitions/index.ts";
 
-/** The part of an instance's memory that its models may take; the rest is the containers' own. */
+/** The share of an instance's memory for its models; the rest is for the containers themselves. */
 const modelMemoryShare = 0.9;
 const volumeGiBDefault = 30;
 const gibi = 2 ** 30;
 
-/** What a container takes without a model: our server and the interpreter that its workers are forked from. */
+/** Bytes that a container uses without a model: our server, and the interpreter that its workers are forked from. */
 export const containerOwnBytes = 128 * 2 ** 20;
 
 /** A container of each instance of a variant. */
 export interface NamedContainer {
   readonly definition: ContainerDefinition;
-  /** As errors and metrics call it: its ContainerHostname, else by its position; "primary" where it is the only one. */
+  /** The name in errors and metrics: its ContainerHostname, else its position; "primary" for a single container. */
   readonly name: string;
   readonly isOnly: boolean;
 }
 
-/** As above, with its part of the instance. */
+/** A container with its share of the instance. */
 export interface PlannedContainer extends NamedContainer {
-  /** Memory for its models. */
+  /** Bytes of memory for its models. */
   readonly modelMemoryBytes: number;
   /**
-   * Memory for its models that no other container of the node gets: what its variables say, or what its one model is expected to take, whichever
-   * is more; zero for many models whose variables say nothing.
+   * Bytes of memory for its models that no other container of the node gets: the value of its variables or the expected
+   * size of its single model, whichever is larger; zero for a multi-model container without such variables.
    */
   readonly guaranteedBytes: number;
-  /** Disk for the unpacked models of a multi-model container. */
+  /** Bytes of disk for the unpacked models of a multi-model container. */
   readonly modelDiskBytes: number;
 }
 
 export function namedContainers({ model }: Pick<VariantPlan, "model">): readonly NamedContainer[] {
   const { containers, executionMode } = model;
-  // Named alone in Direct mode, it is asked for by that name.
+  // A single container in Direct mode is still addressed by its name.
   const isOnly = containers.length === 1 && executionMode === "Serial";
   return containers.map((definition, index) => ({
     definition,
@@ -46,7 +46,10 @@ export function namedContainers({ model }: Pick<VariantPlan, "model">): readonly
   }));
 }
 
-/** What the containers of an instance of a budget are called and get. A model's variables may lower its shares, never raise them above its part. */
+/**
+ * Returns the containers of an instance with their shares of its budget. A model's variables can lower its shares, but
+ * not raise them.
+ */
 export function plannedContainers(
   { variant, model, expectedBytes = [] }: VariantPlan,
   budget: InstanceBudget,
@@ -58,7 +61,7 @@ export function plannedContainers(
   );
   const disk = sharesOf(
     Math.min((variant.VolumeSizeInGB ?? volumeGiBDefault) * gibi, budget.diskBytes ?? Infinity),
-    // Single models have no quota of their own on the disk.
+    // Single models have no disk quota of their own.
     containers.map((container) =>
       container.Mode === "MultiModel" ? wanted(container, "GALATEA_MODEL_DISK_BYTES") : 0,
     ),
@@ -75,24 +78,25 @@ export function plannedContainers(
 }
 
 /**
- * Returns the guaranteed memory of an instance's models: what their variables say, or what a single model is expected to take. The sum of all
- * guarantees never exceeds the nodes. The size of an instance type guarantees nothing: models may grow to it where the node has free memory.
+ * Returns the guaranteed memory of an instance's models: the value of their variables, or the expected size of a single
+ * model. The sum of all guarantees never exceeds the nodes. The size of an instance type guarantees nothing: models may
+ * use it while the node has free memory.
  */
 export function guaranteedModelBytes(plan: VariantPlan): number {
   const unbounded = { vcpuCount: Infinity, memoryBytes: Number.MAX_SAFE_INTEGER };
   const budget = variantBudget(plan.variant, (type) => instanceType(type) ?? unbounded);
-  // A serverless variant says how much its instance is to have.
+  // A serverless variant sets the memory of its instance.
   if (plan.variant.ServerlessConfig !== undefined) return budget.memoryBytes;
   return plannedContainers(plan, budget).reduce((sum, { guaranteedBytes }) => sum + guaranteedBytes, 0);
 }
 
-/** Infinity where the definition says nothing, or nothing that makes sense. */
+/** Returns a variable's number of bytes; Infinity where it is missing or invalid. */
 function wanted({ Environment: environment }: ContainerDefinition, name: string): number {
   const bytes = Number(environment?.[name] ?? Number.NaN);
   return Number.isSafeInteger(bytes) && bytes > 0 ? bytes : Infinity;
 }
 
-/** Equal shares of a whole; what one does not want of its share goes to the others. */
+/** Divides a total into equal shares; the unneeded rest of a share goes to the others. */
 export function sharesOf(whole: number, wants: readonly number[]): readonly number[] {
   const shares = wants.map(() => 0);
   const modestFirst = wants.map((_, index) => index).toSorted((a, b) => (wants[a] ?? 0) - (wants[b] ?? 0));

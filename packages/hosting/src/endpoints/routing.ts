@@ -1,4 +1,4 @@
-/** The instance with the fewest requests in flight; of equals one at random, `chance` in [0, 1). */
+/** Returns the instance with the fewest requests in flight; one of several equal ones by `chance` in [0, 1). */
 export function leastBusy<Instance extends { readonly inFlightCount: number }>(
   instances: readonly Instance[],
   chance: number,
@@ -12,7 +12,7 @@ export function leastBusy<Instance extends { readonly inFlightCount: number }>(
   return least;
 }
 
-/** One of them, `chance` in [0, 1). */
+/** Returns one of the instances by `chance` in [0, 1). */
 export function anyOf<Instance>(instances: readonly Instance[], chance: number): Instance | null {
   return instances[Math.floor(chance * instances.length)] ?? null;
 }

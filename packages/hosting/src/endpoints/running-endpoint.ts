@@ -16,7 +16,7 @@ import {
 import { plannedFootprint, stepOf } from "./endpoint-state.ts";
 import { isShared } from "../definitions/index.ts";
 import { failureSentence } from "./failure-sentence.ts";
-import { Fleet, type FleetNames, type FleetParts } from "./fleet.ts";
+import { Fleet, type FleetNames, type FleetDependencies } from "./fleet.ts";
 import { OwnerLedger } from "../nodes/index.ts";
 import { placementKeyOf, type PlacementKey } from "./model-rank.ts";
 import { ServerlessFleet } from "./serverless-fleet.ts";
@@ -24,39 +24,39 @@ import { SharedInstances } from "./shared-instances.ts";
 import type { VariantFleet } from "./variant-fleet.ts";
 import { WeightedRotation } from "./weighted-rotation.ts";
 
-/** A row of the routing table with what is there for it. */
+/** A row of the routing table with its fleet. */
 interface FleetRoute extends Route {
   readonly fleet: VariantFleet;
 }
 
-export interface RunningEndpointParts extends FleetParts {
+export interface RunningEndpointDependencies extends FleetDependencies {
   readonly mirrors: Mirrors;
 }
 
-/** What runs for an endpoint: the fleets of its generations. Where requests go follows from its record. */
+/** The fleets of an endpoint's generations. Its record determines the routing of requests. */
 export class RunningEndpoint implements AsyncDisposable {
   readonly #name: string;
   readonly #owner: EndpointRecord["owner"];
   readonly #placementKey: PlacementKey;
-  readonly #parts: FleetParts;
+  readonly #dependencies: FleetDependencies;
   readonly #mirrors: EndpointMirrors;
   readonly #fleets = new Map<string, VariantFleet>();
   readonly #ledger: OwnerLedger;
-  /** Which endpoint of its name it is. */
+  /** Identifies the endpoint: its name and its time of creation. */
   readonly queued: { readonly name: string; readonly createdMs: number } & EndpointRecord["owner"];
   #asyncInference: AsyncInferenceConfig | null = null;
   #routes: readonly FleetRoute[] = [];
   #rotation = new WeightedRotation<FleetRoute>([]);
   #named = new Map<string, WeightedRotation<{ readonly weight: number; readonly fleet: VariantFleet }>>();
-  /** Undefined while no call is to be copied. */
+  /** Undefined while no calls are copied. */
   #watches: ReadonlyMap<VariantFleet, CallWatch> | undefined;
 
-  constructor({ name, arn, owner, createdMs, placementKey }: EndpointRecord, parts: RunningEndpointParts) {
+  constructor({ name, arn, owner, createdMs, placementKey }: EndpointRecord, parts: RunningEndpointDependencies) {
     this.#name = name;
     this.#placementKey = placementKey ?? placementKeyOf(`${arn} ${createdMs}`);
     this.queued = { name, createdMs, ...owner };
     this.#owner = owner;
-    this.#parts = parts;
+    this.#dependencies = parts;
     this.#mirrors = new EndpointMirrors(name, parts.mirrors);
     const { nodes, clock } = parts.fleet;
     this.#ledger = new OwnerLedger({ of: `endpoint "${name}"`, nodes, clock });
@@ -66,27 +66,27 @@ export class RunningEndpoint implements AsyncDisposable {
     return this.#fleets.values();
   }
 
-  /** Of each group by its key, how many instances are in service. */
+  /** Number of instances in service by key of the group. */
   get inServiceCounts(): ReadonlyMap<string, number> {
     return new Map([...this.#fleets].map(([key, { inServiceCount }]) => [key, inServiceCount]));
   }
 
-  /** How it takes requests from its queue; null where requests are answered at once. */
+  /** Settings of its request queue; null for a synchronous endpoint. */
   get asyncInference(): AsyncInferenceConfig | null {
     return this.#asyncInference;
   }
 
-  /** Of all that requests go to. */
+  /** Number of instances in service that get requests. */
   get inServiceCount(): number {
     return this.#routes.reduce((sum, { fleet }) => sum + fleet.inServiceCount, 0);
   }
 
-  /** Of the first variant that requests go to. */
+  /** The first variant that gets requests. */
   get variantName(): string {
     return this.#routes[0]?.variantName ?? "";
   }
 
-  /** For what was in service before the platform ended: tried until it is again. */
+  /** Starts the instances that were in service before the platform ended; retries until they are. */
   resume(record: EndpointRecord): void {
     for (const generation of record.generations) {
       for (const { plan, observed } of generation.variants) {
@@ -97,7 +97,10 @@ export class RunningEndpoint implements AsyncDisposable {
     this.#route(record);
   }
 
-  /** Brings up what the record's step wants, or else what is settled. Rejects with SageMaker's failure sentence. */
+  /**
+   * Starts the instances of the record's current step, or of its settled sizes. Rejects with SageMaker's failure
+   * sentence.
+   */
   async bringUp(record: EndpointRecord, signal: AbortSignal): Promise<void> {
     this.countBy(record);
     const step = stepOf(record);
@@ -120,18 +123,23 @@ export class RunningEndpoint implements AsyncDisposable {
     either.throwIfAborted();
   }
 
-  /** The record reserves the memory of its running instances; draining instances beyond that are counted on their nodes. */
+  /**
+   * Counts the endpoint's record: it reserves the memory of its running instances; draining instances above that are
+   * counted on their nodes.
+   */
   countBy(record: EndpointRecord): void {
     const isMoving = record.state.at !== "Deleting" && isTransient(record.state);
     this.#ledger.recorded(footprintBytes(plannedFootprint(record)), isMoving);
   }
 
-  /** Resolves when the nodes have room for what the record says, or after the endpoint's own draining instances have ended. */
+  /**
+   * Resolves when the nodes have capacity for the record, or after the endpoint's own draining instances have ended.
+   */
   room(signal: AbortSignal): Promise<void> {
     return this.#ledger.room(signal);
   }
 
-  /** What the other fleets of its variant have in use of many models is loaded before requests go there. */
+  /** Loads the models that the variant's other fleets have in use, before requests move to this fleet. */
   async #warm(fleet: VariantFleet, signal: AbortSignal): Promise<void> {
     for (const other of this.#fleets.values()) {
       if (other === fleet || other.variantName !== fleet.variantName || other.models === null) continue;
@@ -139,7 +147,7 @@ export class RunningEndpoint implements AsyncDisposable {
     }
   }
 
-  /** Resolves when all that requests go to is in service; rejects where one of it does not come back. */
+  /** Resolves when all fleets with requests are in service; rejects where an instance fails to start again. */
   async inService(signal: AbortSignal): Promise<void> {
     await Promise.all(
       this.#routes.map(async ({ fleet, variantName }) => {
@@ -154,8 +162,8 @@ export class RunningEndpoint implements AsyncDisposable {
   }
 
   /**
-   * Requests go where the record says from now on, and nobody has more than it says. Resolves when what has less has answered what it
-   * holds, or the signal aborts.
+   * Routes requests by the record from now on, and drains surplus instances. Resolves when these have ended, or the
+   * signal aborts.
    */
   async follow(record: EndpointRecord, signal: AbortSignal): Promise<void> {
     this.#route(record);
@@ -175,7 +183,7 @@ export class RunningEndpoint implements AsyncDisposable {
     );
   }
 
-  /** Throws AwsError with the codes and sentences of SageMaker's runtime. */
+  /** Throws AwsError with the codes and messages of SageMaker's runtime. */
   async invoke(request: InvocationRequest): Promise<InvocationReply> {
     const { session } = request;
     if (session !== undefined && session !== newSession) return await this.#inSession(request, session);
@@ -188,7 +196,7 @@ export class RunningEndpoint implements AsyncDisposable {
       peerCount += fleet.inServiceCount;
       if (fleet.canServe) instead ??= fleet;
     }
-    // Both of a variant's fleets serve it while an endpoint is updated.
+    // During an update both fleets of a variant can serve a request for it.
     const fleet = chosen.canServe ? chosen : (instead ?? chosen);
     return await this.#ask(fleet, request, peerCount);
   }
@@ -199,7 +207,7 @@ export class RunningEndpoint implements AsyncDisposable {
     return watch.invoke(request, (watched) => fleet.invoke(watched, peerCount));
   }
 
-  /** By whoever has the session, also while an update shifts all other requests away from it. */
+  /** Sends a request to the fleet with its session, even while an update moves all other requests away from it. */
   async #inSession(request: InvocationRequest, id: string): Promise<InvocationReply> {
     const { targetVariant } = request;
     const fleet = [...this.#fleets.values()].find((each) => each.holdsSession(id));
@@ -211,7 +219,10 @@ export class RunningEndpoint implements AsyncDisposable {
     throw new AwsError("ValidationError", text);
   }
 
-  /** For one that gets no more requests: those in flight may end until the signal aborts; then nothing is left. */
+  /**
+   * Drains an endpoint that gets no more requests: those in flight may finish until the signal aborts; then everything
+   * is stopped.
+   */
   async drain(signal: AbortSignal): Promise<void> {
     this.#ledger.ends();
     await this.#mirrors.leaveAll();
@@ -221,7 +232,7 @@ export class RunningEndpoint implements AsyncDisposable {
     this.#mirrors.flush();
   }
 
-  /** For the platform's end: everything stops, and unpacked models stay for its next run. */
+  /** Stops everything when the platform ends; unpacked models stay for its next run. */
   async leave(): Promise<void> {
     this.#ledger[Symbol.dispose]();
     await this.#mirrors.leaveAll();
@@ -257,8 +268,8 @@ export class RunningEndpoint implements AsyncDisposable {
   #newFleet({ plan, settled }: VariantGroup, names: FleetNames): VariantFleet {
     const { concurrency } = settled;
     if (isShared(plan.variant)) return new SharedInstances(plan, names);
-    if (concurrency !== undefined) return new ServerlessFleet(plan, { names, concurrency }, this.#parts);
-    const parts = { ...this.#parts, placer: this.#ledger };
+    if (concurrency !== undefined) return new ServerlessFleet(plan, { names, concurrency }, this.#dependencies);
+    const parts = { ...this.#dependencies, placer: this.#ledger };
     return new Fleet(plan, names, plan.isShadow === true ? withoutCallers(parts) : parts);
   }
 
@@ -270,7 +281,7 @@ export class RunningEndpoint implements AsyncDisposable {
       return generation === undefined ? [] : [{ ...route, fleet: this.#fleetOf(generation, route.variantName) }];
     });
     this.#watches = this.#mirrors.watchesOf(record, (generation, variant) => this.#fleetOf(generation, variant));
-    // What each variant is owed stays with rotations whose weights do not change: a record may change often.
+    // Rotations with unchanged weights keep their credits: a record may change often.
     if (isSameRouting(routes, this.#routes)) return;
     this.#routes = routes;
     this.#rotation = new WeightedRotation(routes);
@@ -301,7 +312,7 @@ export class RunningEndpoint implements AsyncDisposable {
 /** The stop time-out of a shadow variant's containers, in milliseconds: no caller waits for their executions. */
 const shadowStopGraceMs = 3000;
 
-function withoutCallers(parts: FleetParts): FleetParts {
+function withoutCallers(parts: FleetDependencies): FleetDependencies {
   const { instanceLimits } = parts.fleet;
   const stopGraceMs = Math.min(instanceLimits.stopGraceMs, shadowStopGraceMs);
   return { ...parts, fleet: { ...parts.fleet, instanceLimits: { ...instanceLimits, stopGraceMs } } };

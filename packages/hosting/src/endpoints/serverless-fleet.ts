@@ -12,34 +12,41 @@ import {
 } from "../invocations/index.ts";
 import { footprintOf, noFootprint, type Footprint } from "./endpoint-record.ts";
 import { failureSentence } from "./failure-sentence.ts";
-import { Fleet, type FleetNames, type FleetParts } from "./fleet.ts";
+import { Fleet, type FleetNames, type FleetDependencies } from "./fleet.ts";
 import type { FleetSize, VariantFleet } from "./variant-fleet.ts";
-import { asleep, moveSleeper, requestStep, wakefulMs, type Sleeper, type SleeperEvent } from "./sleeper.ts";
+import {
+  coldState,
+  nextServerlessState,
+  requestStep,
+  msUntilIdle,
+  type ServerlessState,
+  type ServerlessEvent,
+} from "./serverless-state.ts";
 
-/** SageMaker's bounds for serverless variants. */
+/** SageMaker's limits for serverless variants. */
 const payloadBytesMax = 4 * 1024 * 1024;
 const startMsMax = 180_000;
-/** A request is answered that the instance is not ready yet before its client gives up. */
-const wakeWaitMsMax = 55_000;
+/** Maximum wait for a start; below the time-out of clients, so that they get an error response. */
+const startWaitMsMax = 55_000;
 
 /**
- * A variant whose one instance is started by the first request, which waits for it, and ends when there has been no request for a while. One
- * instance answers all requests at once, up to the variant's concurrency: its container is a server. While it sleeps nothing of the
- * nodes is taken for it; with provisioned concurrency it does not sleep.
+ * A variant whose one instance is started by the first request, which waits for it, and stopped after an idle time. One
+ * instance serves all requests at once, up to the variant's concurrency: its container is a server. While it is cold it
+ * uses nothing of the nodes; with provisioned concurrency it is never cold.
  */
 export class ServerlessFleet implements VariantFleet {
-  /** The fleet claims its memory while the instance is there. */
+  /** Null: the fleet claims its memory while the instance runs. */
   readonly models = null;
   readonly #fleet: Fleet;
-  readonly #parts: FleetParts;
+  readonly #dependencies: FleetDependencies;
   readonly #names: FleetNames;
   readonly #tasks: TaskGroup;
   readonly #changed = new Gate();
   #concurrency: Concurrency;
-  #sleeper: Sleeper = asleep;
+  #state: ServerlessState = coldState;
   #isKept = false;
   #isDraining = false;
-  /** Of requests that have not been answered whole. */
+  /** Number of requests whose responses are incomplete. */
   #callCount = 0;
   #quietSinceMs = 0;
   #claim: Disposable | null = null;
@@ -47,7 +54,7 @@ export class ServerlessFleet implements VariantFleet {
   constructor(
     plan: VariantPlan,
     { names, concurrency }: { readonly names: FleetNames; readonly concurrency: Concurrency },
-    parts: FleetParts,
+    parts: FleetDependencies,
   ) {
     const { instanceLimits, invocationLimits, logger } = parts.fleet;
     const fleet = {
@@ -58,7 +65,7 @@ export class ServerlessFleet implements VariantFleet {
         responseBytesMax: Math.min(invocationLimits.responseBytesMax, payloadBytesMax),
       },
     };
-    this.#parts = parts;
+    this.#dependencies = parts;
     this.#names = names;
     this.#concurrency = concurrency;
     this.#fleet = new Fleet(plan, names, { ...parts, fleet });
@@ -79,19 +86,19 @@ export class ServerlessFleet implements VariantFleet {
     return this.#fleet.unconfined;
   }
 
-  /** A request that has to wait for the instance is not better served elsewhere. */
+  /** A request that waits for the instance's start is not faster elsewhere. */
   get canServe(): boolean {
     return !this.#isDraining;
   }
 
-  /** With an instance: it is kept from now on. */
+  /** Starts the instance and keeps it running. */
   async growTo(instanceCount: number, signal: AbortSignal): Promise<number> {
     if (instanceCount === 0) return 0;
     const wasKept = this.#isKept;
     const presentCount = this.inServiceCount;
     this.#isKept = true;
     try {
-      await this.#awake(signal, "insists");
+      await this.#untilRunning(signal, "insists");
       return this.inServiceCount - presentCount;
     } catch (error) {
       this.#isKept = wasKept;
@@ -100,12 +107,12 @@ export class ServerlessFleet implements VariantFleet {
     }
   }
 
-  /** One that is kept comes up, and is tried until it does. */
+  /** Starts an instance that is kept running; retries until it is in service. */
   resume(instanceCount: number): void {
     if (instanceCount === 0) return;
     this.#isKept = true;
-    this.#claim = this.#parts.claim(() => this.#footprint, this.#type);
-    this.#move({ kind: "wake" });
+    this.#claim = this.#dependencies.claim(() => this.#footprint, this.#type);
+    this.#move({ kind: "start" });
     this.#fleet.resume(1);
     this.#move({ kind: "started" });
     this.#lookAfter();
@@ -115,7 +122,7 @@ export class ServerlessFleet implements VariantFleet {
     if (this.#isKept) await this.#fleet.inService(signal);
   }
 
-  /** Without an instance: it sleeps when nobody has asked for a while. */
+  /** Stops keeping the instance: it is stopped after the idle time. */
   shrinkTo({ instanceCount, concurrency }: FleetSize): Promise<void> {
     this.#concurrency = concurrency ?? this.#concurrency;
     this.#isKept = instanceCount > 0;
@@ -123,14 +130,14 @@ export class ServerlessFleet implements VariantFleet {
     return Promise.resolve();
   }
 
-  /** A sleeping instance has no session any more. */
+  /** A cold instance has no sessions. */
   holdsSession(id: string): boolean {
     return this.#fleet.holdsSession(id);
   }
 
   async invoke(request: InvocationRequest): Promise<InvocationReply> {
     const { metrics } = this.#fleet;
-    const { clock } = this.#parts.fleet;
+    const { clock } = this.#dependencies.fleet;
     const { max, provisioned } = this.#concurrency;
     try {
       if (this.#callCount >= max) throw this.#throttled(max);
@@ -194,7 +201,7 @@ export class ServerlessFleet implements VariantFleet {
     return this.#fleet.plan.variant.InstanceType;
   }
 
-  /** What no record tells of: an instance that is kept is in its endpoint's record. */
+  /** Use without a record: an instance that is kept running is in its endpoint's record. */
   get #footprint(): Footprint {
     const { plan } = this.#fleet;
     return this.#isKept ? noFootprint : footprintOf([{ plan, instanceCount: 1 }]);
@@ -202,25 +209,25 @@ export class ServerlessFleet implements VariantFleet {
 
   async #invoke(request: InvocationRequest): Promise<InvocationReply> {
     const body = async () => limited(await request.body());
-    if (this.#sleeper.at === "awake") return await this.#fleet.invoke({ ...request, body }, 1);
-    const { clock, invocationLimits } = this.#parts.fleet;
+    if (this.#state.at === "running") return await this.#fleet.invoke({ ...request, body }, 1);
+    const { clock, invocationLimits } = this.#dependencies.fleet;
     const { metrics } = this.#fleet;
     const sinceNs = clock.monotonicNs();
     try {
       using limit = openDeadline({
         clock,
-        afterMs: Math.min(wakeWaitMsMax, invocationLimits.answerMsMax),
+        afterMs: Math.min(startWaitMsMax, invocationLimits.answerMsMax),
         signal: request.signal,
         late: () => this.#notReady(),
       });
-      await this.#awake(limit.signal, "asks");
+      await this.#untilRunning(limit.signal, "asks");
     } catch (error) {
       request.signal.throwIfAborted();
       const told = this.#refusalOf(error);
       recordRefusal(metrics, request, { status: told.statusFallback, nowNs: clock.monotonicNs() });
       throw told;
     }
-    // The start took its part of the time that the request has.
+    // The start has used up part of the request's time limit.
     const waitedMs = (clock.monotonicNs() - sinceNs) / 1e6;
     const late = () => containerError(0, timeoutText("primary"), this.#place);
     const afterMs = Math.max(0, invocationLimits.answerMsMax - waitedMs);
@@ -241,20 +248,23 @@ export class ServerlessFleet implements VariantFleet {
     }
   }
 
-  /** Resolves when the instance is awake, having started it where it sleeps. Who insists does so shortly after a failed start, too. */
-  async #awake(signal: AbortSignal, how: "asks" | "insists"): Promise<void> {
+  /**
+   * Resolves when the instance is running, after starting it if it is cold. With "insists" it retries soon after a
+   * failed start, too.
+   */
+  async #untilRunning(signal: AbortSignal, how: "asks" | "insists"): Promise<void> {
     for (let hasWaited = false; ; hasWaited = true) {
       signal.throwIfAborted();
       const changed = this.#changed.opened();
-      const nowMs = how === "insists" && !hasWaited ? Infinity : this.#parts.fleet.clock.epochMs();
-      const step = requestStep(this.#sleeper, { nowMs, hasWaited });
+      const nowMs = how === "insists" && !hasWaited ? Infinity : this.#dependencies.fleet.clock.epochMs();
+      const step = requestStep(this.#state, { nowMs, hasWaited });
       switch (step.do) {
         case "go":
           return;
         case "fail":
           throw new StartFailure(step.error, step.againInMs);
-        case "wake":
-          this.#wake();
+        case "start":
+          this.#start();
           break;
         case "wait":
           await orAborted(changed, signal);
@@ -265,13 +275,13 @@ export class ServerlessFleet implements VariantFleet {
     }
   }
 
-  #wake(): void {
-    const { clock, logger } = this.#parts.fleet;
-    this.#move({ kind: "wake" });
+  #start(): void {
+    const { clock, logger } = this.#dependencies.fleet;
+    this.#move({ kind: "start" });
     this.#tasks.run(async (closing) => {
       const sinceNs = clock.monotonicNs();
       try {
-        this.#claim = this.#parts.claim(() => this.#footprint, this.#type);
+        this.#claim = this.#dependencies.claim(() => this.#footprint, this.#type);
         await this.#fleet.growTo(1, closing);
       } catch (error) {
         this.#release();
@@ -289,19 +299,19 @@ export class ServerlessFleet implements VariantFleet {
     });
   }
 
-  /** While it is awake: until nobody has asked for a while. */
+  /** Stops a running instance after the idle time. */
   #lookAfter(): void {
-    const { clock, instanceLimits } = this.#parts.fleet;
+    const { clock, instanceLimits } = this.#dependencies.fleet;
     this.#tasks.run(async (closing) => {
       for (;;) {
         const changed = this.#changed.opened();
         const calls = { isKept: this.#isKept, callCount: this.#callCount, quietSinceMs: this.#quietSinceMs };
-        const restMs = wakefulMs(calls, { nowMs: clock.epochMs(), idleMs: instanceLimits.idleMsMax });
+        const restMs = msUntilIdle(calls, { nowMs: clock.epochMs(), idleMs: instanceLimits.idleMsMax });
         if (restMs === 0) break;
         if (restMs === null) await orAborted(changed, closing);
         else await delay(clock, restMs, closing);
       }
-      this.#move({ kind: "sleep" });
+      this.#move({ kind: "stop" });
       await this.#fleet.shrinkTo({ instanceCount: 0 }, closing);
       this.#release();
       this.#move({ kind: "stopped" });
@@ -313,8 +323,8 @@ export class ServerlessFleet implements VariantFleet {
     this.#claim = null;
   }
 
-  #move(event: SleeperEvent): void {
-    this.#sleeper = moveSleeper(this.#sleeper, event);
+  #move(event: ServerlessEvent): void {
+    this.#state = nextServerlessState(this.#state, event);
     this.#changed.open();
   }
 
@@ -322,7 +332,7 @@ export class ServerlessFleet implements VariantFleet {
     const { region, accountId, endpointName } = this.#names;
     const logGroup = `/aws/sagemaker/Endpoints/${endpointName}`;
     const logStreamArn = `arn:aws:logs:${region}:${accountId}:log-group:${logGroup}`;
-    const { logsLink } = this.#parts.fleet;
+    const { logsLink } = this.#dependencies.fleet;
     return { containerName: "primary", logGroup, logStreamArn, region, accountId, logsLink };
   }
 
@@ -344,7 +354,7 @@ export class ServerlessFleet implements VariantFleet {
     return new AwsError("ModelNotReadyException", text, { statusFallback: 429 });
   }
 
-  /** What is told of a request that waited in vain. */
+  /** Returns the error for a request whose wait has failed. */
   #refusalOf(error: unknown): AwsError {
     if (!(error instanceof StartFailure)) return error instanceof AwsError ? error : this.#notReady();
     const { cause, againInMs } = error;
@@ -358,7 +368,7 @@ export class ServerlessFleet implements VariantFleet {
   }
 }
 
-/** The start that a request waited for has failed with its cause. */
+/** The failure of a start that a request waited for, with its cause. */
 class StartFailure extends Error {
   readonly againInMs: number;
 

@@ -2,11 +2,11 @@ import { AwsError, type Clock } from "@galatea/base";
 import type { InvocationReply, InvocationRequest, OpenedSession } from "../invocations/index.ts";
 import { newSession, sessionNotFound } from "../invocations/index.ts";
 
-/** Of one variant. */
+/** Maximum number of open sessions of one variant. */
 export const sessionsMax = 10_000;
 
-/** An answer, and who gave it. */
-export interface Answered<Holder> {
+/** A response, and the instance that sent it. */
+export interface RoutedSession<Holder> {
   readonly reply: InvocationReply;
   readonly holder: Holder;
 }
@@ -15,7 +15,7 @@ export interface SessionTableOptions<Holder> {
   readonly endpointName: string;
   readonly sessionsMax: number;
   readonly clock: Clock;
-  /** Whether it still gets requests. */
+  /** Returns whether the instance still gets requests. */
   readonly isServing: (holder: Holder) => boolean;
 }
 
@@ -24,7 +24,10 @@ interface OpenSession<Holder> {
   readonly expiresMs: number;
 }
 
-/** Which instance each stateful session of a variant is on. The model gives a session its id and its time, and keeps its state. */
+/**
+ * The instance of each stateful session of a variant. The model chooses a session's id and duration, and keeps its
+ * state.
+ */
 export class SessionTable<Holder> {
   readonly #options: SessionTableOptions<Holder>;
   readonly #open = new Map<string, OpenSession<Holder>>();
@@ -34,7 +37,7 @@ export class SessionTable<Holder> {
     this.#options = options;
   }
 
-  /** Null for one that is not open, or not any more. */
+  /** Returns the instance of a session; null for one that is unknown or closed. */
   holderOf(id: string): Holder | null {
     const session = this.#open.get(id);
     if (session === undefined) return null;
@@ -43,18 +46,18 @@ export class SessionTable<Holder> {
     return null;
   }
 
-  /** For holders that get no more requests. */
+  /** Forgets the sessions of instances that get no more requests. */
   drop(holders: ReadonlySet<Holder>): void {
     for (const [id, { holder }] of this.#open) if (holders.has(holder)) this.#open.delete(id);
   }
 
   /**
-   * Has a request answered by whoever holds its session, or by any for a new one, and heeds what the answer says of it. Throws AwsError:
-   * for a session that is not open, and where no more can be.
+   * Sends a request to the instance of its session, or to any for a new one, and applies the session headers of the
+   * response. Throws AwsError for an unknown session, and where no more can be opened.
    */
   async serve(
     request: InvocationRequest,
-    ask: (holder: Holder | null) => Promise<Answered<Holder>>,
+    ask: (holder: Holder | null) => Promise<RoutedSession<Holder>>,
   ): Promise<InvocationReply> {
     const { session: id = newSession } = request;
     if (id === newSession) return await this.#opened(ask);
@@ -66,7 +69,7 @@ export class SessionTable<Holder> {
     return { ...reply, openedSession: null, closedSession: isClosed ? id : null };
   }
 
-  async #opened(ask: (holder: null) => Promise<Answered<Holder>>): Promise<InvocationReply> {
+  async #opened(ask: (holder: null) => Promise<RoutedSession<Holder>>): Promise<InvocationReply> {
     this.#makeRoom();
     this.#openingCount += 1;
     try {

@@ -5,8 +5,9 @@ import type { InvocationReply } from "../invocations/index.ts";
 import type { FleetSize, VariantFleet } from "./variant-fleet.ts";
 
 /**
- * The instances of a variant that inference components share. Each of them is a claim of a node's capacity and nothing that runs: what runs is
- * each copy of a component, in a container of its own. So they are in service at once, and there is nothing to bring back.
+ * The instances of a variant that inference components share. Each is a claim of a node's capacity without a process:
+ * each copy of a component runs in a container of its own. So they are in service at once, and a restart has nothing to
+ * start.
  */
 export class SharedInstances implements VariantFleet {
   readonly models = null;
@@ -35,7 +36,7 @@ export class SharedInstances implements VariantFleet {
     return {};
   }
 
-  /** Sessions are on copies of components. */
+  /** Always false: sessions belong to copies of components. */
   holdsSession(): boolean {
     return false;
   }

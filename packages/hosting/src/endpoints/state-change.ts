@@ -1,16 +1,16 @@
 import type { Owner } from "../definitions/index.ts";
 import { failureReason, type EndpointRecord, type EndpointState } from "./endpoint-record.ts";
 
-/** One state of an endpoint following another: what is told of it, also when the endpoint is gone. */
+/** A change of an endpoint's state, which is logged and counted even after the endpoint's deletion. */
 export interface StateChange {
   readonly timeMs: number;
   readonly endpointName: string;
   readonly endpointArn: string;
   readonly owner: Owner;
   readonly configName: string;
-  /** Null: it has just been created. */
+  /** Null at its creation. */
   readonly before: EndpointState["at"] | null;
-  /** `Deleted`: it is gone. */
+  /** `Deleted`: its record was deleted. */
   readonly status: EndpointState["at"] | "Deleted";
   readonly reason: string | null;
   readonly createdMs: number;
@@ -21,7 +21,7 @@ export interface StateChange {
   }[];
 }
 
-/** Of a write that makes one record of an endpoint of another; null where the endpoint stays in its state. */
+/** Returns the change between two records of an endpoint; null where the state stays the same. */
 export function stateChangeOf(
   before: EndpointRecord | null,
   after: EndpointRecord | null,

@@ -3,21 +3,24 @@ import type { InvocationReply, InvocationRequest } from "../invocations/index.ts
 import type { GroupSize } from "./endpoint-record.ts";
 import type { FleetMember } from "./fleet-member.ts";
 
-/** What a fleet is resized to. */
+/** The target size of a fleet. */
 export type FleetSize = Pick<GroupSize, "instanceCount" | "concurrency">;
 
 /** Models that the instances of a fleet load on demand. */
 export interface DemandModels {
   readonly members: readonly FleetMember[];
-  /** Loads what another fleet of the variant has in use: its requests are about to come here. */
+  /** Loads the models that another fleet of the variant has in use, before its requests move here. */
   warmFrom(other: DemandModels, signal: AbortSignal): Promise<void>;
 }
 
-/** The instances of one variant that were made of one configuration: those of its own, one that starts on demand, or those that components share. */
+/**
+ * The instances of one variant that one configuration has created: its own instances, one on demand, or those that
+ * components share.
+ */
 export interface VariantFleet extends AsyncDisposable {
   readonly variantName: string;
   readonly inServiceCount: number;
-  /** Whether a request need not wait for an instance, or waits here as well as elsewhere. */
+  /** True where a request need not wait for an instance, or waits here no longer than elsewhere. */
   readonly canServe: boolean;
   /** Parts of their tenants' confinement that the instances lack on their nodes, with reasons. */
   readonly unconfined: Unconfined;
@@ -31,12 +34,18 @@ export interface VariantFleet extends AsyncDisposable {
   inService(signal: AbortSignal): Promise<void>;
   /** Keeps at most the size, from now on. Resolves when the surplus has drained, or the signal has aborted, and is gone. */
   shrinkTo(size: FleetSize, signal: AbortSignal): Promise<void>;
-  /** Whether one of the instances has the session. */
+  /** Returns whether one of the instances has the session. */
   holdsSession(id: string): boolean;
-  /** `peerCount`: instances of the variant in service, other fleets' included. Throws AwsError with SageMaker's codes and sentences. */
+  /**
+   * `peerCount`: instances of the variant in service, including those of other fleets. Throws AwsError with SageMaker's
+   * codes and messages.
+   */
   invoke(request: InvocationRequest, peerCount: number): Promise<InvocationReply>;
-  /** For a fleet without new requests. Resolves when those in flight and waiting have ended, or the signal has aborted, and nothing is left. */
+  /**
+   * Drains a fleet without new requests. Resolves when requests in flight and waiting have ended, or the signal has
+   * aborted, and nothing is left.
+   */
   drain(signal: AbortSignal): Promise<void>;
-  /** For the platform's end: everything stops; unpacked models stay for the next start. */
+  /** Stops everything when the platform ends; unpacked models stay for the next start. */
   leave(): Promise<void>;
 }

@@ -2,13 +2,13 @@ import { MetricRegistry, type CounterRow } from "@galatea/base/metrics";
 import { mirrorLosses, type EndpointState, type Hosting } from "../index.ts";
 
 export interface PlatformMetrics {
-  /** Of every request that ended: the status it was answered with, 0 where its client went away before. */
+  /** Counts a request that ended, by its status; 0 if the client disconnected first. */
   readonly answered: (status: number) => void;
-  /** The Prometheus text: numbers of the platform, no names of models or endpoints. */
+  /** Returns the Prometheus text: counts of the platform, without names of models or endpoints. */
   readonly text: () => string;
 }
 
-/** All of SageMaker's endpoint statuses that there are here: an endpoint is in one of them. */
+/** SageMaker's endpoint statuses that occur here. */
 const endpointStatuses = {
   Creating: true,
   InService: true,
@@ -24,9 +24,9 @@ const statusClasses = ["gone", "1xx", "2xx", "3xx", "4xx", "5xx"] as const;
 
 export interface PlatformFacts {
   readonly startedMs: number;
-  /** All that tenants are confined in. */
+  /** All kinds of isolation of tenants. */
   readonly confinementKinds: readonly string[];
-  /** The kinds of confinement that this node cannot give its tenants, each with the reason. */
+  /** Returns the kinds of isolation that this node cannot apply, each with the reason. */
   readonly unconfined: () => Readonly<Record<string, string>>;
 }
 

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { Pool, type Dispatcher } from "undici";
-import { ContainerGone, errorText } from "../instance-agent/index.ts";
+import { ContainerConnectionLost, errorText } from "../instance-agent/index.ts";
 import { AgentProtocolError, errorFromWire, headers, protocolVersion, type AgentErrorBody } from "./agent-protocol.ts";
 import type { AgentAddress } from "./agent-server.ts";
 
@@ -44,7 +44,7 @@ export class AgentConnection implements AsyncDisposable {
     };
   }
 
-  /** Rejects with the agent's error, AgentGone when the agent does not respond, AgentProtocolError, or the signal's reason. */
+  /** Rejects with the agent's error, AgentConnectionLost when the agent does not respond, AgentProtocolError, or the signal's reason. */
   async send({
     headers: more,
     readTimeoutMs = 0,
@@ -64,7 +64,7 @@ export class AgentConnection implements AsyncDisposable {
       });
     } catch (error) {
       if (signal?.aborted === true) throw signal.reason;
-      throw new AgentGone(error);
+      throw new AgentConnectionLost(error);
     }
     const { headers: received, body, statusCode } = response;
     // Without this listener, a connection that breaks after the body was dropped would be an uncaught error.
@@ -84,7 +84,7 @@ export class AgentConnection implements AsyncDisposable {
     try {
       for await (const chunk of body as AsyncIterable<Buffer>) chunks.push(chunk);
     } catch (error) {
-      throw new AgentGone(error);
+      throw new AgentConnectionLost(error);
     }
     return JSON.parse(Buffer.concat(chunks).toString("utf8")) as Value;
   }
@@ -95,8 +95,8 @@ export class AgentConnection implements AsyncDisposable {
 }
 
 /** The agent does not respond, or ended before its response was complete. */
-export class AgentGone extends ContainerGone {
-  /** Whether the request was not sent: it is safe to retry. */
+export class AgentConnectionLost extends ContainerConnectionLost {
+  /** True if the request was not sent: it is safe to retry. */
   readonly wasNotSent: boolean;
 
   constructor(cause: unknown) {

@@ -1,7 +1,7 @@
 import { ModelDataError, type InstanceUsage } from "../instances/index.ts";
 import {
-  ContainerGone,
-  ContainerLate,
+  ContainerConnectionLost,
+  ContainerTimeout,
   InstanceFailure,
   ModelLoadError,
   ModelMissingError,
@@ -68,11 +68,11 @@ interface ErrorRow {
 /** Subclasses come before their base classes. */
 const rows: readonly ErrorRow[] = [
   { code: "not-sent", is: (error) => error instanceof NotSent, make: () => new NotSent() },
-  { code: "container-late", is: (error) => error instanceof ContainerLate, make: () => new ContainerLate() },
+  { code: "container-late", is: (error) => error instanceof ContainerTimeout, make: () => new ContainerTimeout() },
   {
     code: "container-gone",
-    is: (error) => error instanceof ContainerGone,
-    make: ({ message }) => new ContainerGone(message),
+    is: (error) => error instanceof ContainerConnectionLost,
+    make: ({ message }) => new ContainerConnectionLost(message),
   },
   {
     code: "not-in-service",

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { pipeline } from "node:stream/promises";
 import { assert, readToBuffer, TaskGroup, type Clock, type Logger } from "@galatea/base";
 import {
-  ContainerGone,
+  ContainerConnectionLost,
   UnknownInstance,
   type AcquiredModel,
   type AgentContainer,
@@ -133,7 +133,7 @@ export class AgentServer implements AsyncDisposable {
       throw new AgentProtocolError(text);
     }
     if (this.#requestCount > limits.requestsMax) {
-      throw new ContainerGone(`The agent answers ${limits.requestsMax} requests at a time`);
+      throw new ContainerConnectionLost(`The agent answers ${limits.requestsMax} requests at a time`);
     }
   }
 
@@ -199,7 +199,7 @@ export class AgentServer implements AsyncDisposable {
     const { headers: sent } = request;
     const number = sent[headers.lease];
     const invoked = number === undefined ? container : this.#leases.get(String(number));
-    if (invoked === undefined) throw new ContainerGone("the model is not held any more");
+    if (invoked === undefined) throw new ContainerConnectionLost("the model is not held any more");
     const isWhole = sent[headers.isWhole] !== undefined;
     const bytesMax = this.#options.limits.wholeBytesMax;
     const tooLong = () => new AgentProtocolError(`A whole body has at most ${bytesMax} bytes`);

@@ -1,6 +1,6 @@
 import { delay, Gate, orAborted, TaskGroup, type Clock, type Logger } from "@galatea/base";
 import {
-  ContainerGone,
+  ContainerConnectionLost,
   type AgentEvent,
   type AgentInstanceSpec,
   type AgentState,
@@ -116,7 +116,7 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
           after = line.seq;
           if (line.kind !== "lost") this.#apply(line, clockOffsetNs);
         }
-        throw new ContainerGone("the instance agent ended its events");
+        throw new ContainerConnectionLost("the instance agent ended its events");
       } catch (error) {
         closing.throwIfAborted();
         this.#lost(error);
@@ -169,7 +169,10 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
   /** Ends a client whose instance is not in the state of the agent, which has restarted. */
   #forget(client: HttpInstance): void {
     this.unfollow(client);
-    client.apply({ kind: "ended", error: new ContainerGone("the instance agent has lost the instance") }, Infinity);
+    client.apply(
+      { kind: "ended", error: new ContainerConnectionLost("the instance agent has lost the instance") },
+      Infinity,
+    );
   }
 
   #lost(error: unknown): void {

@@ -1,6 +1,6 @@
-import type { InstanceUsage, WholeReply } from "../instances/index.ts";
+import type { InstanceUsage, BufferedReply } from "../instances/index.ts";
 import {
-  ContainerGone,
+  ContainerConnectionLost,
   InstanceView,
   NotSent,
   type AcquiredModel,
@@ -15,7 +15,7 @@ import {
   type ListedInstance,
   type OnStartFailure,
 } from "../instance-agent/index.ts";
-import { AgentGone, type AgentConnection, type AgentResponse } from "./agent-connection.ts";
+import { AgentConnectionLost, type AgentConnection, type AgentResponse } from "./agent-connection.ts";
 import { containerPrefix, headers, type WireUsages } from "./agent-protocol.ts";
 
 /** The part of `HttpInstanceAgent` that clients of instances use. */
@@ -37,7 +37,7 @@ export class HttpInstance implements AgentInstance {
   /** Events up to this number are in the view already. */
   #viewSeq = 0;
   #isMarkedUnhealthy = false;
-  /** Whether the agent has had the instance since this client was created. */
+  /** True if the agent has had the instance since this client was created. */
   wasListed = false;
 
   constructor(agent: InstanceFollower, spec: AgentInstanceSpec, onEvent: (event: InstanceEvent) => void) {
@@ -137,7 +137,7 @@ class HttpContainer implements AgentContainer {
     return await this.#invoke(request, {});
   }
 
-  async invokeWhole({ headers: sent, body, admit, signal }: GatheredRequest): Promise<WholeReply> {
+  async invokeWhole({ headers: sent, body, admit, signal }: GatheredRequest): Promise<BufferedReply> {
     const request = { headers: sent, body, isStreamed: false, mayGoElsewhere: false, signal };
     const reply = await this.#invoke(request, {});
     const chunks: Buffer[] = [];
@@ -205,7 +205,8 @@ class HttpContainer implements AgentContainer {
         body: response.body,
       };
     } catch (error) {
-      if (error instanceof AgentGone && error.wasNotSent && mayGoElsewhere) throw new NotSent({ cause: error });
+      if (error instanceof AgentConnectionLost && error.wasNotSent && mayGoElsewhere)
+        throw new NotSent({ cause: error });
       throw error;
     }
   }
@@ -220,7 +221,7 @@ class HttpContainer implements AgentContainer {
 function textOf({ headers: received }: AgentResponse, name: string): string {
   const value = received[name];
   if (typeof value === "string") return value;
-  throw new ContainerGone(`the instance agent's response has no ${name}`);
+  throw new ContainerConnectionLost(`the instance agent's response has no ${name}`);
 }
 
 function containerHeaders({ headers: received }: AgentResponse): AgentReply["headers"] {

@@ -7,7 +7,7 @@ export class NotSent extends Error {
 }
 
 /** The container ended during a request, or did not restart in time. The request may have been executed; a retry may succeed. */
-export class ContainerGone extends Error {
+export class ContainerConnectionLost extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = "ContainerGone";
@@ -15,7 +15,7 @@ export class ContainerGone extends Error {
 }
 
 /** The container did not restart within `restartWaitMsMax`. */
-export class ContainerLate extends ContainerGone {
+export class ContainerTimeout extends ContainerConnectionLost {
   constructor() {
     super("the time for it is over");
     this.name = "ContainerLate";

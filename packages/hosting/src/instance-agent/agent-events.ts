@@ -10,9 +10,9 @@ export interface ContainerHealth {
   readonly failure: string;
   /** The last output before its latest failed start. */
   readonly lastLines: readonly string[];
-  /** Whether its starts keep failing: requests are rejected instead of waiting for the next start. */
+  /** True if its starts keep failing: requests are rejected instead of waiting for the next start. */
   readonly isFailing: boolean;
-  /** Whether a connection broke and no response has arrived since: the container may be ending. */
+  /** True if a connection broke and no response has arrived since: the container may be ending. */
   readonly isUnhealthy: boolean;
   /** The kinds of isolation between tenants that it cannot apply, with reasons; null where it reports none. */
   readonly unconfined: Unconfined | null;

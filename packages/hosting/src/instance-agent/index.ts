@@ -9,7 +9,7 @@ export {
   type ModelsView,
 } from "../model-cache/index.ts";
 export { errorText, errorTextBytesMax, InstanceFailure, NotAdmitted } from "../instances/index.ts";
-export { ContainerGone, ContainerLate, NotSent, UnknownInstance } from "./agent-errors.ts";
+export { ContainerConnectionLost, ContainerTimeout, NotSent, UnknownInstance } from "./agent-errors.ts";
 export type { AgentEvent, InstanceEvent, ListedInstance, LostEvents } from "./agent-events.ts";
 export type { AgentContainerSpec, AgentInstanceSpec, ModelCacheSpec, OnStartFailure } from "./agent-spec.ts";
 export type {

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { InstanceUsage, WholeReply, WholeReplyOptions } from "../instances/index.ts";
+import type { InstanceUsage, BufferedReply, BufferedReplyOptions } from "../instances/index.ts";
 import type { NodeDescription } from "../nodes/index.ts";
 import type { AgentEvent, InstanceEvent, ListedInstance, LostEvents } from "./agent-events.ts";
 import type { AgentInstanceSpec, OnStartFailure } from "./agent-spec.ts";
@@ -13,9 +13,12 @@ export interface AgentRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** A Buffer can be sent again. A stream cannot; it is consumed or destroyed. */
   readonly body: Buffer | Readable;
-  /** Whether the response has no read time-out other than the signal. */
+  /** True if the response has no read time-out other than the signal. */
   readonly isStreamed: boolean;
-  /** Whether another instance can take the request: rejects with NotSent instead of waiting for the container to restart. */
+  /**
+   * True if another instance can take the request: rejects with NotSent instead of waiting for the container to
+   * restart.
+   */
   readonly mayGoElsewhere: boolean;
   readonly signal: AbortSignal;
 }
@@ -30,7 +33,7 @@ export interface AgentReply {
 
 export interface Invocable {
   /**
-   * Rejects with NotSent, ContainerGone, ContainerLate, InstanceFailure, the signal's reason, or an error of `acquire` when the container
+   * Rejects with NotSent, ContainerConnectionLost, ContainerTimeout, InstanceFailure, the signal's reason, or an error of `acquire` when the container
    * has lost the model.
    */
   invoke(request: AgentRequest): Promise<AgentReply>;
@@ -38,13 +41,13 @@ export interface Invocable {
 
 /** A lease: the model stays loaded until this is disposed. `invoke` loads it again when its container has lost it. */
 export interface AcquiredModel extends Invocable, Disposable {
-  /** Whether the model was already loaded when it was requested. */
+  /** True if the model was already loaded when it was requested. */
   readonly cacheHit: boolean;
   readonly waitedUs: number;
 }
 
 /** A request whose response is buffered. */
-export interface GatheredRequest extends WholeReplyOptions {
+export interface GatheredRequest extends BufferedReplyOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
 }
@@ -53,7 +56,7 @@ export interface AgentContainer extends Invocable {
   readonly name: string;
   readonly view: ContainerView;
   /** Invokes the container and buffers the response. Rejects like `invoke`, or with the error that `admit` throws. */
-  invokeWhole(request: GatheredRequest): Promise<WholeReply>;
+  invokeWhole(request: GatheredRequest): Promise<BufferedReply>;
   /** Resolves with the body of `/execution-parameters` once the container is in service; null where it has none. */
   executionParameters(signal: AbortSignal): Promise<string | null>;
   /** Loads the model unless it is loaded, and pins it. Rejects with ModelMissingError, ModelLoadError, ModelNotReadyError or InstanceFailure. */

@@ -34,12 +34,12 @@ export class ContainerView {
     return this.#health.at === "in-service";
   }
 
-  /** Whether the container is in service and no broken connection suggests that it is ending. */
+  /** True if the container is in service and no broken connection suggests that it is ending. */
   get isHealthy(): boolean {
     return this.isInService && !this.#health.isUnhealthy;
   }
 
-  /** Whether it may have models that are not known yet, of a previous run of the platform. */
+  /** True if it may have models that are not known yet, of a previous run of the platform. */
   get isAdopting(): boolean {
     return this.#health.at === "adopting";
   }

@@ -1,5 +1,5 @@
 import { assert, TaskGroup } from "@galatea/base";
-import type { HostedInstance, InstanceUsage, ModelHost, WholeReply } from "../instances/index.ts";
+import type { HostedInstance, InstanceUsage, ModelHost, BufferedReply } from "../instances/index.ts";
 import { InstanceFailure } from "../instances/index.ts";
 import { UnknownInstance } from "./agent-errors.ts";
 import type { AgentEvent, InstanceEvent, ListedInstance, LostEvents } from "./agent-events.ts";
@@ -302,7 +302,7 @@ class LocalContainer implements AgentContainer {
     return await this.#started.invoke(request);
   }
 
-  async invokeWhole(request: GatheredRequest): Promise<WholeReply> {
+  async invokeWhole(request: GatheredRequest): Promise<BufferedReply> {
     return await this.#started.invokeWhole(request);
   }
 

@@ -18,9 +18,9 @@ import {
   type ContainerReply,
   type ContainerSlot,
   type InstanceUsage,
-  type WholeReply,
+  type BufferedReply,
 } from "../instances/index.ts";
-import { ContainerGone, ContainerLate, NotSent } from "./agent-errors.ts";
+import { ContainerConnectionLost, ContainerTimeout, NotSent } from "./agent-errors.ts";
 import type { ContainerHealth, InstanceEvent, ListedContainer } from "./agent-events.ts";
 import type { AgentContainerSpec, AgentInstanceSpec, ModelCacheSpec } from "./agent-spec.ts";
 import type { AcquiredModel, AgentReply, AgentRequest, GatheredRequest } from "./instance-agent.ts";
@@ -88,7 +88,7 @@ export class RunningContainer implements AsyncDisposable {
   }
 
   /** Sends a request to a single-model container and buffers the response. A request that was not sent is repeated once, as in `invoke`. */
-  async invokeWhole(request: GatheredRequest): Promise<WholeReply> {
+  async invokeWhole(request: GatheredRequest): Promise<BufferedReply> {
     const { signal } = request;
     const send = (to: ContainerClient) => to.invokeWhole({ ...request, path: "/invocations" });
     try {
@@ -162,11 +162,11 @@ export class RunningContainer implements AsyncDisposable {
     }
   }
 
-  /** Waits for a container that restarts, for `restartWaitMsMax`; rejects with ContainerLate after that. */
+  /** Waits for a container that restarts, for `restartWaitMsMax`; rejects with ContainerTimeout after that. */
   async #waitForRestart<Value>(signal: AbortSignal, wait: (limit: AbortSignal) => Promise<Value>): Promise<Value> {
     const { clock, instance } = this.#options;
     const afterMs = instance.restartWaitMsMax;
-    using limit = openDeadline({ clock, afterMs, signal, late: () => new ContainerLate() });
+    using limit = openDeadline({ clock, afterMs, signal, late: () => new ContainerTimeout() });
     return await wait(limit.signal);
   }
 
@@ -274,7 +274,7 @@ export class RunningLease implements AcquiredModel {
 }
 
 const contractErrors = [
-  ContainerGone,
+  ContainerConnectionLost,
   InstanceFailure,
   ModelLoadError,
   ModelMissingError,
@@ -283,8 +283,8 @@ const contractErrors = [
   NotSent,
 ];
 
-/** Converts an error of the connection to ContainerGone; returns errors of the contract unchanged. */
+/** Converts an error of the connection to ContainerConnectionLost; returns errors of the contract unchanged. */
 function reported(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted || contractErrors.some((kind) => error instanceof kind)) return error;
-  return new ContainerGone(error instanceof Error ? error.message : String(error), { cause: error });
+  return new ContainerConnectionLost(error instanceof Error ? error.message : String(error), { cause: error });
 }

@@ -2,19 +2,19 @@ import type { Readable } from "node:stream";
 import { Pool, type Dispatcher } from "undici";
 import { openDeadline, unreachable, type Clock } from "@galatea/base";
 import { ContainerLostError, type ContainedModel, type LoadReply, type ModelContainer } from "../model-cache/index.ts";
-import { WholeReplyHandler, type WholeReply, type WholeReplyOptions } from "./whole-reply.ts";
+import { BufferedReplyHandler, type BufferedReply, type BufferedReplyOptions } from "./buffered-reply.ts";
 import type { InstanceAddress } from "./model-host.ts";
 
 export interface ContainerClientLimits {
   readonly connectionsMax: number;
-  /** Streams have connections of their own, so that long ones keep no other request waiting. */
+  /** Connections for streams, in addition to those for other requests, which long streams would block. */
   readonly streamConnectionsMax: number;
   readonly connectMsMax: number;
   readonly pingMsMax: number;
-  /** Without progress; the whole time of an answer is the caller's signal. */
+  /** Maximum time without progress; the caller's signal limits the total time of a response. */
   readonly stalledMsMax: number;
   readonly keepAliveMs: number;
-  /** A load or unload may take this long (the service gives 360 s). */
+  /** Maximum time of a load or unload (SageMaker gives 360 s). */
   readonly loadMsMax: number;
 }
 
@@ -33,7 +33,7 @@ export interface ContainerRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | Dispatcher.DispatchOptions["body"];
-  /** Whether the answer may be silent for as long as its signal lets it. */
+  /** True if the signal alone limits the time without data. */
   readonly isStreamed: boolean;
   readonly signal: AbortSignal;
 }
@@ -45,14 +45,14 @@ export interface ContainerReply {
   readonly body: Dispatcher.ResponseData["body"];
 }
 
-/** A request whose answer is held whole. */
-export interface WholeRequest extends WholeReplyOptions {
+/** A request whose response is buffered. */
+export interface BufferedRequest extends BufferedReplyOptions {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
 }
 
-/** What `admit` refuses an answer with: no fault of the connection. */
+/** The error with which `admit` rejects a response; the connection is healthy. */
 export class NotAdmitted extends Error {
   constructor(message: string) {
     super(message);
@@ -60,38 +60,38 @@ export class NotAdmitted extends Error {
   }
 }
 
-/** Of a container's error answer, what is told to the client. */
+/** Maximum size of a container's error response that is passed to the client. */
 export const errorTextBytesMax = 64 * 1024;
 
-/** What the load of a model added to memory, as our server reports it. */
+/** The memory that a model's load added, as our server reports it. */
 const memoryHeader = "x-galatea-model-bytes";
 
-/** Beside the answer to a ping: what of its tenants' confinement the container cannot have, as our server reports it. */
+/** Header of a ping's response: the kinds of isolation that the container cannot apply, as our server reports them. */
 const unconfinedHeader = "x-galatea-unconfined";
-/** Any container may send the header: no more of it is believed than a table of this size. */
+/** Limits for that header, which any container may send. */
 const unconfinedRowsMax = 16;
 const unconfinedCharsMax = 500;
 
-/** No connection was there, or none any more, when a request was to be sent. */
+/** Errors of a request for which there was no connection, or a closed one. */
 const neverSent = new Set(["ECONNREFUSED", "ENOENT", "EPIPE"]);
 
-/** What the body of an answer fails with that its reader destroys. */
+/** The error of a response body that its reader destroyed. */
 const droppedCode = "UND_ERR_ABORTED";
 
-/** By what is missing, why it is. */
+/** Reasons by the kind of isolation that is missing. */
 export type Unconfined = Readonly<Record<string, string>>;
 
-/** The container contract spoken over kept connections. */
+/** A client of the container contract over persistent connections. */
 export class ContainerClient implements ModelContainer, AsyncDisposable {
   readonly #pool: Pool;
   readonly #streams: Pool;
-  /** Pings have a connection of their own: those for requests may all be taken. */
+  /** Connections for pings only: requests may occupy all others. */
   readonly #pings: Pool;
   readonly #limits: ContainerClientLimits;
   readonly #clock: Clock;
   readonly #onChanged: () => void;
   readonly #isSocket: boolean;
-  /** A connection broke and nothing has been answered since: the container may be dying. */
+  /** True after a connection broke, until the next response: the container may be ending. */
   #isUnhealthy = false;
   #answerCount = 0;
   #toldUnconfined = "";
@@ -124,7 +124,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     this.#streams = new Pool(origin, { ...poolOptions, ...silent, connections: limits.streamConnectionsMax });
   }
 
-  /** Answers so far, pings among them. */
+  /** Number of responses so far, including pings. */
   get answerCount(): number {
     return this.#answerCount;
   }
@@ -134,21 +134,24 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
   }
 
   /**
-   * Whether a request that failed with this had not come whole to the container, so that nobody has acted on it. A Unix socket is reset
-   * where its process ended with something unread in it, and each connection has one request at a time; one over TCP is reset for
-   * other reasons, too.
+   * Returns whether an error means that the container did not receive the whole request, so that it has not acted on
+   * it. A Unix socket is reset when its process ends with unread data in it, and each connection has one request at a
+   * time; a TCP connection is reset for other reasons, too.
    */
   wasNotSent(error: unknown): boolean {
     const { code = "" } = error as NodeJS.ErrnoException;
     return neverSent.has(code) || (this.#isSocket && code === "ECONNRESET");
   }
 
-  /** What it said last; null where it says nothing of it. */
+  /** The container's last report; null if it sends none. */
   get unconfined(): Unconfined | null {
     return this.#unconfined;
   }
 
-  /** Whether it says 200 in time. A connection refused is not an error here: it is not up yet. */
+  /**
+   * Returns whether the container responds with 200 in time. A refused connection is no error: the container is not up
+   * yet.
+   */
   async ping(signal: AbortSignal): Promise<boolean> {
     try {
       const { pingMsMax } = this.#limits;
@@ -171,7 +174,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     }
   }
 
-  /** What the container says of how a batch is to be sent to it, as it said it; null where it says nothing. */
+  /** Returns the container's `/execution-parameters` body; null if it has none. */
   async executionParameters(signal: AbortSignal): Promise<string | null> {
     using limit = openDeadline({ clock: this.#clock, afterMs: this.#limits.stalledMsMax, signal });
     const reply = await this.#pool.request({ method: "GET", path: "/execution-parameters", signal: limit.signal });
@@ -179,7 +182,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     return reply.statusCode === 200 ? text : null;
   }
 
-  /** Rejects when there is no answer: the connection failed, or the signal's reason. */
+  /** Rejects without a response: with the connection's error, or the signal's reason. */
   async invoke(request: ContainerRequest): Promise<ContainerReply> {
     const { path, headers, body, isStreamed, signal } = request;
     const pool = isStreamed ? this.#streams : this.#pool;
@@ -191,16 +194,16 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
       throw error;
     }
     this.#answerCount += 1;
-    // Also heard where nobody reads: a body that is dropped whole has an error to tell, which would end the process.
+    // A body that is destroyed without a reader emits an error, which would end the process.
     reply.body.on("error", (error: NodeJS.ErrnoException) => {
       if (!signal.aborted && error.code !== droppedCode) this.#setUnhealthy(true);
     });
     return { status: reply.statusCode, headers: reply.headers, body: reply.body };
   }
 
-  /** As `invoke`, for an answer that is wanted whole; `admit` is asked as it grows. */
-  async invokeWhole({ path, headers, body, ...options }: WholeRequest): Promise<WholeReply> {
-    const handler = new WholeReplyHandler(options);
+  /** Invokes the container and buffers the response; calls `admit` as it grows. */
+  async invokeWhole({ path, headers, body, ...options }: BufferedRequest): Promise<BufferedReply> {
+    const handler = new BufferedReplyHandler(options);
     try {
       this.#pool.dispatch({ method: "POST", path, headers, body }, handler);
       const reply = await handler.reply;
@@ -231,7 +234,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
       this.#setUnhealthy(true);
       throw new ContainerLostError(error);
     }
-    // 409: it holds the model already (a load whose answer was lost).
+    // 409: the model is loaded already (the response of its load was lost).
     if (reply.statusCode === 200 || reply.statusCode === 409) {
       return { outcome: "loaded", memoryBytes: statedBytes(reply.headers) };
     }
@@ -239,7 +242,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     return { outcome: "refused", status: reply.statusCode, message };
   }
 
-  /** What the container has loaded. */
+  /** Returns the models that the container has loaded. */
   async models(signal: AbortSignal): Promise<readonly ContainedModel[]> {
     const { loadMsMax: headersTimeout } = this.#limits;
     const asked = { method: "GET" as const, headersTimeout, signal };
@@ -283,7 +286,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
   }
 }
 
-/** What undici connects to. An IPv6 address stands in brackets in an origin. */
+/** Returns undici's form of an address. An IPv6 address is in brackets in an origin. */
 function connectionOf(address: InstanceAddress): { readonly origin: string; readonly socketPath?: string } {
   switch (address.kind) {
     case "socket":
@@ -297,18 +300,18 @@ function connectionOf(address: InstanceAddress): { readonly origin: string; read
   }
 }
 
-/** Null where a container does not say it. */
+/** Returns null where the container does not report it. */
 function statedBytes(headers: ContainerReply["headers"]): number | null {
   const stated = Number(headers[memoryHeader] ?? Number.NaN);
   return Number.isFinite(stated) ? stated : null;
 }
 
-/** Header values are Latin-1 on the wire; a key beyond it travels as its UTF-8 bytes. */
+/** Encodes a header value: they are Latin-1 on the wire; a key with other characters is sent as its UTF-8 bytes. */
 function headerText(text: string): string {
   return Buffer.from(text, "utf8").toString("latin1");
 }
 
-/** The beginning of an error's body; the rest is thrown away. */
+/** Returns the beginning of an error's body; the rest is discarded. */
 export async function errorText(body: Readable): Promise<string> {
   const parts: Buffer[] = [];
   let byteLength = 0;

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { beginHealth, judgeHealth, type HealthLook } from "./health.ts";
+import { beginHealth, judgeHealth, type HealthCheck } from "./health.ts";
 
 const limits = { missedPingsMax: 3, busyMsMax: 600_000 };
 
 /** The verdict after these looks, ten seconds apart; null while the container is kept. */
-function verdict(looks: readonly Partial<HealthLook>[]): string | null {
+function verdict(looks: readonly Partial<HealthCheck>[]): string | null {
   let health = judgeHealth(beginHealth(0), { atMs: 0, isAnswered: true, workedNs: 0, isLate: false }, limits);
   for (const [index, look] of looks.entries()) {
     if (typeof health === "string") return health;

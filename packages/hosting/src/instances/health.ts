@@ -1,25 +1,25 @@
-/** What is known of a container's health between two looks at it. */
+/** The health of a container between two checks. */
 export interface Health {
-  /** Looks in a row that found neither an answer nor any work done. */
+  /** Number of consecutive checks without a response or CPU time used. */
   readonly silentCount: number;
-  /** Since when nothing was answered. */
+  /** Time of the last response. */
   readonly answeredMs: number;
-  /** Processor time of the container's main process at the last look, null where it could not be told. */
+  /** CPU time of the container's main process at the last check in nanoseconds, null if it could not be read. */
   readonly workedNs: number | null;
 }
 
-export interface HealthLook {
+export interface HealthCheck {
   readonly atMs: number;
-  /** A ping, or a request since the last look. */
+  /** True after a ping, or a request since the last check, was answered. */
   readonly isAnswered: boolean;
   readonly workedNs: number | null;
-  /** The platform itself was late: what seems to be missing may lie in its own queue. */
+  /** True if the platform itself was late: the response may be in its own queue. */
   readonly isLate: boolean;
 }
 
 export interface HealthLimits {
   readonly missedPingsMax: number;
-  /** A container that works and answers nothing for longer than this is taken for one in an endless loop. */
+  /** Time after which a container that uses CPU time without responding is assumed to be in an endless loop. */
   readonly busyMsMax: number;
 }
 
@@ -28,10 +28,10 @@ export function beginHealth(atMs: number): Health {
 }
 
 /**
- * A container that answers no pings is dead when it does nothing: one that is busy answers later. A stopped or blocked process gets no
- * processor time, which is what tells the two apart. Gives the health after the look, or why the container is to be replaced.
+ * Returns the health after a check, or the reason to replace the container. A container that answers no pings is dead
+ * if it uses no CPU time: a stopped or blocked process uses none, a busy one answers later.
  */
-export function judgeHealth(before: Health, look: HealthLook, limits: HealthLimits): Health | string {
+export function judgeHealth(before: Health, look: HealthCheck, limits: HealthLimits): Health | string {
   const { atMs, isAnswered, workedNs, isLate } = look;
   if (isAnswered) return { silentCount: 0, answeredMs: atMs, workedNs };
   const unansweredMs = atMs - before.answeredMs;

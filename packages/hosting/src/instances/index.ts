@@ -1,4 +1,4 @@
-/** One instance: its container through the `ModelHost` port, the contract spoken to it, and its health. */
+/** One instance: its container through the `ModelHost` interface, the client of its contract, and its health. */
 export {
   errorText,
   errorTextBytesMax,
@@ -6,7 +6,7 @@ export {
   type ContainerClient,
   type ContainerReply,
   type Unconfined,
-  type WholeRequest,
+  type BufferedRequest,
 } from "./container-client.ts";
 export {
   containerEnvironment,
@@ -17,7 +17,7 @@ export {
   type IssuedCredentials,
   type ModelDataReach,
 } from "./instance-credentials.ts";
-export type { WholeReply, WholeReplyOptions } from "./whole-reply.ts";
+export type { BufferedReply, BufferedReplyOptions } from "./buffered-reply.ts";
 export { InstanceContainer, InstanceFailure, instanceLimits, type InstanceLimits } from "./instance-container.ts";
 export {
   ModelDataError,

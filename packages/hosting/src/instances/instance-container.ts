@@ -1,22 +1,22 @@
 import { type Clock, delay, Gate, type Logger, orAborted, TaskGroup } from "@galatea/base";
 import { ContainerClient, containerLimits, type ContainerClientLimits } from "./container-client.ts";
-import { beginHealth, judgeHealth, type HealthLook } from "./health.ts";
+import { beginHealth, judgeHealth, type HealthCheck } from "./health.ts";
 import type { ContainerEnd, ContainerSlot, HostedContainer, InstanceUsage } from "./model-host.ts";
 
 export interface InstanceLimits {
   /** From the start of the container to its first 200 on /ping. */
   readonly startMsMax: number;
   readonly pingIntervalMs: number;
-  /** Pings in a row that a container in service may miss while it does nothing, before it is restarted. */
+  /** Consecutive pings that a container in service may miss while it uses no CPU time, before it is restarted. */
   readonly missedPingsMax: number;
-  /** How long a container that works may answer nothing at all. */
+  /** Maximum time without a response of a container that uses CPU time. */
   readonly busyMsMax: number;
   readonly restartDelayMsMin: number;
   readonly restartDelayMsMax: number;
-  /** In service for this long, a container's next failure is its first again. */
+  /** Time in service after which the next failure counts as the first again. */
   readonly settledMs: number;
   readonly stopGraceMs: number;
-  /** How long the instance of a serverless variant is kept without requests. */
+  /** Idle time after which the instance of a serverless variant is stopped. */
   readonly idleMsMax: number;
   readonly container: ContainerClientLimits;
 }
@@ -34,28 +34,28 @@ export const instanceLimits: InstanceLimits = {
   container: containerLimits,
 };
 
-/** While the container comes up it is asked often: a small model is in service within milliseconds of being so. */
+/** A starting container is pinged often: a small model is in service within milliseconds. */
 const firstPingsIntervalMs = 10;
 const laterPingsIntervalMs = 100;
 
-/** A ping that ends so much later than its limit waited for the platform's own event loop. */
+/** Delay of a ping beyond its limit that is attributed to the platform's own event loop. */
 const lateMsMin = 500;
 
-/** Between looks at a container whose connection broke. */
+/** Interval of pings after a connection broke. */
 const suspectPingIntervalMs = 20;
 
-/** After so many starts in a row that failed, requests are no longer kept waiting for the next. */
+/** Number of consecutive failed starts after which requests no longer wait for the next one. */
 const failedStartsMax = 3;
 
 export type ContainerState =
-  /** Looks for a container of a previous run of the platform, and takes it over. */
+  /** Looks for a container of a previous run of the platform, and adopts it. */
   | { readonly at: "adopting" }
   | { readonly at: "starting" }
   | { readonly at: "in-service"; readonly container: HostedContainer; readonly client: ContainerClient }
   | { readonly at: "waiting"; readonly failure: string }
   | { readonly at: "stopped" };
 
-/** A container that did not come up: what ended it, and what it printed last. */
+/** The failure of a container's start: its cause, and the last lines of output. */
 export class InstanceFailure extends Error {
   readonly containerName: string;
   readonly lastLines: readonly string[];
@@ -69,28 +69,30 @@ export class InstanceFailure extends Error {
 }
 
 export interface InstanceContainerOptions {
-  /** Of its instance. */
+  /** Id of its instance. */
   readonly id: string;
-  /** In the sentences of errors. */
+  /** Name in error messages. */
   readonly name: string;
-  /** Stays its opener's; left alone once this is disposed. */
+  /** Owned by the caller; not used after disposal of this container. */
   readonly slot: Pick<ContainerSlot, "adopt" | "start">;
   readonly limits: InstanceLimits;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Puts in place what the container needs; before its first start, and again until it succeeds. Leaves nothing when it rejects. */
+  /**
+   * Prepares the container's files, before its first start and again until it succeeds. Leaves nothing when it rejects.
+   */
   readonly prepare: (signal: AbortSignal) => Promise<void>;
   /** Called instead of `prepare` for an adopted container: reads the models that it has loaded. */
   readonly takeOver: (client: ContainerClient, signal: AbortSignal) => Promise<void>;
-  /** The container is gone; another will come. */
+  /** Called when the container has ended; it will be restarted. */
   readonly onLost: () => void;
-  /** The state, or what the connections say of the container, is another one. */
+  /** Called when the state, or the health of the connections, has changed. */
   readonly onChanged: () => void;
 }
 
 /**
- * Keeps one container in service: starts it, waits for its health, watches it, starts it again with growing delays. Owns the
- * container and the connections to it.
+ * Keeps one container in service: starts it, waits for its health, watches it, and restarts it with growing delays.
+ * Owns the container and the connections to it.
  */
 export class InstanceContainer implements AsyncDisposable {
   readonly #options: InstanceContainerOptions;
@@ -127,12 +129,12 @@ export class InstanceContainer implements AsyncDisposable {
     return this.#lastFailure;
   }
 
-  /** What the container printed before it failed to start; empty after other failures. */
+  /** The last output before a failed start; empty after other failures. */
   get lastLines(): readonly string[] {
     return this.#lastLines;
   }
 
-  /** Whether its starts keep failing: requests are no longer kept waiting. */
+  /** True while its starts keep failing: requests no longer wait. */
   get isFailing(): boolean {
     return this.#failedStartCount >= failedStartsMax;
   }
@@ -143,15 +145,15 @@ export class InstanceContainer implements AsyncDisposable {
   }
 
   /**
-   * Resolves when the container is in service for the first time; rejects with InstanceFailure when its first start fails,
-   * and then nothing of it is left. Afterwards it is kept in service until disposal.
+   * Resolves when the container is in service for the first time; rejects with InstanceFailure when its first start
+   * fails, and then nothing of it is left. Afterwards it is kept in service until disposal.
    */
   async start(signal: AbortSignal): Promise<void> {
     const started = await this.#startOnce(AbortSignal.any([signal, this.#tasks.signal]));
     this.#tasks.run((closing) => this.#keep(started, closing));
   }
 
-  /** As `start`, but a failed start is tried again like any later one: for what was in service before. */
+  /** Starts a container that was in service before; a failed start is retried like any later one. */
   resume(): void {
     this.#tasks.run((closing) => this.#keep(null, closing));
   }
@@ -166,15 +168,15 @@ export class InstanceContainer implements AsyncDisposable {
     }
   }
 
-  /** Resolves once connections other than these are there: for a caller whom the container's socket refused. */
+  /** Resolves once the connections to a new container exist: for a caller whose connection was refused. */
   async successor(client: ContainerClient, signal: AbortSignal): Promise<ContainerClient> {
     while (this.client === client) await orAborted(this.#changed.opened(), signal);
     return await this.ready(signal);
   }
 
   /**
-   * The container's connections; after one broke, only when it answers a ping: a container that is dying still has its socket, and
-   * a request queued there would be lost with it.
+   * Resolves with the connections of a healthy container; after one broke, only once the container answers a ping. A
+   * request queued at the socket of a dying container would be lost.
    */
   async healthyClient(signal: AbortSignal): Promise<ContainerClient> {
     for (;;) {
@@ -273,7 +275,7 @@ export class InstanceContainer implements AsyncDisposable {
     return { container, client: new ContainerClient(container.address, limits.container, { clock, onChanged }) };
   }
 
-  /** Resolves once it answers pings with 200. */
+  /** Resolves once the container answers pings with 200. */
   async #healthy({ container, client }: Started, signal: AbortSignal): Promise<void> {
     const { limits, clock } = this.#options;
     let end: ContainerEnd | null = null;
@@ -292,7 +294,7 @@ export class InstanceContainer implements AsyncDisposable {
     }
   }
 
-  /** Resolves with the reason when the container ended or stopped answering; the container is gone then. */
+  /** Resolves with the reason when the container ended or stopped answering; nothing of it is left then. */
   async #watch(started: Started, closing: AbortSignal): Promise<string> {
     const { limits, clock } = this.#options;
     const ended = started.container.ended.then(endText);
@@ -310,7 +312,7 @@ export class InstanceContainer implements AsyncDisposable {
         answerCount = started.client.answerCount;
         const judged = judgeHealth(health, look, limits);
         if (typeof judged === "string") {
-          // It would not notice a request to end.
+          // A hung container would not react to SIGTERM.
           await this.#stop(started, 0);
           return judged;
         }
@@ -323,7 +325,7 @@ export class InstanceContainer implements AsyncDisposable {
     }
   }
 
-  async #look({ client, container }: Started, answerCount: number, closing: AbortSignal): Promise<HealthLook> {
+  async #look({ client, container }: Started, answerCount: number, closing: AbortSignal): Promise<HealthCheck> {
     const { limits, clock } = this.#options;
     const askedNs = clock.monotonicNs();
     const isHealthy = await client.ping(closing);

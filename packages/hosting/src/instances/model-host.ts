@@ -2,7 +2,7 @@ import type { ModelTrees } from "../model-cache/index.ts";
 import type { BuiltInRuntime, ContainerDefinition, InstanceBudget } from "../definitions/index.ts";
 import type { NodeId } from "../nodes/index.ts";
 
-/** Where a container answers. */
+/** The address of a container. */
 export type InstanceAddress =
   | { readonly kind: "socket"; readonly path: string }
   | { readonly kind: "tcp"; readonly host: string; readonly port: number };
@@ -23,56 +23,59 @@ export interface KeptInstance {
   readonly node: NodeId;
 }
 
-/** What an instance's models are and where they come from. */
+/** The source of a container's models. */
 export type ContainerModels =
-  /** Brought as a whole before the container starts, within a time. */
+  /** Downloaded completely before the container starts, within a time limit. */
   | { readonly kind: "one"; readonly container: ContainerDefinition; readonly bringMsMax: number }
-  /** Brought one by one while it runs, from below a prefix. */
+  /** Downloaded on demand while it runs, from below a prefix. */
   | { readonly kind: "many"; readonly modelDataUrl: string };
 
 /** One container of an instance: it answers the contract (`/ping`, `/invocations`, `/models`). */
 export interface ContainerSpec {
-  /** Whose container it is, for lists of processes. */
+  /** Title in lists of processes. */
   readonly title: string;
   readonly runtime: BuiltInRuntime;
   readonly models: ContainerModels;
-  /** Variables of the model's definition and of the platform; nothing of the platform's own environment is added but PATH and the like. */
+  /**
+   * Variables of the model's definition and of the platform; of the platform's own environment only PATH and the like
+   * are added.
+   */
   readonly environment: Readonly<Record<string, string>>;
-  /** Memory for models: what the container counts its loads against. */
+  /** Bytes of memory for models, which bound the container's loads. */
   readonly modelMemoryBytes: number;
-  /** The most requests at once, where its variant limits them; null where it does not. */
+  /** Maximum number of concurrent requests of its variant; null for no limit. */
   readonly concurrencyMax: number | null;
   /** Receives the lines the container prints; must not throw. */
   readonly output: (line: string) => void;
 }
 
-/** One instance of a variant: containers that run beside each other on one node and share what it may use. */
+/** One instance of a variant: containers on one node that share its budget. */
 export interface InstanceSpec {
-  /** Of letters, digits and dashes. */
+  /** Letters, digits and dashes. */
   readonly instanceId: string;
   readonly node: NodeId;
   /** Null for an instance that a later run of the platform ends instead of adopting. */
   readonly owner: InstanceOwner | null;
-  /** What all containers may use together. */
+  /** The resources that all containers share. */
   readonly budget: InstanceBudget;
   readonly containers: readonly [ContainerSpec, ...ContainerSpec[]];
 }
 
 export interface InstanceUsage {
-  /** Processor time since the start, of all its processes. */
+  /** CPU time of all its processes since the start, in nanoseconds. */
   readonly cpuNs: number;
-  /** Proportional share of memory of all its processes. */
+  /** Proportional set size of all its processes, in bytes. */
   readonly memoryBytes: number;
-  /** How full the disk is that its models lie on, from 0 to 1. */
+  /** Used share of the disk with its models, from 0 to 1. */
   readonly diskShare: number;
-  /** Of the node's GPUs, 1 for each whole one; null where there is none, or none that tells. */
+  /** Use of the node's GPUs, 1 for each whole one; null without GPUs or without a reading. */
   readonly gpus: GpuUse | null;
 }
 
 export interface GpuUse {
-  /** The share of time in which GPUs that one of its processes is on compute, for whomever. */
+  /** The share of time in which the GPUs with its processes compute, for any process. */
   readonly busy: number;
-  /** The share of GPUs' memory that its own processes hold. */
+  /** The share of the GPUs' memory that its own processes use. */
   readonly memory: number;
 }
 
@@ -80,24 +83,27 @@ export interface GpuUse {
 export interface ContainerEnd {
   readonly exitCode: number | null;
   readonly signal: string | null;
-  /** Whether the node's kernel killed a process for lack of memory shortly before. */
+  /** True if the node's kernel killed a process for lack of memory shortly before. */
   readonly isOutOfMemory: boolean;
-  /** The last lines it printed, oldest first. */
+  /** The last lines of output, oldest first. */
   readonly lastLines: readonly string[];
 }
 
-/** A container that runs. */
+/** A running container. */
 export interface HostedContainer {
   readonly address: InstanceAddress;
   /** Resolves when the container's main process has been reaped; never rejects. */
   readonly ended: Promise<ContainerEnd>;
-  /** The last lines printed so far. */
+  /** Returns the last lines of output so far. */
   lastLines(): readonly string[];
-  /** Null once it ended. */
+  /** Resolves with null once it ended. */
   usage(): Promise<InstanceUsage | null>;
-  /** Processor time that its main process has had so far: it stands still while the process is stopped or blocked. Null once it ended. */
+  /**
+   * Resolves with the CPU time of its main process in nanoseconds: it stands still while the process is stopped or
+   * blocked. Null once it ended.
+   */
   workedNs(): Promise<number | null>;
-  /** SIGTERM, then SIGKILL after the grace; resolves when nothing of it is left. */
+  /** Sends SIGTERM, then SIGKILL after the grace period; resolves when nothing of it is left. */
   stop(graceMs: number): Promise<void>;
 }
 
@@ -120,19 +126,20 @@ export interface ContainerSlot {
 }
 
 /**
- * An instance on the node it runs on. Its opener stops each container before it leaves or disposes of the instance; both may follow a
- * `prepare` that failed or was never called.
+ * An instance on its node. Its opener stops each container before it leaves or disposes of the instance; both may
+ * follow a `prepare` that failed or was never called.
  */
 export interface HostedInstance extends AsyncDisposable {
   /** In the order of the instance's `containers`. */
   readonly slots: readonly ContainerSlot[];
-  /** For the platform's shutdown: removes everything but unpacked models, which the next run takes over. */
+  /** Removes everything but unpacked models, which the platform's next run adopts. For shutdown. */
   leave(): Promise<void>;
 }
 
 /**
- * Runs instances somewhere: processes here, pods elsewhere. What is local to a node (sockets, directories, disks, downloads) is its own;
- * hosting knows addresses, models by name, and how much an instance uses. Every implementation passes `model-host.contract.ts`.
+ * Runs instances: as processes here, as pods elsewhere. It owns what is local to a node (sockets, directories, disks,
+ * downloads); hosting knows addresses, models by name, and the usage of an instance. Every implementation passes
+ * `model-host.contract.ts`.
  */
 export interface ModelHost extends AsyncDisposable {
   /**
@@ -148,7 +155,7 @@ export interface ModelHost extends AsyncDisposable {
   open(spec: InstanceSpec): HostedInstance;
 }
 
-/** A model's data could not be brought; the message is SageMaker's sentence with the cause after it. */
+/** A failed download of a model's data; the message is SageMaker's sentence with the cause after it. */
 export class ModelDataError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

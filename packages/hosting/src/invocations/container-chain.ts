@@ -3,14 +3,14 @@ import { readToBuffer, takeForCall, type Clock } from "@galatea/base";
 import { errorText, type AgentContainer, type AgentReply, type AcquiredModel } from "../instance-agent/index.ts";
 import { canBeSent, hopHeaders, type CarriedHeaders } from "./hop-headers.ts";
 import { HopStream } from "./hop-stream.ts";
-import { heldBytesMax, type InvocationRequest } from "./invocation.ts";
-import { containerError, tooLong, type InvocationPlace } from "./invocation-errors.ts";
+import { bufferedBytesMax, type InvocationRequest } from "./invocation.ts";
+import { containerError, tooLong, type InvocationSource } from "./invocation-errors.ts";
 
-/** A container of an instance, and what errors say of it. */
+/** A container of an instance, with its description for errors. */
 export interface InvokedContainer {
   readonly container: AgentContainer;
-  readonly place: InvocationPlace;
-  /** Where the models of a multi-model container come from; empty for others. */
+  readonly place: InvocationSource;
+  /** Location of a multi-model container's models; empty for others. */
   readonly modelDataUrl: string;
 }
 
@@ -19,16 +19,16 @@ export function callLimitHeader(limitMs: number): Readonly<Record<string, string
   return { "x-galatea-call-limit-ms": String(limitMs) };
 }
 
-/** One container on the way of a request. */
+/** One container on the path of a request. */
 export interface Hop {
   readonly target: InvokedContainer;
-  /** Its model, where it has many and the model is loaded. */
+  /** Its loaded model, for a multi-model container. */
   lease: AcquiredModel | null;
-  /** Zero until it has answered, or has failed to. */
+  /** Zero until it has responded or failed. */
   status: number;
-  /** Zero until the request has left for it. */
+  /** Zero until the request was sent to it. */
   sentNs: number;
-  /** Zero until the last of its answer has come. */
+  /** Zero until its response is complete. */
   endedNs: number;
 }
 
@@ -38,23 +38,26 @@ export function beginHop(target: InvokedContainer): Hop {
 
 export interface ChainOptions {
   readonly hops: readonly Hop[];
-  /** Of what each container answers to the next. */
+  /** Maximum size of the response of each container to the next. */
   readonly answerBytesMax: number;
   readonly clock: Clock;
-  /** Whether another instance can be asked while nothing has been computed. */
+  /** True if another instance can take the request before anything has been computed. */
   readonly mayGoElsewhere: boolean;
 }
 
 interface CarriedBody {
   readonly body: Buffer | Readable;
   readonly headers: CarriedHeaders | null;
-  /** Null where the body is not one that streams from another container. */
+  /** Null for a body that does not stream from another container. */
   readonly stream: HopStream | null;
-  /** Taken for it from the request's memory. */
+  /** Bytes of the request's memory that it uses. */
   readonly heldBytes: number;
 }
 
-/** One request on its way through containers: what each answers is what the next one is asked. To be disposed when it is over. */
+/**
+ * One request on its path through containers: the response of each is the request to the next. The caller disposes it
+ * at the end.
+ */
 export class ContainerChain implements Disposable {
   readonly #options: ChainOptions;
   readonly #streams: { readonly hop: Hop; readonly stream: HopStream }[] = [];
@@ -64,12 +67,17 @@ export class ContainerChain implements Disposable {
     this.#options = options;
   }
 
-  /** The container that is waited for: the one whose answer does not come, comes slowly, or broke off. Null before the first is asked. */
+  /**
+   * The container that the request waits for: its response is missing, slow or broken off. Null before the first
+   * request.
+   */
   get awaited(): Hop | null {
     return this.#streams.find(({ stream }) => stream.isAwaited)?.hop ?? this.#at;
   }
 
-  /** The last container's answer, which is a success. Rejects with what an earlier one broke with, or its error. */
+  /**
+   * Returns the last container's successful response. Rejects with the failure or the error response of an earlier one.
+   */
   async send(request: InvocationRequest, first: Buffer | Readable, signal: AbortSignal): Promise<AgentReply> {
     const { hops, clock } = this.#options;
     const last = hops.at(-1);
@@ -78,7 +86,7 @@ export class ContainerChain implements Disposable {
       this.#at = hop;
       const isLast = hop === last;
       const isMultiModel = hop.target.container.view.models !== null;
-      // One container alone is sent what came.
+      // A single container gets the client's headers unchanged.
       const headers =
         hops.length === 1
           ? request.headers
@@ -103,11 +111,11 @@ export class ContainerChain implements Disposable {
   ): Promise<AgentReply> {
     const { headers, carried } = sent;
     const { body, stream } = carried;
-    // A body that breaks off is no failure of the container that it was for.
+    // A body that breaks off is no failure of the container that receives it.
     const signal = stream === null ? sent.signal : AbortSignal.any([sent.signal, stream.failed]);
-    // What one container has answered is not computed again.
+    // A response of one container is not computed again.
     const mayGoElsewhere = this.#options.mayGoElsewhere && hop === this.#options.hops[0];
-    // Nobody waits for an answer with bounds of its own: it may be silent for as long as they say.
+    // A response with bounds of its own has no waiting caller: the bounds alone limit the time without data.
     const isStreamed = request.isStreamed || request.bounds !== undefined;
     const { containerPath } = request;
     const invoked = hop.lease ?? hop.target.container;
@@ -119,7 +127,7 @@ export class ContainerChain implements Disposable {
     throw containerError(reply.status, text, hop.target.place);
   }
 
-  /** Short answers are held, so that they can be asked again of a container that is started again; others stream. */
+  /** Buffers short responses, so that they can be sent again to a restarted container; others stream. */
   async #carry(hop: Hop, reply: AgentReply, request: InvocationRequest): Promise<CarriedBody> {
     const { answerBytesMax: bytesMax, clock } = this.#options;
     const contentType = replyHeader(reply, "content-type");
@@ -134,7 +142,7 @@ export class ContainerChain implements Disposable {
       reply.body.destroy();
       throw refusal();
     }
-    if (length !== null && length <= heldBytesMax) {
+    if (length !== null && length <= bufferedBytesMax) {
       const body = await held(reply, request, length);
       hop.endedNs = clock.monotonicNs();
       return { body, headers: { contentType, byteLength: null }, stream: null, heldBytes: length };
@@ -165,7 +173,7 @@ export function replyHeader(reply: AgentReply, name: string): string | null {
   return typeof value === "string" ? value : null;
 }
 
-/** Null where the answer does not say it. */
+/** Returns null if the response has no length. */
 export function replyLength(reply: AgentReply): number | null {
   const stated = replyHeader(reply, "content-length");
   return stated === null ? null : Number(stated);

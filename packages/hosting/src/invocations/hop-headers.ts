@@ -1,34 +1,37 @@
-/** What one container's answer says of itself to the next. */
+/** Headers of one container's response for the request to the next. */
 export interface CarriedHeaders {
   readonly contentType: string | null;
-  /** Null where it is not known, or the sender of the body tells it anyway. */
+  /** Null if it is unknown, or if the sender of the body sets it anyway. */
   readonly byteLength: number | null;
 }
 
-/** SageMaker's bound for the content type of a request. */
+/** SageMaker's maximum length of a request's content type. */
 const contentTypeCharsMax = 1024;
 
-/** Whether a container can be sent this content type. What is none would be told as an error of the container that it is sent to. */
+/**
+ * Returns whether a content type is valid in a request. Sending an invalid one would be reported as an error of the
+ * receiving container.
+ */
 export function canBeSent(contentType: string | null): boolean {
   return (
     contentType === null || (contentType.length <= contentTypeCharsMax && /^[\t\x20-\x7e\x80-\xff]*$/.test(contentType))
   );
 }
 
-export interface HopPlace {
+export interface HopPosition {
   readonly isLast: boolean;
   readonly isMultiModel: boolean;
-  /** Null for the first container, which is sent what the client has sent. */
+  /** Null for the first container, which gets the client's headers. */
   readonly carried: CarriedHeaders | null;
 }
 
 /**
- * What a container of several is sent of a client's headers. A content type is passed on as the container before has said it, with its
- * parameters; what the client accepts is for the last to heed, and the name of a model for the one that has many.
+ * Returns the headers for one of several containers. The content type is the one of the previous container, with its
+ * parameters; Accept is for the last container, and the name of a model for the multi-model one.
  */
 export function hopHeaders(
   asked: Readonly<Record<string, string>>,
-  { isLast, isMultiModel, carried }: HopPlace,
+  { isLast, isMultiModel, carried }: HopPosition,
 ): Readonly<Record<string, string>> {
   const {
     "content-type": contentType,

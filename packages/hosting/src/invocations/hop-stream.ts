@@ -1,11 +1,11 @@
 import { pipeline, Transform, type Readable } from "node:stream";
 
 /**
- * The answer of one container on its way to the next, as it comes: counted, never gathered, and read no faster than it is taken. To be
- * disposed when nobody takes it any more.
+ * The response of one container as it streams to the next: counted, not buffered, and read no faster than it is taken.
+ * The caller disposes it when the body is no longer read.
  */
 export class HopStream implements Disposable {
-  /** For the next container. */
+  /** Body for the next container. */
   readonly body: Readable;
   readonly #source: Readable;
   readonly #failed = new AbortController();
@@ -23,26 +23,27 @@ export class HopStream implements Disposable {
       },
     });
     this.body = counted;
-    // What ends a body from the other side ends its source with it: only what comes first from the source is the source's failure.
+    // A body that ends from the other side destroys its source: only an error that the source raises first is the
+    // source's failure.
     source.once("error", (error) => {
       if (!counted.destroyed) this.#failed.abort(error);
     });
-    // Whoever takes the body hears of its errors, and may have left.
+    // A reader of the body may have left, and an error without a listener would end the process.
     for (const stream of [source, counted]) stream.on("error", () => {});
     pipeline(source, counted, () => {});
   }
 
-  /** Aborts when the container that answers breaks off, or answers too much. */
+  /** Aborts when the responding container breaks off or sends too much. */
   get failed(): AbortSignal {
     return this.#failed.signal;
   }
 
-  /** Whether the container that answers is what the next one waits for. */
+  /** True while the next container waits for the responding one. */
   get isAwaited(): boolean {
     return this.failed.aborted || (!this.#source.readableEnded && this.body.readableLength === 0);
   }
 
-  /** Calls back once when no more comes from the container that answers. */
+  /** Calls back once when the responding container sends no more. */
   ended(then: () => void): void {
     this.#source.once("close", then);
   }

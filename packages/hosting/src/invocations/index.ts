@@ -1,10 +1,10 @@
-/** One invocation: what is asked and answered, how it goes to an instance, and the sentences of what can go wrong. */
+/** One invocation: its request and response, its path to an instance, and its error messages. */
 export { newSession, readOpenedSession, sessionNotFound, type OpenedSession } from "./session-headers.ts";
-export { answerParts } from "./answer-parts.ts";
+export { responseChunks } from "./response-chunks.ts";
 export { beginHop, callLimitHeader, ContainerChain, type InvokedContainer } from "./container-chain.ts";
 export { InstanceInvocations } from "./instance-invocations.ts";
-export { ContainerGone, NotSent } from "../instance-agent/index.ts";
-export { heldBytesMax, invocationLimits } from "./invocation.ts";
+export { ContainerConnectionLost, NotSent } from "../instance-agent/index.ts";
+export { bufferedBytesMax, invocationLimits } from "./invocation.ts";
 export type { InvocationLimits, InvocationReply, InvocationRequest } from "./invocation.ts";
 export { beginOutcome, recordOutcome, recordRefusal } from "./invocation-outcome.ts";
 export {
@@ -14,5 +14,5 @@ export {
   endpointStopped,
   timeoutText,
   tooLong,
-  type InvocationPlace,
+  type InvocationSource,
 } from "./invocation-errors.ts";

@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { AwsError, Gate, openDeadline, orAborted, readToBuffer, takeForCall, type Clock } from "@galatea/base";
 import type { ModelRecord } from "../definitions/index.ts";
-import { ContainerGone, InstanceFailure, NotSent, type AgentReply } from "../instance-agent/index.ts";
+import { ContainerConnectionLost, InstanceFailure, NotSent, type AgentReply } from "../instance-agent/index.ts";
 import type { VariantMetrics } from "../series/index.ts";
 import {
   ContainerChain,
@@ -12,7 +12,7 @@ import {
   type Hop,
   type InvokedContainer,
 } from "./container-chain.ts";
-import { heldBytesMax, type InvocationLimits, type InvocationReply, type InvocationRequest } from "./invocation.ts";
+import { bufferedBytesMax, type InvocationLimits, type InvocationReply, type InvocationRequest } from "./invocation.ts";
 import { containerError, modelErrorOf, streamError, timeoutText, tooLong } from "./invocation-errors.ts";
 import { newSession, readOpenedSession, type OpenedSession } from "./session-headers.ts";
 import { beginOutcome, recordModelTime, recordOutcome, type InvocationOutcome } from "./invocation-outcome.ts";
@@ -29,7 +29,7 @@ export interface InstanceInvocationsOptions {
 interface FailedRequest {
   readonly request: InvocationRequest;
   readonly outcome: InvocationOutcome;
-  /** Whom the request waited for. */
+  /** The container that the request waited for. */
   readonly awaited: Hop | null;
   readonly isLate: boolean;
 }
@@ -38,13 +38,13 @@ const newSessionHeader = "x-amzn-sagemaker-new-session-id";
 const closedSessionHeader = "x-amzn-sagemaker-closed-session-id";
 
 export interface InvokeOptions {
-  /** Whether there is another instance that a request can go to which this one has not begun. */
+  /** True if another instance can take a request that this one has not started. */
   readonly mayGoElsewhere: boolean;
 }
 
 /**
- * The invocations of one instance: each waits for its model where there are many, passes through the containers or goes to the one that
- * it names, and is recorded once when it is over.
+ * The invocations of one instance: each waits for its model in a multi-model container, passes through all containers
+ * or goes to the named one, and is recorded once at its end.
  */
 export class InstanceInvocations {
   readonly #options: InstanceInvocationsOptions;
@@ -60,14 +60,14 @@ export class InstanceInvocations {
     return this.#inFlightCount;
   }
 
-  /** Resolves when no request is in flight, at once where none is. */
+  /** Resolves when no request is in flight. */
   async idle(signal: AbortSignal): Promise<void> {
     while (this.#inFlightCount > 0) await orAborted(this.#idle.opened(), signal);
   }
 
   /**
-   * Throws AwsError with the codes and sentences of SageMaker's runtime, or the request's own signal's reason; where another instance may
-   * be asked also NotSent, and then nothing is recorded here.
+   * Throws AwsError with the codes and messages of SageMaker's runtime, or the reason of the request's own signal; with
+   * `mayGoElsewhere` also NotSent, and then nothing is recorded here.
    */
   async invoke(request: InvocationRequest, { mayGoElsewhere }: InvokeOptions): Promise<InvocationReply> {
     if (this.#inFlightCount >= this.#options.limits.requestsMax) {
@@ -95,7 +95,7 @@ export class InstanceInvocations {
       if (!isElsewhere) this.#record(request, outcome);
     };
     try {
-      // Before anything is computed: a model that is not there costs no container's time.
+      // Models are loaded before anything is computed: a missing model costs no container's time.
       for (const hop of hops) {
         if (hop.target.container.view.models !== null) await this.#lease(hop, { request, outcome, mayGoElsewhere });
       }
@@ -116,7 +116,10 @@ export class InstanceInvocations {
     const absent = needed.find(({ container }) => !container.view.isInService) ?? needed[0];
     if (absent === undefined) return new AwsError("ServiceUnavailable", "There is no such container");
     const text = `The container is not in service: ${absent.container.view.health.failure}`;
-    return this.#refused(request, containerError(503, text, absent.place, { cause: new ContainerGone(text) }));
+    return this.#refused(
+      request,
+      containerError(503, text, absent.place, { cause: new ContainerConnectionLost(text) }),
+    );
   }
 
   #targetsOf({ targetContainer }: InvocationRequest): readonly InvokedContainer[] {
@@ -149,7 +152,7 @@ export class InstanceInvocations {
       outcome.cacheHit = lease.cacheHit;
       outcome.waitedUs = lease.waitedUs;
     } catch (error) {
-      // Its container does not come back: what only waited for it can be answered by another instance.
+      // The container does not restart: another instance can take a request that only waited for it.
       if (mayGoElsewhere && error instanceof InstanceFailure) throw new NotSent({ cause: error });
       throw modelErrorOf(error, modelDataUrl, place);
     }
@@ -167,7 +170,7 @@ export class InstanceInvocations {
     const { limits, clock, variantName } = this.#options;
     const answerMsMax = request.isStreamed ? limits.streamMsMax : limits.answerMsMax;
     const { answerMsMax: afterMs = answerMsMax, answerBytesMax = limits.responseBytesMax } = request.bounds ?? {};
-    // Over all containers together.
+    // One limit over all containers.
     const deadline = openDeadline({ clock, afterMs, signal: request.signal });
     const chain = new ContainerChain({ hops, answerBytesMax, clock, mayGoElsewhere });
     const last = hops.at(-1);
@@ -207,7 +210,7 @@ export class InstanceInvocations {
     }
   }
 
-  /** What is told of an answer whose container said that it is a success, and that ends before its end. */
+  /** Returns the error for a successful response that ended early. */
   #brokenOff(error: unknown, on: FailedRequest): unknown {
     const { request, outcome, awaited, isLate } = on;
     if (outcome.firstPartNs === 0) return this.#errorOf(error, on);
@@ -216,7 +219,7 @@ export class InstanceInvocations {
     return streamError(error, { isLate, containerName: awaited?.target.place.containerName ?? "primary" });
   }
 
-  /** What is told of a request that failed on its way. */
+  /** Returns the error for a failed request. */
   #errorOf(error: unknown, on: FailedRequest): unknown {
     const { request, outcome, awaited, isLate } = on;
     if (error instanceof NotSent) return error;
@@ -232,7 +235,8 @@ export class InstanceInvocations {
     if (isLate) return containerError(0, timeoutText(place.containerName), place);
     const text = error instanceof Error ? error.message : String(error);
     const message = `The container did not answer: ${text}`;
-    const cause = error instanceof ContainerGone ? error : new ContainerGone(text, { cause: error });
+    const cause =
+      error instanceof ContainerConnectionLost ? error : new ContainerConnectionLost(text, { cause: error });
     return containerError(503, message, place, { cause });
   }
 }
@@ -246,7 +250,10 @@ function openedBy(reply: AgentReply, { target }: Hop): OpenedSession | null {
   throw containerError(502, `The header ${newSessionHeader} is no session with the time that it expires`, target.place);
 }
 
-/** Whole, up to a bound; a longer answer of known length streams, and one for which nobody waits: there may be no memory for it now. */
+/**
+ * Buffers a response up to a limit. A longer response of known length streams, and so does one without a waiting
+ * caller: memory may be short for it.
+ */
 async function receive(
   reply: AgentReply,
   bytesMax: number,
@@ -257,7 +264,7 @@ async function receive(
     reply.body.destroy();
     throw tooLong(bytesMax);
   }
-  if (bounds !== undefined || (length !== null && length > heldBytesMax)) return reply.body;
+  if (bounds !== undefined || (length !== null && length > bufferedBytesMax)) return reply.body;
   try {
     if (length !== null) takeForCall(memory, length);
     const take = length === null ? (bytes: number) => takeForCall(memory, bytes) : null;

@@ -3,23 +3,23 @@ import { parseS3Uri, type ModelRecord } from "../definitions/index.ts";
 import { InstanceFailure, ModelLoadError, ModelMissingError, ModelNotReadyError } from "../instance-agent/index.ts";
 import type { InvocationRequest } from "./invocation.ts";
 
-/** Which container a sentence is about, and where its logs are. */
-export interface InvocationPlace {
-  /** "primary" where the model has no other. */
+/** The container of an error message, and the location of its logs. */
+export interface InvocationSource {
+  /** "primary" for a single container. */
   readonly containerName: string;
   readonly logGroup: string;
   readonly accountId: string;
   readonly region: string;
-  /** Where a person reads a log group. */
+  /** Returns the URL of a log group. */
   readonly logsLink: (group: string) => string;
   readonly logStreamArn: string;
 }
 
-/** SageMaker's sentence for a container's failure, word for word; clients and dashboards look for its parts. */
+/** Returns SageMaker's sentence for a container's failure, word for word; clients and dashboards match on it. */
 export function containerError(
   status: number,
   message: string,
-  place: InvocationPlace,
+  place: InvocationSource,
   options: ErrorOptions = {},
 ): AwsError {
   const side = status >= 400 && status < 500 ? "client" : "server";
@@ -41,7 +41,7 @@ export function timeoutText(containerName: string): string {
   );
 }
 
-/** SageMaker's two codes for a stream that ends before its end. */
+/** Returns an error with one of SageMaker's two codes for a stream that ends early. */
 export function streamError(
   cause: unknown,
   { isLate, containerName }: { readonly isLate: boolean; readonly containerName: string },
@@ -98,14 +98,17 @@ export function checkTargets(
   }
 }
 
-/** The status is the code: clients of SageMaker report `An error occurred (413)`. `answeredBy`: the container that the bytes come from. */
+/**
+ * Returns the error for a body above the limit. The status is the code: clients of SageMaker report `An error occurred
+ * (413)`. `answeredBy`: the container that sent the body.
+ */
 export function tooLong(limitBytes: number, answeredBy: string | null = null): AwsError {
   const whose = answeredBy === null ? "" : ` They are the answer of container ${answeredBy}.`;
   return new AwsError("413", `HTTP content length exceeded ${limitBytes} bytes.${whose}`, { statusFallback: 413 });
 }
 
-/** What a wait for a model of a multi-model endpoint failed with, in SageMaker's words. */
-export function modelErrorOf(thrown: unknown, dataUrl: string, place: InvocationPlace): unknown {
+/** Returns SageMaker's error for a failed wait for a model of a multi-model endpoint. */
+export function modelErrorOf(thrown: unknown, dataUrl: string, place: InvocationSource): unknown {
   if (thrown instanceof ModelMissingError) {
     const { bucket, key } = parseS3Uri(dataUrl) ?? { bucket: "", key: "" };
     return new AwsError(

@@ -2,18 +2,18 @@ import type { VariantMetrics } from "../series/index.ts";
 import type { Hop } from "./container-chain.ts";
 import type { InvocationRequest } from "./invocation.ts";
 
-/** What one invocation came to; every metric of it is recorded from this, once. */
+/** The outcome of one invocation, from which all its metrics are recorded once. */
 export interface InvocationOutcome {
-  /** Zero until the last container or an error of ours has one. */
+  /** Zero until the last container, or an error of ours, sets it. */
   status: number;
   readonly hops: readonly Hop[];
   readonly target: string | null;
-  /** Null where no model was waited for. */
+  /** Null if no model was waited for. */
   cacheHit: boolean | null;
   waitedUs: number;
-  /** Of a streamed answer: when its first part came; zero until then. */
+  /** Time of the first chunk of a streamed response; zero before. */
   firstPartNs: number;
-  /** Whether a streamed answer ended before its end, and not because its client left. */
+  /** True if a streamed response ended early, other than by its client's disconnect. */
   isBrokenOff: boolean;
 }
 
@@ -64,7 +64,7 @@ export function recordOutcome(
   metrics.recordModel(target, "ModelLatency", modelNs / 1000);
 }
 
-/** For a request that came to no container. */
+/** Records a request that reached no container. */
 export function recordRefusal(
   metrics: VariantMetrics,
   request: Pick<InvocationRequest, "targetModel" | "receivedNs">,
@@ -87,7 +87,7 @@ function recordStream(
   metrics.recordStream("MidStreamErrors", isBrokenOff ? 1 : 0);
 }
 
-/** Of a request that was waiting in a queue, and has metrics of its own there. */
+/** Records the model time of a queued request, which has metrics of its own for the rest. */
 export function recordModelTime(metrics: VariantMetrics, { hops, status }: InvocationOutcome, nowNs: number): void {
   const modelNs = modelTimeNs(hops, nowNs);
   metrics.record("Invocation4XXErrors", status >= 400 && status <= 499 ? 1 : 0);
@@ -95,7 +95,7 @@ export function recordModelTime(metrics: VariantMetrics, { hops, status }: Invoc
   if (modelNs > 0) metrics.record("ModelLatency", modelNs / 1000);
 }
 
-/** The containers' times together; where one answers while the next is asked already, that time counts once. */
+/** Returns the sum of the containers' times; where one responds while the next already works, that time counts once. */
 function modelTimeNs(hops: readonly Hop[], nowNs: number): number {
   let sumNs = 0;
   let fromNs = Infinity;

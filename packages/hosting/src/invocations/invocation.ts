@@ -5,17 +5,26 @@ import type { OpenedSession } from "./session-headers.ts";
 export interface InvocationLimits {
   readonly requestBytesMax: number;
   readonly responseBytesMax: number;
-  /** The service gives a container 60 s; a second less, so that clients with that read time-out still hear the reason. */
+  /**
+   * Maximum time of a response in milliseconds. SageMaker gives a container 60 s; this is one second less, so that
+   * clients with that read time-out still get the error.
+   */
   readonly answerMsMax: number;
-  /** The same of an answer that is a stream, from its request to its last part, however long it is silent between: SageMaker gives 8 minutes. */
+  /**
+   * Maximum time of a streamed response, from its request to its last chunk, including silent periods: SageMaker gives
+   * 8 minutes.
+   */
   readonly streamMsMax: number;
-  /** How long a request waits while every instance of its variant is being started again, or while the platform takes over instances at its start. */
+  /**
+   * Maximum wait of a request while every instance of its variant restarts, or while the platform adopts instances at
+   * its start.
+   */
   readonly restartWaitMsMax: number;
-  /** Requests of one instance in flight or waiting; above it 503. */
+  /** Maximum number of requests of one instance in flight or waiting; above it 503. */
   readonly requestsMax: number;
-  /** Of these, those whose answers are streams; above it 503. */
+  /** Maximum number of streamed ones of these; above it 503. */
   readonly streamsMax: number;
-  /** A further copy of a model that nobody has used for so long goes. */
+  /** Idle time after which an additional copy of a model is unloaded. */
   readonly modelCopyColdMs: number;
 }
 
@@ -30,39 +39,39 @@ export const invocationLimits: InvocationLimits = {
   modelCopyColdMs: 60_000,
 };
 
-/** Bodies up to this length are held whole: one write to a socket, and a request that can be sent again. Longer ones stream. */
-export const heldBytesMax = 1024 * 1024;
+/** Bodies up to this length are buffered: they take one write to a socket and can be sent again. Longer ones stream. */
+export const bufferedBytesMax = 1024 * 1024;
 
-/** What a request may take for which nobody waits at a connection, instead of what the limits say. */
+/** Limits of a request without a waiting connection, in place of the configured ones. */
 export interface InvocationBounds {
   readonly answerMsMax: number;
   readonly answerBytesMax: number;
-  /** Called with the ARN of the log of whoever is asked, each time. */
+  /** Called with the ARN of the container's log stream before each request to a container. */
   readonly asking: (logStreamArn: string) => void;
 }
 
 export interface InvocationRequest {
-  /** What goes to the container: content-type, accept, custom attributes, ids. Lower-case names. */
+  /** Headers for the container: content-type, accept, custom attributes, ids. Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   readonly targetModel: string | null;
-  /** As the request says; null for a chunked body. */
+  /** The request's content length; null for a chunked body. */
   readonly declaredBytes?: number | null;
   readonly targetVariant: string | null;
-  /** Whose copies are to answer, on an endpoint with inference components. */
+  /** The inference component whose copies serve the request. */
   readonly inferenceComponent?: string | null;
-  /** The one container that is to answer, where each can be asked alone. */
+  /** The container that serves the request, in Direct mode. */
   readonly targetContainer: string | null;
-  /** What is asked of the container in place of /invocations, such as `/v1/chat/completions`. */
+  /** Path on the container in place of /invocations, such as `/v1/chat/completions`. */
   readonly containerPath?: string;
   /** The id of a stateful session, or `newSession`. */
   readonly session?: string;
-  /** Whether the answer is wanted part by part, as the container makes it, instead of whole. */
+  /** True for a response in chunks as the container makes them; false for a complete one. */
   readonly isStreamed: boolean;
-  /** Called once at most for an instance, when its container is ready for it; a Buffer can be sent twice. */
+  /** Called at most once for an instance, when its container is ready for the body; a Buffer can be sent twice. */
   readonly body: () => Promise<Buffer | Readable>;
-  /** Of whoever asks; the answer's bytes are taken from it while they are held. */
+  /** The caller's memory; buffered bytes of the response are taken from it. */
   readonly memory: ByteLease;
-  /** An answer within bounds of its own streams, and is told in metrics of its own. */
+  /** A response with bounds of its own streams, and has metrics of its own. */
   readonly bounds?: InvocationBounds;
   readonly receivedNs: number;
   readonly signal: AbortSignal;
@@ -72,16 +81,19 @@ export interface InvocationReply {
   readonly contentType: string | null;
   readonly customAttributes: string | null;
   readonly variantName: string;
-  /** What the model says of stateful sessions. */
+  /** The session that the model opened with this response, if any. */
   readonly openedSession: OpenedSession | null;
   readonly closedSession: string | null;
-  /** A stream has to be consumed or destroyed. Always one where the answer is wanted part by part. */
+  /** A stream has to be consumed or destroyed. A response in chunks is always a stream. */
   readonly body: Buffer | Readable;
   readonly byteLength: number | null;
-  /** To be called once when the answer has been handed to the client, or was given up. */
+  /** The caller calls it once, when the response was sent to the client or given up. */
   readonly done: () => void;
-  /** To be called when the first part of a streamed answer has come. */
+  /** The caller calls it when the first chunk of a streamed response has arrived. */
   readonly begun: () => void;
-  /** What to tell of an error of the body: until the first part as of any invocation, then as of a stream that broke. */
+  /**
+   * Converts an error of the body for the client: before the first chunk as for any invocation, later as a broken
+   * stream.
+   */
   readonly failed: (error: unknown) => unknown;
 }

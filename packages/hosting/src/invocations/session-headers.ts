@@ -1,6 +1,6 @@
 import { AwsError } from "@galatea/base";
 
-/** What an invocation says in place of a session's id to have one opened. */
+/** The value in place of a session's id that opens a new session. */
 export const newSession = "NEW_SESSION";
 
 /** A session that a model has opened. */
@@ -8,7 +8,7 @@ export interface OpenedSession {
   readonly id: string;
   /** By the platform's clock. */
   readonly expiresMs: number;
-  /** As the model said it. */
+  /** The model's header value, unchanged. */
   readonly text: string;
 }
 
@@ -16,7 +16,7 @@ const openedCharsMax = 256;
 const openedShape =
   /^([a-zA-Z0-9](?:-*[a-zA-Z0-9])*);\sExpires=([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)$/;
 
-/** Null for what is no session: an id, and a time at which it expires. */
+/** Returns null for a text that is not an id and an expiry time. */
 export function readOpenedSession(text: string): OpenedSession | null {
   const [, id, expires = ""] = text.length > openedCharsMax ? [] : (openedShape.exec(text) ?? []);
   const expiresMs = Date.parse(expires);

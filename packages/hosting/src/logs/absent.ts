@@ -1,4 +1,6 @@
-/** For a file that another may have removed meanwhile. */
+/**
+ * Returns an empty list for the error of a missing file, which a concurrent call may have removed; throws all others.
+ */
 export function noneWhenAbsent(error: unknown): [] {
   const { code } = error as NodeJS.ErrnoException;
   if (code === "ENOENT" || code === "ENOTDIR") return [];

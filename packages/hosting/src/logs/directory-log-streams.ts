@@ -16,24 +16,30 @@ import type {
   NewLogEvent,
 } from "./log-streams.ts";
 import { LogWriter } from "./log-writer.ts";
-import { WholeDirectories } from "./whole-directories.ts";
+import { CompleteDirectories } from "./complete-directories.ts";
 
 export interface DirectoryLogStreamsOptions {
   readonly directory: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Of one stream on disk. */
+  /** Maximum size of one stream on disk. */
   readonly streamBytesMax: number;
-  /** Streams of one group; one more is refused, and a writer's drops the stream written longest ago. */
+  /**
+   * Maximum number of streams of one group; clients get an error above it, a container's new stream replaces the one
+   * written longest ago.
+   */
   readonly streamsMax: number;
-  /** Groups that clients may make; those of containers are made beyond it. */
+  /** Maximum number of groups that clients create; those of containers are not limited by it. */
   readonly groupsMax: number;
 }
 
 const lineLengthMax = 256 * 1024;
 const waitingLengthMax = 4 * 1024 * 1024;
 
-/** `<directory>/<group>/<stream>/<number>.log`, with `/` in names written as `~`. Files that people can read and grep. */
+/**
+ * Creates log streams in files `<directory>/<group>/<stream>/<number>.log`, with `/` in names written as `~`. Users can
+ * read and grep the files.
+ */
 export function createDirectoryLogStreams(options: DirectoryLogStreamsOptions): LogStreams {
   return new DirectoryLogStreams(options);
 }
@@ -45,20 +51,20 @@ interface GroupFacts {
 
 class DirectoryLogStreams implements LogStreams {
   readonly #options: DirectoryLogStreamsOptions;
-  /** One writer of segments for each stream that is written to now; forgotten when its last write has ended. */
+  /** One writer of segments for each stream that is being written; removed after its last write. */
   readonly #segments = new Map<string, { readonly segments: LogSegments; userCount: number }>();
-  /** Those that hold text which is not in a file yet, each with its group. */
+  /** Writers with text that is not in a file yet, each with its group. */
   readonly #writers = new Map<LogWriter, string>();
-  /** Groups and streams are made and deleted by one at a time. */
+  /** Serializes the creation and deletion of groups and streams. */
   readonly #changing = new Semaphore(1);
   readonly #never = new AbortController().signal;
-  readonly #directories: WholeDirectories;
+  readonly #directories: CompleteDirectories;
   readonly #followers: LogFollowers;
   #deletedCount = 0;
 
   constructor(options: DirectoryLogStreamsOptions) {
     this.#options = options;
-    this.#directories = new WholeDirectories(options.directory);
+    this.#directories = new CompleteDirectories(options.directory);
     this.#followers = new LogFollowers((error) =>
       options.logger.error("who follows log lines failed", { error: String(error) }),
     );
@@ -161,7 +167,7 @@ class DirectoryLogStreams implements LogStreams {
   }
 
   writer(group: string, stream: string): (chunk: Uint8Array) => void {
-    // Of how many deletions the group and the stream that it made are known to be there after.
+    // Number of deletions after which the group and the stream of the writer are known to exist.
     let preparedAt = -1;
     const writer = new LogWriter({
       clock: this.#options.clock,
@@ -213,7 +219,7 @@ class DirectoryLogStreams implements LogStreams {
     this.#writers.clear();
   }
 
-  /** Who reads after a process has printed finds it. */
+  /** Waits for pending writes, so that a reader finds all output. */
   async #written(group: string): Promise<void> {
     await Promise.all([...this.#writers].flatMap(([writer, own]) => (own === group ? [writer.written()] : [])));
   }
@@ -223,7 +229,7 @@ class DirectoryLogStreams implements LogStreams {
     await this.#followers.tell(group, stream, lines);
   }
 
-  /** All who change a stream's files at a time do it through the same segments, which take turns. */
+  /** Concurrent changes of a stream's files share its segments, which serialize them. */
   async #writing(group: string, stream: string, change: (segments: LogSegments) => Promise<void>): Promise<void> {
     const key = this.#streamDirectory(group, stream);
     const held = this.#segments.get(key) ?? { segments: this.#open(group, stream), userCount: 0 };
@@ -237,7 +243,7 @@ class DirectoryLogStreams implements LogStreams {
     }
   }
 
-  /** For a writer: the group and the stream exist, and the group has room. */
+  /** Creates the group and the stream for a writer, and makes space in the group. */
   async #prepare(group: string, stream: string): Promise<void> {
     using _turn = await this.#changing.acquire(this.#never);
     if ((await this.#facts(group)) === null) await this.#makeGroup(group);
@@ -284,7 +290,7 @@ class DirectoryLogStreams implements LogStreams {
     } catch (error) {
       if (!(error instanceof SyntaxError || error instanceof TypeError)) throw error;
     }
-    // Its lines are still there. Without a retention none of them goes before a person has set it again.
+    // Its lines still exist. Without a retention none of them is deleted until an operator sets one.
     const { birthtimeMs } = await stat(path);
     const facts = { createdMs: Math.floor(birthtimeMs), retentionDays: null };
     await rename(path, `${path}.damaged-${this.#options.clock.epochMs()}`);
@@ -314,7 +320,7 @@ class DirectoryLogStreams implements LogStreams {
   }
 
   #streamDirectory(group: string, stream: string): string {
-    // A lone half of a surrogate pair is no character, and no file can have it in its name.
+    // A lone surrogate is no character and cannot be in a file name.
     if (!stream.isWellFormed()) {
       throw new AwsError(
         "InvalidParameterException",
@@ -325,13 +331,13 @@ class DirectoryLogStreams implements LogStreams {
   }
 }
 
-/** Holds what is set of a group. */
+/** Settings of a group. */
 const factsFile = "group.json";
 
-/** Holds the name of a directory whose own name is a hash of it. */
+/** Name of a directory whose own name is a hash. */
 const nameFile = "name";
 
-/** What a directory says of its name: nothing where its own name does. */
+/** Returns the file with a directory's name; none if the directory's name is enough. */
 function nameFiles(path: string, name: string): ReadonlyMap<string, string> {
   return new Map(isHashedName(basename(path)) ? [[nameFile, checksummedLine(name)]] : []);
 }
@@ -341,13 +347,13 @@ async function readName(directory: string): Promise<string | null> {
   return Buffer.isBuffer(bytes) ? (parseChecksummedLine(bytes)?.text ?? null) : null;
 }
 
-/** The groups or streams that lie in a directory, each in the one that `directoryNameOf` says, sorted. */
+/** Returns the groups or streams of a directory, each in the directory that `directoryNameOf` gives, sorted. */
 async function namesIn(directory: string, directoryNameOf: (name: string) => string): Promise<readonly string[]> {
   const names: string[] = [];
   for (const entry of await readdir(directory, { withFileTypes: true }).catch(noneWhenAbsent)) {
     if (!entry.isDirectory()) continue;
     const name = isHashedName(entry.name) ? await readName(join(directory, entry.name)) : nameOfFile(entry.name);
-    // A name that another directory has, or none at all, is not ours.
+    // A directory with another name, or none, was not created by this program.
     if (name !== null && directoryNameOf(name) === entry.name) names.push(name);
   }
   return names.sort(byText);

@@ -1,4 +1,6 @@
-/** What containers print and clients put, by group and stream. Errors are AwsError with CloudWatch Logs' codes. */
+/**
+ * Output of containers and log events of clients, by group and stream. Errors are AwsError with CloudWatch Logs' codes.
+ */
 export { createDirectoryLogStreams, type DirectoryLogStreamsOptions } from "./directory-log-streams.ts";
 export { keepPruned } from "./log-upkeep.ts";
 export type { LogEvent, LogFollower, LogGroup, LogPage, LogReadOptions, LogStream, LogStreams } from "./log-streams.ts";

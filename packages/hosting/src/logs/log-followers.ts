@@ -2,10 +2,10 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { parseLogLines } from "./log-lines.ts";
 import type { LogFollower, NewLogEvent } from "./log-streams.ts";
 
-/** Of the text of lines that followers are told of in one turn of the event loop. */
+/** Maximum length of the text that followers get before the event loop runs other work. */
 const lengthPerTurn = 64 * 1024;
 
-/** Those who are told of lines when they are in their file. */
+/** Followers, which are notified of lines once these are in their file. */
 export class LogFollowers {
   readonly #followers = new Set<LogFollower>();
   readonly #failed: (error: unknown) => void;
@@ -19,7 +19,9 @@ export class LogFollowers {
     return { [Symbol.dispose]: () => void this.#followers.delete(follower) };
   }
 
-  /** Resolves when all have been told: who writes faster than that waits. Lines nobody wants are not read again. */
+  /**
+   * Resolves when all followers were notified, so that a fast writer waits. Lines without a follower are not parsed.
+   */
   async tell(group: string, stream: string, lines: string): Promise<void> {
     const wanting = [...this.#followers].filter((follower) => follower.wants(group, stream));
     if (wanting.length === 0) return;

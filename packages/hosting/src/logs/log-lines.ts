@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { LogEvent } from "./log-streams.ts";
 
-/** A line of a log file: time in ISO 8601, one space, the message with backslashes and line breaks escaped. */
+/** Formats a line of a log file: time in ISO 8601, one space, the message with backslashes and line breaks escaped. */
 export function formatLogLine(timestampMs: number, message: string): string {
   const escaped = message.replaceAll(/[\\\n\r]/g, (character) =>
     character === "\\" ? "\\\\" : character === "\n" ? "\\n" : "\\r",
@@ -11,7 +11,7 @@ export function formatLogLine(timestampMs: number, message: string): string {
 
 const timeLength = "2026-11-21T05:20:00.123Z".length;
 
-/** Where a line begins: the number of its file and its offset there. */
+/** The start of a line: the number of its file and its offset there. */
 export interface LogPosition {
   readonly segment: number;
   readonly offset: number;
@@ -24,8 +24,8 @@ export interface LogLine {
 }
 
 /**
- * Whole lines of a segment's bytes, the first of which begins at `position`; an unfinished last line (a write that was cut) and lines
- * that are none of ours are passed over.
+ * Parses the complete lines of a segment's bytes, the first of which begins at `position`; skips an unfinished last
+ * line (an interrupted write) and lines in another format.
  */
 export function* parseLogLines(bytes: Buffer, { segment, offset }: LogPosition): Generator<LogLine> {
   let start = 0;
@@ -44,7 +44,7 @@ function unescape(escaped: string): string {
   return escaped.replaceAll(/\\([\\nr])/g, (_, code: string) => (code === "n" ? "\n" : code === "r" ? "\r" : "\\"));
 }
 
-/** Tokens are `f/<segment>/<offset>` (from there on) and `b/<segment>/<offset>` (before it). */
+/** Formats a token: `f/<segment>/<offset>` (from there on) or `b/<segment>/<offset>` (before it). */
 export function formatToken(direction: "f" | "b", { segment, offset }: LogPosition): string {
   return `${direction}/${String(segment).padStart(10, "0")}/${String(offset).padStart(12, "0")}`;
 }
@@ -62,12 +62,12 @@ export function asLogEvent({ position, timestampMs, message }: LogLine): LogEven
   return { timestampMs, message, id: formatToken("f", position).slice(2).replace("/", "") };
 }
 
-/** Longest name that every file system takes, less what a temporary name adds. */
+/** Maximum length of a file name, less the suffix of a temporary name. */
 const fileNameBytesMax = 240;
 
 /**
- * A file name for any group or stream name: `/` becomes `~`, all else that file systems mind is percent-encoded. Names that are too
- * long for that become `%%` and a hash; what they are stands in a file of their directory.
+ * Returns a file name for any group or stream name: `/` becomes `~`, other special characters are percent-encoded.
+ * Names that are too long become `%%` and a hash; a file in their directory has the name.
  */
 export function fileNameOf(name: string): string {
   const encoded = encodeURIComponent(name).replaceAll("~", "%7E").replaceAll("%2F", "~");
@@ -75,16 +75,19 @@ export function fileNameOf(name: string): string {
   return encoded.startsWith(".") ? `%2E${encoded.slice(1)}` : encoded;
 }
 
-/** A group's own files, which lie beside the directories of its streams. */
+/** Names of a group's own files, beside the directories of its streams. */
 const groupFiles = /^(group\.json(\.new|\.damaged-\d+)?|name)$/;
 
-/** The same for a stream in its group's directory, whose own files have their names to themselves: `group.json` becomes `%67roup.json`. */
+/**
+ * Returns the file name of a stream, which cannot equal a name of the group's own files: `group.json` becomes
+ * `%67roup.json`.
+ */
 export function streamFileNameOf(stream: string): string {
   const fileName = fileNameOf(stream);
   return groupFiles.test(fileName) ? `%${fileName.charCodeAt(0).toString(16)}${fileName.slice(1)}` : fileName;
 }
 
-/** Whether only the directory itself says which name it is for. */
+/** Returns whether a directory's name is a hash, so that only a file in it has the name. */
 export function isHashedName(fileName: string): boolean {
   return fileName.startsWith("%%");
 }

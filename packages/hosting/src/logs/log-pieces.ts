@@ -2,7 +2,7 @@ import { open, type FileHandle } from "node:fs/promises";
 import { noneWhenAbsent } from "./absent.ts";
 import { parseLogLines, type LogLine } from "./log-lines.ts";
 
-/** Of a file, read and parsed at a time: about two milliseconds' work. */
+/** Bytes of a file that are read and parsed at a time: about two milliseconds of work. */
 const pieceBytes = 256 * 1024;
 
 export interface SegmentFile {
@@ -10,11 +10,14 @@ export interface SegmentFile {
   readonly path: string;
 }
 
-/** The lines of a file that begin at an offset or behind it, piece by piece; others have their turn between two of them. */
+/**
+ * Yields the lines of a file that begin at or after an offset, in chunks; the event loop runs other work between two of
+ * them.
+ */
 export async function* linesFrom({ segment, path }: SegmentFile, offset: number): AsyncGenerator<readonly LogLine[]> {
   await using file = await opened(path);
   if (file === null) return;
-  // Whether a line begins at the offset stands in the byte before it.
+  // The byte before the offset shows whether a line begins there.
   let start = Math.max(0, offset - 1);
   let isInLine = offset > 0;
   let rest: Buffer = Buffer.alloc(0);
@@ -35,7 +38,7 @@ export async function* linesFrom({ segment, path }: SegmentFile, offset: number)
   }
 }
 
-/** The lines of a file that begin before an offset, null: all of them; the last line first, piece by piece. */
+/** Yields the lines of a file that begin before an offset (null: all), the last line first, in chunks. */
 export async function* linesBefore(
   { segment, path }: SegmentFile,
   offset: number | null,
@@ -44,7 +47,7 @@ export async function* linesBefore(
   if (file === null || offset === 0) return;
   const { size } = await file.stat();
   let end = offset === null || offset >= size ? size : await lineEnd(file, offset - 1);
-  // What was read of a line whose beginning was not.
+  // The end of a line whose beginning was not read yet.
   let tail: Buffer = Buffer.alloc(0);
   while (end > 0) {
     const start = Math.max(0, end - pieceBytes);
@@ -58,7 +61,7 @@ export async function* linesBefore(
   }
 }
 
-/** Behind the end of the line that has the byte at that offset. */
+/** Returns the offset after the line that contains the byte at `offset`. */
 async function lineEnd(file: FileHandle, offset: number): Promise<number> {
   for (let start = offset; ;) {
     const piece = await readAt(file, start, pieceBytes);
@@ -74,7 +77,7 @@ async function opened(path: string): Promise<FileHandle | null> {
   return Array.isArray(file) ? null : file;
 }
 
-/** As many bytes as there are, up to a length. */
+/** Reads the available bytes, up to a length. */
 async function readAt(file: FileHandle, offset: number, byteLength: number): Promise<Buffer> {
   const bytes = Buffer.allocUnsafe(byteLength);
   let length = 0;

@@ -4,10 +4,10 @@ import { linesBefore, linesFrom } from "./log-pieces.ts";
 import type { LogSegments } from "./log-segments.ts";
 import type { LogPage, LogReadOptions } from "./log-streams.ts";
 
-/** Of one page, as in CloudWatch Logs. */
+/** Maximum length of one page, as in CloudWatch Logs. */
 const pageLengthMax = 1024 * 1024;
 
-/** One page of a stream. Its files are read from where the page begins, and looked at in pieces. */
+/** Returns one page of a stream. Its files are read from the start of the page, in chunks. */
 export async function readPage(segments: LogSegments, options: LogReadOptions): Promise<LogPage> {
   const token = options.token === null ? null : parseToken(options.token);
   if (options.token !== null && token === null) {
@@ -30,7 +30,7 @@ export async function readPage(segments: LogSegments, options: LogReadOptions): 
   };
 }
 
-/** A position just behind a line: lines begin at least one byte later. */
+/** Returns a position after the start of a line: the next line begins at least one byte later. */
 const behind = ({ position }: LogLine): LogPosition => ({ segment: position.segment, offset: position.offset + 1 });
 
 async function pageAfter(
@@ -47,7 +47,7 @@ async function pageAfter(
   return page.lines;
 }
 
-/** The last line first. */
+/** Reads backwards, the last line first. */
 async function pageBefore(
   segments: LogSegments,
   options: LogReadOptions,
@@ -62,7 +62,7 @@ async function pageBefore(
   return page.lines;
 }
 
-/** Takes the lines that are asked for until they are as many, or as long, as a page may be; one line is always taken. */
+/** Collects matching lines until a page has its maximum number or length; it accepts at least one line. */
 class PageOfLines {
   readonly lines: LogLine[] = [];
   readonly #options: LogReadOptions;
@@ -85,7 +85,7 @@ class PageOfLines {
   }
 }
 
-/** Where an empty first page stands: reading forward, at the beginning; else behind everything. */
+/** Returns the position of an empty first page: the beginning for reading forward, otherwise the end. */
 async function edgeOf(segments: LogSegments, isForward: boolean): Promise<LogPosition> {
   if (isForward) return { segment: (await segments.files())[0]?.segment ?? 1, offset: 0 };
   const last = await segments.lastLine();

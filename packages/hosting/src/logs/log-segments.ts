@@ -5,10 +5,12 @@ import { noneWhenAbsent } from "./absent.ts";
 import type { LogLine } from "./log-lines.ts";
 import { linesBefore, linesFrom, type SegmentFile } from "./log-pieces.ts";
 
-/** A stream's bytes lie in this many files; when the newest is full the oldest goes. */
+/** Maximum number of files of a stream; when the newest is full the oldest is deleted. */
 const segmentsMax = 4;
 
-/** One stream on disk: a directory of numbered, append-only files. Every call reads what is there; nothing is held open. */
+/**
+ * One stream on disk: a directory of numbered, append-only files. Every call lists the directory; no file stays open.
+ */
 export class LogSegments {
   readonly directory: string;
   readonly #segmentBytesMax: number;
@@ -20,14 +22,14 @@ export class LogSegments {
     this.#segmentBytesMax = Math.floor(streamBytesMax / segmentsMax);
   }
 
-  /** Appends whole lines, one call after another, however many are made. */
+  /** Appends complete lines; concurrent calls are serialized. */
   append(lines: string): Promise<void> {
     return this.#turns.run(async () => {
       for (const piece of piecesOf(Buffer.from(lines), this.#segmentBytesMax)) await this.#append(piece);
     });
   }
 
-  /** Ascending by number. */
+  /** Returns the files, ascending by number. */
   async files(): Promise<readonly SegmentFile[]> {
     const names = await readdir(this.directory).catch(noneWhenAbsent);
     return names
@@ -53,8 +55,8 @@ export class LogSegments {
   }
 
   /**
-   * Deletes the files whose last line is older. An empty file takes the place of the newest one, so that the numbers of files only grow:
-   * who follows the stream from a position finds what comes next.
+   * Deletes the files whose last line is older than a time. An empty file replaces the newest one, so that file numbers
+   * only grow: readers that continue from a position find the next line.
    */
   dropBefore(timeMs: number): Promise<void> {
     return this.#turns.run(async () => {
@@ -91,7 +93,7 @@ export class LogSegments {
     }
   }
 
-  /** A line that a crash cut short is ended, so that the next one is not glued to it. */
+  /** Ends a line that a crash cut short, so that the next one is not appended to it. */
   async #open(): Promise<{ segment: number; byteLength: number }> {
     await mkdir(this.directory, { recursive: true });
     const last = (await this.files()).at(-1);
@@ -120,7 +122,7 @@ async function lastLineOf(file: SegmentFile): Promise<LogLine | null> {
   return null;
 }
 
-/** Cut behind line ends, so that each piece fits a segment; a longer line is a piece by itself. */
+/** Splits bytes after line ends, so that each chunk fits a segment; a longer line is a chunk of its own. */
 function* piecesOf(bytes: Buffer, byteLengthMax: number): Generator<Buffer> {
   let start = 0;
   while (start < bytes.byteLength) {

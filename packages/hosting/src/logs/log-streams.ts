@@ -1,4 +1,4 @@
-/** One line that a container wrote, or one event that a client put. */
+/** One line of a container's output, or one event that a client put. */
 export interface LogEvent {
   readonly timestampMs: number;
   readonly message: string;
@@ -9,7 +9,7 @@ export interface LogEvent {
 /** An event that was just written. */
 export type NewLogEvent = Pick<LogEvent, "timestampMs" | "message">;
 
-/** Is told of what is written from now on, in the order of each stream. What it does must be quick: those who write wait for it. */
+/** Receives new events, in the order of each stream. Writers wait for it, so it must be quick. */
 export interface LogFollower {
   wants(group: string, stream: string): boolean;
   take(group: string, stream: string, events: readonly NewLogEvent[]): void | Promise<void>;
@@ -18,7 +18,7 @@ export interface LogFollower {
 export interface LogGroup {
   readonly name: string;
   readonly createdMs: number;
-  /** null: kept as long as its streams' bounds allow. */
+  /** Null: events are kept up to the size limit of their streams. */
   readonly retentionDays: number | null;
   readonly storedBytes: number;
 }
@@ -36,14 +36,14 @@ export interface LogReadOptions {
   readonly startTimeMs: number | null;
   /** Exclusive; null: to the end. */
   readonly endTimeMs: number | null;
-  /** Without a token: whether the oldest events come first, or the newest page does. */
+  /** Without a token: true starts with the oldest events, false with the newest page. */
   readonly startFromHead: boolean;
   readonly eventsMax: number;
-  /** A token of an earlier page; it says the direction. */
+  /** A token of an earlier page, which includes the direction. */
   readonly token: string | null;
 }
 
-/** Events ascend in time on every page. At either end a page's token in that direction is the one that was asked with. */
+/** A page of events in ascending time. At either end, the token in that direction equals the token of the request. */
 export interface LogPage {
   readonly events: readonly LogEvent[];
   readonly forwardToken: string;
@@ -55,17 +55,20 @@ export interface LogPage {
  * the oldest go first. Implementations pass `log-streams.contract.ts`.
  */
 export interface LogStreams extends AsyncDisposable {
-  /** Sorted. */
+  /** Returns names with a prefix, sorted. */
   groupNames(prefix: string): Promise<readonly string[]>;
-  /** Null for one that is not there. */
+  /** Returns null for an unknown group. */
   group(name: string): Promise<LogGroup | null>;
-  /** Of a group, without looking at its streams; null: for ever. */
+  /** Returns the retention of a group, without reading its streams; null: for ever. */
   retentionDays(group: string): Promise<number | null>;
-  /** Sorted; with those that a writer has been given lines for. */
+  /** Returns names with a prefix, sorted, including streams whose first lines are still being written. */
   streamNames(group: string, prefix: string): Promise<readonly string[]>;
-  /** Null for one that is not there. */
+  /** Returns null for an unknown stream. */
   stream(group: string, name: string): Promise<LogStream | null>;
-  /** With every whole line that a writer was given before. Events older than the group's retention are not answered any more. */
+  /**
+   * Reads a page, including every complete line that a writer got before. Events older than the group's retention are
+   * excluded.
+   */
   read(group: string, stream: string, options: LogReadOptions): Promise<LogPage>;
 
   createGroup(group: string): Promise<void>;
@@ -77,12 +80,13 @@ export interface LogStreams extends AsyncDisposable {
   /** Resolves when the events are stored. */
   append(group: string, stream: string, events: readonly NewLogEvent[]): Promise<void>;
   /**
-   * For a process's output: takes bytes as they come, makes an event of each line, and never waits. Group and stream are made as
-   * needed. What the disk does not take in time is dropped beyond a bound, and a line says how much.
+   * Returns a sink for a process's output: it takes bytes, makes an event of each line, and never waits. Creates group
+   * and stream as needed. Output that the disk does not take in time is dropped above a limit, and a line reports its
+   * size.
    */
   writer(group: string, stream: string): (chunk: Uint8Array) => void;
-  /** Until the result is disposed. */
+  /** Notifies a follower until the result is disposed. */
   follow(follower: LogFollower): Disposable;
-  /** Deletes what is older than its group's retention, and what a death in the middle of a deletion has left. */
+  /** Deletes events older than their group's retention, and the remains of deletions that a crash interrupted. */
   prune(): Promise<void>;
 }

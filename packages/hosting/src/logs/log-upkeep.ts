@@ -1,11 +1,14 @@
 import { delay, type Clock, type Logger } from "@galatea/base";
 import type { LogStreams } from "./log-streams.ts";
 
-/** A start has more urgent things to do. */
+/** Delay after the start, which has more urgent work. */
 const firstAfterMs = 60_000;
 const intervalMs = 3_600_000;
 
-/** Prunes logs soon after a start and every hour from then on, also after a time at which a disk could not do it. Rejects when the signal aborts. */
+/**
+ * Prunes logs soon after a start and every hour from then on; a failed run is logged and does not end it. Rejects when
+ * the signal aborts.
+ */
 export async function keepPruned(
   logs: Pick<LogStreams, "prune">,
   { clock, logger }: { readonly clock: Clock; readonly logger: Logger },

@@ -4,18 +4,20 @@ import { formatLogLine } from "./log-lines.ts";
 
 export interface LogWriterOptions {
   readonly clock: Clock;
-  /** Whole lines; resolves when they are in the file. */
+  /** Appends complete lines; resolves when they are in the file. */
   readonly append: (lines: string) => Promise<void>;
   readonly failed: (error: unknown) => void;
-  /** Everything that was written is in the file. */
+  /** Called when all text is in the file. */
   readonly idle: () => void;
-  /** Longer lines are cut into several events. */
+  /** Longer lines are split into several events. */
   readonly lineLengthMax: number;
-  /** Text that waits for the disk. */
+  /** Maximum length of text that waits for the disk. */
   readonly waitingLengthMax: number;
 }
 
-/** Makes log events of a process's output. One append is under way at a time; what comes meanwhile goes with the next. */
+/**
+ * Makes log events of a process's output. One append runs at a time; the next one has all text that arrived meanwhile.
+ */
 export class LogWriter {
   readonly #options: LogWriterOptions;
   readonly #decoder = new StringDecoder("utf8");
@@ -39,14 +41,14 @@ export class LogWriter {
     this.#flush();
   }
 
-  /** Resolves when the whole lines that came until now are in the file, or the disk has refused them. */
+  /** Resolves when the complete lines so far are in the file, or the write has failed. */
   async written(): Promise<void> {
-    // What waits behind the append that is under way goes with the next.
+    // Text that waits for the running append is in the next one.
     await this.#flushing;
     await this.#flushing;
   }
 
-  /** The unfinished last line is written too. */
+  /** Writes the unfinished last line, too. */
   async close(): Promise<void> {
     this.#line += this.#decoder.end();
     if (this.#line !== "") this.#addLine(this.#line);

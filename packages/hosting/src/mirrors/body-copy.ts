@@ -1,10 +1,10 @@
 import { Transform, type Readable } from "node:stream";
 import type { MirrorLease } from "./mirror-account.ts";
 
-/** More than an invocation may be asked or answer at once; a stream of events may go on for minutes. */
+/** Above the size of a buffered request or response; a stream of events may take minutes. */
 const bodyBytesMax = 8 * 2 ** 20;
 
-/** The bytes of a body that passes, in the pieces that it came in. */
+/** A copy of a body as it passes, in its original chunks. */
 export class BodyCopy {
   readonly #lease: MirrorLease;
   #pieces: Buffer[] = [];
@@ -16,23 +16,24 @@ export class BodyCopy {
     this.#lease = lease;
   }
 
-  /** Nothing where there was no room for all of it. */
+  /** Empty if there was no memory for all of it. */
   get pieces(): readonly Buffer[] {
     return this.#pieces;
   }
 
-  /** Whether the body has passed to its end. */
+  /** True once the body has passed completely. */
   get isWhole(): boolean {
     return this.#isWhole;
   }
 
-  /** Whether there was room for all that came. */
+  /** True if there was memory for all chunks so far. */
   get hasRoom(): boolean {
     return this.#hasRoom;
   }
 
   /**
-   * The body, to be taken instead of what is given. `ended` is called once, for bytes that are there before this returns. What takes the body may leave it before its end; then `abandon` is called with what was given.
+   * Returns the body to use in place of the given one. Calls `ended` once; before this returns for bytes that exist
+   * already. If the reader leaves before the end, calls `abandon` with the given body.
    */
   watch(
     body: Buffer | Readable,
@@ -54,7 +55,7 @@ export class BodyCopy {
         done();
       },
     });
-    // Whoever takes the body hears of its errors, and may have left.
+    // The reader of the body may have left, and an error without a listener would end the process.
     passing.on("error", () => {});
     passing.once("close", () => {
       if (!this.#isWhole && !body.destroyed) {
@@ -85,7 +86,7 @@ export class BodyCopy {
   }
 }
 
-/** A view keeps all of the memory that it is a view of: a short one of a long one is better copied. */
+/** A view keeps all of its underlying memory alive: a short view of a large buffer is copied instead. */
 function isMostOfItsMemory(piece: Buffer): boolean {
   return piece.buffer.byteLength <= piece.length + piece.length / 4 + 256;
 }

@@ -11,27 +11,27 @@ import type { ShadowCalls } from "./shadow-calls.ts";
 export interface WatchedShadow {
   readonly calls: ShadowCalls;
   readonly variantName: string;
-  /** Of the production variant's requests, in [0, 1]. */
+  /** Share of the production variant's requests, in [0, 1]. */
   readonly part: number;
 }
 
 export interface CallWatchOptions {
   readonly share: MirrorShare;
   readonly variantName: string;
-  /** Null where nothing is captured. */
+  /** Null without data capture. */
   readonly settings: CaptureSettings | null;
   readonly writer: CaptureWriter;
-  /** Null where nothing is sent to another variant. */
+  /** Null without a shadow variant. */
   readonly shadow: WatchedShadow | null;
   readonly clock: Clock;
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   readonly random: () => number;
   readonly newId: () => string;
 }
 
 type Serve = (request: InvocationRequest) => Promise<InvocationReply>;
 
-/** What is known of a call that is captured before its answer. */
+/** The facts about a captured call that are known before its response. */
 interface CallFacts {
   readonly settings: CaptureSettings;
   readonly headers: InvocationRequest["headers"];
@@ -40,8 +40,8 @@ interface CallFacts {
 }
 
 /**
- * Watches the calls of a production variant: some of them are captured, and some are sent to its shadow variant, too, when their bodies
- * have passed. A call is served as it would be without: bodies pass on as they come, and what cannot be kept of them is given up.
+ * Copies calls of a production variant: some are captured, and some are also sent to its shadow variant once their
+ * bodies have passed. The call itself is unaffected: bodies pass without delay, and a copy without memory is given up.
  */
 export class CallWatch {
   readonly #options: CallWatchOptions;
@@ -53,7 +53,7 @@ export class CallWatch {
   async invoke(request: InvocationRequest, serve: Serve): Promise<InvocationReply> {
     const { settings, shadow, random, share, clock, variantName } = this.#options;
     const captured = settings !== null && random() * 100 < settings.percentage ? settings : null;
-    // A session is held by one instance, which is not the shadow's.
+    // A session belongs to one instance, which is not the shadow's.
     const isMirrored = shadow !== null && request.session === undefined && random() < shadow.part;
     const mirroredTo = isMirrored ? shadow : null;
     const lease = captured === null && mirroredTo === null ? null : share.open();
@@ -69,7 +69,7 @@ export class CallWatch {
         if (mirroredTo !== null) this.#mirror(request, { to: mirroredTo, input, lease, facts });
         lease.release();
       };
-      // What is left of a request that nobody takes has to be read, for its connection's sake.
+      // An unread request body blocks its connection, so the rest is read.
       return input.watch(given, { ended, abandon: (left: Readable) => void left.resume() });
     };
     try {
@@ -81,7 +81,9 @@ export class CallWatch {
     }
   }
 
-  /** The answer's body, to be taken instead of its own. Lets the lease go when the call is captured or given up. */
+  /**
+   * Returns the body to use in place of the response's own. Releases the lease when the call is captured or given up.
+   */
   #capture(
     { body, contentType }: InvocationReply,
     of: { readonly variantName: string; readonly facts: CallFacts; readonly lease: MirrorLease },
@@ -140,7 +142,7 @@ export class CallWatch {
     );
   }
 
-  /** Whether bodies were kept whole; if not, that is counted. */
+  /** Returns whether the copies of the bodies are complete; counts a loss if not. */
   #isKept(bodies: readonly BodyCopy[]): boolean {
     const { share } = this.#options;
     if (bodies.some(({ hasRoom }) => !hasRoom)) share.lose("no-room");

@@ -1,13 +1,13 @@
 import { isUtf8 } from "node:buffer";
 import type { CaptureSettings } from "./capture-settings.ts";
 
-/** A body as it passed. */
+/** A copied body. */
 export interface CapturedBody {
   readonly contentType: string | null;
   readonly pieces: readonly Buffer[];
 }
 
-/** One request and its answer, or what of them is captured. */
+/** The captured parts of one request and its response. */
 export interface CapturedCall {
   readonly eventId: string;
   readonly inferenceId: string | null;
@@ -19,13 +19,13 @@ export interface CapturedCall {
 
 export type CaptureTypes = Pick<CaptureSettings, "csvTypes" | "jsonTypes">;
 
-/** Text that one step of a line is made of, at most; three bytes are four characters of base64. */
+/** Maximum length of the text of one step; three bytes are four characters of base64. */
 const stepBytesMax = 3 * 2 ** 14;
 
-/** RFC 9110's for content whose type nobody says. */
+/** RFC 9110's type for content without one. */
 const contentTypeUnsaid = "application/octet-stream";
 
-/** The line of a call in a file of captured data, with its end, in short pieces. */
+/** Yields the line of a call in a file of captured data, with its line end, in short chunks. */
 export function* captureLine(call: CapturedCall, types: CaptureTypes): Generator<string> {
   const { input, output, inferenceId, customAttributes } = call;
   yield '{"captureData":{';
@@ -49,7 +49,10 @@ function* sideText(name: string, mode: string, body: CapturedBody, types: Captur
   yield `","encoding":"${encoding}"}`;
 }
 
-/** By the media type without its parameters. Bytes that are no text stay as they are, whatever their type says. */
+/**
+ * Returns the encoding for a media type without its parameters. Bytes that are no valid text are encoded as base64,
+ * whatever their type.
+ */
 function encodingOf({ contentType, pieces }: CapturedBody, types: CaptureTypes): "CSV" | "JSON" | "BASE64" {
   const [media = ""] = (contentType ?? "").split(";");
   const type = media.trim().toLowerCase();

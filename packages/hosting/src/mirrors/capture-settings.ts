@@ -1,11 +1,11 @@
 import { parseS3Uri, type DataCaptureConfig } from "../definitions/index.ts";
 
-/** What of an endpoint's requests is captured, and where to. */
+/** The captured share of an endpoint's requests, and the destination. */
 export interface CaptureSettings {
-  /** Of requests, in percent; above 0. */
+  /** Percentage of requests; above 0. */
   readonly percentage: number;
   readonly bucket: string;
-  /** With a slash at its end, unless it is empty. */
+  /** Ends with a slash, unless it is empty. */
   readonly prefix: string;
   readonly input: boolean;
   readonly output: boolean;
@@ -14,7 +14,7 @@ export interface CaptureSettings {
   readonly jsonTypes: ReadonlySet<string>;
 }
 
-/** Null where nothing is captured. */
+/** Returns the settings of a configuration; null without capture. */
 export function captureSettings(config: DataCaptureConfig | null): CaptureSettings | null {
   if (config === null || config.EnableCapture === false || config.InitialSamplingPercentage <= 0) return null;
   const place = parseS3Uri(config.DestinationS3Uri);

@@ -15,19 +15,22 @@ import type { CaptureSettings } from "./capture-settings.ts";
 import type { MirrorLease, MirrorShare } from "./mirror-account.ts";
 
 export interface CaptureLimits {
-  /** After its first record a file is written. With the time that takes, what kill -9 loses is younger than a minute. */
+  /**
+   * Time after its first record at which a file is written. With the time of the write, a crash loses less than a
+   * minute of records.
+   */
   readonly fileMsMax: number;
   readonly fileBytesMax: number;
   readonly fileCallsMax: number;
-  /** Files that are written at a time. */
+  /** Maximum number of concurrent writes. */
   readonly writesMax: number;
-  /** After which a write that does not end is given up and begun anew. */
+  /** Time after which a write is cancelled and repeated. */
   readonly writeMsMax: number;
-  /** Until a file that could not be written is tried again. */
+  /** Pause before a failed write is repeated. */
   readonly againMs: number;
-  /** After its first record a file that cannot be written is given up. */
+  /** Time after its first record at which a file that cannot be written is given up. */
   readonly triedMsMax: number;
-  /** For the files of a platform that ends. */
+  /** Maximum time for the last files when the platform ends. */
   readonly lastMsMax: number;
 }
 
@@ -50,15 +53,15 @@ export interface CaptureWriterOptions {
   readonly limits: CaptureLimits;
 }
 
-/** Whose records are in a file. */
-export interface CapturePlace {
+/** The source of the records in a file. */
+export interface CaptureTarget {
   readonly share: MirrorShare;
   readonly variantName: string;
   readonly settings: CaptureSettings;
 }
 
 interface CaptureFile {
-  readonly place: CapturePlace;
+  readonly place: CaptureTarget;
   readonly key: string;
   readonly firstMs: number;
   readonly calls: { readonly call: CapturedCall; readonly lease: MirrorLease }[];
@@ -69,9 +72,9 @@ interface CaptureFile {
 const chunkBytesMin = 64 * 1024;
 
 /**
- * Files of captured data. Records are kept as they came, by reference, until their file is written: whole or not at all, and encoded
- * piece by piece as the store takes it. A file that cannot be written is tried again for a while; its records keep their room in the
- * account meanwhile, so that what is kept stays bounded and what comes then is given up.
+ * Writes files of captured data. Records are kept by reference until their file is written completely or not at all;
+ * they are encoded in chunks as the store takes them. A failed write is repeated for a while; meanwhile its records
+ * keep their memory in the account, so that memory is bounded and new records are given up.
  */
 export class CaptureWriter implements AsyncDisposable {
   readonly #options: CaptureWriterOptions;
@@ -79,9 +82,9 @@ export class CaptureWriter implements AsyncDisposable {
   readonly #loopQueue = new EventLoopQueue();
   readonly #writes: Semaphore;
   readonly #tasks: TaskGroup;
-  /** Of places whose files fail, so that each is told of once. */
+  /** Sources whose writes fail, so that each failure is logged once. */
   readonly #failing = new Set<string>();
-  /** From then on nothing that failed is waited for. */
+  /** Aborts when nothing waits for a repeated write any more. */
   readonly #closing = new AbortController();
   readonly #over = new AbortController();
 
@@ -93,8 +96,8 @@ export class CaptureWriter implements AsyncDisposable {
     });
   }
 
-  /** Takes the lease over, which is let go when the record is written or given up. */
-  add(place: CapturePlace, call: CapturedCall, lease: MirrorLease): void {
+  /** Adds a record. Takes over the lease, and releases it when the record is written or given up. */
+  add(place: CaptureTarget, call: CapturedCall, lease: MirrorLease): void {
     if (this.#closing.signal.aborted) {
       place.share.lose("not-written");
       return lease.release();
@@ -107,12 +110,12 @@ export class CaptureWriter implements AsyncDisposable {
     if (file.byteLength >= fileBytesMax || file.calls.length >= fileCallsMax) this.#close(id, file);
   }
 
-  /** Begins to write all that an endpoint has. */
+  /** Starts to write all records of an endpoint. */
   flush(endpointName: string): void {
     for (const [id, file] of this.#files) if (file.place.share.endpointName === endpointName) this.#close(id, file);
   }
 
-  /** Resolves when nothing is left: what cannot be written in time is given up. */
+  /** Resolves when no records are left: those that cannot be written in time are given up. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const [id, file] of this.#files) this.#close(id, file);
     this.#closing.abort(new Error("the platform ends"));
@@ -123,7 +126,7 @@ export class CaptureWriter implements AsyncDisposable {
     await this.#tasks[Symbol.asyncDispose]();
   }
 
-  #open(id: string, place: CapturePlace, firstMs: number): CaptureFile {
+  #open(id: string, place: CaptureTarget, firstMs: number): CaptureFile {
     const { clock, limits, newId } = this.#options;
     const timer = clock.timer(limits.fileMsMax, () => this.#close(id, file));
     const key = fileKey(place, firstMs, newId());
@@ -157,7 +160,7 @@ export class CaptureWriter implements AsyncDisposable {
           this.#failing.delete(whose);
           return share.lose("not-written", file.calls.length);
         }
-        // A platform that ends does not wait.
+        // Without a pause when the platform ends.
         await delay(clock, limits.againMs, this.#closing.signal).catch(() => {});
       }
     } finally {
@@ -200,15 +203,17 @@ async function* linesOf(
   if (text !== "") yield Buffer.from(text);
 }
 
-/** A file has records of one variant, one hour and one way of capturing. */
-function fileId({ share, variantName, settings }: CapturePlace, timeMs: number): string {
+/** Returns the id of a file: it has the records of one variant, one hour and one capture configuration. */
+function fileId({ share, variantName, settings }: CaptureTarget, timeMs: number): string {
   const hour = new Date(timeMs).toISOString().slice(0, 13);
   const types = [...settings.csvTypes, "|", ...settings.jsonTypes].join(",");
   return [share.endpointName, variantName, settings.bucket, settings.prefix, types, hour].join("\n");
 }
 
-/** As the managed service names them: by the time of the first record, `yyyy/mm/dd/hh/MM-SS-mmm-id.jsonl`. */
-export function fileKey({ share, variantName, settings }: CapturePlace, firstMs: number, id: string): string {
+/**
+ * Returns the key of a file in SageMaker's format: by the time of the first record, `yyyy/mm/dd/hh/MM-SS-mmm-id.jsonl`.
+ */
+export function fileKey({ share, variantName, settings }: CaptureTarget, firstMs: number, id: string): string {
   const [date = "", time = ""] = new Date(firstMs).toISOString().split("T");
   const [hour = "", minute = "", second = ""] = time.split(":");
   const [seconds = "", millis = ""] = second.replace("Z", "").split(".");

@@ -1,6 +1,6 @@
 /**
- * Copies of requests and answers that are made off the callers' way, for shadow variants and for data capture: one bounded account of
- * their bytes, bodies watched as they pass, the calls of shadow variants, and the files of captured data.
+ * Copies of requests and responses, made without delaying callers, for shadow variants and for data capture: one
+ * bounded account of their bytes, copied bodies, the calls of shadow variants, and the files of captured data.
  */
 export { CallWatch } from "./call-watch.ts";
 export { captureSettings } from "./capture-settings.ts";

@@ -1,6 +1,6 @@
 import { ByteBudget, ByteLease, type Clock, type Logger } from "@galatea/base";
 
-/** What copies of bodies may take, of all endpoints together and of one of them. */
+/** Limits on copies of bodies, for all endpoints together and for one of them. */
 export interface MirrorLimits {
   readonly bytesMax: number;
   readonly endpointBytesMax: number;
@@ -8,7 +8,10 @@ export interface MirrorLimits {
   readonly endpointCallsMax: number;
 }
 
-/** An eighth of what requests in flight may take, beside it: a copy never keeps a caller's request out. */
+/**
+ * Returns the limits: an eighth of the memory of requests in flight, in addition to it, so that a copy never displaces
+ * a caller's request.
+ */
 export function mirrorLimits(requestBytesMax: number): MirrorLimits {
   const bytesMax = Math.min(512 * mebi, Math.max(32 * mebi, Math.floor(requestBytesMax / 8)));
   return { bytesMax, endpointBytesMax: bytesMax / 2, callsMax: 100_000, endpointCallsMax: 50_000 };
@@ -16,18 +19,18 @@ export function mirrorLimits(requestBytesMax: number): MirrorLimits {
 
 const mebi = 2 ** 20;
 
-/** What a call takes beside its bodies: its record, names and times. */
+/** Bytes of a call in addition to its bodies: its record, names and times. */
 const callBytes = 1024;
 
-/** Why a copy was given up. */
+/** Reasons for giving a copy up. */
 export const mirrorLosses = [
-  /** There was no room for it. */
+  /** There was no memory for it. */
   "no-room",
-  /** Too many are under way to the shadow variant. */
+  /** Too many requests to the shadow variant are in flight. */
   "shadow-busy",
-  /** One of its bodies broke off, or was not taken to its end. */
+  /** One of its bodies broke off, or was not read to its end. */
   "cut-short",
-  /** What was captured could not be written. */
+  /** The file could not be written. */
   "not-written",
 ] as const;
 export type MirrorLoss = (typeof mirrorLosses)[number];
@@ -40,7 +43,7 @@ export interface MirrorFigures {
 
 const toldAgainMs = 60_000;
 
-/** A part of another budget: what is taken of it is taken of both. */
+/** A share of another budget: bytes are taken from both. */
 class PartialBudget extends ByteBudget {
   readonly #whole: ByteBudget;
 
@@ -65,8 +68,8 @@ class PartialBudget extends ByteBudget {
 }
 
 /**
- * The account of all copies of requests and answers that are made off the callers' way, for shadow variants and for data capture. What
- * does not fit is not copied: nobody waits for room. Losses are counted, and told once a minute at most.
+ * The account of all copies of requests and responses. Calls without memory are not copied, and never wait. Losses are
+ * counted, and logged once a minute at most.
  */
 export class MirrorAccount {
   readonly limits: MirrorLimits;
@@ -85,7 +88,7 @@ export class MirrorAccount {
     this.#logger = logger;
   }
 
-  /** The part of one endpoint. */
+  /** Returns the share of one endpoint. */
   share(endpointName: string): MirrorShare {
     return new MirrorShare(this, endpointName);
   }
@@ -94,7 +97,7 @@ export class MirrorAccount {
     return { callCount: this.#callCount, bytes: this.bytes.usedBytes, lost: { ...this.#lost } };
   }
 
-  /** Whether one more call may be copied; it is counted until `left`. */
+  /** Returns whether one more call can be copied; it is counted until `left`. */
   enter(): boolean {
     if (this.#callCount >= this.limits.callsMax) return false;
     this.#callCount += 1;
@@ -117,7 +120,7 @@ export class MirrorAccount {
   }
 }
 
-/** What of the account is one endpoint's. */
+/** One endpoint's share of the account. */
 export class MirrorShare {
   readonly endpointName: string;
   readonly #account: MirrorAccount;
@@ -130,7 +133,7 @@ export class MirrorShare {
     this.#bytes = new PartialBudget(account.limits.endpointBytesMax, account.bytes);
   }
 
-  /** For a call that is to be copied; null where there is no room for one more, which is counted as a loss. */
+  /** Opens a lease for a call; returns null without memory for it, which is counted as a loss. */
   open(): MirrorLease | null {
     if (this.#callCount >= this.#account.limits.endpointCallsMax || !this.#bytes.fits(callBytes)) {
       this.lose("no-room");
@@ -149,7 +152,7 @@ export class MirrorShare {
     });
   }
 
-  /** For what somebody holds beside copies. */
+  /** Returns a lease for memory other than copies. */
   memory(): ByteLease {
     return new ByteLease(this.#bytes);
   }
@@ -159,7 +162,7 @@ export class MirrorShare {
   }
 }
 
-/** The memory of one call's copies, given back when the last of its holders has let go. Made with one holder. */
+/** The memory of one call's copies, returned when the last holder has released it. It starts with one holder. */
 export class MirrorLease {
   readonly #memory: ByteLease;
   readonly #ended: () => void;
@@ -174,14 +177,14 @@ export class MirrorLease {
     return this.#memory.bytes;
   }
 
-  /** Whether there was room for so many bytes, which are taken then. */
+  /** Takes bytes; returns whether there was memory for them. */
   keep(bytes: number): boolean {
     if (!this.#memory.fits(bytes)) return false;
     this.#memory.grow(bytes);
     return true;
   }
 
-  /** Gives back so many of those that were taken. */
+  /** Returns bytes that were taken. */
   give(bytes: number): void {
     this.#memory.shrinkBy(bytes);
   }
@@ -191,7 +194,7 @@ export class MirrorLease {
     return this;
   }
 
-  /** To be called once by each holder. */
+  /** Called once by each holder. */
   release(): void {
     this.#holderCount -= 1;
     if (this.#holderCount > 0) return;

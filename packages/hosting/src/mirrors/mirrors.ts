@@ -4,23 +4,23 @@ import { CaptureWriter, captureLimits, type CaptureLimits } from "./capture-writ
 import { MirrorAccount, mirrorLimits, type MirrorFigures, type MirrorLimits } from "./mirror-account.ts";
 
 export interface MirrorsOptions {
-  /** Where captured data is put. */
+  /** The store of captured data. */
   readonly store: Pick<ObjectStore, "put">;
-  /** Of all requests in flight: copies have a part of as much, beside it. */
+  /** Memory for all requests in flight; copies get a share of this size in addition to it. */
   readonly requestBytesMax: number;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** In [0, 1): whether a request is copied. */
+  /** Returns a number in [0, 1), which decides whether a request is copied. */
   readonly random: () => number;
-  /** Of files and events. */
+  /** Returns ids of files and events. */
   readonly newId: () => string;
   readonly limits?: MirroringLimits;
 }
 
-/** Instead of those that are so by themselves. */
+/** Overrides of the default limits. */
 export type MirroringLimits = Partial<MirrorLimits & CaptureLimits>;
 
-/** What the endpoints of a platform share for copies of their requests: the account, and the files of captured data. */
+/** The parts that all endpoints share for copies of their requests: the account, and the files of captured data. */
 export class Mirrors implements AsyncDisposable {
   readonly account: MirrorAccount;
   readonly captures: CaptureWriter;
@@ -37,7 +37,7 @@ export class Mirrors implements AsyncDisposable {
     return this.account.figures;
   }
 
-  /** What has been captured is written. To be closed behind the endpoints. */
+  /** Writes the captured records. Endpoints have to be closed before. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.captures[Symbol.asyncDispose]();
   }

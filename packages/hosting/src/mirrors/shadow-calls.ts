@@ -3,21 +3,21 @@ import { ByteRate, TaskGroup, delay, type Clock, type Logger } from "@galatea/ba
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
 import type { MirrorShare } from "./mirror-account.ts";
 
-/** Asks a shadow variant. */
-export type AskShadow = (request: InvocationRequest) => Promise<InvocationReply>;
+/** Sends a request to a shadow variant. */
+export type InvokeShadow = (request: InvocationRequest) => Promise<InvocationReply>;
 
 export interface ShadowCallsOptions {
-  readonly ask: AskShadow;
+  readonly ask: InvokeShadow;
   readonly share: MirrorShare;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Under way at a time. */
+  /** Maximum number of concurrent requests. */
   readonly callsMax: number;
-  /** Of what the shadow answers, read in a second. */
+  /** Maximum rate at which the shadow's responses are read. */
   readonly answerBytesPerSecond: number;
 }
 
-/** A request as it came, for a shadow variant. */
+/** A copied request for a shadow variant. */
 export interface MirroredRequest extends Pick<
   InvocationRequest,
   "headers" | "targetModel" | "targetContainer" | "containerPath" | "isStreamed"
@@ -26,13 +26,13 @@ export interface MirroredRequest extends Pick<
 }
 
 /**
- * The requests of a shadow variant: copies of those that its production variant was asked. Nobody waits for them, and what they are
- * answered is read and forgotten, or captured. Those that are too many are given up, and a shadow that answers more than so much a second
- * is read more slowly, and asked less.
+ * The requests of a shadow variant: copies of those to its production variant. No caller waits for them; their
+ * responses are read and discarded, or captured. Requests above the limit are dropped, and a shadow whose responses
+ * exceed the rate is read more slowly and gets fewer requests.
  */
 export class ShadowCalls implements AsyncDisposable {
   readonly #options: ShadowCallsOptions;
-  /** Reading takes the time of those who wait for answers, and how much a shadow answers is its own affair. */
+  /** Reading takes CPU time from other requests, and the size of a shadow's responses is unknown in advance. */
   readonly #allowance: ByteRate;
   readonly #tasks: TaskGroup;
   readonly #underWay = new Set<AbortController>();
@@ -48,14 +48,14 @@ export class ShadowCalls implements AsyncDisposable {
   }
 
   /**
-   * Sends the copy after what the event loop has to do now. `take` is given the answer, whose body it replaces or leaves; `ended` is
-   * called once in the end.
+   * Sends the copy in a later tick of the event loop. Calls `take` with the response, whose body it may replace; calls
+   * `ended` once at the end.
    */
   send(
     request: MirroredRequest,
     then: { readonly take: (reply: InvocationReply) => InvocationReply["body"]; readonly ended: () => void },
   ): void {
-    // What a shadow answers whole is there before it can be counted: it owes that, and is asked nothing while it does.
+    // A buffered response is read before it can be counted: the excess is paid off before the next request.
     if (this.#isClosed || this.#underWay.size >= this.#options.callsMax || this.#allowance.waitMs > 0) {
       this.#options.share.lose("shadow-busy");
       return then.ended();
@@ -67,7 +67,7 @@ export class ShadowCalls implements AsyncDisposable {
         await new Promise<void>((resolve) => setImmediate(resolve));
         await this.#send(request, aborter.signal, then.take);
       } catch {
-        // What the shadow failed with is counted by its own metrics.
+        // The shadow's own metrics count its failures.
       } finally {
         this.#underWay.delete(aborter);
         then.ended();
@@ -75,7 +75,7 @@ export class ShadowCalls implements AsyncDisposable {
     });
   }
 
-  /** Those under way are given up. */
+  /** Cancels the requests in flight. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     for (const aborter of this.#underWay) aborter.abort(new Error("the shadow variant ends"));
@@ -96,7 +96,7 @@ export class ShadowCalls implements AsyncDisposable {
     const receivedNs = clock.monotonicNs();
     const asked = { headers, ...targets, targetVariant: null, body, memory, receivedNs, signal };
     const reply = await ask(asked).catch((error: unknown) => {
-      // What came of an answer that was too long, or broke off.
+      // The bytes of a response that was too long, or broke off, are counted.
       this.#allowance.take(memory.bytes);
       throw error;
     });
@@ -109,7 +109,7 @@ export class ShadowCalls implements AsyncDisposable {
     }
   }
 
-  /** Resolves when a body is over, whichever way. */
+  /** Resolves when a body has ended in any way. */
   async #readToItsEnd(body: Readable, reply: InvocationReply, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const allowance = this.#allowance;
@@ -121,7 +121,7 @@ export class ShadowCalls implements AsyncDisposable {
       body.pause();
       delay(clock, waitMs, signal).then(
         () => body.resume(),
-        // It is left then.
+        // The body is not read any further then.
         () => {},
       );
     };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { mebi, turn, World } from "./model-cache-fixture.ts";
+import { mebi, nextTick, World } from "./model-cache-fixture.ts";
 
 const never = new AbortController().signal;
 
@@ -72,7 +72,7 @@ test("a cache with keepsModels off removes the models of an earlier process, and
   }
   assert.equal(after.view.copyOf("b"), "loaded");
   first[Symbol.dispose]();
-  while (after.trees.disk.kept.size > 0) await turn();
+  while (after.trees.disk.kept.size > 0) await nextTick();
   assert.deepEqual([after.view.copyOf("b"), after.cache.memoryUsedBytes, after.cache.diskUsedBytes], ["absent", 0, 0]);
   await after.cache[Symbol.asyncDispose]();
 });

@@ -8,7 +8,7 @@ import { ContainerLostError, type LoadReply } from "./model-container.ts";
 import { ModelsView } from "./models-view.ts";
 
 const never = new AbortController().signal;
-export const turn = () => new Promise((resolve) => setImmediate(resolve));
+export const nextTick = () => new Promise((resolve) => setImmediate(resolve));
 export const mebi = 2 ** 20;
 
 const unbounded = new NodeMemory({ bytesMax: Infinity, reservedBytes: () => 0 });
@@ -62,7 +62,7 @@ export class World {
           assert.equal(this.busy.get(id) ?? 0, 0, "a busy model is never unloaded");
           assert(this.loaded.has(id), "only loaded models are unloaded");
           this.events.push(`unload ${this.loaded.get(id)?.target}`);
-          await turn();
+          await nextTick();
           if (this.unloadFailures > 0) {
             this.unloadFailures--;
             throw new Error("the unload did not end in time");
@@ -90,7 +90,7 @@ export class World {
     assert(this.trees.disk.kept.has(id), "a model is loaded from its files");
     this.events.push(`load ${target}`);
     this.loaded.set(id, { target, bytes: object.bytes });
-    await turn();
+    await nextTick();
     await this.hold;
     if ((object.deaths ?? 0) > 0) {
       object.deaths = (object.deaths ?? 0) - 1;
@@ -115,7 +115,7 @@ export class World {
     const lease = await this.cache.acquire(target, signal);
     assert(this.loaded.has(lease.id), "a lease is of a loaded model");
     this.busy.set(lease.id, (this.busy.get(lease.id) ?? 0) + 1);
-    for (let index = 0; index < turns; index += 1) await turn();
+    for (let index = 0; index < turns; index += 1) await nextTick();
     assert(this.loaded.has(lease.id), "a leased model stays loaded");
     this.busy.set(lease.id, (this.busy.get(lease.id) ?? 1) - 1);
     lease[Symbol.dispose]();

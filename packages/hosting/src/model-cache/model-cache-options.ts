@@ -19,7 +19,7 @@ export interface ModelCacheOptions {
 /** A loaded model that stays loaded until released. */
 export interface ModelCacheLease extends Disposable {
   readonly id: string;
-  /** Whether the model was already loaded when it was requested. */
+  /** True if the model was already loaded when it was requested. */
   readonly cacheHit: boolean;
   readonly waitedUs: number;
 }

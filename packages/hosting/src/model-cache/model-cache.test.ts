@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { ArchiveError } from "../objects/index.ts";
 import { modelTreesContract } from "../contracts/index.ts";
-import { mebi, turn, World, type StoredModel } from "./model-cache-fixture.ts";
+import { mebi, nextTick, World, type StoredModel } from "./model-cache-fixture.ts";
 import { MemoryDisk, MemoryTrees } from "./memory-trees-fixture.ts";
 import { NodeMemory } from "../nodes/index.ts";
 import { ModelLoadError, ModelMissingError, ModelNotReadyError } from "./model-container.ts";
@@ -43,7 +43,7 @@ test("any mixture of requests is answered, within the budgets, never unloading a
         const running: Promise<unknown>[] = [];
         for (const { target, turns, gap } of requests) {
           running.push(world.invoke(`t${target}`, never, turns));
-          for (let index = 0; index < gap; index += 1) await turn();
+          for (let index = 0; index < gap; index += 1) await nextTick();
           assert(world.cache.memoryUsedBytes <= budget * mebi, "never above the memory budget");
           assert(world.memoryBytes <= budget * mebi, "nor is the container");
           assert(world.cache.diskUsedBytes <= (budget + 14) * mebi, "never above the disk budget");
@@ -99,7 +99,7 @@ test("a load waits for a busy model to become idle, and its waiter for no longer
     String(error),
   );
   busy[Symbol.dispose]();
-  while (!world.targets().includes("b")) await turn();
+  while (!world.targets().includes("b")) await nextTick();
   assert.equal(await world.invoke("b"), true, "the load went on without its waiter");
 });
 
@@ -111,7 +111,7 @@ test("a caller who leaves gets its reason; the load goes on for the others", asy
   const controller = new AbortController();
   const leaver = world.cache.acquire("a", controller.signal);
   const stayer = world.invoke("a");
-  await turn();
+  await nextTick();
   controller.abort(new Error("client gone"));
   await assert.rejects(leaver, /client gone/);
   held.resolve();
@@ -141,7 +141,7 @@ test("a replaced object is reloaded at once, beside requests that still use the 
   assert.match(fresh.id, /^[0-9A-Za-z._]+$/);
   assert(world.loaded.has(old.id), "in use");
   old[Symbol.dispose]();
-  while (world.loaded.has(old.id) || world.trees.disk.kept.has(old.id)) await turn();
+  while (world.loaded.has(old.id) || world.trees.disk.kept.has(old.id)) await nextTick();
   fresh[Symbol.dispose]();
   assert.equal(await world.invoke("a/b c.tar.gz"), true);
 });
@@ -152,9 +152,9 @@ test("an object that is replaced while its load waits for its turn is loaded ane
   const { promise, resolve } = Promise.withResolvers<void>();
   world.hold = promise;
   const first = world.invoke("first");
-  while (world.loaded.size === 0) await turn();
+  while (world.loaded.size === 0) await nextTick();
   const waiting = world.cache.acquire("waits", never);
-  for (let index = 0; index < 5; index++) await turn();
+  for (let index = 0; index < 5; index++) await nextTick();
   world.put("waits", 2 * mebi, "2");
   resolve();
   const lease = await waiting;
@@ -169,7 +169,7 @@ test("a deleted object is dropped, and comes back when it is put again", async (
   await world.invoke("a");
   world.objects.delete("a");
   await assert.rejects(world.invoke("a"), ModelMissingError);
-  while (world.loaded.size > 0 || world.trees.disk.kept.size > 0) await turn();
+  while (world.loaded.size > 0 || world.trees.disk.kept.size > 0) await nextTick();
   assert.equal(world.cache.diskUsedBytes, 0);
   world.put("a");
   assert.equal(await world.invoke("a"), false);
@@ -185,7 +185,7 @@ test("the memory of a model that does not unload is not given to another until i
   while (world.unloadFailures > 0) {
     assert.equal(world.cache.memoryUsedBytes, 2 * mebi);
     assert.ok(!world.events.includes("load c"), "it waits for memory");
-    await turn();
+    await nextTick();
   }
   await waiting;
   assert.deepEqual(world.events.slice(-5), ["unload a", "unload a", "unload a", "unload a", "load c"]);
@@ -230,7 +230,7 @@ test("a request that waits for a model of a cache that is disposed gets 503", as
   world.hold = promise;
   const first = world.cache.acquire("first", never);
   const second = world.cache.acquire("second", never);
-  while (world.loaded.size === 0) await turn();
+  while (world.loaded.size === 0) await nextTick();
   const closed = world.cache[Symbol.asyncDispose]();
   await assert.rejects(second, (error) => error instanceof ModelLoadError && error.status === 503);
   resolve();
@@ -278,7 +278,7 @@ test("agents of one node hold no more than it has together: others give up what 
   // The other one is busy: it is waited for.
   using _last = await plain.cache.acquire("d", never);
   const waiting = plain.cache.acquire("a", never);
-  await turn();
+  await nextTick();
   for (const lease of leases) lease[Symbol.dispose]();
   using _next = await waiting;
   assert.deepEqual(held(), [2, 3]);

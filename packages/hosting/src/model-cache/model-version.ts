@@ -18,7 +18,7 @@ export interface ModelVersion extends ModelArchive {
   pinCount: number;
   /** When a request last started or ended, by the monotonic clock. */
   usedNs: number;
-  /** Whether its object was replaced or deleted: the version is removed when no request uses it. */
+  /** True if its object was replaced or deleted: the version is removed when no request uses it. */
   retired: boolean;
   checkedAtMs: number;
 }

@@ -1,6 +1,6 @@
 import { ModelDemand } from "./model-demand.ts";
 
-/** Whether a container has a model for its next request: loaded, loading or requested, or neither. */
+/** True if a container has a model for its next request: loaded, loading or requested, or neither. */
 export type ModelCopy = "loaded" | "coming" | "absent";
 
 /** A snapshot of one version of a model on one instance. */
@@ -9,7 +9,7 @@ export interface ModelState {
   readonly target: string;
   readonly isLoaded: boolean;
   readonly isLoading: boolean;
-  /** Whether the next request for the target gets this version. */
+  /** True if the next request for the target gets this version. */
   readonly isCurrent: boolean;
   /** Memory without contents that models share. */
   readonly ownBytes: number;

@@ -11,7 +11,7 @@ export interface Draining {
   readonly bytes: number;
   /** When the latest of them began to drain. */
   readonly sinceMs: number;
-  /** Whether the owner is being deleted or stopped: its instances get less time to drain than those of an update. */
+  /** True if the owner is being deleted or stopped: its instances get less time to drain than those of an update. */
   readonly isEnding: boolean;
 }
 
@@ -93,9 +93,10 @@ export class Nodes implements InstancePlacer {
   }
 
   /**
-   * Returns the first of further instances that no node has room for; null when there is none. Instances of records and of changes that are being
-   * recorded are placed before them: without that, endpoints that are created at the same time pass together. `when`: `drained` counts the
-   * room of draining instances as free, for their successors, which wait for it.
+   * Returns the first of further instances that no node has capacity for; null if there is none. Instances of
+   * records, and of changes that are being recorded, are placed before them: otherwise endpoints that are created at
+   * the same time would pass together. `when`: `drained` counts the memory of draining instances as free, for their
+   * successors, which wait for it.
    */
   withoutRoom(memoryBytesOfEach: Iterable<number>, when: "now" | "drained"): Unplaced | null {
     const nodes = this.#ledgers.map((ledger) => (when === "now" ? ledger.node : ledger.drained));
@@ -131,7 +132,7 @@ export class Nodes implements InstancePlacer {
     });
   }
 
-  /** Whether all recorded and draining instances fit. */
+  /** True if all recorded and draining instances fit. */
   get fits(): boolean {
     return this.usedBytes <= this.memoryBytes;
   }

@@ -5,13 +5,13 @@ import { setImmediate } from "node:timers/promises";
 import type { UnpackedArchive } from "./archive.ts";
 
 const readBytes = 2 ** 20;
-/** After so many bytes or entries, whoever wants the check to end is heard. */
+/** Amount of work after which the check tests whether it was aborted. */
 const turnBytes = 8 * 2 ** 20;
 const entryCost = 2 ** 16;
 
 /**
- * Whether below `destination` there is what an archive brought and nothing else: every file by its SHA-256, every directory and
- * every link. Nothing is followed. It runs in an unpacking thread.
+ * Resolves with whether `destination` has exactly the content of an archive: every file by its SHA-256, every directory
+ * and every link. Links are not followed. It runs in an unpacking thread.
  */
 export async function isWholeTree(destination: string, tree: UnpackedArchive, signal: AbortSignal): Promise<boolean> {
   const files = new Map(tree.files.map((file) => [file.path, file]));
@@ -40,7 +40,7 @@ export async function isWholeTree(destination: string, tree: UnpackedArchive, si
   return files.size === 0 && places.size === 0;
 }
 
-/** `spent` hears what each step cost, and may end the check by throwing. */
+/** `spent` gets the cost of each step, and can end the check by throwing. */
 async function isSameFile(
   path: string,
   file: UnpackedArchive["files"][number],

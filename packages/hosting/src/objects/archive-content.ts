@@ -15,19 +15,22 @@ import {
 import { join } from "node:path";
 import type { SharedContent } from "./archive.ts";
 
-/** Of one length, no more than this many files are compared with an arriving one; past it a file is written, then matched by hash. */
+/**
+ * Maximum number of files of equal length that are compared with an arriving one; above it the file is written, then
+ * matched by hash.
+ */
 const candidateCountMax = 32;
 const compareBytes = 256 * 1024;
 
-/** A shared file is nobody's to write: all the trees that link to it would change. */
+/** A shared file is read-only: a write would change all the trees that link to it. */
 const sharedMode = 0o444;
 
 /**
- * The content directory: `<directory>/<byteLength>/<sha256>`. Trees hold hard links to these files, so equal content of
- * different archives is one inode. The directory itself is the index: any thread or process may add to it.
- * A name in it is never believed: a tree is linked to a file only after every byte of the file was compared with what the archive
- * brought, because a file that was altered on disk would carry its change into each later archive. A recorded time of change would
- * not do instead, because each new link moves it. Synchronous: it runs in the unpacking threads.
+ * The content directory: `<directory>/<byteLength>/<sha256>`. Trees have hard links to these files, so equal content of
+ * different archives is one inode. The directory itself is the index: any thread or process may add to it. A name in it
+ * is not trusted: a tree is linked to a file only after every byte of the file was compared with the archive's, because
+ * a file that was altered on disk would spread to each later archive. A recorded time of change would not be enough,
+ * because each new link changes it. Synchronous: it runs in the unpacking threads.
  */
 export class SharedFileWriter {
   readonly #directory: string;
@@ -35,7 +38,7 @@ export class SharedFileWriter {
   readonly #byteLength: number;
   #hash = createHash("sha256");
   #written = 0;
-  /** Files that equal what has arrived so far; when none is left, `#output` is open. */
+  /** Files that equal the bytes so far; when none is left, `#output` is open. */
   #candidates: { readonly id: string; readonly fd: number }[];
   #output = -1;
 
@@ -80,7 +83,10 @@ export class SharedFileWriter {
     this.#output = -1;
   }
 
-  /** Keeps the candidates that still equal; when the last one differs, its equal beginning is copied and writing starts. */
+  /**
+   * Keeps the candidates that are still equal; when the last one differs, its equal beginning is copied and writing
+   * starts.
+   */
   #compare(bytes: Buffer): void {
     const window = Buffer.allocUnsafe(Math.min(compareBytes, bytes.length));
     const equal = this.#candidates.filter((candidate) => {
@@ -113,7 +119,8 @@ export class SharedFileWriter {
       linkSync(join(this.#directory, match.id), this.#path);
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code;
-      // ENOENT: collected since it was opened. EMLINK: the file system's link limit (65,000 on ext4). Both still have the bytes.
+      // ENOENT: deleted since it was opened. EMLINK: the file system's link limit (65,000 on ext4). The open file still
+      // has the bytes.
       if (code !== "ENOENT" && code !== "EMLINK") throw error;
       this.#output = openSync(this.#path, "wx", 0o644);
       for (const part of partsOf(match.fd, this.#byteLength)) writeAll(this.#output, part);
@@ -135,8 +142,8 @@ export class SharedFileWriter {
   }
 
   /**
-   * A file of this content's name is there. Where another archive brought the same bytes, its file wins and ours goes. Where the bytes
-   * differ, that file was altered after it was written: ours takes its place, so that nobody is linked to it any more.
+   * Handles an existing file with this content's name. If its bytes are equal, it is used and ours is removed. If they
+   * differ, it was altered after it was written: ours replaces it, so that no further tree is linked to it.
    */
   #meetTwin(shared: string): void {
     try {
@@ -151,7 +158,7 @@ export class SharedFileWriter {
   }
 }
 
-/** Compares what is on disk, whatever the two files' names promise. */
+/** Compares the content of two files. */
 function haveEqualBytes(a: string, b: string): boolean {
   const left = openSync(a, "r");
   try {
@@ -173,12 +180,13 @@ function haveEqualBytes(a: string, b: string): boolean {
   }
 }
 
-/** Removes those of `contents` that no tree links to any more. To be called after a tree was deleted. */
+/** Removes those of `contents` that no tree links to. Call it after a tree was deleted. */
 export function collectContents(contentDirectory: string, contents: readonly SharedContent[]): void {
   for (const { id, byteLength } of contents) {
     const path = join(contentDirectory, String(byteLength), id);
     try {
-      // Between the two calls an unpacking thread may link the file: its tree keeps the bytes, only the index entry is lost.
+      // Between the two calls an unpacking thread may link the file: its tree keeps the bytes, only the index entry is
+      // lost.
       if (statSync(path).nlink === 1) unlinkSync(path);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
@@ -205,7 +213,7 @@ function openCandidates(directory: string): { id: string; fd: number }[] {
   return open;
 }
 
-/** The first bytes of an open file, in a buffer that is used again for each part. */
+/** Yields the first bytes of an open file, in one buffer that is reused for each chunk. */
 function* partsOf(fd: number, byteLength: number): Generator<Buffer> {
   const buffer = Buffer.allocUnsafe(compareBytes);
   for (let offset = 0; offset < byteLength;) {

@@ -5,7 +5,7 @@ import { sharedDirectoryMode, sharedFileMode } from "@galatea/base";
 import { ArchiveError, type ArchiveLimits, type SharedContent, type UnpackedArchive } from "./archive.ts";
 import { SharedFileWriter, writeAll } from "./archive-content.ts";
 
-/** An entry of an archive, as its header names it. */
+/** An entry of an archive, from its header. */
 export type ArchiveEntry =
   | { readonly kind: "file"; readonly path: string; readonly byteLength: number; readonly executable: boolean }
   | { readonly kind: "directory"; readonly path: string }
@@ -13,9 +13,11 @@ export type ArchiveEntry =
   | { readonly kind: "hardlink"; readonly path: string; readonly target: string };
 
 export interface TreeOptions {
-  /** Must exist and be empty: what the archive may touch is known from what it made. */
+  /** Must exist and be empty, so that everything in it was made by the archive. */
   readonly destination: string;
-  /** Where files of `sharedBytesMin` and more are kept once; null keeps every file the tree's own. */
+  /**
+   * Directory in which equal files of `sharedBytesMin` and more are stored once; null: every tree has its own files.
+   */
   readonly contentDirectory: string | null;
   readonly sharedBytesMin: number;
   readonly limits: ArchiveLimits;
@@ -32,9 +34,9 @@ interface OpenFile {
 type Made = "file" | "directory" | "symlink";
 
 /**
- * Builds the tree of one archive. Nothing is followed: each parent of an entry must be a directory this archive made,
- * so no link can redirect a later write. Calls come in the archive's order, the data of a file between its entry and `fileEnd`. Synchronous: it
- * runs in an unpacking thread.
+ * Builds the tree of one archive. Links are not followed: each parent of an entry must be a directory that this archive
+ * made, so no link can redirect a later write. Calls come in the archive's order, the data of a file between its entry
+ * and `fileEnd`. Synchronous: it runs in an unpacking thread.
  */
 export class ArchiveTree {
   readonly #options: TreeOptions;
@@ -120,8 +122,8 @@ export class ArchiveTree {
   }
 
   finish(): UnpackedArchive {
-    // A chain of links can lead further up than each looks to; what is there now is asked of the file system.
-    // The native form: the other one resolves ".." before it follows links.
+    // A chain of links can lead further up than each link alone, so the file system resolves it. The native form is
+    // needed: the other one resolves ".." before it follows links.
     const root = realpathSync.native(this.#options.destination);
     for (const { path, linkTarget } of this.#places) {
       if (linkTarget === null) continue;
@@ -147,7 +149,7 @@ export class ArchiveTree {
     };
   }
 
-  /** Closes what is open after a failure; the destination is the caller's to remove. */
+  /** Closes open files after a failure; the caller removes the destination. */
   close(): void {
     const output = this.#file?.output;
     if (output?.kind === "own") closeSync(output.fd);
@@ -176,13 +178,13 @@ export class ArchiveTree {
 
   #beginFile(path: string, { byteLength, executable }: { byteLength: number; executable: boolean }): void {
     const { destination, contentDirectory, sharedBytesMin, limits } = this.#options;
-    // Known from the header, before any byte of it is written.
+    // The header has the size, so the limit is checked before any byte is written.
     if (this.#expandedBytes + byteLength > limits.expandedBytesMax) {
       throw new ArchiveError("limit", `the archive expands to more than ${limits.expandedBytesMax} bytes`);
     }
     const target = join(destination, path);
     this.#made.set(path, "file");
-    // Executables stay the tree's own: the mode belongs to the inode, and one archive's must not become another's.
+    // Executables are not shared: the mode belongs to the inode, and must not change for other archives.
     if (contentDirectory !== null && byteLength >= sharedBytesMin && !executable) {
       const writer = new SharedFileWriter(contentDirectory, target, byteLength);
       this.#file = { path, byteLength, output: { kind: "shared", writer } };
@@ -221,9 +223,9 @@ export class ArchiveTree {
   }
 }
 
-/** `./a//b/` is `a/b`; the root is "". Throws for what could name a place outside. */
+/** Normalizes a path: `./a//b/` is `a/b`; the root is "". Throws for a path that could lead outside. */
 function safePath(raw: string, limits: ArchiveLimits): string {
-  // The SageMaker SDK writes the root of the archives that it repacks so.
+  // The SageMaker SDK writes the root of repacked archives in this form.
   if (/^\/+$/.test(raw)) return "";
   if (raw.startsWith("/")) throw new ArchiveError("unsafe", `the archive holds an absolute path: ${printable(raw)}`);
   if (raw.includes("\0")) throw new ArchiveError("unsafe", `the archive holds a path with a NUL: ${printable(raw)}`);

@@ -8,15 +8,18 @@ import type { FromUnpackThread, ToUnpackThread } from "./archive-worker.ts";
 export interface UnpackerOptions {
   /** Unpacking threads, started at the first use or by `prepare`. */
   readonly threadCount: number;
-  /** Source bytes handed to a thread and not yet consumed, per archive. */
+  /** Maximum bytes per archive that are passed to a thread and not yet consumed. */
   readonly aheadBytesMax: number;
-  /** Where equal files of different trees are kept once; on the file system of the destinations. Null shares nothing. */
+  /**
+   * Directory in which equal files of different trees are stored once; on the file system of the destinations. Null
+   * shares nothing.
+   */
   readonly contentDirectory: string | null;
   readonly sharedBytesMin: number;
   readonly limits: ArchiveLimits;
 }
 
-/** What passes through a thread lies outside of its heap. */
+/** The data of archives is outside of a thread's heap. */
 const youngMebibytesMax = 8;
 
 export const unpackerDefaults = { threadCount: 2, aheadBytesMax: 8 * 2 ** 20, sharedBytesMin: 64 * 2 ** 10 } as const;
@@ -33,8 +36,8 @@ interface Thread {
 }
 
 /**
- * Unpacks tar and tar.gz streams as they arrive, in worker threads: inflating, hashing and writing cost the serving thread
- * nothing but the hand-over of chunks. Errors are ArchiveError; after one the destination is gone.
+ * Unpacks tar and tar.gz streams as they arrive, in worker threads: inflating, hashing and writing cost the serving
+ * thread only the transfer of chunks. Errors are ArchiveError; after one the destination is removed.
  */
 export class ArchiveUnpacker implements AsyncDisposable {
   readonly #options: UnpackerOptions;
@@ -51,15 +54,15 @@ export class ArchiveUnpacker implements AsyncDisposable {
     return this.#options.contentDirectory;
   }
 
-  /** Starts a thread when there is none, so that the first archive need not wait for that. */
+  /** Starts a thread if there is none, so that the first archive need not wait for it. */
   prepare(): void {
     if (!this.#closed && this.#threads.length === 0) this.#startThread();
   }
 
   /**
-   * `source` is consumed or destroyed in every case. `destination` must not exist; it holds the tree on success and is
-   * removed on failure. `onProgress` hears how many bytes the tree holds and may throw to end it (a quota); its error is
-   * what the call rejects with.
+   * Unpacks an archive. `source` is consumed or destroyed in every case. `destination` must not exist; it has the tree
+   * on success and is removed on failure. `onProgress` gets the bytes of the tree so far and may throw to end the call
+   * (for a quota), which rejects with its error.
    */
   async unpack(
     source: Readable,
@@ -82,7 +85,7 @@ export class ArchiveUnpacker implements AsyncDisposable {
     try {
       return await this.#run(job, thread, { source, destination, ...options });
     } catch (error) {
-      // The thread removes what it made; this covers a thread that died.
+      // The thread removes its files; this line covers a thread that died.
       await rm(destination, { recursive: true, force: true });
       throw error;
     } finally {
@@ -93,7 +96,7 @@ export class ArchiveUnpacker implements AsyncDisposable {
     }
   }
 
-  /** Whether `destination` holds the tree as it was unpacked. Throws ArchiveError where it cannot be read. */
+  /** Resolves with whether `destination` has the tree as it was unpacked. Throws ArchiveError if it cannot be read. */
   async check(destination: string, tree: UnpackedArchive, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted();
     if (this.#closed) throw new ArchiveError("io", "the unpacker is closed");
@@ -139,7 +142,7 @@ export class ArchiveUnpacker implements AsyncDisposable {
       if (!state.failed) state.failure = error;
       state.failed = true;
       post(thread, { kind: "abort", job });
-      // A source that waits for more would keep the loop below waiting with it.
+      // A source that waits for data would block the loop below.
       options.source.destroy();
       state.wake();
     };
@@ -233,7 +236,7 @@ function post(thread: Thread, message: ToUnpackThread): void {
   thread.worker.postMessage(message, []);
 }
 
-/** A chunk that has its buffer to itself changes hands; one that is cut from a pool is copied. */
+/** Transfers a chunk that owns its buffer; copies one that is part of a pool. */
 function send(thread: Thread, job: number, chunk: Buffer): void {
   const whole = chunk.byteOffset === 0 && chunk.byteLength === chunk.buffer.byteLength;
   const bytes = whole && chunk.buffer instanceof ArrayBuffer ? new Uint8Array(chunk.buffer) : new Uint8Array(chunk);

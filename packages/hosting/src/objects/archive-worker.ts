@@ -14,7 +14,7 @@ export type ToUnpackThread =
   | { readonly kind: "check"; readonly job: number; readonly destination: string; readonly tree: UnpackedArchive }
   | { readonly kind: "abort"; readonly job: number };
 
-/** `credit` says how many source bytes were consumed; `progress` how many bytes the tree holds by now. */
+/** `credit`: number of source bytes consumed; `progress`: bytes of the tree so far. */
 export type FromUnpackThread =
   | { readonly kind: "credit"; readonly job: number; readonly byteLength: number; readonly expandedBytes: number }
   | { readonly kind: "done"; readonly job: number; readonly tree: UnpackedArchive }
@@ -26,11 +26,11 @@ export type FromUnpackThread =
       readonly message: string;
     };
 
-/** Larger than the 16 KiB default: a level 0 archive of weights passes in a tenth of the hops. */
+/** Larger than the 16 KiB default: a level 0 archive of weights takes a tenth of the transfers. */
 const inflateChunkBytes = 512 * 1024;
 
 const blockBytes = 512;
-/** Bounds GNU long names and pax records, which are held in memory. */
+/** Limit for GNU long names and pax records, which are buffered. */
 const metaBytesMax = 1024 * 1024;
 
 const port = parentPort;
@@ -127,7 +127,7 @@ class UnpackJob {
     }
   }
 
-  /** Hands chunks on and returns credit for each when the next one is asked for. */
+  /** Yields chunks, and returns credit for each when the next one is requested. */
   async *#chunks(tree: ArchiveTree): AsyncGenerator<Uint8Array, void> {
     for (;;) {
       const chunk = this.#waiting.shift();
@@ -151,7 +151,7 @@ function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** At least two bytes unless the source is shorter. */
+/** Returns at least two bytes unless the source is shorter. */
 async function firstBytes(source: AsyncGenerator<Uint8Array, void>): Promise<Buffer> {
   let head: Buffer = Buffer.alloc(0);
   while (head.length < 2) {
@@ -204,7 +204,7 @@ type TarState =
 class TarReader {
   readonly #tree: ArchiveTree;
   #state: TarState = { at: "header" };
-  /** A header split over chunks. */
+  /** The beginning of a header that is split over chunks. */
   #partial: Buffer = Buffer.alloc(0);
   #padding = 0;
   #pax: Pax | undefined;
@@ -236,7 +236,7 @@ class TarReader {
     }
   }
 
-  /** `integrityKnown`: the stream had its own checksum (gzip), so a missing end mark is a writer's habit, not a loss. */
+  /** `integrityKnown`: the stream had its own checksum (gzip), so that a missing end mark is no loss. */
   end(integrityKnown: boolean): void {
     if (this.#entriesSeen === 0 && this.#zeroBlocks === 0 && this.#state.at === "header") {
       const text =
@@ -314,7 +314,7 @@ class TarReader {
         break;
       case "Link":
         this.#tree.entry({ kind: "hardlink", path, target });
-        // Some writers state the size of the linked file although no bytes follow a hard link.
+        // Some writers set the size of the linked file although no bytes follow a hard link.
         this.#padding = 0;
         return;
       default:
@@ -324,7 +324,7 @@ class TarReader {
     this.#padding = 0;
   }
 
-  /** A section without bytes ends where it begins. */
+  /** Enters a state; a section without bytes ends at once. */
   #enter(state: Exclude<TarState, { at: "header" } | { at: "end" }>): void {
     this.#state = state;
     if (state.left === 0) this.#finishSection(state);

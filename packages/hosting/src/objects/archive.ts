@@ -1,11 +1,14 @@
-/** What one unpacking may use. Every number is a refusal, never a truncation. */
+/** The limits of one unpacking. Exceeding one is an error; nothing is truncated. */
 export interface ArchiveLimits {
   readonly expandedBytesMax: number;
   readonly entryCountMax: number;
-  /** UTF-8 bytes of one whole path; a single component is held to 255 as the file systems do. */
+  /** UTF-8 bytes of one whole path; a single component is limited to 255, as in file systems. */
   readonly pathBytesMax: number;
   readonly depthMax: number;
-  /** Expanded to compressed bytes, looked at only above `expansionBytesFree`: small text compresses far better than weights. */
+  /**
+   * Maximum ratio of expanded to compressed bytes, checked only above `expansionBytesFree`: small text compresses far
+   * better than weights.
+   */
   readonly expansionRatioMax: number;
   readonly expansionBytesFree: number;
 }
@@ -20,9 +23,9 @@ export const archiveLimits: ArchiveLimits = {
 };
 
 /**
- * `damaged`: not a gzip or tar stream, a bad checksum, or it ends early. `unsafe`: a path, link or entry type that could
+ * `damaged`: not a gzip or tar stream, a bad checksum, or an early end. `unsafe`: a path, link or entry type that could
  * reach outside the destination. `clash`: two entries for one path. `limit`: a limit above. `space`: the disk or the
- * quota is full. `io`: the file system failed otherwise.
+ * quota is full. `io`: another failure of the file system.
  */
 export type ArchiveReason = "damaged" | "unsafe" | "clash" | "limit" | "space" | "io";
 
@@ -54,7 +57,7 @@ export class ArchiveError extends Error {
   }
 }
 
-/** A file big enough to be kept once however many archives carry it; the id is the SHA-256 of its bytes. */
+/** A file large enough to be stored once for all archives that have it; the id is the SHA-256 of its bytes. */
 export interface SharedContent {
   readonly id: string;
   readonly byteLength: number;
@@ -63,10 +66,10 @@ export interface SharedContent {
 export interface UnpackedArchive {
   /** Paths relative to the destination, in the archive's order. */
   readonly files: readonly { readonly path: string; readonly byteLength: number; readonly sha256: string }[];
-  /** Its directories, with null, and its symbolic links, with what they name. */
+  /** Its directories, with null, and its symbolic links, with their targets. */
   readonly places: readonly { readonly path: string; readonly linkTarget: string | null }[];
   readonly expandedBytes: number;
-  /** Bytes of files that are this tree's alone; those in `contents` are one file on disk for all trees that have them. */
+  /** Bytes of files of this tree alone; those in `contents` are one file on disk for all trees that have them. */
   readonly ownBytes: number;
   readonly contents: readonly SharedContent[];
   /** SHA-256 over paths and content hashes: equal for archives that unpack to the same tree. */

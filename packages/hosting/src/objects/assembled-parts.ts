@@ -7,13 +7,13 @@ import type { HashPool } from "./hash-pool.ts";
 import { joinedName } from "./joined-parts.ts";
 import type { StoredPart, Upload } from "./stored-upload.ts";
 
-/** The parts of an upload that are to become an object. */
+/** The parts of an upload that become an object. */
 export interface Assembly {
   readonly upload: Upload;
   readonly parts: readonly StoredPart[];
-  /** Where the upload's parts lie. */
+  /** Folder of the upload's parts. */
   readonly folder: string;
-  /** Where the object is to lie. */
+  /** Path of the object's file. */
   readonly path: string;
   readonly pool: HashPool;
   readonly bytesMax: number;
@@ -26,7 +26,10 @@ export interface AssembledObject {
   readonly crc32: number;
 }
 
-/** Joins parts into the object's file, whose sync is the caller's. What is told of its bytes is made of what is known of the parts'. */
+/**
+ * Joins parts into the object's file, which the caller syncs. The object's checksums are computed from those of the
+ * parts.
+ */
 export async function assembleParts(assembly: Assembly): Promise<AssembledObject> {
   const { upload, parts, folder, path, pool, bytesMax, signal } = assembly;
   if (upload.isResumed) await checkParts(assembly);
@@ -39,11 +42,13 @@ export async function assembleParts(assembly: Assembly): Promise<AssembledObject
   return { byteLength, checksums: checksumsOf(upload, parts), crc32: joinedCrc(parts) };
 }
 
-/** The parts lie as the object will: their file gets the object's name too, and is the object's alone when the upload is removed. */
+/**
+ * Uses the file of joined parts as the object's: it gets the object's name, and only that after the upload is removed.
+ */
 async function takeJoined({ folder, path }: Assembly, byteLength: number): Promise<void> {
   await link(join(folder, joinedName), path);
   try {
-    // A part that was refused may have left bytes behind the last one.
+    // A part that was rejected may have left bytes after the last one.
     await truncate(path, byteLength);
   } catch (cause) {
     await rm(path, { force: true });
@@ -51,7 +56,7 @@ async function takeJoined({ folder, path }: Assembly, byteLength: number): Promi
   }
 }
 
-/** Holds the parts of a previous run to their ETags. */
+/** Checks the parts of a previous run against their ETags. */
 async function checkParts({ upload, parts, folder, pool, signal }: Assembly): Promise<void> {
   for (const part of parts) {
     signal.throwIfAborted();

@@ -2,7 +2,7 @@ import { open, rm, type FileHandle } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { AwsError } from "@galatea/base";
 import { BodyDigest, type DigestName } from "./checksum.ts";
-import { writePieces } from "./durable-file.ts";
+import { writeBuffers } from "./durable-file.ts";
 import type { HashPool } from "./hash-pool.ts";
 import type { BodyExpectation, PutOptions } from "./object-store.ts";
 
@@ -18,32 +18,33 @@ export interface BodyFileOptions {
   readonly released?: PutOptions["released"];
 }
 
-/** A stretch of a file that belongs to one body. */
+/** A range of a file for one body. */
 export interface FileRegion {
   readonly offset: number;
   readonly byteLength: number;
 }
 
-/** Bodies up to this are hashed where they arrive (1.7 ms at most); longer ones by the worker. */
+/** Bodies up to this length are hashed on the serving thread (1.7 ms at most), longer ones by the worker. */
 const inlineBytesMax = 2 ** 20;
 const batchBytes = 2 ** 18;
 const reportBytes = 2 ** 22;
 
-/** A body that has come: in its file, or, where it is short, held. */
-export interface TakenBody extends WrittenBody {
+/** A received body: in its file or, if it is short, in memory. */
+export interface ReceivedBody extends WrittenBody {
   readonly chunks: readonly Buffer[] | null;
 }
 
 /**
- * Streams a body into a new file, whose sync is the caller's; one of up to 1 MiB is held instead and no file made. On any failure the
- * file is gone and the body destroyed. Holds one batch of 256 KiB (1 MiB until a body proves to be longer), however long the body is.
+ * Streams a body to a new file, which the caller syncs; one of up to 1 MiB is buffered instead, without a file. On
+ * failure the file is removed and the body destroyed. Buffers one batch of 256 KiB (1 MiB until a body proves to be
+ * longer), whatever the length of the body.
  */
 export async function takeBody(
   path: string,
   body: Readable,
   pool: HashPool,
   options: BodyFileOptions,
-): Promise<TakenBody> {
+): Promise<ReceivedBody> {
   try {
     return await writeBody({ path, flags: "wx", offset: 0, holdsShort: true }, body, pool, options);
   } catch (cause) {
@@ -52,7 +53,7 @@ export async function takeBody(
   }
 }
 
-/** As `takeBody`, with a file for any body. */
+/** Streams a body of any length to a new file; otherwise as `takeBody`. */
 export async function writeBodyFile(
   path: string,
   body: Readable,
@@ -67,7 +68,10 @@ export async function writeBodyFile(
   }
 }
 
-/** As `writeBodyFile`, into a stretch of a file, which is made where it is absent. A longer body is refused, and nothing else touched. */
+/**
+ * Streams a body to a range of a file, which is created if absent. A longer body is rejected without writing outside of
+ * the range.
+ */
 export async function writeBodyRegion(
   path: string,
   region: FileRegion,
@@ -92,9 +96,9 @@ async function writeBody(
   body: Readable,
   pool: HashPool,
   options: BodyFileOptions,
-): Promise<TakenBody> {
+): Promise<ReceivedBody> {
   const abort = () => body.destroy(options.signal.reason as Error);
-  // What ends the body early is told by its iteration; without a listener it would also end the process.
+  // The iteration throws the error that ends the body early; without a listener it would also end the process.
   body.on("error", () => undefined);
   if (options.signal.aborted) abort();
   options.signal.addEventListener("abort", abort, { once: true });
@@ -115,7 +119,7 @@ async function writeBody(
 interface Beginning {
   readonly batch: Buffer[];
   readonly byteLength: number;
-  /** The body has ended with it. */
+  /** True if the body has ended within the beginning. */
   readonly isWhole: boolean;
 }
 
@@ -136,20 +140,20 @@ async function takeShort(
   { path, flags, offset, holdsShort }: BodyTarget,
   { batch, byteLength }: Beginning,
   names: readonly DigestName[],
-): Promise<TakenBody> {
+): Promise<ReceivedBody> {
   const digest = new BodyDigest(names);
   for (const chunk of batch) digest.update(chunk);
   const digests = digest.digest();
   if (holdsShort) return { byteLength, digests, chunks: batch };
   await using file = await open(path, flags);
-  await writePieces(file, batch, { offset, byteLength });
+  await writeBuffers(file, batch, { offset, byteLength });
   return { byteLength, digests, chunks: null };
 }
 
 interface LongBody {
   readonly target: BodyTarget;
   readonly beginning: Beginning;
-  /** What follows the beginning. */
+  /** The rest after the beginning. */
   readonly chunks: AsyncIterator<Buffer>;
 }
 
@@ -158,13 +162,13 @@ async function writeLong(
   { target: { path, offset }, beginning, chunks }: LongBody,
   pool: HashPool,
   options: BodyFileOptions,
-): Promise<TakenBody> {
+): Promise<ReceivedBody> {
   let { batch, byteLength: batched } = beginning;
   let written = 0;
   let reported = 0;
   let hash: ReturnType<HashPool["follow"]> | null = null;
   const flush = async () => {
-    await writePieces(file, batch, { offset: offset + written, byteLength: batched });
+    await writeBuffers(file, batch, { offset: offset + written, byteLength: batched });
     written += batched;
     for (const chunk of batch) options.released?.(chunk);
     batch = [];
@@ -193,7 +197,7 @@ async function writeLong(
   }
 }
 
-/** Holds a written body to what was announced. Throws S3's error of the first difference. */
+/** Checks a written body against the announced values. Throws S3's error for the first difference. */
 export function checkBody(written: WrittenBody, expect: BodyExpectation | undefined): void {
   if (expect === undefined) return;
   if (expect.byteLength !== undefined && expect.byteLength !== written.byteLength) {
@@ -217,7 +221,7 @@ export function checkBody(written: WrittenBody, expect: BodyExpectation | undefi
   }
 }
 
-/** Which digests a body needs: its ETag's, the one that its readers check, those to keep, those to check. */
+/** Returns the digests that a body needs: for its ETag, for later reads, those to store, and those to check. */
 export function digestsFor(expect: BodyExpectation | undefined): DigestName[] {
   return ["md5", "crc32", ...(expect?.algorithms ?? [])];
 }

@@ -39,7 +39,7 @@ function cyclic(step: (value: number, data: Uint8Array) => number): Running {
 /** Returns a CRC-32 in base64 as a number. */
 export const crcOf = (checksum: string): number => Buffer.from(checksum, "base64").readUInt32BE(0);
 
-/** Several digests of one body in one pass. */
+/** Computes several digests of one body in one pass. */
 export class BodyDigest {
   readonly #running: readonly (readonly [DigestName, Running])[];
 
@@ -51,7 +51,7 @@ export class BodyDigest {
     for (const [, running] of this.#running) running.update(data);
   }
 
-  /** Base64, as S3's headers have them. */
+  /** Returns base64, as in S3's headers. */
   digest(): Partial<Record<DigestName, string>> {
     return Object.fromEntries(this.#running.map(([name, running]) => [name, running.digest().toString("base64")]));
   }
@@ -63,7 +63,10 @@ export function digestOf(name: DigestName, data: Uint8Array): string {
   return digest.digest()[name] ?? "";
 }
 
-/** Slicing tables: table k advances a byte by k further bytes, so that eight bytes take eight look-ups and no loop-carried shifts. */
+/**
+ * Slicing tables: table k advances a byte by k further bytes, so that eight bytes take eight look-ups without
+ * loop-carried shifts.
+ */
 const crc32cTables = ((): readonly Uint32Array[] => {
   const tables = Array.from({ length: 8 }, () => new Uint32Array(256));
   const [first = new Uint32Array(256)] = tables;

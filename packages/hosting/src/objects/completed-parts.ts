@@ -12,7 +12,7 @@ import type {
 } from "./object-store.ts";
 import type { StoredPart, Upload } from "./stored-upload.ts";
 
-/** The parts that the client names, checked against those it uploaded. */
+/** Returns the parts that the client lists, after checking them against the uploaded ones. */
 export function chooseParts(upload: Upload, named: readonly CompletedPart[], partBytesMin: number): StoredPart[] {
   if (named.length === 0) throw new AwsError("MalformedXML", "You must specify at least one part");
   let before = 0;
@@ -47,7 +47,7 @@ export function chooseParts(upload: Upload, named: readonly CompletedPart[], par
   return chosen;
 }
 
-/** The checksum that an object of these parts has in its description, made of theirs. */
+/** Returns the checksum of an object of these parts, computed from theirs. */
 export function checksumsOf({ head }: Upload, parts: readonly StoredPart[]): Record<string, string> {
   const { checksumAlgorithm: algorithm, checksumType } = head;
   if (algorithm === null) return {};
@@ -67,13 +67,13 @@ export function joinedCrc(parts: readonly StoredPart[]): number {
   );
 }
 
-/** The checksum of the parts' checksums, with their number. */
+/** Returns the checksum of the parts' checksums, with their number. */
 function compositeChecksum(algorithm: ChecksumAlgorithm, parts: readonly StoredPart[]): string {
   const all = Buffer.concat(parts.map((part) => Buffer.from(part.checksums[algorithm] ?? "", "base64")));
   return `${digestOf(algorithm, all)}-${parts.length}`;
 }
 
-/** Before the parts are joined: whether they make the object that was said. */
+/** Checks that the parts make the announced object, before they are joined. */
 export function checkJoined(upload: UploadHead, parts: readonly PartHead[], options: CompleteOptions): void {
   const { checksumType = upload.checksumType, expect } = options;
   if (checksumType !== upload.checksumType) {
@@ -90,7 +90,7 @@ export function checkJoined(upload: UploadHead, parts: readonly PartHead[], opti
   );
 }
 
-/** A composite checksum is made of those that the client names. */
+/** Checks that the client lists the checksums of which a composite checksum is made. */
 function checkNamed({ checksumAlgorithm, checksumType }: UploadHead, part: CompletedPart): void {
   if (checksumAlgorithm === null || checksumType !== "COMPOSITE" || checksumAlgorithm in part.checksums) return;
   throw new AwsError(

@@ -1,4 +1,4 @@
-/** Reflected polynomials of CRCs that begin with all bits set and end inverted, as S3's do. */
+/** Reflected polynomials of CRCs that start with all bits set and end inverted, as S3's do. */
 const polynomials = {
   crc32: { bits: 32n, polynomial: 0xedb88320n },
   crc32c: { bits: 32n, polynomial: 0x82f63b78n },
@@ -11,13 +11,13 @@ export const isCyclic = (algorithm: string): algorithm is CyclicAlgorithm => alg
 
 export interface CheckedStretch {
   readonly byteLength: number;
-  /** Base64, as S3 has it. */
+  /** Base64, as in S3. */
   readonly checksum: string;
 }
 
 /**
- * The CRC of stretches one behind the other, from theirs, without their bytes. Behind a CRC, zeros multiply it by a power of x modulo the
- * polynomial, and a stretch adds its own CRC. Most stretches have one length, whose power is computed once.
+ * Returns the CRC of concatenated ranges from their CRCs, without their bytes. Appended zeros multiply a CRC by a power
+ * of x modulo the polynomial, and a range adds its own CRC. Most ranges have one length, whose power is computed once.
  */
 export function joinedChecksum(algorithm: CyclicAlgorithm, stretches: readonly CheckedStretch[]): string {
   const { bits } = polynomials[algorithm];
@@ -31,7 +31,7 @@ export function joinedChecksum(algorithm: CyclicAlgorithm, stretches: readonly C
   return Buffer.from(joined.toString(16).padStart(Number(bits / 4n), "0"), "hex").toString("base64");
 }
 
-/** x to the number of bits of that many zero bytes. */
+/** Returns x to the number of bits in `byteLength` zero bytes. */
 function zerosFactor(algorithm: CyclicAlgorithm, byteLength: number): bigint {
   const { bits } = polynomials[algorithm];
   // The highest bit is x to the power of 0.

@@ -3,19 +3,19 @@ import { readFile, rename } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { checksummedLine, parseChecksummedLine, type Logger } from "@galatea/base";
 
-/** What a sealed file was read as. */
-export interface SealedFile<Content> {
+/** The content of a checksummed file. */
+export interface ChecksummedFile<Content> {
   readonly content: Content;
-  /** One of its bits was another one: it is to be written anew. */
+  /** One of its bits had flipped and was corrected: the file has to be rewritten. */
   readonly isRepaired: boolean;
 }
 
-export function sealedText(content: unknown): string {
+export function checksummedText(content: unknown): string {
   return `${checksummedLine(JSON.stringify(content))}\n`;
 }
 
-/** Throws where the file cannot be read or its checksum is another one. */
-export async function readSealed<Content>(path: string): Promise<SealedFile<Content>> {
+/** Reads a checksummed file. Throws if it cannot be read, or its checksum does not match. */
+export async function readChecksummed<Content>(path: string): Promise<ChecksummedFile<Content>> {
   const bytes = await readFile(path);
   const unsealed = parseChecksummedLine(bytes.subarray(0, bytes.length - 1));
   if (unsealed === null) throw new Error("its checksum is another one");
@@ -24,19 +24,19 @@ export async function readSealed<Content>(path: string): Promise<SealedFile<Cont
 
 const damagedPattern = /\.damaged-[0-9a-f]{12}$/;
 
-/** Whether this is the name of something that was set aside. */
-export function isAside(name: string): boolean {
+/** Returns whether a name is that of a quarantined file. */
+export function isQuarantined(name: string): boolean {
   return damagedPattern.test(name);
 }
 
-/** Renames what is damaged, or was made by nobody, and tells it in one line; it stays for a person to look at. */
-export async function setAside(path: string, what: string, reason: string, logger: Logger): Promise<void> {
-  const aside = await moveAside(path);
+/** Renames a damaged or unknown file and logs it; it stays on disk for an operator to examine. */
+export async function quarantine(path: string, what: string, reason: string, logger: Logger): Promise<void> {
+  const aside = await renameToQuarantine(path);
   logger.error(`${what} and is set aside`, { path, aside, reason });
 }
 
-/** As `setAside`, for what was told with something else; gives the name that it has now. */
-export async function moveAside(path: string): Promise<string> {
+/** Renames a file without logging it, and returns its new name. */
+export async function renameToQuarantine(path: string): Promise<string> {
   const aside = `${basename(path).slice(0, 200)}.damaged-${randomBytes(6).toString("hex")}`;
   await rename(path, join(dirname(path), aside));
   return aside;

@@ -3,7 +3,7 @@ import { mkdir, readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { AwsError, type Clock, KeyedLock, type Logger } from "@galatea/base";
 import { diskError } from "./body-file.ts";
-import { isAside, setAside } from "./damaged-file.ts";
+import { isQuarantined, quarantine } from "./damaged-file.ts";
 import { syncFile, syncFolder } from "./durable-file.ts";
 import { EntryRegister, registerLinesMax } from "./entry-register.ts";
 import { dataName, encodeEntry, entryName, hashOf, type ObjectEntry } from "./object-entry.ts";
@@ -13,15 +13,15 @@ import type { BucketHead, DeleteCondition, ObjectHead, PutCondition } from "./ob
 import type { SmallFiles } from "./small-files.ts";
 import { checkDeleteCondition, checkPutCondition } from "./write-condition.ts";
 
-/** A folder of objects that is there in this life of the store. */
+/** A folder of objects that this process has opened. */
 interface Shard {
   readonly path: string;
   readonly made: Promise<void>;
-  /** To be awaited before anything in it is answered for: a previous run may have made it and not come to its sync. */
+  /** Settles before any object in it is reported: a previous run may have created the folder without syncing it. */
   readonly synced: Promise<void>;
 }
 
-/** What is to become an object: its bytes in a file of the bucket, or, where they are few, held. */
+/** A new object: its bytes in a file of the bucket or, if they are few, in memory. */
 export interface NewObject {
   readonly head: ObjectHead;
   readonly crc32: number;
@@ -31,7 +31,7 @@ export interface NewObject {
     | { readonly at: "memory"; readonly chunks: readonly Buffer[] };
 }
 
-/** What a store's buckets share; it stays the store's. */
+/** Dependencies that a store's buckets share; the store owns them. */
 export interface BucketTools {
   readonly files: SmallFiles;
   readonly clock: Clock;
@@ -39,10 +39,11 @@ export interface BucketTools {
 }
 
 /**
- * One bucket's objects below `objects/`, two hex digits of the key's hash to a folder. Per object one file `<hash>.<version>.json`, its
- * entry, behind which the bytes follow where they are few; otherwise they lie in `<hash>.<random>`, written and synced before the
- * entry that names them. A write never touches the version before it, which goes when the new one is on the disk: so a small object
- * takes one round of syncing. Of several versions, which only an interrupted write leaves, the highest that is sound is the object.
+ * One bucket's objects below `objects/`, in a folder per first two hex digits of the key's hash. Each object has one
+ * file `<hash>.<version>.json`, its entry. The bytes follow in it if they are few; otherwise they are in
+ * `<hash>.<random>`, written and synced before the entry that names them. A write never changes the previous version,
+ * which is removed when the new one is on the disk: so a small object takes one round of syncing. Of several versions,
+ * which an interrupted write leaves, the highest undamaged one is the object.
  */
 export class DirectoryBucket {
   readonly head: BucketHead;
@@ -64,7 +65,10 @@ export class DirectoryBucket {
     this.#register = new EntryRegister({ ...tools, path: join(folder, "objects.register"), entries: this.index });
   }
 
-  /** Reads every entry that the register does not tell and removes what interrupted writes have left. What is damaged is set aside and told. */
+  /**
+   * Reads every entry that is not in the register, and removes the remains of interrupted writes. Damaged files are
+   * quarantined and logged.
+   */
   async load(logger: Logger): Promise<void> {
     const objects = join(this.folder, "objects");
     await mkdir(objects, { recursive: true });
@@ -97,14 +101,14 @@ export class DirectoryBucket {
     this.#register.begin(readCount);
   }
 
-  /** Where a new version of a key's bytes is to be written: a fresh name in an existing folder. */
+  /** Returns the path for a new version of a key's bytes: a new name in an existing folder. */
   async newDataPath(key: string): Promise<string> {
     const hash = hashOf(key);
     const { path } = await this.#shard(hash);
     return join(path, `${hash}.${randomBytes(9).toString("base64url")}`);
   }
 
-  /** The folder of a hash, made where it is not there. */
+  /** Returns the folder of a hash, created if absent. */
   async #shard(hash: string): Promise<Shard> {
     if (this.#deleted) throw noSuchBucket();
     const name = hash.slice(0, 2);
@@ -118,14 +122,14 @@ export class DirectoryBucket {
     const path = join(objects, name);
     const made = makeFolder(path);
     const synced = made.then(() => syncFolder(objects));
-    // Told to those who wait for it; the next one tries again.
+    // The waiting callers get the error; the next one tries again.
     synced.catch(() => this.#shards.delete(name));
     const shard = { path, made, synced };
     this.#shards.set(name, shard);
     return shard;
   }
 
-  /** The file with the object's bytes, from `entry.offset` on. */
+  /** Returns the path of the file with the object's bytes, which begin at `entry.offset`. */
   dataPath(entry: ObjectEntry): string {
     return join(this.folder, "objects", hashOf(entry.head.key).slice(0, 2), dataName(entry));
   }
@@ -137,7 +141,7 @@ export class DirectoryBucket {
     return entry;
   }
 
-  /** Makes it the object, durably; the version before it is removed. */
+  /** Makes the new object visible durably, and removes its previous version. */
   async commit(made: NewObject, condition: PutCondition | undefined): Promise<void> {
     const { bytes } = made;
     if (bytes.at === "file") await syncFile(bytes.path).catch((cause: unknown) => Promise.reject(diskError(cause)));
@@ -153,7 +157,7 @@ export class DirectoryBucket {
     });
   }
 
-  /** Writes a key's next version, with the bytes where they follow it, and makes it the object. */
+  /** Writes a key's next version, with the bytes if they follow it, and makes it the object. */
   async #write(stored: Omit<ObjectEntry, "version" | "offset">, chunks: readonly Buffer[]): Promise<ObjectEntry> {
     const hash = hashOf(stored.head.key);
     const shard = await this.#shard(hash);
@@ -167,14 +171,14 @@ export class DirectoryBucket {
     return entry;
   }
 
-  /** Removes the files of a version; those that `after` needs stay. */
+  /** Removes the files of a version, except those that `after` uses. */
   async #remove(before: ObjectEntry, after: ObjectEntry | null): Promise<void> {
     const path = this.dataPath(before);
     await rm(join(path, "..", entryName(hashOf(before.head.key), before.version)), { force: true });
     if (before.data !== null && before.data !== after?.data) await rm(path, { force: true });
   }
 
-  /** The entry is written anew, for the same bytes. */
+  /** Rewrites the entry for the same bytes. */
   async changeHeaders(key: string, changes: Readonly<Record<string, string | null>>): Promise<ObjectHead> {
     return await this.#exclusively(key, async () => {
       const before = this.entry(key);
@@ -201,7 +205,7 @@ export class DirectoryBucket {
     });
   }
 
-  /** After this nothing is committed any more; the caller removes the folder. */
+  /** Prevents all later commits; the caller removes the folder. */
   close(): void {
     if (this.index.size > 0 || this.#committing > 0) {
       throw new AwsError("BucketNotEmpty", "The bucket you tried to delete is not empty", { statusFallback: 409 });
@@ -209,7 +213,7 @@ export class DirectoryBucket {
     this.#deleted = true;
   }
 
-  /** Nothing is written any more to the bucket's folder by whom nobody waits for. */
+  /** Waits until all background writes to the bucket's folder have ended. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#register[Symbol.asyncDispose]();
   }
@@ -227,22 +231,22 @@ export class DirectoryBucket {
   }
 }
 
-/** The folders of objects by their names. */
+/** Returns the folders of objects by their names. */
 async function listShards(objects: string, logger: Logger): Promise<ReadonlyMap<string, ListedShard>> {
   const shards = new Map<string, ListedShard>();
   for (const shard of await readdir(objects, { withFileTypes: true })) {
-    if (isAside(shard.name)) continue;
+    if (isQuarantined(shard.name)) continue;
     const folder = join(objects, shard.name);
     if (shard.isDirectory() && /^[0-9a-f]{2}$/.test(shard.name))
       shards.set(shard.name, await listShard(folder, logger));
-    else await setAside(folder, "something lies among the objects that was put there by nobody", "", logger);
+    else await quarantine(folder, "something lies among the objects that was put there by nobody", "", logger);
   }
   return shards;
 }
 
 async function makeFolder(path: string): Promise<void> {
   try {
-    // Never with its parents: those of a bucket that is deleted meanwhile must not come back.
+    // Without `recursive`: the parents of a bucket that is deleted meanwhile must not be created again.
     await mkdir(path);
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw diskError(cause);

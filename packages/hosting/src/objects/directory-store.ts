@@ -5,7 +5,7 @@ import type { Readable } from "node:stream";
 import { AwsError, type Clock, KeyedLock, type Logger, systemClock, TaskGroup } from "@galatea/base";
 import { checkBody, diskError, digestsFor, takeBody } from "./body-file.ts";
 import { checkJoined, checkJoinedChecksums, chooseParts, multipartEtag } from "./completed-parts.ts";
-import { isAside, readSealed, sealedText, setAside } from "./damaged-file.ts";
+import { isQuarantined, readChecksummed, checksummedText, quarantine } from "./damaged-file.ts";
 import { crcOf } from "./checksum.ts";
 import { DirectoryBucket, noSuchBucket, type NewObject } from "./directory-bucket.ts";
 import { createDurably, syncFolder } from "./durable-file.ts";
@@ -20,7 +20,7 @@ import type {
   CompletedPart,
   CompleteOptions,
   DeleteCondition,
-  KeptBytes,
+  StoredBytes,
   ListOptions,
   ListPartsOptions,
   ListUploadsOptions,
@@ -36,17 +36,20 @@ import type {
 
 export interface DirectoryStoreLimits extends UploadLimits {
   readonly bucketsMax: number;
-  /** Of one bucket: their heads are held in memory. */
+  /** Maximum number of objects in one bucket: their heads are in memory. */
   readonly objectsMax: number;
   readonly keyBytesMax: number;
 }
 
 export interface DirectoryStoreOptions {
-  /** Made when absent. One process at a time. */
+  /** Created if absent. One process at a time. */
   readonly folder: string;
   readonly logger: Logger;
   readonly clock?: Clock;
-  /** Processors that the process may use. Half of them, at most four, hash long bodies: the others answer requests. One unless given. */
+  /**
+   * Number of processors that the process may use; 1 if absent. Half of them, at most four, hash long bodies; the
+   * others serve requests.
+   */
   readonly processorCount?: number;
   readonly limits?: Partial<DirectoryStoreLimits>;
 }
@@ -69,7 +72,7 @@ interface OpenBucket {
   readonly uploads: DirectoryUploads;
 }
 
-/** Opens a store: reads the entries of all buckets and removes what interrupted writes have left. */
+/** Opens a store: reads the entries of all buckets and removes the remains of interrupted writes. */
 export async function openDirectoryStore(options: DirectoryStoreOptions): Promise<BucketStore> {
   const store = new DirectoryStore(options);
   await store.load();
@@ -84,7 +87,7 @@ class DirectoryStore implements BucketStore {
   readonly #pool: HashPool;
   readonly #files = new SmallFiles();
   readonly #buckets = new Map<string, OpenBucket>();
-  /** Of bucket folders into place and away, one at a time for each name. */
+  /** Serializes creation and removal of each bucket's folder. */
   readonly #moves = new KeyedLock();
   readonly #upkeep: TaskGroup;
   #expiry: Disposable | null = null;
@@ -102,15 +105,15 @@ class DirectoryStore implements BucketStore {
 
   async load(): Promise<void> {
     await mkdir(join(this.#folder, "buckets"), { recursive: true });
-    // Bucket folders that were being made or removed.
+    // Bucket folders whose creation or removal was interrupted.
     await rm(join(this.#folder, "tmp"), { recursive: true, force: true });
     await mkdir(join(this.#folder, "tmp"));
     for (const entry of await readdir(join(this.#folder, "buckets"), { withFileTypes: true })) {
       const { name } = entry;
-      if (isAside(name)) continue;
+      if (isQuarantined(name)) continue;
       const folder = join(this.#folder, "buckets", name);
       if (!entry.isDirectory() || !isBucketName(name) || !(await isBucketFolder(folder))) {
-        await setAside(folder, "something lies among the buckets that was put there by nobody", "", this.#logger);
+        await quarantine(folder, "something lies among the buckets that was put there by nobody", "", this.#logger);
         continue;
       }
       const bucket = this.#opened(await this.#readHead(folder), folder);
@@ -123,23 +126,23 @@ class DirectoryStore implements BucketStore {
     this.#expireLater();
   }
 
-  /** A bucket whose description is damaged is the bucket that its folder is named after. */
+  /** Returns the head of a bucket; if its description is damaged, a default head with the folder's name. */
   async #readHead(folder: string): Promise<BucketHead> {
     const path = join(folder, "bucket.json");
     const bucket = basename(folder);
     let reason: string;
     try {
-      const { content, isRepaired } = await readSealed<BucketHead>(path);
+      const { content, isRepaired } = await readChecksummed<BucketHead>(path);
       if (content.bucket === bucket && Number.isFinite(content.createdMs) && !isRepaired) return content;
       reason = isRepaired ? "one of its bits had flipped" : "it is another bucket's";
     } catch (error) {
       reason = String(error);
     }
     const damaged = await stat(path).catch(() => null);
-    if (damaged !== null) await setAside(path, "a bucket's description is damaged", reason, this.#logger);
+    if (damaged !== null) await quarantine(path, "a bucket's description is damaged", reason, this.#logger);
     else this.#logger.error("a bucket's description is missing and is made anew", { path, reason });
     const head = { bucket, createdMs: Math.floor((damaged ?? (await stat(folder))).birthtimeMs) };
-    await createDurably(path, [Buffer.from(sealedText(head))]);
+    await createDurably(path, [Buffer.from(checksummedText(head))]);
     return head;
   }
 
@@ -161,7 +164,7 @@ class DirectoryStore implements BucketStore {
     return bucket;
   }
 
-  /** What a bucket's deletion makes fail under way is told as a bucket that is not there. */
+  /** Runs a task; reports a failure that the bucket's deletion causes as NoSuchBucket. */
   async #within<Result>(name: string, task: (bucket: OpenBucket) => Promise<Result>): Promise<Result> {
     const bucket = this.#bucket(name);
     try {
@@ -194,7 +197,7 @@ class DirectoryStore implements BucketStore {
       try {
         await mkdir(join(made, "objects"), { recursive: true });
         await mkdir(join(made, "uploads"));
-        await createDurably(join(made, "bucket.json"), [Buffer.from(sealedText(head))]);
+        await createDurably(join(made, "bucket.json"), [Buffer.from(checksummedText(head))]);
         await rename(made, folder);
       } catch (cause) {
         await rm(made, { recursive: true, force: true });
@@ -234,7 +237,7 @@ class DirectoryStore implements BucketStore {
     return this.#bucket(bucket).objects.entry(key).head;
   }
 
-  /** Closing its file is the caller's. */
+  /** The caller closes the file. */
   async #open(bucket: string, key: string): Promise<OpenObject> {
     const { objects } = this.#bucket(bucket);
     for (;;) {
@@ -242,7 +245,7 @@ class DirectoryStore implements BucketStore {
       try {
         return { entry, file: await open(objects.dataPath(entry), "r") };
       } catch (cause) {
-        // Replaced between the look-up and the open: the new version is there to be opened. Anything else is a fault.
+        // The object was replaced between lookup and open: the new version is opened. Any other error is a fault.
         if ((cause as NodeJS.ErrnoException).code !== "ENOENT" || objects.index.get(key) === entry) throw cause;
       }
     }
@@ -305,7 +308,7 @@ class DirectoryStore implements BucketStore {
     return { bucket, key, contentType, headers, lastModifiedMs: this.#clock.epochMs() };
   }
 
-  /** A file with its bytes belongs to this call: it becomes the object's or is removed. */
+  /** Takes over a file with the bytes: it becomes the object's or is removed. */
   async #commit(
     objects: DirectoryBucket,
     made: NewObject,
@@ -414,7 +417,7 @@ class DirectoryStore implements BucketStore {
   async listParts(id: UploadId, { afterNumber, countMax }: ListPartsOptions): Promise<Page<PartHead>> {
     const { parts } = this.#bucket(id.bucket).uploads.find(id);
     const items: PartHead[] = [];
-    // All numbers that there can be: no more than a page that is sorted would cost.
+    // Iterates over all possible numbers, which costs no more than sorting a page.
     for (let number = afterNumber + 1; number <= partNumberMax; number += 1) {
       const part = parts.get(number);
       if (part === undefined) continue;
@@ -428,7 +431,7 @@ class DirectoryStore implements BucketStore {
     return this.#bucket(bucket).uploads.page(options);
   }
 
-  *kept(): Generator<KeptBytes> {
+  *kept(): Generator<StoredBytes> {
     for (const { objects, uploads } of this.#buckets.values()) {
       for (const { head } of objects.index.all()) {
         yield { headers: head.headers, byteLength: head.byteLength, fileCount: 1 };
@@ -437,7 +440,7 @@ class DirectoryStore implements BucketStore {
     }
   }
 
-  /** A clock's timer, not a wait: an open store keeps no process alive. */
+  /** Uses a timer of the clock, which does not keep the process alive. */
   #expireLater(): void {
     this.#expiry = this.#clock.timer(expiryIntervalMs, () => {
       this.#upkeep.run(async (closing) => {
@@ -459,7 +462,7 @@ class DirectoryStore implements BucketStore {
   }
 }
 
-/** Whether it says that it is a bucket, or holds objects. */
+/** Resolves with whether a folder has a bucket's description or objects. */
 async function isBucketFolder(folder: string): Promise<boolean> {
   if ((await readdir(folder)).includes("bucket.json")) return true;
   const objects = await readdir(join(folder, "objects")).catch(() => []);

@@ -6,7 +6,7 @@ import { AwsError, type Clock, KeyedLock, type Logger } from "@galatea/base";
 import { assembleParts } from "./assembled-parts.ts";
 import { checkBody, diskError, digestsFor, writeBodyFile, writeBodyRegion } from "./body-file.ts";
 import { noSuchUpload } from "./completed-parts.ts";
-import { isAside, sealedText, setAside } from "./damaged-file.ts";
+import { isQuarantined, checksummedText, quarantine } from "./damaged-file.ts";
 import { noSuchBucket } from "./directory-bucket.ts";
 import { createDurably, syncFolder } from "./durable-file.ts";
 import type { HashPool } from "./hash-pool.ts";
@@ -14,7 +14,7 @@ import { joinedName, JoinedParts } from "./joined-parts.ts";
 import { compareKeys } from "./object-index.ts";
 import { partNumberMax } from "./object-store.ts";
 import type {
-  KeptBytes,
+  StoredBytes,
   ListUploadsOptions,
   Page,
   PartHead,
@@ -34,10 +34,10 @@ export interface UploadLimits {
 }
 
 /**
- * Unfinished multipart uploads of one bucket: a folder each, `upload.json` and for every part `<number>.json` naming its data
- * file. An upload goes on after a restart. Parts are not synced: the object that they are joined to is, and a part of a previous run,
- * which a power failure may have damaged, is held to its ETag first. A folder that goes is moved away first:
- * what is being written in it fails, or ends with it, and is never met half removed.
+ * Unfinished multipart uploads of one bucket: a folder each, with `upload.json` and for every part `<number>.json`,
+ * which names its data file. An upload continues after a restart. Parts are not synced: the completed object is. A part
+ * of a previous run, which a power failure may have damaged, is checked against its ETag first. A folder is renamed
+ * before its removal: concurrent writes fail or end with it, and no reader sees a partly removed upload.
  */
 export class DirectoryUploads {
   readonly #folder: string;
@@ -46,14 +46,14 @@ export class DirectoryUploads {
   readonly #clock: Clock;
   readonly #limits: UploadLimits;
   readonly #uploads = new Map<string, Upload>();
-  /** The same, as they are listed. */
+  /** The uploads in the order of listings. */
   readonly #sorted = new SortedList<UploadHead>(
     (a, b) => compareKeys(a.key, b.key) || (a.uploadId < b.uploadId ? -1 : Number(a.uploadId > b.uploadId)),
   );
   #isClosed = false;
   readonly locks = new KeyedLock();
 
-  /** `trash` is a folder of the same disk, emptied by its owner. */
+  /** `trash`: a folder on the same disk, which its owner empties. */
   constructor(folder: string, tools: { trash: string; pool: HashPool; clock: Clock; limits: UploadLimits }) {
     this.#folder = folder;
     this.#trash = tools.trash;
@@ -62,16 +62,19 @@ export class DirectoryUploads {
     this.#limits = tools.limits;
   }
 
-  /** Uploads that nobody finished within `uploadAgeMsMax`, and those whose creation, or removal behind their object, was interrupted, are removed. */
+  /**
+   * Reads the uploads. Removes those older than `uploadAgeMsMax`, and those whose creation, or removal after
+   * completion, was interrupted.
+   */
   async load(bucket: string, isCompleted: (head: UploadHead) => boolean, logger: Logger): Promise<void> {
     await mkdir(this.#folder, { recursive: true });
     for (const entry of await readdir(this.#folder, { withFileTypes: true })) {
       const { name } = entry;
-      if (isAside(name)) continue;
+      if (isQuarantined(name)) continue;
       const folder = join(this.#folder, name);
       const names = entry.isDirectory() ? await readdir(folder) : null;
       if (names === null) {
-        await setAside(folder, "something lies among the uploads that was put there by nobody", "", logger);
+        await quarantine(folder, "something lies among the uploads that was put there by nobody", "", logger);
         continue;
       }
       if (!names.includes("upload.json")) {
@@ -106,9 +109,9 @@ export class DirectoryUploads {
     const folder = join(this.#folder, uploadId);
     try {
       await mkdir(folder);
-      const description = Buffer.from(sealedText({ head, options }));
+      const description = Buffer.from(checksummedText({ head, options }));
       await createDurably(join(folder, "upload.json"), [description], [() => syncFolder(this.#folder)]);
-      // Another bucket of this name may have the folder by now.
+      // Another bucket with this name may own the folder by now.
       if (this.#isClosed) throw noSuchBucket();
     } catch (cause) {
       await rm(folder, { recursive: true, force: true });
@@ -166,7 +169,7 @@ export class DirectoryUploads {
     }
     const wanted = upload.head.checksumAlgorithm;
     const algorithms = [...(options.expect?.algorithms ?? []), ...(wanted === null ? [] : [wanted])];
-    using place = upload.joined.place(partNumber, options.expect?.byteLength, this.#limits.partBytesMin);
+    using place = upload.joined.slot(partNumber, options.expect?.byteLength, this.#limits.partBytesMin);
     const data = place === null ? `${partNumber}.${randomBytes(9).toString("base64url")}` : joinedName;
     const folder = join(this.#folder, id.uploadId);
     const path = join(folder, data);
@@ -192,7 +195,7 @@ export class DirectoryUploads {
         const before = this.find(id).parts.get(partNumber);
         const target = join(folder, `${partNumber}.json`);
         const aside = join(folder, `${partNumber}.${randomBytes(9).toString("base64url")}.tmp`);
-        await writeFile(aside, sealedText(part));
+        await writeFile(aside, checksummedText(part));
         await rename(aside, target);
         upload.parts.set(partNumber, part);
         place?.keep();
@@ -205,7 +208,7 @@ export class DirectoryUploads {
     }
   }
 
-  *kept(): Generator<KeptBytes> {
+  *kept(): Generator<StoredBytes> {
     for (const { options, parts } of this.#uploads.values()) {
       const byteLength = [...parts.values()].reduce((sum, part) => sum + part.byteLength, 0);
       yield { headers: options.headers ?? {}, byteLength, fileCount: 1 + parts.size };
@@ -223,7 +226,7 @@ export class DirectoryUploads {
     await rm(trash, { recursive: true, force: true });
   }
 
-  /** Removes what nobody finished within `uploadAgeMsMax`. */
+  /** Removes uploads older than `uploadAgeMsMax`. */
   async expire(): Promise<void> {
     for (const { uploadId, ...head } of [...this.#uploads.values()].map((upload) => upload.head)) {
       if (!this.#isExpired(head)) continue;
@@ -235,14 +238,14 @@ export class DirectoryUploads {
     return this.#clock.epochMs() - startedMs > this.#limits.uploadAgeMsMax;
   }
 
-  /** The bucket is deleted: nothing is begun any more; the caller removes the folder. */
+  /** Prevents new uploads after the bucket's deletion; the caller removes the folder. */
   close(): void {
     this.#isClosed = true;
     this.#uploads.clear();
     this.#sorted.load([]);
   }
 
-  /** Of parts that `chooseParts` chose; `path` is the object's, and synced by the caller. */
+  /** Joins the parts from `chooseParts` to the object at `path`, which the caller syncs. */
   async assemble(upload: Upload, parts: readonly StoredPart[], path: string, signal: AbortSignal) {
     const folder = join(this.#folder, upload.head.uploadId);
     const bytesMax = this.#limits.objectBytesMax;

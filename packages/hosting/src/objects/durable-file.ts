@@ -1,8 +1,10 @@
 import { open, rename, rm, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 
-/** `writev` may write less than asked without an error; what is left is written as one piece. */
-export async function writePieces(
+/**
+ * Writes all buffers; `writev` may write less than given without an error, and then the rest is written as one buffer.
+ */
+export async function writeBuffers(
   file: FileHandle,
   buffers: readonly Buffer[],
   { offset, byteLength }: { readonly offset: number; readonly byteLength: number },
@@ -15,9 +17,9 @@ export async function writePieces(
 }
 
 /**
- * A file under a name that nothing had before, there whatever happens once this returns. The file and its folder are synced together,
- * which the disk takes as one: a name that a power failure leaves without its bytes was never answered for, and its reader finds out.
- * `others` are synced with them. On failure nothing is left.
+ * Creates a file under a new name; it is durable when this resolves. The file and its folder are synced together, which
+ * the disk does in one flush: a power failure may leave the name without its bytes, which was never acknowledged and
+ * which a reader detects. `others` are synced with them. On failure nothing is left.
  */
 export async function createDurably(
   path: string,
@@ -28,7 +30,7 @@ export async function createDurably(
   try {
     await using file = await open(aside, "wx");
     const byteLength = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
-    await writePieces(file, pieces, { offset: 0, byteLength });
+    await writeBuffers(file, pieces, { offset: 0, byteLength });
     await rename(aside, path);
     await allOf([file.sync(), syncFolder(dirname(path)), ...others.map((other) => other())]);
   } catch (error) {
@@ -38,7 +40,7 @@ export async function createDurably(
   }
 }
 
-/** A file that replaces another of its name, which stays until this one is whole: written aside, synced, renamed, and the rename synced. */
+/** Replaces a file atomically and durably: writes a temporary file, syncs, renames, and syncs the rename. */
 export async function replaceDurably(path: string, text: string): Promise<void> {
   const aside = `${path}.tmp`;
   try {
@@ -62,7 +64,7 @@ export async function syncFolder(path: string): Promise<void> {
   await syncFile(path);
 }
 
-/** Every one has ended when this returns or throws. */
+/** Waits for all tasks; throws the first error once all have ended. */
 export async function allOf(tasks: readonly Promise<void>[]): Promise<void> {
   for (const each of await Promise.allSettled(tasks)) if (each.status === "rejected") throw each.reason;
 }

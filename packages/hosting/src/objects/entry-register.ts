@@ -1,42 +1,45 @@
 import { open, rename, rm, truncate } from "node:fs/promises";
 import type { Clock, Logger } from "@galatea/base";
-import { writePieces } from "./durable-file.ts";
+import { writeBuffers } from "./durable-file.ts";
 import type { ObjectEntry } from "./object-entry.ts";
 import { readRegister, type ReadRegister, type ReadRegisterOptions, type RegisterEnd } from "./register-reading.ts";
 import { registerHeader, registerLine } from "./register-text.ts";
 
-/** Lines are written together, this long after the first of them, or when they are so long. */
+/** Lines are written together after this time, or at this length. */
 const gatherMs = 1000;
 const gatherLength = 256 * 1024;
-/** Of lines that wait for a disk which takes none; what comes beyond is left to the next start. */
+/** Maximum length of lines that wait for a failing disk; further ones are left to the next start. */
 const pendingLengthMax = 4 * 2 ** 20;
-/** Lines of files that are gone, and entries without a line, that there may be in any register before it is written anew. */
+/**
+ * Number of lines of deleted files, and of entries without a line, that any register may have before it is rewritten.
+ */
 const spareLines = 1000;
 const entriesPerWrite = 500;
 
-/** More lines than a register has of so many files, unless most of it is of files that are gone. */
+/** Returns the number of lines above which most of a register is about deleted files. */
 export const registerLinesMax = (fileCount: number): number => 2 * (fileCount + spareLines) + 10_000;
 
 export interface EntryRegisterOptions {
   readonly path: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The bucket's entries as they are now. */
+  /** The bucket's current entries. */
   readonly entries: { readonly size: number; all(): Iterable<ObjectEntry> };
 }
 
 /**
- * A bucket's entries in one file, so that a start need not open the file of each object. A line says what an entry's file says, which never
- * changes and whose name never comes again: so lines may be in any order, and twice, and of files that are gone, of
- * which nothing is written here. What objects there are the folders say. A line that is missing, damaged or not yet written costs the next
- * start one file to open. Nothing of it is synced, nobody waits for it, and no write fails with it.
+ * A copy of all entries of a bucket in one file, so that a start need not open the file of each object. A line repeats
+ * an entry's file, which never changes and whose name is never reused: so lines may be in any order, repeated, or about
+ * deleted files, whose deletion is not recorded here. The folders determine which objects exist. A missing, damaged or
+ * unwritten line costs the next start one file to open. The file is not synced, no caller waits for it, and no write
+ * fails because of it.
  */
 export class EntryRegister implements AsyncDisposable {
   readonly #options: EntryRegisterOptions;
   #end: RegisterEnd | null = null;
-  /** Entries that may have no line, beside those that are pending. */
+  /** Number of entries without a line, in addition to pending ones. */
   #uncovered = 0;
-  /** After a failure: it is not tried again before so many lines are too many, or too few. */
+  /** After a failed rewrite, the number of surplus or missing lines before the next attempt. */
   #sparedMin = 0;
   #pending: string[] = [];
   #pendingLength = 0;
@@ -50,25 +53,25 @@ export class EntryRegister implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Once, before anything is written to the bucket: a file that is not to be gone on with is gone afterwards. */
+  /** Reads the register once, before any write to the bucket; removes a file that cannot be continued. */
   async read(options: ReadRegisterOptions): Promise<ReadRegister> {
     const { path } = this.#options;
     await rm(asideOf(path), { recursive: true, force: true });
     const found = await readRegister(path, options);
     this.#end = found.end;
-    // Lines that were not read may name versions that are given out once more.
+    // Unread lines may name versions that will be assigned again.
     if (found.end === null) await rm(path, { recursive: true, force: true });
     else await truncate(path, found.end.byteLength);
     return found;
   }
 
-  /** Goes on after a start, in which so many entries were read from their own files. */
+  /** Starts writing; `uncovered` entries were read from their own files. */
   begin(uncovered: number): void {
     this.#uncovered = uncovered;
     this.#workIfDue();
   }
 
-  /** An entry whose file is on the disk, and which is among the bucket's entries. */
+  /** Adds an entry whose file is on the disk and which is among the bucket's entries. */
   add(entry: ObjectEntry): void {
     if (this.#isClosed) return;
     const isTaken = (this.#end !== null || this.#isWritingAnew) && this.#pendingLength <= pendingLengthMax;
@@ -84,19 +87,19 @@ export class EntryRegister implements AsyncDisposable {
     else this.#gathering ??= this.#options.clock.timer(gatherMs, () => this.#work());
   }
 
-  /** An entry is gone, and its file. */
+  /** Reports that an entry and its file were removed. */
   removed(): void {
     if (!this.#isClosed) this.#workIfDue();
   }
 
-  /** What is pending is written first. */
+  /** Writes the pending lines first. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     this.#work();
     await this.#working;
   }
 
-  /** Lines of no use, and those that are missing. */
+  /** Number of surplus and missing lines. */
   #spared(): number {
     const covered = this.#options.entries.size - this.#uncovered;
     return (this.#end?.lineCount ?? 0) - covered + this.#uncovered;
@@ -140,8 +143,8 @@ export class EntryRegister implements AsyncDisposable {
     const bytes = Buffer.from(lines.join(""));
     try {
       await using file = await open(this.#options.path, "r+");
-      // What an earlier write that failed has left behind the end is written over, or is lines as true as these.
-      await writePieces(file, [bytes], { offset: byteLength, byteLength: bytes.byteLength });
+      // Bytes that a failed write has left after the end are overwritten, or are valid lines.
+      await writeBuffers(file, [bytes], { offset: byteLength, byteLength: bytes.byteLength });
       this.#end = { byteLength: byteLength + bytes.byteLength, lineCount: lineCount + lines.length };
       this.#hasFailed = false;
     } catch (error) {
@@ -150,7 +153,7 @@ export class EntryRegister implements AsyncDisposable {
     }
   }
 
-  /** The file before it stays until this one is whole. */
+  /** Replaces the file; the previous one stays until the new one is complete. */
   async #writeAnew(): Promise<void> {
     const { path, entries } = this.#options;
     const uncovered = this.#uncovered + this.#takePending().length;
@@ -173,7 +176,7 @@ export class EntryRegister implements AsyncDisposable {
     }
   }
 
-  /** Once until it goes well again. */
+  /** Logs the first of consecutive failures. */
   #tell(error: unknown): void {
     if (this.#hasFailed) return;
     this.#hasFailed = true;
@@ -191,7 +194,7 @@ async function writeRegister(path: string, entries: readonly ObjectEntry[]): Pro
   let byteLength = 0;
   const write = async (text: string) => {
     const bytes = Buffer.from(text);
-    await writePieces(file, [bytes], { offset: byteLength, byteLength: bytes.byteLength });
+    await writeBuffers(file, [bytes], { offset: byteLength, byteLength: bytes.byteLength });
     byteLength += bytes.byteLength;
   };
   await write(registerHeader);

@@ -4,7 +4,7 @@ export const printHashOrder = (order: HashOrder): string => `${JSON.stringify(or
 
 export const printHashReply = (reply: HashReply): string => `${JSON.stringify(reply)}\n`;
 
-/** null for what is no reply: a warning that Node prints, say. */
+/** Returns null for a line that is no reply, such as a warning of Node. */
 export function parseHashReply(line: string): HashReply | null {
   return line.startsWith('{"id":') ? (JSON.parse(line) as HashReply) : null;
 }

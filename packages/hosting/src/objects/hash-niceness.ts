@@ -1,5 +1,5 @@
 /**
- * Who answers requests goes before who hashes: bytes are hashed while they come, and only their last ones are waited for. Threads that have
- * nothing said about them get three times as much of a processor that they want too.
+ * Niceness of hashing threads: serving requests has priority, and of a body's hash only the last bytes are waited for.
+ * Threads with the default niceness get three times as much of a contended processor.
  */
 export const niceness = 5;

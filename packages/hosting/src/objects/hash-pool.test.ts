@@ -26,7 +26,10 @@ async function hashingPids(): Promise<number[]> {
     .map(({ pid }) => pid);
 }
 
-/** Whether Linux shares processors out by sessions, and takes every wish: of who may not administer the system it takes ten a second, of all together. */
+/**
+ * Returns whether Linux shares processors out by sessions, and takes every wish: of who may not administer the system
+ * it takes ten a second, of all together.
+ */
 function canBeNice(): boolean {
   const [, effective = "0"] = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
   const administersSystem = (BigInt(`0x${effective}`) >> 21n) % 2n === 1n;

@@ -6,9 +6,9 @@ import type { DigestName } from "./checksum.ts";
 import { parseHashReply, printHashOrder } from "./hash-lines.ts";
 import type { HashOrder, HashReply } from "./hash-worker.ts";
 
-/** Hashes of one file that is being written, computed off the serving thread. Cancelled when disposed before its end. */
+/** The hash of a file that is being written, computed off the serving thread. Disposal before its end cancels it. */
 export interface FileHash extends Disposable {
-  /** The first `byteLength` bytes are written. */
+  /** Reports that the first `byteLength` bytes are written. */
   written(byteLength: number): void;
   end(byteLength: number): Promise<Partial<Record<DigestName, string>>>;
 }
@@ -18,16 +18,16 @@ interface Waiter {
   reject(error: Error): void;
 }
 
-/** A process that has hashed nothing for so long ends: it takes some 40 MB. */
+/** Idle time after which the process ends: it uses about 40 MB. */
 const idleMs = 60_000;
-/** A reply has the digests of one body, or says why there are none. */
+/** A reply has the digests of one body, or an error. */
 const replyBytesMax = 64 * 1024;
 
 /**
- * Hashes the bodies that are too long for the serving thread, in a process that gives way to whoever answers requests. Threads of the
- * serving process that hashed an upload on a machine of two processors held up one client's requests (`bench/rows/busy.ts`): their
- * 99th percentile was 16 ms, and 11 ms where these threads were nice, since containers and clients are other sessions, which Linux does
- * not let go first for that. A nice process in a session of its own leaves 5 ms. It is there while bodies come, and a minute longer.
+ * Hashes long bodies in a process of low priority. Hashing threads of the serving process delayed one client's requests
+ * on a machine with two processors (`bench/rows/busy.ts`): the 99th percentile was 16 ms, and 11 ms with nice threads,
+ * because Linux does not prefer containers and clients, which are other sessions. A nice process in a session of its
+ * own gives 5 ms. The process exists while bodies arrive, and a minute longer.
  */
 export class HashPool implements AsyncDisposable {
   readonly #clock: Clock;
@@ -41,7 +41,7 @@ export class HashPool implements AsyncDisposable {
     this.#threadsMax = threadsMax;
   }
 
-  /** Of the file's bytes from `offset` on. */
+  /** Hashes the file's bytes from `offset` on. */
   follow(path: string, names: readonly DigestName[], offset: number): FileHash {
     this.#idle?.[Symbol.dispose]();
     if (this.#process === null || this.#process.hasEnded) {
@@ -80,9 +80,9 @@ export class HashPool implements AsyncDisposable {
 /** One process, from its start to its end. */
 class HashProcess implements AsyncDisposable {
   readonly #started: Promise<SpawnedProcess>;
-  /** Null until the process is there. */
+  /** Null until the process has started. */
   #input: Writable | null = null;
-  /** What it is told when it is there: as many as bodies and their pieces come in the milliseconds that takes. */
+  /** Orders from before the process has started: those of a few milliseconds. */
   readonly #early: string[] = [];
   #nextId = 1;
   #end: Error | null = null;

@@ -1,4 +1,7 @@
-/** The process that hashes, in at most as many threads as its argument says: reads orders from its standard input, one JSON text a line, and prints a reply for each body that it was told the end of. */
+/**
+ * The hashing process, with at most as many threads as its argument says: reads orders from its standard input, one
+ * JSON text per line, and prints a reply for each completed body.
+ */
 import { existsSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { Worker } from "node:worker_threads";
@@ -8,11 +11,11 @@ import type { HashOrder, HashReply } from "./hash-worker.ts";
 
 interface HashThread {
   readonly worker: Worker;
-  /** Of the bodies that it follows. */
+  /** Ids of the bodies that it hashes. */
   readonly ids: Set<number>;
 }
 
-/** Threads are started as bodies come at once. One hashes 500 MB a second and more. */
+/** Maximum number of threads, started for concurrent bodies. One thread hashes at least 500 MB per second. */
 const threadsMax = Number(process.argv[2]);
 const autogroup = "/proc/self/autogroup";
 
@@ -20,21 +23,22 @@ const threads: HashThread[] = [];
 const threadOf = new Map<number, HashThread>();
 
 /**
- * Where Linux shares processors out by sessions, a thread's niceness (`hash-worker.ts`) counts within its session only, and its session's
- * against all others. Not before there is a thread: on a full machine a start that gives way takes seconds.
+ * Lowers the priority of the session. Where Linux divides processors by sessions, a thread's niceness
+ * (`hash-worker.ts`) counts only within its session. Called after the first thread has started: on a busy machine a
+ * start with low priority takes seconds.
  */
 function giveWay(): void {
   try {
     if (existsSync(autogroup)) writeFileSync(autogroup, String(niceness));
   } catch (error) {
-    // Of users without rights Linux takes one such wish in a tenth of a second; and a container's /proc may be read-only.
+    // Linux accepts one such write per 100 ms from an unprivileged user, and a container's /proc may be read-only.
     process.stderr.write(`hashing is nice within its own session only: ${String(error)}\n`);
   }
 }
 
 function serve(order: HashOrder): void {
   const thread = order.at === "open" ? chosen() : threadOf.get(order.id);
-  // One whose thread has failed meanwhile, which was told.
+  // The body's thread has failed meanwhile, which was reported.
   if (thread === undefined) return;
   if (order.at === "open") {
     threadOf.set(order.id, thread);
@@ -44,7 +48,7 @@ function serve(order: HashOrder): void {
   if (order.at === "cancel") forget(order.id);
 }
 
-/** An idle one, else a new one, else the one with the fewest bodies. */
+/** Returns an idle thread, else a new one, else the one with the fewest bodies. */
 function chosen(): HashThread {
   const [least] = threads.toSorted((a, b) => a.ids.size - b.ids.size);
   if (least !== undefined && (least.ids.size === 0 || threads.length >= threadsMax)) return least;
@@ -71,5 +75,5 @@ function forget(id: number): void {
 
 chosen().worker.once("online", giveWay);
 for await (const line of createInterface({ input: process.stdin })) serve(JSON.parse(line) as HashOrder);
-// Whoever gave the orders is gone, and what is under way is nobody's.
+// The parent process has ended: the work in progress is of no use.
 process.exit();

@@ -15,12 +15,12 @@ export type HashOrder =
   | { readonly at: "written" | "end"; readonly id: number; readonly byteLength: number }
   | { readonly at: "cancel"; readonly id: number };
 
-/** The last word on a body: nothing is known of its id afterwards. */
+/** The final reply for a body; its id is forgotten afterwards. */
 export type HashReply =
   | { readonly id: number; readonly digests: Partial<Record<DigestName, string>> }
   | { readonly id: number; readonly failure: string };
 
-/** Follows files while they are written, reading them back from the page cache: no byte crosses between threads. */
+/** Files that are hashed while they are written, read back from the page cache: no byte crosses between threads. */
 const following = new Map<number, { file: number; offset: number; at: number; digest: BodyDigest }>();
 const buffer = Buffer.allocUnsafe(2 ** 20);
 
@@ -59,7 +59,7 @@ function forget(id: number): void {
   if (job !== undefined) closeSync(job.file);
 }
 
-// Of this thread alone on Linux; of its process, which does nothing else, on other systems.
+// The priority of this thread on Linux; on other systems of the whole process, which only hashes.
 setPriority(Math.min(constants.priority.PRIORITY_LOW, getPriority() + niceness));
 parentPort?.on("message", (order: HashOrder) => {
   let reply: HashReply | null;

@@ -19,6 +19,6 @@ export { checkBody } from "./body-file.ts";
 export { digestOf, type DigestName } from "./checksum.ts";
 export { openDirectoryStore } from "./directory-store.ts";
 export { ArchiveError, archiveLimits, type SharedContent, type UnpackedArchive } from "./archive.ts";
-export { readSealed, sealedText } from "./damaged-file.ts";
+export { readChecksummed, checksummedText } from "./damaged-file.ts";
 export { collectContents } from "./archive-content.ts";
 export { ArchiveUnpacker, unpackerDefaults } from "./archive-unpacker.ts";

@@ -1,7 +1,7 @@
-/** Where a part's bytes lie in the file of joined parts. */
-export interface PartPlace extends Disposable {
+/** The position of a part in the file of joined parts. */
+export interface PartSlot extends Disposable {
   readonly offset: number;
-  /** The part's own: it never comes to lie elsewhere. */
+  /** Marks the part as written: its position is not assigned again. */
   keep(): void;
 }
 
@@ -9,9 +9,10 @@ export interface PartPlace extends Disposable {
 export const joinedName = "joined";
 
 /**
- * Parts that come to lie where they will be in the object, so that completing an upload copies nothing. Clients cut objects into parts
- * of one size, all but the last: the first part that comes says which. A place is given once; who cannot have one, because the part
- * was uploaded before, is longer, or comes while the upload is completed, writes a file of its own.
+ * Parts that are written at their position in the object, so that completing an upload copies nothing. Clients split
+ * objects into parts of equal size, except the last: the first part that arrives determines the size. A position is
+ * assigned once; a part that was uploaded before, is longer, or arrives during the completion is written to a file of
+ * its own.
  */
 export class JoinedParts {
   readonly #byteLengthMax: number;
@@ -20,14 +21,17 @@ export class JoinedParts {
   #writerCount = 0;
   #isClosed: boolean;
 
-  /** `isClosed`: no places are given; so for an upload of a previous run. */
+  /** `isClosed`: no positions are assigned, for an upload of a previous run. */
   constructor(options: { readonly byteLengthMax: number; readonly isClosed: boolean }) {
     this.#byteLengthMax = options.byteLengthMax;
     this.#isClosed = options.isClosed;
   }
 
-  /** A place for a part of this length, null where it has to have a file of its own. Disposed when it was written. */
-  place(partNumber: number, byteLength: number | undefined, partBytesMin: number): PartPlace | null {
+  /**
+   * Returns the position of a part of this length; null if it needs a file of its own. The caller disposes it after the
+   * write.
+   */
+  slot(partNumber: number, byteLength: number | undefined, partBytesMin: number): PartSlot | null {
     if (this.#isClosed || byteLength === undefined || this.#taken.has(partNumber)) return null;
     if (this.#partBytes === null && byteLength < partBytesMin) return null;
     this.#partBytes ??= byteLength;
@@ -49,8 +53,8 @@ export class JoinedParts {
   }
 
   /**
-   * Whether the file's first bytes are these parts, one behind the other, and nobody writes there any more: no place is given from now
-   * on. False changes nothing.
+   * Returns whether the file begins with exactly these parts and no write is in progress; then no more positions are
+   * assigned. False changes nothing.
    */
   close(
     parts: readonly {
@@ -64,7 +68,8 @@ export class JoinedParts {
       if (offset !== end) return false;
       end += byteLength;
     }
-    // Behind the last of them lies nothing: a part that was uploaded and is not asked for would be part of the object.
+    // The file must end with the last part: an uploaded part that the client does not list would become part of the
+    // object.
     if (this.#writerCount > 0 || this.#taken.size !== parts.length) return false;
     this.#isClosed = true;
     return true;

@@ -7,16 +7,16 @@ import type { ObjectEntry } from "./object-entry.ts";
 
 const chunkBytes = 2 ** 18;
 
-/** An object held open: its bytes stay as they were at opening, whatever happens to the key. */
+/** An open object: its bytes stay as they were at opening, even if the key is overwritten or deleted. */
 export interface OpenObject {
   readonly entry: ObjectEntry;
   readonly file: FileHandle;
 }
 
 /**
- * The bytes from `start` to before `end`, with the file, which the stream closes. Read whole they are held to the object's CRC before
- * the last of them is given out: a reader never has all bytes of an object that a disk has changed. `told` is asked once, where they
- * are not what was stored, before the stream fails.
+ * Streams the bytes from `start` to before `end` and closes the file at the end. A complete read is checked against the
+ * object's CRC before its last bytes are returned, so that no reader gets all bytes of a damaged object. Calls `told`
+ * once for damaged bytes, before the stream fails.
  */
 export function objectBytes(
   { entry, file }: OpenObject,
@@ -33,7 +33,7 @@ export function objectBytes(
   };
   const next = async (): Promise<Buffer | null> => {
     if (at === end) return null;
-    // Not of Node's pool, and the reader's alone.
+    // Allocated outside of Node's pool, for the reader alone.
     const chunk = Buffer.allocUnsafeSlow(Math.min(chunkBytes, end - at));
     for (let filled = 0; filled < chunk.byteLength;) {
       const { bytesRead } = await file.read(chunk, filled, chunk.byteLength - filled, entry.offset + at);
@@ -48,7 +48,7 @@ export function objectBytes(
     return chunk;
   };
   const body: Readable = new Readable({
-    // One chunk is read while the one before it is sent.
+    // One chunk is read while the previous one is sent.
     highWaterMark: 2 * chunkBytes,
     read: () =>
       void next().then(

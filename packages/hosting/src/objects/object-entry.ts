@@ -4,25 +4,25 @@ import { crc32 } from "node:zlib";
 import { checksummedLine, parseChecksummedLine } from "@galatea/base";
 import type { ObjectHead } from "./object-store.ts";
 
-/** What is known of an object. */
+/** The stored description of an object. */
 export interface ObjectEntry {
   readonly head: ObjectHead;
-  /** The version of the file that holds this entry, from 1. The highest version of a key is the object. */
+  /** The version of the file with this entry, from 1. The highest version of a key is the object. */
   readonly version: number;
-  /** The file beside it that holds the bytes; null: they follow the entry. */
+  /** Name of the file with the bytes; null: they follow the entry. */
   readonly data: string | null;
-  /** Where in that file they begin. */
+  /** Offset of the bytes in that file. */
   readonly offset: number;
   /** CRC-32 of the bytes. */
   readonly crc32: number;
-  /** The multipart upload that made it, so that completing twice answers the same. */
+  /** The multipart upload that made it, so that completing it twice returns the same result. */
   readonly uploadId: string | null;
 }
 
-/** What an entry's file says; its version is in the name. */
+/** The content of an entry's file; its version is in the name. */
 export type StoredEntry = Omit<ObjectEntry, "version" | "offset">;
 
-/** A key's name in the file system: slashes, length, case and Unicode forms mean nothing to it. */
+/** Returns a key's name in the file system: independent of slashes, length, case and Unicode forms. */
 export const hashOf = (key: string): string => createHash("sha256").update(key).digest("hex");
 
 const versionDigits = 11;
@@ -35,25 +35,28 @@ export interface EntryName {
   readonly version: number;
 }
 
-/** Null where this is not the name of an entry. */
+/** Returns null for a name that is not an entry's. */
 export function parseEntryName(name: string): EntryName | null {
   const match = /^([0-9a-f]{64})\.([0-9a-z]{11})\.json$/.exec(name);
   if (match === null) return null;
   return { hash: match[1] ?? "", version: Number.parseInt(match[2] ?? "", 36) };
 }
 
-/** The name of the file that holds an object's bytes. */
+/** Returns the name of the file with an object's bytes. */
 export const dataName = (entry: ObjectEntry): string => entry.data ?? entryName(hashOf(entry.head.key), entry.version);
 
 const lengthDigits = 8;
-/** A sealed line with the length of the next. */
+/** The first line: a checksummed line with the length of the next. */
 const firstLineBytes = checksummedLine("0".repeat(lengthDigits)).length + 1;
-/** Read at once: enough for the entry of nearly every object. */
+/** Bytes of the first read: enough for the entry of nearly every object. */
 const readAheadBytes = 2048;
 const lineBytesMax = 2 ** 20;
 const lineFeed = 0x0a;
 
-/** An entry as it begins its file: two sealed lines, the first with the length of the second. The object's bytes may follow. */
+/**
+ * Returns the beginning of an entry's file: two checksummed lines, the first with the length of the second. The
+ * object's bytes may follow.
+ */
 export function encodeEntry(stored: StoredEntry): Buffer {
   const { head, data, crc32: sum, uploadId } = stored;
   const line = Buffer.from(`${checksummedLine(JSON.stringify({ head, data, crc32: sum, uploadId }))}\n`);
@@ -63,11 +66,14 @@ export function encodeEntry(stored: StoredEntry): Buffer {
 
 export interface ReadEntry {
   readonly entry: ObjectEntry;
-  /** One of its bits was another one: it is to be written anew. */
+  /** One of its bits had flipped and was corrected: the file has to be rewritten. */
   readonly isRepaired: boolean;
 }
 
-/** Throws where it cannot be read, is another key's, or its bytes are cut short. `checksBytes`: also where they are not those of its CRC. */
+/**
+ * Reads an entry. Throws if it cannot be read, belongs to another key, or its bytes are cut short. `checksBytes`:
+ * throws also if the bytes do not match their CRC.
+ */
 export async function readEntryFile(
   path: string,
   { hash, version }: EntryName,
@@ -90,7 +96,7 @@ interface EntryLines {
   readonly stored: StoredEntry;
   readonly isRepaired: boolean;
   readonly byteLength: number;
-  /** Of the whole file. */
+  /** Size of the whole file. */
   readonly size: number;
 }
 
@@ -115,7 +121,7 @@ async function readLines(file: FileHandle): Promise<EntryLines> {
   return { stored, isRepaired: first.isRepaired || second.isRepaired || !hasLineFeeds, byteLength: end, size };
 }
 
-/** Throws where the file ends before. */
+/** Throws if the file ends earlier. */
 export async function readExactly(file: FileHandle, offset: number, byteLength: number): Promise<Buffer> {
   const bytes = Buffer.allocUnsafe(byteLength);
   for (let at = 0; at < byteLength;) {

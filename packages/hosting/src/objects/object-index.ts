@@ -1,7 +1,7 @@
 import type { ListOptions, ListPage, ObjectHead } from "./object-store.ts";
 import { SortedList } from "./sorted-list.ts";
 
-/** Order of the keys' UTF-8 bytes. UTF-16 order differs only where a surrogate meets U+E000 to U+FFFF. */
+/** Compares keys by their UTF-8 bytes. UTF-16 order differs only between a surrogate and U+E000 to U+FFFF. */
 export function compareKeys(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at += 1) {
@@ -14,10 +14,10 @@ export function compareKeys(a: string, b: string): number {
 
 const rank = (unit: number) => (unit < 0xd800 ? unit : unit >= 0xe000 ? unit - 0x800 : unit + 0x2000);
 
-/** Keys that one page skips at most because they are not shown: a walk of a millisecond or two. */
+/** Maximum number of hidden keys that one page skips: one or two milliseconds of work. */
 const skippedKeysMax = 1000;
 
-/** All heads of a bucket, sorted: listing is two binary searches and a walk, without a look at the disk. */
+/** All heads of a bucket, sorted: a listing takes two binary searches and a walk, without disk access. */
 export class ObjectIndex<Entry extends { readonly head: ObjectHead }> {
   readonly #entries = new Map<string, Entry>();
   readonly #keys = new SortedList<string>(compareKeys);
@@ -30,12 +30,12 @@ export class ObjectIndex<Entry extends { readonly head: ObjectHead }> {
     return this.#entries.get(key);
   }
 
-  /** In no order. */
+  /** Returns the entries in no particular order. */
   all(): Iterable<Entry> {
     return this.#entries.values();
   }
 
-  /** Once, at opening. */
+  /** Sets the entries once, at opening. */
   load(entries: readonly Entry[]): void {
     for (const entry of entries) this.#entries.set(entry.head.key, entry);
     this.#keys.load(this.#entries.keys());
@@ -67,14 +67,14 @@ export class ObjectIndex<Entry extends { readonly head: ObjectHead }> {
       const key = this.#keys.at(at) ?? "";
       if (!key.startsWith(prefix)) break;
       const group = groupOf(key);
-      // A page that ended with this group continues behind it.
+      // A page that ended with this group continues after it.
       const isDone = group !== null && group === startAfter;
       if (!isDone && objects.length + commonPrefixes.length >= keysMax) {
         return { objects, commonPrefixes, nextStartAfter: last };
       }
       if (!isDone && !isListed(key)) {
         skippedCount += 1;
-        // The next page would take the key of a group's own name for the whole group.
+        // The next page would take a key that equals the group's name for the whole group.
         if (skippedCount >= skippedKeysMax && key !== group) return { objects, commonPrefixes, nextStartAfter: key };
         at += 1;
         continue;

@@ -1,7 +1,7 @@
 import { open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "@galatea/base";
-import { isAside, moveAside, setAside } from "./damaged-file.ts";
+import { isQuarantined, renameToQuarantine, quarantine } from "./damaged-file.ts";
 import { createDurably } from "./durable-file.ts";
 import {
   encodeEntry,
@@ -14,25 +14,25 @@ import {
   type ObjectEntry,
 } from "./object-entry.ts";
 
-/** Files of a folder that are read at once. */
+/** Number of concurrent file reads in a folder. */
 const lanes = 32;
 
-/** A folder of objects by the names in it. */
+/** A folder of objects with the names in it. */
 export interface ListedShard {
   readonly folder: string;
   readonly names: ReadonlySet<string>;
-  /** The entries' files, by their keys' hashes. */
+  /** Files of entries by their keys' hashes. */
   readonly keys: ReadonlyMap<string, readonly EntryName[]>;
 }
 
-/** Sets aside what is there and is not of the store. */
+/** Lists a folder; quarantines files that are not the store's. */
 export async function listShard(folder: string, logger: Logger): Promise<ListedShard> {
-  const found = (await readdir(folder, { withFileTypes: true })).filter(({ name }) => !isAside(name));
+  const found = (await readdir(folder, { withFileTypes: true })).filter(({ name }) => !isQuarantined(name));
   const names = new Set<string>();
   for (const each of found) {
     if (each.isFile() && isOurs(each.name)) names.add(each.name);
     else
-      await setAside(
+      await quarantine(
         join(folder, each.name),
         "something lies among the objects that was put there by nobody",
         "",
@@ -48,21 +48,21 @@ export async function listShard(folder: string, logger: Logger): Promise<ListedS
 
 export interface ReadShardOptions {
   readonly logger: Logger;
-  /** What is known of a key's file without it, of any of its versions. */
+  /** Returns the known entry of a key's file, of any version, without reading it. */
   readonly known: (hash: string) => ObjectEntry | undefined;
-  /** A version that no file of the bucket has had. */
+  /** Returns a version that no file of the bucket has had. */
   readonly nextVersion: () => number;
 }
 
 export interface ReadShard {
   readonly entries: readonly ObjectEntry[];
-  /** How many of them were not known, or not as what is there. */
+  /** Number of entries that were unknown or differed from the files. */
   readonly readCount: number;
 }
 
 /**
- * Reads what is not known of one folder of objects and removes what interrupted writes have left: data files that no entry names, and all
- * versions of a key but the highest that is sound. What is damaged is set aside and told.
+ * Reads the unknown entries of one folder and removes the remains of interrupted writes: data files that no entry
+ * names, and all versions of a key but the highest undamaged one. Damaged files are quarantined and logged.
  */
 export async function readShard(shard: ListedShard, options: ReadShardOptions): Promise<ReadShard> {
   const { folder, names, keys } = shard;
@@ -78,7 +78,7 @@ export async function readShard(shard: ListedShard, options: ReadShardOptions): 
     else unknown.push(versions);
   }
   const knownCount = entries.length;
-  // Their data files may be all that is left of an object whose entry is damaged.
+  // Their data files may be all that is left of an object with a damaged entry.
   const damaged = new Set<string>();
   const waiting = unknown.values();
   const readNext = async () => {
@@ -93,12 +93,12 @@ export async function readShard(shard: ListedShard, options: ReadShardOptions): 
     if (kept.has(name) || parseEntryName(name) !== null) continue;
     const path = join(folder, name);
     if (!damaged.has(name.slice(0, 64)) || name.endsWith(".tmp")) await rm(path, { force: true });
-    else await moveAside(path);
+    else await renameToQuarantine(path);
   }
   return { entries, readCount: entries.length - knownCount };
 }
 
-/** Whether this is the name of an entry, of an object's bytes, or of either while it is written. */
+/** Returns whether a name is that of an entry, of an object's bytes, or of a temporary file of either. */
 const isOurs = (name: string) =>
   parseEntryName(name) !== null || /^[0-9a-f]{64}\.(?:[\w-]{12}|.{1,20}\.tmp)$/.test(name);
 
@@ -112,8 +112,8 @@ interface KeyVersions {
 }
 
 /**
- * The highest version of a key that is sound; null where none is. Others are there when a write was interrupted: after a power failure
- * its name may have come to the disk without its bytes, so they are looked at before the version that it replaces is removed.
+ * Returns the highest undamaged version of a key; null if there is none. An interrupted write leaves others: after a
+ * power failure its name may be on the disk without its bytes, so it is checked before its predecessor is removed.
  */
 async function readNewest(key: KeyVersions): Promise<ObjectEntry | null> {
   const { folder, damaged, versions } = key;
@@ -128,7 +128,9 @@ async function readNewest(key: KeyVersions): Promise<ObjectEntry | null> {
   return entry;
 }
 
-/** Null where the entry is damaged. One whose bytes are missing is, too: only a disk that lost synced bytes leads there. */
+/**
+ * Returns null for a damaged entry, including one without its bytes, which only a disk that lost synced data leaves.
+ */
 async function readVersion(
   { folder, names, versions, logger, nextVersion }: KeyVersions,
   name: EntryName,
@@ -142,11 +144,11 @@ async function readVersion(
   } catch (error) {
     reason = String(error);
   }
-  await setAside(path, "an object's entry is damaged", reason, logger);
+  await quarantine(path, "an object's entry is damaged", reason, logger);
   return null;
 }
 
-/** The same entry as another version of its key, for the same bytes; the file in which a bit had flipped goes. */
+/** Rewrites an entry as another version of its key, for the same bytes, and removes the file with the flipped bit. */
 async function rewritten(folder: string, entry: ObjectEntry, version: number, logger: Logger): Promise<ObjectEntry> {
   const hash = hashOf(entry.head.key);
   const path = join(folder, entryName(hash, entry.version));
@@ -157,7 +159,7 @@ async function rewritten(folder: string, entry: ObjectEntry, version: number, lo
   return { ...entry, version, offset: entry.data === null ? (pieces[0]?.byteLength ?? 0) : 0 };
 }
 
-/** The bytes that follow an entry in its file. */
+/** Returns the bytes that follow an entry in its file. */
 export async function readBytes(path: string, { head, offset }: ObjectEntry): Promise<Buffer> {
   await using file = await open(path, "r");
   return await readExactly(file, offset, head.byteLength);

@@ -21,7 +21,10 @@ async function keysOf(store: BucketStore, prefix = ""): Promise<string[]> {
   return page.objects.map((head) => head.key);
 }
 
-/** What every BucketStore does. `open` gives an empty store with one bucket, `bkt`; `reopened` the same store as after a restart. */
+/**
+ * The suite for every BucketStore. `open` returns an empty store with one bucket, `bkt`; `reopened` the same store
+ * after a restart.
+ */
 export function objectStoreContract(
   name: string,
   open: () => Promise<{ store: BucketStore; reopened(): Promise<BucketStore> } & AsyncDisposable>,
@@ -184,7 +187,7 @@ export function objectStoreContract(
   test(`${name}: what is under way when its upload or bucket ends is refused as of one that is not there`, async () => {
     await using opened = await open();
     const { store } = opened;
-    /** A body of 3 MiB in whose middle `meanwhile` runs. */
+    /** Returns a body of 3 MiB that calls `meanwhile` in its middle. */
     const interrupted = (meanwhile: () => Promise<void>) =>
       Readable.from(
         (async function* () {

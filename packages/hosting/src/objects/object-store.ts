@@ -9,18 +9,18 @@ import { AwsError } from "@galatea/base";
 export interface ObjectStore extends AsyncDisposable {
   head(bucket: string, key: string): Promise<ObjectHead>;
   /**
-   * `range` is inclusive of `start`, exclusive of `end`. The stream must be consumed or destroyed; what it gives stays as it was when it
-   * was opened, whatever happens to the key. It fails, and this is logged, where the bytes end early and, before the last of them, where
-   * those of a whole object are not what was stored.
+   * `range` includes `start` and excludes `end`. The stream must be consumed or destroyed; its bytes stay as they were
+   * at opening, even if the key is overwritten. It fails, and this is logged, if the bytes end early or if a complete
+   * read does not match the stored checksum; then it fails before its last bytes.
    */
   get(
     bucket: string,
     key: string,
     range?: { start: number; end: number },
   ): Promise<{ head: ObjectHead; body: Readable }>;
-  /** Streams in constant memory; rejects and leaves nothing behind when the body errors or the signal aborts. */
+  /** Streams in constant memory; rejects and leaves nothing when the body errors or the signal aborts. */
   put(bucket: string, key: string, body: Readable, options: PutOptions): Promise<ObjectHead>;
-  /** Of an object that is not there it is done already. */
+  /** Deletes an object; succeeds if it does not exist. */
   delete(bucket: string, key: string, condition?: DeleteCondition): Promise<void>;
   list(bucket: string, options: ListOptions): Promise<ListPage>;
 }
@@ -35,7 +35,7 @@ export interface ObjectHead {
   readonly contentType: string;
   /** Headers stored with the object (content-encoding, cache-control, x-amz-meta-*...), lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Algorithm ("crc32", ...) to base64 value, of those known. */
+  /** Base64 values of the known checksums, by algorithm ("crc32", ...). */
   readonly checksums: Readonly<Record<string, string>>;
   /** Whether checksums cover the object's bytes or its parts' checksums; absent: the bytes. */
   readonly checksumType?: ChecksumType;
@@ -45,11 +45,14 @@ export const checksumAlgorithms = ["crc32", "crc32c", "crc64nvme", "sha1", "sha2
 export type ChecksumAlgorithm = (typeof checksumAlgorithms)[number];
 export type ChecksumType = "COMPOSITE" | "FULL_OBJECT";
 
-/** What a body has to be for its write to be kept. */
+/** The expected properties of a body; a write of a different body fails. */
 export interface BodyExpectation {
-  /** Computed while the body streams, and stored. */
+  /** Checksums that are computed while the body streams, and stored. */
   readonly algorithms: readonly ChecksumAlgorithm[];
-  /** Asked once the body has ended (trailers come last): the values it was announced with, of any algorithm and of md5, base64. */
+  /**
+   * Returns the announced base64 values of any algorithm and of md5; called once after the end of the body, because
+   * trailers come last.
+   */
   readonly announced: () => Readonly<Partial<Record<ChecksumAlgorithm | "md5" | "signedSha256", string>>>;
   readonly byteLength?: number;
 }
@@ -74,7 +77,7 @@ export interface PutOptions {
   readonly signal: AbortSignal;
   readonly expect?: BodyExpectation;
   readonly condition?: PutCondition;
-  /** Called with chunks of the body whose bytes are written and are not looked at again, so that their memory can be given back. */
+  /** Called with chunks of the body that are written and no longer used, so that their memory can be released. */
   readonly released?: ((chunk: Buffer) => void) | undefined;
 }
 
@@ -84,7 +87,7 @@ export interface ListOptions {
   /** Keys after this one, exclusive; "" from the start. */
   readonly startAfter: string;
   readonly keysMax: number;
-  /** Returns whether the listing shows a key; a prefix is shown with the first of its keys that is. All are shown unless given. */
+  /** Returns whether the listing shows a key; all by default. A prefix is shown with the first of its shown keys. */
   readonly isListed?: (key: string) => boolean;
 }
 
@@ -92,8 +95,8 @@ export interface ListPage {
   readonly objects: readonly ObjectHead[];
   readonly commonPrefixes: readonly string[];
   /**
-   * Where the next page begins, null at the end: the last key or prefix of a full page. A page that is not full stopped after many keys
-   * that are not shown, and names one of them.
+   * Start of the next page, null at the end: the last key or prefix of a full page. A page that is not full stopped
+   * after many hidden keys, and names one of them.
    */
   readonly nextStartAfter: string | null;
 }
@@ -103,7 +106,7 @@ export interface BucketHead {
   readonly createdMs: number;
 }
 
-/** Parts have numbers from 1 to this. */
+/** The highest part number; parts are numbered from 1. */
 export const partNumberMax = 10_000;
 
 export interface UploadHead {
@@ -130,7 +133,7 @@ export interface PartHead {
   readonly checksums: Readonly<Record<string, string>>;
 }
 
-/** A part as the client names it at the end; checksums only where it sent them. */
+/** A part as the client lists it at completion; checksums only where it sent them. */
 export interface CompletedPart {
   readonly partNumber: number;
   readonly etag: string;
@@ -138,7 +141,7 @@ export interface CompletedPart {
 }
 
 export interface CompleteOptions extends PutOptions {
-  /** Refused where the upload was begun with another. */
+  /** Rejected if the upload was created with another. */
   readonly checksumType?: ChecksumType;
 }
 
@@ -155,48 +158,60 @@ export interface ListPartsOptions {
 
 export interface ListUploadsOptions {
   readonly prefix: string;
-  /** A place, whether or not an upload is there; without an id, all uploads of that key are before it. Null: from the beginning. */
+  /**
+   * A position, whether or not an upload is there; without an id it is after all uploads of that key. Null: from the
+   * beginning.
+   */
   readonly after: { readonly key: string; readonly uploadId: string | null } | null;
   readonly countMax: number;
 }
 
 export interface Page<Item> {
   readonly items: readonly Item[];
-  /** Whether there are more behind them. */
+  /** True if more follow. */
   readonly isTruncated: boolean;
 }
 
-/** What an object or an unfinished upload keeps of the disk. */
-export interface KeptBytes {
-  /** Those that are stored with it. */
+/** The disk use of an object or an unfinished upload. */
+export interface StoredBytes {
+  /** The stored headers. */
   readonly headers: Readonly<Record<string, string>>;
   readonly byteLength: number;
   /** Its description, and those of an upload's parts. */
   readonly fileCount: number;
 }
 
-/** Everything S3 needs of a store that holds the bytes itself. */
+/** The interface that S3 needs of a store. */
 export interface BucketStore extends ObjectStore {
   buckets(): Promise<readonly BucketHead[]>;
   headBucket(bucket: string): Promise<BucketHead>;
-  /** BucketAlreadyOwnedByYou when it exists. */
+  /** Rejects with BucketAlreadyOwnedByYou if it exists. */
   createBucket(bucket: string): Promise<BucketHead>;
-  /** BucketNotEmpty while it has objects; unfinished uploads go with it. */
+  /** Rejects with BucketNotEmpty while it has objects; unfinished uploads are deleted with it. */
   deleteBucket(bucket: string): Promise<void>;
-  /** Headers stored with an object, each set or, with null, taken away; bytes, ETag and date stay. Durable like a put. */
+  /** Sets headers of an object or, with null, removes them; bytes, ETag and date stay. Durable like a put. */
   changeHeaders(bucket: string, key: string, changes: Readonly<Record<string, string | null>>): Promise<ObjectHead>;
   createUpload(bucket: string, key: string, options: UploadOptions): Promise<UploadHead>;
   putPart(upload: UploadId, partNumber: number, body: Readable, options: PutOptions): Promise<PartHead>;
-  /** Parts ascending; `expect.byteLength` is of the object. Completing twice with the same id answers the same while the object is still the one that was made. */
+  /**
+   * Completes an upload; parts ascend, `expect.byteLength` is the object's. Completing twice with the same id returns
+   * the same result while the object is unchanged.
+   */
   completeUpload(upload: UploadId, parts: readonly CompletedPart[], options: CompleteOptions): Promise<ObjectHead>;
   abortUpload(upload: UploadId): Promise<void>;
   headUpload(upload: UploadId): Promise<UploadHead>;
   /** Ascending by number. */
   listParts(upload: UploadId, options: ListPartsOptions): Promise<Page<PartHead>>;
-  /** In the order of keys, then of ids, which is that of their starts. Unfinished ones end by themselves after `uploadAgeMsMax`. */
+  /**
+   * In the order of keys, then of ids, which is that of their starts. Unfinished uploads are deleted after
+   * `uploadAgeMsMax`.
+   */
   listUploads(bucket: string, options: ListUploadsOptions): Promise<Page<UploadHead>>;
-  /** Of all buckets, as they are while it is read, in which others may have their turns. */
-  kept(): Iterable<KeptBytes>;
+  /**
+   * Yields the objects and uploads of all buckets as they are while it is read; the caller may yield to the event loop
+   * meanwhile.
+   */
+  kept(): Iterable<StoredBytes>;
 }
 
 /** Resolves with null instead of rejecting because the object or bucket does not exist. */

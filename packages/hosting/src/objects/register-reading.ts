@@ -2,13 +2,13 @@ import { lstat, open, type FileHandle } from "node:fs/promises";
 import { hashOf, type ObjectEntry } from "./object-entry.ts";
 import { parseRegisterLine, registerHeader } from "./register-text.ts";
 
-/** What a register's file says. */
+/** The content of a register's file. */
 export interface ReadRegister {
-  /** By their keys' hashes, the entries of files that are there. */
+  /** The entries of existing files, by their keys' hashes. */
   readonly known: ReadonlyMap<string, ObjectEntry>;
-  /** The greatest that it names, of files that are there no more too. */
+  /** The highest version that it names, including those of deleted files. */
   readonly versionMax: number;
-  /** Where its next line goes; null where it is not whole or not there: it is to be begun anew. */
+  /** Position of its next line; null if the file is damaged or absent and has to be rewritten. */
   readonly end: RegisterEnd | null;
 }
 
@@ -18,23 +18,26 @@ export interface RegisterEnd {
 }
 
 export interface ReadRegisterOptions {
-  /** Whether the folders have the file of this version. */
+  /** Returns whether the folders have the file of this version. */
   readonly isThere: (hash: string, version: number) => boolean;
-  /** How many lines are read at most: those of more are of files that are gone. */
+  /** Maximum number of lines that are read: further ones would be of deleted files. */
   readonly linesMax: number;
 }
 
 const pieceBytes = 2 ** 20;
 /** An entry has a key and headers of some kilobytes at most. */
 const lineBytesMax = 2 ** 20;
-/** Of all lines, on average. */
+/** Average over all lines. */
 const meanBytesMax = 16 * 1024;
 
-/** Never rejects for what is in the file, or for a disk that cannot read it: what is not learned here is read from the objects' own files. */
+/**
+ * Reads a register. Never rejects for its content or for a failed read: missing entries are read from the objects' own
+ * files.
+ */
 export async function readRegister(path: string, options: ReadRegisterOptions): Promise<ReadRegister> {
   const reading = new Reading(options);
   try {
-    // What is no file may be a pipe, at which an open waits for ever.
+    // Opening a pipe would wait for ever.
     if (!(await lstat(path)).isFile()) return reading.result(false);
     await using file = await open(path, "r");
     return reading.result(await reading.take(file));
@@ -55,14 +58,14 @@ class Reading {
     this.#options = options;
   }
 
-  /** Whether all of it was read. */
+  /** Resolves with whether all of it was read. */
   async take(file: FileHandle): Promise<boolean> {
     const bytesMax = (this.#options.linesMax + 1) * meanBytesMax;
     const piece = Buffer.allocUnsafe(pieceBytes + lineBytesMax);
     let kept = 0;
     for (let at = 0; ;) {
       const { bytesRead } = await file.read(piece, kept, pieceBytes, at);
-      // Behind the last line break lies what a kill left of a line.
+      // After the last line break is the rest of an interrupted write.
       if (bytesRead === 0) return this.#isSound && this.#wholeBytes > 0;
       at += bytesRead;
       const filled = kept + bytesRead;
@@ -73,7 +76,7 @@ class Reading {
     }
   }
 
-  /** Gives how many bytes its whole lines have; null where nothing that follows counts. */
+  /** Returns the number of bytes of the complete lines; null if the rest of the file is invalid. */
   #lines(bytes: Buffer): number | null {
     let start = 0;
     for (let end = 0; (end = bytes.indexOf(10, start)) >= 0; start = end + 1) {

@@ -10,7 +10,10 @@ export function registerLine({ version, offset, head, data, crc32, uploadId }: O
   return `${checksummedLine(JSON.stringify([version, offset, { head, data, crc32, uploadId }]))}\n`;
 }
 
-/** Without its line break. Null where it is damaged in any way: a flipped bit is not put right, for the entry's own file says it too. */
+/**
+ * Parses a line without its line break. Returns null for any damage: a flipped bit is not corrected, because the
+ * entry's own file has the same data.
+ */
 export function parseRegisterLine(line: Buffer): ObjectEntry | null {
   const row = parsed(line);
   if (!Array.isArray(row) || row.length !== 3) return null;

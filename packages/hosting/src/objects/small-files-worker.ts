@@ -2,14 +2,14 @@ import { closeSync, fsyncSync, openSync, renameSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { parentPort } from "node:worker_threads";
 
-/** A file that is to be there under this name, which nothing had before. */
+/** A file to create under a new name. */
 export interface FileOrder {
   readonly id: number;
   readonly path: string;
   readonly bytes: Uint8Array;
 }
 
-/** What became of a file; null: it is on the disk, and its name too. */
+/** The outcome for a file; null: the file and its name are on the disk. */
 export interface FileReply {
   readonly id: number;
   readonly failure: { readonly message: string; readonly code: string | null } | null;
@@ -20,8 +20,9 @@ interface Written extends FileOrder {
 }
 
 /**
- * Writes the files of a group: first every one, then their syncs, and a folder's once for all its files. What the disk has taken with the first
- * sync, such as the names of all of them, the next ones need not wait for. The others of one that fails go on.
+ * Writes the files of a group: first all files, then their syncs, and each folder's sync once for all its files. The
+ * first sync flushes much of the rest, such as the names, so that later ones are fast. A failed file does not stop the
+ * others.
  */
 function writeGroup(orders: readonly FileOrder[]): FileReply[] {
   const replies: FileReply[] = [];

@@ -3,12 +3,12 @@ import { Worker } from "node:worker_threads";
 import { allOf, createDurably } from "./durable-file.ts";
 import type { FileOrder, FileReply } from "./small-files-worker.ts";
 
-/** Files up to this may be written by a thread, for which they are copied once. */
+/** Maximum length of files that a thread writes, for which they are copied once. */
 const fileBytesMax = 64 * 1024;
-/** So many at a time are written without one: a file alone is on the disk sooner so. */
+/** Number of concurrent files that are written without a thread: a single file is on the disk sooner that way. */
 const alonesMax = 2;
 const threadsMax = 2;
-/** Files of one group at most: each is answered for when all of them are on the disk. */
+/** Maximum number of files in a group: each is acknowledged when all of them are on the disk. */
 const groupMax = 16;
 
 interface Waiting {
@@ -30,7 +30,8 @@ export class SmallFiles implements AsyncDisposable {
   #isClosed = false;
 
   /**
-   * `others` are synced with it. On failure nothing is left. What waits for a thread is bounded by those who wait for it: they hold the bytes.
+   * Creates a file durably; `others` are synced with it. On failure nothing is left. The callers hold the bytes, so
+   * their number bounds the files that wait for a thread.
    */
   async create(path: string, pieces: readonly Buffer[], others: readonly (() => Promise<void>)[] = []): Promise<void> {
     const byteLength = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
@@ -50,7 +51,7 @@ export class SmallFiles implements AsyncDisposable {
     others: readonly (() => Promise<void>)[],
   ): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    // Of its own, and no part of a pool of Node's: it goes to the thread without another copy.
+    // Outside of Node's pool: it is transferred to the thread without another copy.
     const bytes = new Uint8Array(byteLength);
     let at = 0;
     for (const piece of pieces) {
@@ -83,14 +84,16 @@ export class SmallFiles implements AsyncDisposable {
     return thread;
   }
 
-  /** What is under way is written first. */
+  /** Writes the files in progress first. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     await Promise.all(this.#threads.map((thread) => thread[Symbol.asyncDispose]()));
   }
 }
 
-/** One thread, which has one group at a time; made anew where it ended. It keeps nothing alive while it has none. */
+/**
+ * One thread, which has one group at a time; replaced after its end. An idle thread does not keep the process alive.
+ */
 class GroupThread implements AsyncDisposable {
   readonly #wasFreed: () => void;
   readonly #group = new Map<number, Waiting>();
@@ -139,7 +142,7 @@ class GroupThread implements AsyncDisposable {
     if (this.#group.size === 0) this.#isFree();
   }
 
-  /** Of what it had nobody knows what is on the disk: those who wait are told that it failed, and remove what is. */
+  /** Fails the files of a thread that has ended: their state on disk is unknown, and their callers remove them. */
   #lost(worker: Worker, error: Error): void {
     if (this.#worker !== worker) return;
     this.#worker = null;

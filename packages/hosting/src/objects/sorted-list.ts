@@ -1,4 +1,4 @@
-/** Items in the order that is given, found by halving: a page of them is a search and a walk, however many there are. */
+/** Items in a given order, found by binary search: a page is a search and a walk, independent of their number. */
 export class SortedList<Item> {
   readonly #order: (a: Item, b: Item) => number;
   #items: Item[] = [];
@@ -15,7 +15,7 @@ export class SortedList<Item> {
     return this.#items[position];
   }
 
-  /** In place of all that was there. */
+  /** Replaces all items. */
   load(items: Iterable<Item>): void {
     this.#items = [...items].sort(this.#order);
   }
@@ -28,7 +28,7 @@ export class SortedList<Item> {
     this.#items.splice(this.#place(item), 1);
   }
 
-  /** Position of the first item for which `holds` is false; it is true for all items before. */
+  /** Returns the position of the first item for which `holds` is false; it is true for all items before. */
   firstNot(holds: (item: Item) => boolean): number {
     let low = 0;
     let high = this.#items.length;

@@ -1,15 +1,15 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "@galatea/base";
-import { isAside, moveAside, readSealed, sealedText, setAside } from "./damaged-file.ts";
+import { isQuarantined, renameToQuarantine, readChecksummed, checksummedText, quarantine } from "./damaged-file.ts";
 import { replaceDurably } from "./durable-file.ts";
 import type { JoinedParts } from "./joined-parts.ts";
 import type { PartHead, UploadHead, UploadOptions } from "./object-store.ts";
 
 export interface StoredPart extends PartHead {
-  /** The file that holds its bytes: its own, or that of joined parts. */
+  /** The file with its bytes: its own, or that of joined parts. */
   readonly data: string;
-  /** Where in that file; absent: from its beginning. */
+  /** Offset in that file; absent: 0. */
   readonly offset?: number;
   /** CRC-32 of its bytes, base64. */
   readonly crc32: string;
@@ -19,7 +19,10 @@ export interface Upload {
   readonly head: UploadHead;
   readonly options: UploadOptions;
   readonly parts: Map<number, StoredPart>;
-  /** Begun in a previous run: a power failure may have taken what was not synced, and parts are looked at before they are joined. */
+  /**
+   * True for an upload of a previous run: a power failure may have lost unsynced data, so parts are checked before they
+   * are joined.
+   */
   readonly isResumed: boolean;
   readonly joined: JoinedParts;
 }
@@ -29,7 +32,7 @@ export interface UploadRecord {
   readonly options: UploadOptions;
 }
 
-/** A folder in which an upload lies, by what its name and place say. */
+/** The folder of an upload, described by its name and location. */
 interface FoundUpload {
   readonly folder: string;
   readonly bucket: string;
@@ -38,7 +41,7 @@ interface FoundUpload {
   readonly joined: JoinedParts;
 }
 
-/** Null where it is damaged: it is set aside whole then. */
+/** Returns null for a damaged upload, which is quarantined as a whole. */
 export async function readUpload(
   { folder, bucket, uploadId, names, joined }: FoundUpload,
   logger: Logger,
@@ -48,7 +51,7 @@ export async function readUpload(
     record = await readDescription<UploadRecord>(join(folder, "upload.json"), logger);
     if (record.head.uploadId !== uploadId) throw new Error("it is another upload's");
   } catch (error) {
-    await setAside(folder, "an unfinished upload is damaged", String(error), logger);
+    await quarantine(folder, "an unfinished upload is damaged", String(error), logger);
     return null;
   }
   const upload: Upload = {
@@ -66,23 +69,23 @@ export async function readUpload(
       upload.parts.set(part.partNumber, part);
     } catch (error) {
       damaged.add(name.slice(0, -".json".length));
-      await setAside(join(folder, name), "a part of an unfinished upload is damaged", String(error), logger);
+      await quarantine(join(folder, name), "a part of an unfinished upload is damaged", String(error), logger);
     }
   }
   const kept = new Set([...upload.parts.values()].map((part) => part.data));
   for (const name of names) {
-    if (/^(?:upload|\d+)\.json$/.test(name) || kept.has(name) || isAside(name)) continue;
-    if (damaged.has(name.split(".")[0] ?? "")) await moveAside(join(folder, name));
+    if (/^(?:upload|\d+)\.json$/.test(name) || kept.has(name) || isQuarantined(name)) continue;
+    if (damaged.has(name.split(".")[0] ?? "")) await renameToQuarantine(join(folder, name));
     else await rm(join(folder, name), { recursive: true, force: true });
   }
   return upload;
 }
 
 async function readDescription<Content>(path: string, logger: Logger): Promise<Content> {
-  const { content, isRepaired } = await readSealed<Content>(path);
+  const { content, isRepaired } = await readChecksummed<Content>(path);
   if (isRepaired) {
     logger.error("an unfinished upload's description had a flipped bit and is repaired", { path });
-    await replaceDurably(path, sealedText(content));
+    await replaceDurably(path, checksummedText(content));
   }
   return content;
 }

@@ -1,7 +1,7 @@
 import { AwsError } from "@galatea/base";
 import type { DeleteCondition, ObjectHead, PutCondition } from "./object-store.ts";
 
-/** `before` is the object as it is at the moment of the write. */
+/** Checks a put's condition; `before` is the object at the moment of the write. */
 export function checkPutCondition(before: ObjectHead | undefined, condition: PutCondition | undefined): void {
   const { ifMatch, ifNoneMatch } = condition ?? {};
   if (ifMatch !== undefined && before === undefined) {
@@ -11,12 +11,12 @@ export function checkPutCondition(before: ObjectHead | undefined, condition: Put
   if (ifNoneMatch !== undefined && matches(ifNoneMatch, before)) throw failed("If-None-Match");
 }
 
-/** An ETag asks for an object to be there; a date or a length holds where none is. */
+/** Checks a delete's condition: an ETag requires an object; a date or a length also holds without one. */
 export function checkDeleteCondition(before: ObjectHead | undefined, condition: DeleteCondition | undefined): void {
   const { ifMatch, lastModifiedMs, byteLength } = condition ?? {};
   if (ifMatch !== undefined && !matches(ifMatch, before)) throw failed("If-Match");
   if (before === undefined) return;
-  // The clients' dates have whole seconds.
+  // Dates of clients have whole seconds.
   const isDated = lastModifiedMs === undefined || seconds(lastModifiedMs) === seconds(before.lastModifiedMs);
   if (!isDated) throw failed("x-amz-if-match-last-modified-time");
   if (byteLength !== undefined && byteLength !== before.byteLength) throw failed("x-amz-if-match-size");

@@ -6,7 +6,7 @@ import {
   resultMessage,
   urlOf,
   type AsyncInvocation,
-  type AsyncLife,
+  type AsyncState,
   type AsyncLimits,
   type AsyncResult,
   type EndpointQueue,
@@ -21,11 +21,11 @@ export interface AsyncEndingsOptions {
   readonly store: HostingStore;
   readonly fleet: Pick<FleetOptions, "store" | "clock" | "logger">;
   readonly limits: AsyncLimits;
-  /** Null where nothing is told. */
+  /** Null without notifications. */
   readonly outbox: ResultOutbox | null;
 }
 
-/** The ends of requests that waited: what is stored, told, counted and forgotten of each. */
+/** Ends queued requests: stores, publishes and counts the results, and deletes the records. */
 export class AsyncEndings {
   readonly #options: AsyncEndingsOptions;
 
@@ -33,14 +33,14 @@ export class AsyncEndings {
     this.#options = options;
   }
 
-  /** Tells what has come of a request, and forgets it: both in one write. */
+  /** Publishes the result of a request and deletes its record, in one transaction. */
   async over(
     queue: EndpointQueue,
     { entry, invocation }: { readonly entry: QueuedEntry; readonly invocation: AsyncInvocation },
     on: {
-      readonly life: AsyncLife;
+      readonly life: AsyncState;
       readonly result?: Extract<AsyncResult, { readonly is: "completed" }> | null;
-      /** Of its last run, where it had one. */
+      /** Data of its last run, if any. */
       readonly trace?: RunTrace;
       readonly closing: AbortSignal;
     },
@@ -92,14 +92,14 @@ export class AsyncEndings {
         signal,
       });
     } catch (error) {
-      // A bucket that is not there now is told, and not waited for.
+      // A missing bucket is reported, not waited for.
       if (!(error instanceof AwsError) || diskFault(error) !== null) throw error;
       queue.metrics.record(variant, "ResponseUploadFailures", 1);
       fleet.logger.warning("a failure could not be stored", { place: urlOf(failure), error: error.message });
     }
   }
 
-  /** Until it is written: a disk that is full for a while costs time, and no request. Rejects when the platform ends. */
+  /** Repeats a write until it succeeds: a full disk delays requests, but loses none. Rejects when the platform ends. */
   async persist(
     signal: AbortSignal,
     { inferenceId: name }: AsyncInvocation,
@@ -112,7 +112,7 @@ export class AsyncEndings {
   }
 }
 
-function failureOf(life: AsyncLife): Extract<AsyncResult, { readonly is: "failed" }> {
+function failureOf(life: AsyncState): Extract<AsyncResult, { readonly is: "failed" }> {
   switch (life.at) {
     case "failed":
       return { is: "failed", failure: life.failure };

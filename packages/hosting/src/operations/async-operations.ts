@@ -5,13 +5,13 @@ import {
   EndpointQueue,
   lostCountMax,
   invocationOf,
-  moveAsync,
+  nextAsyncState,
   queueKey,
   runInvocation,
   urlOf,
   type AsyncEvent,
   type AsyncInvocation,
-  type AsyncLife,
+  type AsyncState,
   type AsyncRequest,
   type AsyncTicket,
   type QueuedEntry,
@@ -27,21 +27,21 @@ export interface AsyncInferencesOptions extends AsyncEndingsOptions {
   readonly running: (name: string) => RunningEndpoint | undefined;
   readonly allRunning: () => Iterable<RunningEndpoint>;
   readonly newId: () => string;
-  /** By which the times between samples go. */
+  /** The clock of the intervals between samples. */
   readonly seriesClock: Clock;
 }
 
-/** Times that a record is read which the disk does not give: with the pauses between them, a minute. */
+/** Maximum number of attempts to read a record; with the pauses between them, they take a minute. */
 const readsMax = 6;
 
-/** All queues: what is accepted, and whose turn it is. */
+/** The queues of all endpoints: they accept requests, and start them round robin. */
 export class AsyncInferences implements AsyncDisposable {
   readonly #options: AsyncInferencesOptions;
-  /** In the order of their turns. */
+  /** In round-robin order. */
   readonly #queues = new Map<string, EndpointQueue>();
   readonly #endings: AsyncEndings;
   readonly #tasks: TaskGroup;
-  /** Of records that the disk did not give. */
+  /** Number of failed reads of each record. */
   readonly #readCounts = new WeakMap<QueuedEntry, number>();
   #runningCount = 0;
   #acceptedCount = 0;
@@ -54,7 +54,7 @@ export class AsyncInferences implements AsyncDisposable {
     });
   }
 
-  /** Takes up what was accepted in previous runs. */
+  /** Queues the requests that previous runs have accepted. */
   async resume(): Promise<void> {
     const { asyncInvocations: kind } = this.#options.store.kinds;
     for await (const { key, value } of kind.all()) this.#queueOf(value.endpoint).waiting.push(entryOf(key, value));
@@ -62,7 +62,7 @@ export class AsyncInferences implements AsyncDisposable {
     this.#tasks.run((closing) => this.#sample(closing));
   }
 
-  /** Resolves when the request is recorded; throws AwsError. */
+  /** Resolves when the request is recorded. Throws AwsError. */
   async accept(name: string, { accountId }: Owner, request: AsyncRequest): Promise<AsyncTicket> {
     const { store, newId, fleet } = this.#options;
     const { endpoints, asyncInvocations, asyncPayloads } = store.kinds;
@@ -93,7 +93,7 @@ export class AsyncInferences implements AsyncDisposable {
     });
   }
 
-  /** What runs is given up; it waits again in the next run. */
+  /** Cancels running requests; they wait again in the next run. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
   }
@@ -107,7 +107,7 @@ export class AsyncInferences implements AsyncDisposable {
     return made;
   }
 
-  /** Throws where a queue is full. What is being written counts as accepted. */
+  /** Throws where a queue is full. A request that is being recorded counts as accepted. */
   #reserve(queue: EndpointQueue, { inlineBytes }: QueuedEntry): Disposable {
     const { limits } = this.#options;
     let [allCount, allBytes] = [0, 0];
@@ -129,7 +129,7 @@ export class AsyncInferences implements AsyncDisposable {
     return queue.reserve(inlineBytes);
   }
 
-  /** Looks again and again: at what begins to serve or is gone, at what expires, at what is to be measured. */
+  /** Polls for endpoints that start or are deleted and for requests that expire, and samples the queues. */
   async #watch(closing: AbortSignal): Promise<void> {
     const { store, fleet, limits } = this.#options;
     for (;;) {
@@ -143,7 +143,7 @@ export class AsyncInferences implements AsyncDisposable {
   #look(): void {
     const { fleet, allRunning } = this.#options;
     const nowMs = fleet.clock.epochMs();
-    // Also one that nobody has asked yet has metrics.
+    // An endpoint without requests has metrics, too.
     for (const running of allRunning()) if (running.asyncInference !== null) this.#queueOf(running.queued);
     for (const [key, queue] of this.#queues) {
       const isOrphaned = this.#isOrphaned(queue);
@@ -164,7 +164,7 @@ export class AsyncInferences implements AsyncDisposable {
     }
   }
 
-  /** What runs for the endpoint that a queue is of. */
+  /** Returns the running endpoint of a queue. */
   #runningOf({ endpoint }: EndpointQueue): RunningEndpoint | undefined {
     const running = this.#options.running(endpoint.name);
     return running?.queued.createdMs === endpoint.createdMs ? running : undefined;
@@ -177,20 +177,20 @@ export class AsyncInferences implements AsyncDisposable {
     return running !== undefined && running.queued.createdMs !== endpoint.createdMs;
   }
 
-  /** Begins what can begin: one request of each queue in its turn, for as long as there is a place for one. */
+  /** Starts waiting requests, one of each queue in turn, while the limits allow it. */
   #dispatch(): void {
     const { limits, fleet } = this.#options;
     const nowMs = fleet.clock.epochMs();
     for (let isBegun = true; isBegun;) {
       isBegun = false;
-      // A copy: whoever had a turn goes to the end and must not be met again in this round.
+      // Iterates over a copy: a queue moves to the end when it is served, and must not be served twice in a round.
       for (const [key, queue] of Array.from(this.#queues)) {
         if (this.#runningCount >= limits.runningMax) return;
         const running = this.#runningOf(queue);
         if (running === undefined || !queue.mayBegin(running, nowMs)) continue;
         const entry = queue.waiting.take();
         if (entry === null) continue;
-        // Behind all others.
+        // Moved behind all others.
         this.#queues.delete(key);
         this.#queues.set(key, queue);
         isBegun = true;
@@ -214,8 +214,8 @@ export class AsyncInferences implements AsyncDisposable {
     const found = await this.#read(queue, entry, closing);
     if (found === null) return;
     const nowMs = fleet.clock.epochMs();
-    const before: AsyncLife = { at: "waiting", lostCount: found.lostCount };
-    const life = moveAsync(before, { kind: "taken", nowMs, expiresMs: found.expiresMs });
+    const before: AsyncState = { at: "waiting", lostCount: found.lostCount };
+    const life = nextAsyncState(before, { kind: "taken", nowMs, expiresMs: found.expiresMs });
     if (life.at === "expired") return await this.#endings.over(queue, { entry, invocation: found }, { life, closing });
     const trace = emptyTrace();
     const record: EndpointQueue["metrics"]["record"] = (variant, metric, value) => {
@@ -240,7 +240,7 @@ export class AsyncInferences implements AsyncDisposable {
     await this.#ended(queue, entry, found, { life, end, trace, closing });
   }
 
-  /** Where the request goes on after a run. */
+  /** Records the outcome of a run: the request ends, or waits again. */
   async #ended(
     queue: EndpointQueue,
     entry: QueuedEntry,
@@ -250,16 +250,16 @@ export class AsyncInferences implements AsyncDisposable {
       end,
       trace,
       closing,
-    }: { readonly life: AsyncLife; readonly end: RunEnd; readonly trace: RunTrace; readonly closing: AbortSignal },
+    }: { readonly life: AsyncState; readonly end: RunEnd; readonly trace: RunTrace; readonly closing: AbortSignal },
   ): Promise<void> {
     const { fleet, store, limits } = this.#options;
-    const next = moveAsync(life, eventOf(end));
+    const next = nextAsyncState(life, eventOf(end));
     const result = end.kind === "answered" ? end.result : null;
     if (next.at !== "waiting") {
       queue.pause.over();
       return await this.#endings.over(queue, { entry, invocation }, { life: next, result, trace, closing });
     }
-    // What the platform gives up as it ends is waiting in its records.
+    // A request that was cancelled because the platform ends still waits in its record.
     if (closing.aborted) return;
     if (end.kind === "interrupted") {
       const forMs = queue.pause.begin(fleet.clock.epochMs(), limits);
@@ -277,20 +277,23 @@ export class AsyncInferences implements AsyncDisposable {
     queue.waiting.putBack(entry);
   }
 
-  /** For what was taken without having run: it has expired, or its endpoint is gone. */
+  /** Ends a request without running it: it has expired, or its endpoint is deleted. */
   async #fail(queue: EndpointQueue, entry: QueuedEntry, closing: AbortSignal): Promise<void> {
     const found = await this.#read(queue, entry, closing);
     if (found === null) return;
     const nowMs = this.#options.fleet.clock.epochMs();
-    const waiting: AsyncLife = { at: "waiting", lostCount: found.lostCount };
+    const waiting: AsyncState = { at: "waiting", lostCount: found.lostCount };
     const isExpired = nowMs >= found.expiresMs;
     const life = isExpired
-      ? moveAsync(waiting, { kind: "taken", nowMs, expiresMs: found.expiresMs })
-      : moveAsync(waiting, { kind: "orphaned" });
+      ? nextAsyncState(waiting, { kind: "taken", nowMs, expiresMs: found.expiresMs })
+      : nextAsyncState(waiting, { kind: "orphaned" });
     await this.#endings.over(queue, { entry, invocation: found }, { life, closing });
   }
 
-  /** Null for a record that is gone or damaged, which ends here, and for one that the disk does not give just now, which waits again. */
+  /**
+   * Returns null for a missing or damaged record, whose request ends here, and for a failed read, whose request waits
+   * again.
+   */
   async #read(queue: EndpointQueue, entry: QueuedEntry, closing: AbortSignal): Promise<AsyncInvocation | null> {
     const { store } = this.#options;
     const found = await store.kinds.asyncInvocations.find(entry.key).catch((error: unknown) => ({ error }));
@@ -301,7 +304,10 @@ export class AsyncInferences implements AsyncDisposable {
     return null;
   }
 
-  /** What cannot be read is read again after a while, so many times; then it is left for the next start, and keeps nobody waiting. */
+  /**
+   * Retries a failed read after a pause. After the last attempt the record is left for the next start, and its place is
+   * free.
+   */
   #unread(queue: EndpointQueue, entry: QueuedEntry, error: unknown): void {
     const { fleet, limits } = this.#options;
     const readCount = (this.#readCounts.get(entry) ?? 0) + 1;

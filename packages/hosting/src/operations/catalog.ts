@@ -19,17 +19,17 @@ import type { ModelMemories } from "../capacity/index.ts";
 import type { Reservations } from "../capacity/index.ts";
 import {
   listPage,
-  type FoundRecord,
+  type RecordState,
   type HostingStore,
-  type ListAnswer,
-  type ListQuestion,
+  type ListingPage,
+  type ListQuery,
   type RecordKind,
   type Tag,
 } from "../store/index.ts";
 
 const tagCountMax = 50;
 
-/** A record without what hosting gives it, and its first tags. */
+/** A record without the fields that hosting sets, and with its initial tags. */
 export type NewRecord<Value> = Omit<Value, "arn" | "createdMs"> & { readonly tags: readonly Tag[] };
 
 export interface CatalogueOptions {
@@ -39,7 +39,7 @@ export interface CatalogueOptions {
   readonly clock: Clock;
 }
 
-/** Models, endpoint configurations, and the tags of everything: what is only recorded, and runs nowhere. */
+/** Models, endpoint configurations, and the tags of all resources: records that nothing runs for. */
 export class Catalogue {
   readonly #store: HostingStore;
   readonly #reservations: Reservations;
@@ -87,15 +87,15 @@ export class Catalogue {
     return found.value;
   }
 
-  listModels(question: ListQuestion, turn: () => Promise<void>): Promise<ListAnswer<ModelRecord>> {
+  listModels(question: ListQuery, turn: () => Promise<void>): Promise<ListingPage<ModelRecord>> {
     return listPage(this.#store.kinds.models, question, turn);
   }
 
-  listConfigs(question: ListQuestion, turn: () => Promise<void>): Promise<ListAnswer<EndpointConfigRecord>> {
+  listConfigs(question: ListQuery, turn: () => Promise<void>): Promise<ListingPage<EndpointConfigRecord>> {
     return listPage(this.#store.kinds.configs, question, turn);
   }
 
-  /** Refuses one that its variant cannot run. `isShadowed`: it is a shadow variant's, or that of a variant that has a shadow. */
+  /** Rejects a model that its variant cannot run. `isShadowed`: its variant is a shadow variant or has one. */
   async #modelOf(
     { ModelName: name, ServerlessConfig: serverless }: ProductionVariant,
     owner: Owner,
@@ -110,7 +110,7 @@ export class Catalogue {
     return model;
   }
 
-  /** What the models of each of its containers are expected to take of memory. */
+  /** Returns the expected memory of each of a model's containers, in bytes. */
   expectedBytes(model: ModelRecord): Promise<readonly number[]> {
     return this.#memories.expectedBytes(model);
   }
@@ -121,7 +121,7 @@ export class Catalogue {
     return found.value;
   }
 
-  /** What an endpoint of a configuration is made of: models and configurations may be gone while it runs. */
+  /** Returns copies of a configuration and its models: they may be deleted while an endpoint uses them. */
   async plan(configName: string, owner: Owner): Promise<PlannedConfig> {
     const { name, variants, shadows = [], dataCapture, asyncInference } = await this.config(configName, owner);
     const plans: VariantPlan[] = [];
@@ -139,7 +139,7 @@ export class Catalogue {
     };
   }
 
-  /** With its tags. */
+  /** Deletes a model with its tags. */
   async deleteModel(name: string, owner: Owner): Promise<void> {
     const { models, modelMemories, tags } = this.#store.kinds;
     await this.#store.attempt(async () => {
@@ -154,7 +154,7 @@ export class Catalogue {
     });
   }
 
-  /** With its tags. */
+  /** Deletes a configuration with its tags. */
   async deleteConfig(name: string, owner: Owner): Promise<void> {
     const { configs, tags } = this.#store.kinds;
     await this.#store.attempt(async () => {
@@ -164,7 +164,7 @@ export class Catalogue {
     });
   }
 
-  /** The changes that give a new resource its tags; none for none. Throws where there are too many. */
+  /** Returns the changes that write the tags of a new resource. Throws where there are too many. */
   firstTags(arn: string, tags: readonly Tag[]): readonly DocumentChange[] {
     if (tags.length === 0) return [];
     return [this.#store.kinds.tags.put(arn, merged([], tags), "any")];
@@ -175,7 +175,7 @@ export class Catalogue {
     return (await this.#tagsNow(tagged.arn)).tags;
   }
 
-  /** Adds to what is there; a key that is there takes the new value. Gives all of them. */
+  /** Adds tags; an existing key gets the new value. Returns all tags. */
   addTags(arn: string, added: readonly Tag[]): Promise<readonly Tag[]> {
     return this.#changeTags(arn, (before) => merged(before, added));
   }
@@ -196,7 +196,7 @@ export class Catalogue {
         isGone && before.expects !== "absent"
           ? tags.delete(tagged.arn, before.expects)
           : tags.put(tagged.arn, after, before.expects);
-      // Not where what has them is deleted meanwhile.
+      // Fails if the tagged resource is deleted meanwhile.
       await this.#store.write([changed, tagged.isThere]);
       return after;
     });
@@ -207,7 +207,7 @@ export class Catalogue {
     return { tags: found.at === "found" ? found.value : [], expects: versionOf(found) };
   }
 
-  /** What an ARN names, as it is now. */
+  /** Returns the ARN of an existing resource, and a change that checks that it still exists. */
   async #tagged(arn: string): Promise<{ readonly arn: string; readonly isThere: DocumentChange }> {
     const parsed = parseHostingArn(arn);
     if (parsed === null) throw invalid(`Invalid ARN: ${arn}`);
@@ -237,22 +237,22 @@ export class Catalogue {
     try {
       await this.#store.write(changes);
     } catch (error) {
-      // Somebody else was given the name meanwhile.
+      // Another caller has used the name meanwhile.
       if (error instanceof DocumentConflict) throw alreadyExists(noun, arn);
       throw error;
     }
   }
 }
 
-/** What a change of this record is to expect: one that cannot be read is written over. */
-function versionOf(found: FoundRecord<unknown>): number | "absent" {
+/** Returns the expected version for a change of a record: an unreadable one is overwritten. */
+function versionOf(found: RecordState<unknown>): number | "absent" {
   return found.at === "absent" ? "absent" : found.version;
 }
 
 function taggedRecord<Value extends { readonly arn: string }>(
   kind: RecordKind<Value>,
   key: string,
-  found: FoundRecord<Value>,
+  found: RecordState<Value>,
 ): { readonly arn: string; readonly isThere: DocumentChange } | null {
   return found.at === "found" ? { arn: found.value.arn, isThere: kind.check(key, found.version) } : null;
 }

@@ -24,7 +24,7 @@ import {
   type Owner,
 } from "../definitions/index.ts";
 import {
-  footprintBeyond,
+  footprintDifference,
   type EndpointRecord,
   type FleetOptions,
   type Generation,
@@ -36,13 +36,13 @@ import type { InvocationReply, InvocationRequest } from "../invocations/index.ts
 import { WriteReservation, type Reservations } from "../capacity/index.ts";
 import type { ReadAlarmState } from "../reconcilers/index.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
-import { openWait, untilSettled, type Wait } from "../waits/index.ts";
+import { openWait, untilStable, type Wait } from "../waits/index.ts";
 import { fitsSomewhere, usedCount, type SharedVariants } from "../reconcilers/index.ts";
-import { wantedCopies } from "./wanted-instances.ts";
-import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "../store/index.ts";
+import { adoptableCopies } from "./adoptable-instances.ts";
+import { listPage, type HostingStore, type ListingPage, type ListQuery, type Tag } from "../store/index.ts";
 
-/** A Specification as it was asked for; what an update leaves out stays as it is. */
-export interface ComponentSpecAsked {
+/** A Specification as requested; in an update, missing fields stay unchanged. */
+export interface RequestedComponentSpec {
   readonly modelName: string | null;
   readonly container: ContainerDefinition | null;
   readonly claim: ComponentClaim | null;
@@ -50,24 +50,24 @@ export interface ComponentSpecAsked {
   readonly strategy: PlacementStrategy | null;
   readonly startSeconds: number | null;
   readonly downloadSeconds: number | null;
-  /** The type of instance that it is for; for any unless given. */
+  /** The instance type that it is for; any if absent. */
   readonly instanceType?: string;
-  /** For other types of instances. */
-  readonly others?: readonly ComponentSpecAsked[];
+  /** Specifications for other instance types. */
+  readonly others?: readonly RequestedComponentSpec[];
   readonly request: Readonly<Record<string, unknown>>;
 }
 
 export interface ComponentUpdate {
   readonly name: string;
   readonly owner: Owner;
-  readonly spec: ComponentSpecAsked | null;
+  readonly spec: RequestedComponentSpec | null;
   readonly copyCount: number | null;
   readonly rolling: {
     readonly batch: CapacitySize;
     readonly rollbackBatch: CapacitySize | null;
     readonly waitMs: number;
     readonly limitMs: number | null;
-    /** The CloudWatch alarms that roll it back. */
+    /** The CloudWatch alarms that roll the update back. */
     readonly alarms?: readonly string[];
     /** The request's DeploymentConfig. */
     readonly request?: ComponentDeployment;
@@ -88,7 +88,7 @@ export interface ComponentsOptions {
 
 const plainGoal = { batch: null, rollbackBatch: null, waitMs: 0 };
 
-/** Inference components: their records, and what is asked of them. */
+/** Operations on inference components, and their records. */
 export class Components implements AsyncDisposable {
   readonly #options: ComponentsOptions;
 
@@ -101,19 +101,19 @@ export class Components implements AsyncDisposable {
     for await (const { value } of store.kinds.components.all()) reconciler.resume(value);
   }
 
-  /** The copies that the platform's next run may take over. */
+  /** Returns the owners of copies that the platform's next run may adopt. */
   async wanted(): Promise<readonly InstanceOwner[]> {
     const { components } = this.#options.store.kinds;
-    return (await Array.fromAsync(components.all(), ({ value }) => wantedCopies(value))).flat();
+    return (await Array.fromAsync(components.all(), ({ value }) => adoptableCopies(value))).flat();
   }
 
-  /** Resolves when it is recorded as `Creating`; what fails from then on is its status. */
+  /** Resolves when the component is recorded as `Creating`; later failures are in its status. */
   async create(asked: {
     readonly name: string;
     readonly endpointName: string;
-    /** Null where the endpoint has one alone. */
+    /** Null for the only variant of the endpoint. */
     readonly variantName: string | null;
-    readonly spec: ComponentSpecAsked;
+    readonly spec: RequestedComponentSpec;
     readonly copyCount: number;
     readonly owner: Owner;
     readonly tags: readonly Tag[];
@@ -146,14 +146,14 @@ export class Components implements AsyncDisposable {
       copies: [],
     };
     const expects = found.at === "absent" ? "absent" : found.version;
-    // Not while the endpoint is deleted, or given something else to run.
+    // Prevents a concurrent deletion or update of the endpoint.
     await this.#options.variants.placing(endpoint.name, async () => {
       const now = await this.#endpoint(endpoint.name, owner);
       this.#checkFits(now, this.#variantName(now, variantName), spec.claim);
       try {
         await store.write([components.put(key, record, expects), ...catalogue.firstTags(arn, asked.tags)]);
       } catch (error) {
-        // Somebody else was given the name meanwhile.
+        // Another caller has used the name meanwhile.
         if (error instanceof DocumentConflict) throw alreadyExists("inference component", arn);
         throw error;
       }
@@ -162,7 +162,7 @@ export class Components implements AsyncDisposable {
     return record;
   }
 
-  /** Another spec, another number of copies, or both. */
+  /** Changes the spec, the number of copies, or both. */
   async update(asked: ComponentUpdate): Promise<ComponentRecord> {
     const { reconciler, reservations, fleet } = this.#options;
     const { name, owner, rolling } = asked;
@@ -193,7 +193,7 @@ export class Components implements AsyncDisposable {
       checkMayUpdate(now);
       const deployment = rolling?.request;
       const event = { kind: "update", spec, goal, ...(deployment === undefined ? {} : { deployment }) } as const;
-      const more = footprintBeyond(componentFootprint(moveComponent(now, event)), componentFootprint(now));
+      const more = footprintDifference(componentFootprint(moveComponent(now, event)), componentFootprint(now));
       reserved.replace(() => reservations.reserveComponent(nameKey(name), more));
       return event;
     });
@@ -201,7 +201,7 @@ export class Components implements AsyncDisposable {
     return moved;
   }
 
-  /** Resolves when the deletion is recorded, not when it is done. */
+  /** Resolves when the deletion is recorded, before it is complete. */
   async delete(name: string, owner: Owner): Promise<void> {
     await this.find(name, owner);
     await this.#options.reconciler.transition(nameKey(name), ({ state }) =>
@@ -215,7 +215,7 @@ export class Components implements AsyncDisposable {
     return found.value;
   }
 
-  /** Of an endpoint, in their order. */
+  /** Returns the names of an endpoint's components, in order. */
   namesOn(endpointName: string): readonly string[] {
     return this.#options.actions
       .of(endpointName)
@@ -223,21 +223,21 @@ export class Components implements AsyncDisposable {
       .toSorted();
   }
 
-  /** Copies in service. */
+  /** Returns the number of copies in service. */
   inServiceCount(name: string): number {
     return this.#options.actions.running(name)?.inServiceCount ?? 0;
   }
 
-  /** Of those that are wanted. */
+  /** Lists components that match the query. */
   list(
-    question: ListQuestion,
+    question: ListQuery,
     isWanted: (record: ComponentRecord) => boolean,
     turn: () => Promise<void>,
-  ): Promise<ListAnswer<ComponentRecord>> {
+  ): Promise<ListingPage<ComponentRecord>> {
     return listPage(this.#options.store.kinds.components, question, turn, isWanted);
   }
 
-  /** Resolves when it is in a state that stays, is gone, or the wait is over; whichever comes first. */
+  /** Resolves when the component is in a stable state or deleted, or when the wait ends, whichever is first. */
   async settled(name: string, wait: Wait): Promise<void> {
     const { store, fleet, watch } = this.#options;
     using over = openWait(wait, watch.stopping, fleet.clock);
@@ -245,10 +245,10 @@ export class Components implements AsyncDisposable {
       const at = store.view.componentState(nameKey(name));
       return at === null || !isMoving({ at });
     };
-    await untilSettled(store, isSettled, over.signal);
+    await untilStable(store, isSettled, over.signal);
   }
 
-  /** Throws AwsError with the runtime's codes and sentences. */
+  /** Throws AwsError with the runtime's codes and messages. */
   async invoke(endpointName: string, name: string, request: InvocationRequest): Promise<InvocationReply> {
     const running = this.#options.actions.running(name);
     const isOwn = running !== undefined && nameKey(running.endpointName) === nameKey(endpointName);
@@ -256,7 +256,7 @@ export class Components implements AsyncDisposable {
     throw new AwsError("ValidationError", `Inference Component ${name} of endpoint ${endpointName} not found.`);
   }
 
-  /** Refuses to delete or stop an endpoint that has components. */
+  /** Throws for an endpoint with components, which cannot be deleted or stopped. */
   checkUnused({ name, arn }: EndpointRecord): void {
     const names = this.#options.actions
       .of(name)
@@ -267,7 +267,7 @@ export class Components implements AsyncDisposable {
     throw invalid(`Endpoint "${arn}" has inference components, which have to be deleted first: ${shown}.`);
   }
 
-  /** Refuses sizes with which copies would be on instances that are gone. To be asked while nobody places copies. */
+  /** Throws for sizes that would remove instances with copies. Call it while no copies are being placed. */
   checkSizes({ name, generations }: EndpointRecord, sizes: readonly GroupSize[]): void {
     const components = this.#options.actions.of(name);
     for (const [index, { plan }] of generations[0].variants.entries()) {
@@ -282,7 +282,7 @@ export class Components implements AsyncDisposable {
     }
   }
 
-  /** As above, for an endpoint's next generation. */
+  /** Throws for a next generation that lacks the components' variants. Call it while no copies are being placed. */
   checkGeneration({ name }: EndpointRecord, { variants, configName }: Generation): void {
     const components = this.#options.actions.of(name);
     for (const component of components) {
@@ -335,7 +335,7 @@ export class Components implements AsyncDisposable {
     return name;
   }
 
-  /** One that no instance could ever have room for. */
+  /** Throws for a claim that no instance could ever satisfy. */
   #checkFits(endpoint: EndpointRecord, variantName: string, claim: ComponentClaim): void {
     const shared = this.#options.variants.of(endpoint, variantName);
     if (shared === null || fitsSomewhere(shared, claim)) return;
@@ -353,9 +353,9 @@ export class Components implements AsyncDisposable {
     throw invalid(`Could not find CloudWatch alarms that AutoRollbackConfiguration names: ${unknown.join(", ")}.`);
   }
 
-  /** The one for the type of the variant's instances. */
+  /** Returns the spec for the variant's instance type. */
   async #specFor(
-    asked: ComponentSpecAsked,
+    asked: RequestedComponentSpec,
     of: {
       readonly endpoint: EndpointRecord;
       readonly variantName: string;
@@ -379,7 +379,7 @@ export class Components implements AsyncDisposable {
   }
 
   async #spec(
-    asked: ComponentSpecAsked,
+    asked: RequestedComponentSpec,
     { owner, before }: { readonly owner: Owner; readonly before: ComponentSpec | null },
   ): Promise<ComponentSpec> {
     const model = (await this.#model(asked, owner)) ?? before?.model;
@@ -399,8 +399,8 @@ export class Components implements AsyncDisposable {
     };
   }
 
-  /** Null where the request says none. */
-  async #model({ modelName, container }: ComponentSpecAsked, owner: Owner): Promise<ModelRecord | null> {
+  /** Returns null if the request has no model. */
+  async #model({ modelName, container }: RequestedComponentSpec, owner: Owner): Promise<ModelRecord | null> {
     if (modelName !== null && container !== null) throw invalid("ModelName and Container exclude each other.");
     const shared = { name: "", arn: "", createdMs: 0, owner, executionMode: "Serial", request: {} } as const;
     if (container !== null) return { ...shared, containers: [container] };

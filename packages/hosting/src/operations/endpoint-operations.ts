@@ -18,7 +18,7 @@ import {
 import {
   beginChange,
   checkDeployment,
-  footprintBeyond,
+  footprintDifference,
   mayStop,
   mayUpdate,
   moveEndpoint,
@@ -36,8 +36,8 @@ import { alreadyExists, inProgress, invalid, notFound } from "../definitions/ind
 import type { InstanceOwner } from "../instances/index.ts";
 import { WriteReservation, type Reservations } from "../capacity/index.ts";
 import type { SharedVariants } from "../reconcilers/index.ts";
-import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "../store/index.ts";
-import { endpointCounts, newPlacementKey, wantedInstances } from "./wanted-instances.ts";
+import { listPage, type HostingStore, type ListingPage, type ListQuery, type Tag } from "../store/index.ts";
+import { endpointCounts, newPlacementKey, adoptableInstances } from "./adoptable-instances.ts";
 
 export interface EndpointsOptions {
   readonly store: HostingStore;
@@ -52,13 +52,13 @@ export interface EndpointsOptions {
   readonly logger: Logger;
 }
 
-/** An endpoint's record, and how many instances of each of its groups are in service, by `groupKey`. */
+/** An endpoint's record, and the number of instances in service by `groupKey`. */
 export interface EndpointDescription {
   readonly record: EndpointRecord;
   readonly inServiceCounts: ReadonlyMap<string, number>;
 }
 
-/** The refusal of an update that has no room, with how it would need less. */
+/** Returns the error of an update without capacity, extended by advice on a smaller update. */
 function advised(error: unknown, moved: EndpointRecord): unknown {
   const advice = smallerUpdate(moved);
   if (advice === null || !(error instanceof AwsError) || error.code !== "ResourceLimitExceeded") return error;
@@ -73,19 +73,19 @@ export class Endpoints {
     this.#options = options;
   }
 
-  /** The instances that the platform's next run may take over. */
+  /** Returns the owners of instances that the platform's next run may adopt. */
   async wanted(): Promise<readonly InstanceOwner[]> {
-    return (await this.#all()).flatMap(wantedInstances);
+    return (await this.#all()).flatMap(adoptableInstances);
   }
 
-  /** Takes up what a previous run was doing. */
+  /** Resumes the transitions of a previous run. */
   async resume(): Promise<void> {
     const records = await this.#all();
     for (const record of records) this.#options.reconciler.resume(record);
     if (records.length > 0) this.#options.logger.info("endpoints are brought back", endpointCounts(records));
   }
 
-  /** Resolves when the endpoint is recorded as `Creating`; what fails from then on is its status. */
+  /** Resolves when the endpoint is recorded as `Creating`; later failures are in its status. */
   async create(asked: {
     readonly name: string;
     readonly configName: string;
@@ -112,7 +112,7 @@ export class Endpoints {
       const changes = [endpoints.put(key, record, expects), ...this.#options.catalogue.firstTags(arn, tags)];
       await this.#options.store.write(changes, { stateChange: stateChangeOf(null, record, nowMs) });
     } catch (error) {
-      // Somebody else was given the name meanwhile.
+      // Another caller has used the name meanwhile.
       if (error instanceof DocumentConflict) throw alreadyExists("endpoint", arn);
       throw error;
     }
@@ -120,7 +120,7 @@ export class Endpoints {
     return record;
   }
 
-  /** At any time but while there is nothing to go back to: an update that is under way is superseded. */
+  /** Starts an update. It supersedes one in progress; it needs a generation to roll back to. */
   async update(asked: EndpointUpdate): Promise<EndpointRecord> {
     const { name, configName, owner } = asked;
     const record = await this.find(name, owner);
@@ -145,7 +145,7 @@ export class Endpoints {
     return moved;
   }
 
-  /** Other weights and numbers of instances for some variants of an endpoint in service. */
+  /** Changes the weights and instance counts of some variants of an endpoint in service. */
   async resize(name: string, asked: readonly VariantSize[], owner: Owner): Promise<EndpointRecord> {
     const record = await this.find(name, owner);
     const key = nameKey(name);
@@ -162,7 +162,7 @@ export class Endpoints {
     return moved;
   }
 
-  /** Ends what runs for an endpoint in service; `start` has it come up again. */
+  /** Stops the instances of an endpoint in service; `start` starts them again. */
   async stop(name: string, owner: Owner): Promise<EndpointRecord> {
     const record = await this.find(name, owner);
     const moved = await this.#options.reconciler.transition(nameKey(name), (now) => {
@@ -186,7 +186,10 @@ export class Endpoints {
     return moved;
   }
 
-  /** At any time: what is being brought up is given up. Resolves when the deletion is recorded, not when it is done. */
+  /**
+   * Deletes an endpoint in any state; starts in progress are cancelled. Resolves when the deletion is recorded, before
+   * it is complete.
+   */
   async delete(name: string, owner: Owner): Promise<void> {
     await this.find(name, owner);
     await this.#options.variants.placing(name, () =>
@@ -212,11 +215,11 @@ export class Endpoints {
     };
   }
 
-  list(question: ListQuestion, turn: () => Promise<void>): Promise<ListAnswer<EndpointRecord>> {
+  list(question: ListQuery, turn: () => Promise<void>): Promise<ListingPage<EndpointRecord>> {
     return listPage(this.#options.store.kinds.endpoints, question, turn);
   }
 
-  /** Records a move for which there is room on the nodes: what the endpoint comes to need at once beyond what it has reserved. */
+  /** Records a transition after reserving the additional memory that the endpoint needs during it. */
   async #recordReserved(
     key: string,
     decide: (record: EndpointRecord) => EndpointEvent,
@@ -226,7 +229,7 @@ export class Endpoints {
     return await reconciler.transition(key, (now) => {
       const event = decide(now);
       const moved = moveEndpoint(now, event);
-      const more = footprintBeyond(plannedFootprint(moved), plannedFootprint(now));
+      const more = footprintDifference(plannedFootprint(moved), plannedFootprint(now));
       try {
         reserved.replace(() => reservations.reserveEndpoint(key, more, typeOf(moved.generations.at(-1))));
       } catch (error) {

@@ -1,7 +1,7 @@
 import type { Concurrency, DeploymentConfig, Owner } from "../definitions/index.ts";
 import {
   beginChange,
-  footprintBeyond,
+  footprintDifference,
   footprintBytes,
   isProduction,
   plannedFootprint,
@@ -16,7 +16,7 @@ import {
 import { isShared, weightRefusal } from "../definitions/index.ts";
 import { invalid } from "../definitions/index.ts";
 
-/** What of its variants an endpoint keeps when it gets another configuration. */
+/** A variant's property that an endpoint keeps when it gets another configuration. */
 export type RetainedProperty = "DesiredInstanceCount" | "DesiredWeight" | "DataCaptureConfig";
 
 export interface EndpointUpdate {
@@ -24,21 +24,21 @@ export interface EndpointUpdate {
   readonly configName: string;
   readonly owner: Owner;
   readonly deploymentConfig: DeploymentConfig | null;
-  /** The last deployment's configuration holds instead. */
+  /** True to use the configuration of the last deployment. */
   readonly retainsDeployment: boolean;
   readonly retained: ReadonlySet<RetainedProperty>;
 }
 
-/** What is to change of a variant. */
+/** The requested change of a variant. */
 export interface VariantSize {
   readonly variantName: string;
   readonly weight?: number;
   readonly instanceCount?: number;
-  /** Of a serverless variant. */
+  /** Only for a serverless variant. */
   readonly concurrency?: Partial<Concurrency>;
 }
 
-/** With the sizes that variants of the same names have, where they are to be kept. */
+/** Returns a generation that keeps the retained sizes of variants with the same names. */
 export function retaining(
   next: Generation,
   from: Generation,
@@ -49,7 +49,7 @@ export function retaining(
     const kept = before.get(group.plan.variant.VariantName);
     if (kept === undefined) return group;
     const weight = retained.has("DesiredWeight") ? kept.weight : group.settled.weight;
-    // What is serverless on either side has no number of instances to keep.
+    // A serverless variant, before or after the update, has no instance count to keep.
     const counts = kept.concurrency === undefined && group.settled.concurrency === undefined;
     const keeps = counts && retained.has("DesiredInstanceCount");
     const instanceCount = keeps ? kept.instanceCount : group.settled.instanceCount;
@@ -58,7 +58,7 @@ export function retaining(
   return { ...next, variants };
 }
 
-/** The sizes of all variants, with those that are asked for. */
+/** Returns the sizes of all variants with the requested changes. */
 export function resized(
   { configName, variants, asyncInference }: Generation,
   asked: readonly VariantSize[],
@@ -85,7 +85,7 @@ export function resized(
     if (wanted.concurrency !== undefined) {
       throw invalid(`ServerlessUpdateConfig is for serverless variants; variant "${name}" has instances.`);
     }
-    // What waits in a queue waits for an instance, too.
+    // A queue needs at least one instance, too.
     if (instanceCount === 0 && asyncInference === undefined && !isShared(plan.variant)) {
       throw invalid(`DesiredInstanceCount of variant "${name}" has to be 1 or more.`);
     }
@@ -115,12 +115,12 @@ function resizedServerless(
   return { weight, instanceCount: provisioned > 0 ? 1 : 0, concurrency: { max, provisioned } };
 }
 
-/** The instances that callers' requests are shared out over. */
+/** Returns the number of instances that share callers' requests. */
 export function productionCount({ variants }: Generation): number {
   return variants.filter(isProduction).reduce((sum, { settled }) => sum + settled.instanceCount, 0);
 }
 
-/** The update of an endpoint to a further generation. */
+/** Returns the event that updates an endpoint to another generation. */
 export function updateTo(
   now: EndpointRecord,
   next: Generation,
@@ -130,7 +130,7 @@ export function updateTo(
   return { kind: "update", next, change, deploymentConfig };
 }
 
-/** How an update could need less at once than it does; null where no way is known. */
+/** Returns advice on an update that needs less capacity at once; null if there is none. */
 export function smallerUpdate(updating: EndpointRecord): string | null {
   const { generations, deploymentConfig } = updating;
   const { RollingUpdatePolicy: rolling } = deploymentConfig ?? {};
@@ -146,7 +146,10 @@ export function smallerUpdate(updating: EndpointRecord): string | null {
   if (rolling.RollbackMaximumBatchSize !== undefined) return null;
   const policy = { ...rolling, RollbackMaximumBatchSize: rolling.MaximumBatchSize };
   const back = { ...deploymentConfig, RollingUpdatePolicy: policy };
-  const less = footprintBeyond(plannedFootprint(updating), plannedFootprint({ ...updating, deploymentConfig: back }));
+  const less = footprintDifference(
+    plannedFootprint(updating),
+    plannedFootprint({ ...updating, deploymentConfig: back }),
+  );
   if (less.instanceCount === 0) return null;
   return (
     "Without a RollbackMaximumBatchSize a roll-back has all old instances at once beside the new ones: with one that is as large as the " +
@@ -154,7 +157,7 @@ export function smallerUpdate(updating: EndpointRecord): string | null {
   );
 }
 
-/** For the sentences of quotas. */
+/** Returns the instance type for quota errors. */
 export const typeOf = (generation: Generation | undefined): string =>
   generation?.variants[0]?.plan.variant.InstanceType ?? "";
 
@@ -162,7 +165,7 @@ export function alarmsOf(config: DeploymentConfig | null): readonly string[] {
   return (config?.AutoRollbackConfiguration?.Alarms ?? []).flatMap(({ AlarmName: name }) => name ?? []);
 }
 
-/** What may end an update before its steps do. */
+/** Returns the deadline and the alarms that can end an update early. */
 function limitsOf(config: DeploymentConfig | null, nowMs: number): Pick<Change, "deadlineMs" | "alarms"> {
   const seconds =
     config?.BlueGreenUpdatePolicy?.MaximumExecutionTimeoutInSeconds ??

@@ -1,10 +1,10 @@
 import type { Clock } from "@galatea/base";
 import { nameKey } from "../definitions/index.ts";
 import { isTransient } from "../endpoints/index.ts";
-import { openWait, until, untilSettled, type Wait } from "../waits/index.ts";
+import { openWait, untilChanged, untilStable, type Wait } from "../waits/index.ts";
 import type { HostingStore, NumberedStateChange } from "../store/index.ts";
 
-/** Waiting for endpoints: until one settles, until there is a state change of any. */
+/** Waits for a stable state of an endpoint, and for state changes of any endpoint. */
 export class EndpointWatch {
   readonly #store: HostingStore;
   readonly #clock: Clock;
@@ -15,27 +15,30 @@ export class EndpointWatch {
     this.#clock = clock;
   }
 
-  /** Aborted when nobody is to wait any more. */
+  /** Aborted when the platform stops, which ends all waits. */
   get stopping(): AbortSignal {
     return this.#stopping.signal;
   }
 
-  /** Those who wait are answered with what there is, and from now on nobody waits. */
+  /** Ends all waits, which resolve with the present state; later ones end at once. */
   stop(): void {
     this.#stopping.abort();
   }
 
-  /** Resolves when the endpoint is in a state that stays, is gone, or the wait is over; whichever comes first. */
+  /** Resolves when the endpoint is in a stable state or deleted, or when the wait ends, whichever is first. */
   async settled(name: string, wait: Wait): Promise<void> {
     using over = this.#deadline(wait);
     const isSettled = () => {
       const at = this.#store.view.endpointState(nameKey(name));
       return at === null || !isTransient({ at });
     };
-    await untilSettled(this.#store, isSettled, over.signal);
+    await untilStable(this.#store, isSettled, over.signal);
   }
 
-  /** State changes behind a number, the oldest first; waits for the first one where there is none, unless the wait is over before. */
+  /**
+   * Returns the state changes after a number, oldest first. Without any it waits for the first one, until the wait
+   * ends.
+   */
   async stateChanges(after: number, limit: number, wait: Wait): Promise<readonly NumberedStateChange[]> {
     const { stateChanges } = this.#store;
     using over = this.#deadline(wait);
@@ -43,7 +46,7 @@ export class EndpointWatch {
       const changed = stateChanges.changed();
       const found = await stateChanges.after(after, limit);
       if (found.length > 0 || over.signal.aborted) return found;
-      await until(changed, over.signal);
+      await untilChanged(changed, over.signal);
     }
   }
 

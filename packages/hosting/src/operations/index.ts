@@ -1,10 +1,10 @@
 /** Operations that the APIs call: each checks its input against records and quotas, writes the record, and starts the reconciler. */
-export type { Components, ComponentSpecAsked, ComponentUpdate } from "./component-operations.ts";
+export type { Components, RequestedComponentSpec, ComponentUpdate } from "./component-operations.ts";
 export { openComponents } from "./open-components.ts";
 export { AsyncInferences } from "./async-operations.ts";
 export { Catalogue } from "./catalog.ts";
 export { EndpointWatch } from "./endpoint-watch.ts";
 export { Endpoints, type EndpointDescription } from "./endpoint-operations.ts";
 export { Transforms } from "./transform-operations.ts";
-export { newInstanceId } from "./wanted-instances.ts";
+export { newInstanceId } from "./adoptable-instances.ts";
 export type { EndpointUpdate, RetainedProperty, VariantSize } from "./endpoint-updates.ts";

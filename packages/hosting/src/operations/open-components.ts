@@ -6,21 +6,21 @@ import type { Wait } from "../waits/index.ts";
 import type { ReadAlarmState } from "../reconcilers/index.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
 import type { VariantSize } from "./endpoint-updates.ts";
-import type { FleetParts } from "../endpoints/index.ts";
+import type { FleetDependencies } from "../endpoints/index.ts";
 import type { Reservations } from "../capacity/index.ts";
 import type { DrainLimiter } from "../capacity/index.ts";
 import { SharedVariants } from "../reconcilers/index.ts";
 import type { HostingStore } from "../store/index.ts";
 
-/** Instances that components share are claims: they are there within a write. */
+/** Maximum wait for a resize: shared instances are claims, which exist after one write. */
 const settledMsMax = 60_000;
 
-/** Inference components, and the variants that they run on, over one store. */
+/** Opens inference components and their variants over one store. */
 export function openComponents(of: {
   readonly store: HostingStore;
   readonly reservations: Reservations;
   readonly catalogue: Catalogue;
-  readonly parts: FleetParts;
+  readonly parts: FleetDependencies;
   readonly drainLimiter: DrainLimiter;
   readonly alarmState: ReadAlarmState;
   readonly watch: EndpointWatch;
@@ -32,7 +32,7 @@ export function openComponents(of: {
   const variants = new SharedVariants({
     store,
     nodes: fleet.nodes,
-    // When nothing else moves the endpoint.
+    // Waits until no other transition of the endpoint is in progress.
     resize: async ({ endpointName, variantName, owner }, instanceCount, signal) => {
       const wait = { waitMsMax: settledMsMax, signal };
       await of.settled(endpointName, wait);

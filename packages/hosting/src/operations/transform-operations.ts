@@ -5,8 +5,8 @@ import type { FleetOptions } from "../endpoints/index.ts";
 import { invalid, jobExists, jobNotFound } from "../definitions/index.ts";
 import type { Reservations } from "../capacity/index.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
-import { openWait, untilSettled, type Wait } from "../waits/index.ts";
-import { listPage, type HostingStore, type ListAnswer, type ListQuestion, type Tag } from "../store/index.ts";
+import { openWait, untilStable, type Wait } from "../waits/index.ts";
+import { listPage, type HostingStore, type ListingPage, type ListQuery, type Tag } from "../store/index.ts";
 import type { Reconciler } from "../reconcilers/index.ts";
 import {
   isUnderWay,
@@ -23,11 +23,11 @@ export interface TransformsOptions {
   readonly catalogue: Catalogue;
   readonly reconciler: Reconciler<TransformJobRecord, TransformEvent>;
   readonly fleet: FleetOptions;
-  /** Says who is to be kept waiting, and until when. */
+  /** Ends the waits of callers when the platform stops. */
   readonly watch: Pick<EndpointWatch, "stopping">;
 }
 
-/** Transform jobs: their records, and what is asked of them. */
+/** Operations on transform jobs, and their records. */
 export class Transforms implements AsyncDisposable {
   readonly #options: TransformsOptions;
 
@@ -35,14 +35,14 @@ export class Transforms implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Goes on with the jobs of a previous run, from the objects that they had not done. */
+  /** Resumes the jobs of a previous run, after the objects that are done. */
   async resume(): Promise<void> {
     const { store, reconciler } = this.#options;
     for await (const { value } of store.kinds.transformJobs.all())
       if (isUnderWay(value.state)) reconciler.resume(value);
   }
 
-  /** Resolves when the job is recorded as in progress; what fails from then on is its status. */
+  /** Resolves when the job is recorded as in progress; later failures are in its status. */
   async create(request: TransformRequest, owner: Owner, tags: readonly Tag[]): Promise<TransformJobRecord> {
     const { store, reservations, catalogue, reconciler, fleet } = this.#options;
     const { transformJobs, transformProgress } = store.kinds;
@@ -82,12 +82,12 @@ export class Transforms implements AsyncDisposable {
     try {
       await store.write([
         transformJobs.put(key, job, found.at === "absent" ? "absent" : found.version),
-        // Of a damaged record of the same name.
+        // Progress of a damaged record with the same name.
         transformProgress.delete(key, "any"),
         ...catalogue.firstTags(arn, tags),
       ]);
     } catch (error) {
-      // Somebody else was given the name meanwhile.
+      // Another caller has used the name meanwhile.
       if (error instanceof DocumentConflict) throw jobExists(arn);
       throw error;
     }
@@ -101,7 +101,7 @@ export class Transforms implements AsyncDisposable {
     return found.value;
   }
 
-  /** Resolves when the stop is recorded, not when it is done. */
+  /** Resolves when the stop is recorded, before it is complete. */
   async stop(name: string): Promise<void> {
     const moved = await this.#options.reconciler.transition(nameKey(name), ({ state }) => {
       if (state.at === "Stopping") return null;
@@ -113,11 +113,11 @@ export class Transforms implements AsyncDisposable {
     if (moved === null) await this.find(name);
   }
 
-  list(question: ListQuestion, turn: () => Promise<void>): Promise<ListAnswer<TransformJobRecord>> {
+  list(question: ListQuery, turn: () => Promise<void>): Promise<ListingPage<TransformJobRecord>> {
     return listPage(this.#options.store.kinds.transformJobs, question, turn);
   }
 
-  /** Resolves when the job has ended or stops, or the wait is over; whichever comes first. */
+  /** Resolves when the job has ended or stops, or when the wait ends, whichever is first. */
   async settled(name: string, wait: Wait): Promise<void> {
     const { store, fleet, watch } = this.#options;
     using over = openWait(wait, watch.stopping, fleet.clock);
@@ -125,15 +125,15 @@ export class Transforms implements AsyncDisposable {
       const at = store.view.transformState(nameKey(name));
       return at === null || !isUnderWay({ at });
     };
-    await untilSettled(store, isSettled, over.signal);
+    await untilStable(store, isSettled, over.signal);
   }
 
-  /** Instances stop, records stay: `resume` of a later run goes on. */
+  /** Stops instances; records stay, and `resume` of a later run continues the jobs. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#options.reconciler[Symbol.asyncDispose]();
   }
 
-  /** Nobody deletes jobs: where there are as many as there may be, the oldest that has ended goes. */
+  /** Deletes the oldest ended job at the maximum number of jobs: SageMaker has no operation that deletes jobs. */
   async #makeRoom(): Promise<void> {
     const { store, reservations } = this.#options;
     const { transformJobs, transformProgress, tags } = store.kinds;

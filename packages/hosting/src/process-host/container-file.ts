@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ProcessIdentity } from "@galatea/base/processes";
-import { readSealed, sealedText } from "../objects/index.ts";
+import { readChecksummed, checksummedText } from "../objects/index.ts";
 import type { ContainerSpec, InstanceOwner, InstanceSpec } from "../index.ts";
 
 /** The content of `container.json` in a container's directory, from which the next run of the platform adopts the container or ends it. */
@@ -40,14 +40,14 @@ export function specDigest(spec: ContainerSpec): string {
 
 export async function writeContainerFile(directory: string, file: ContainerFile): Promise<void> {
   const path = join(directory, fileName);
-  await writeFile(`${path}.tmp`, sealedText(file));
+  await writeFile(`${path}.tmp`, checksummedText(file));
   await rename(`${path}.tmp`, path);
 }
 
 /** Returns null for a file that is missing or damaged: the run before this one ended while it created the container. */
 export async function readContainerFile(directory: string): Promise<ContainerFile | null> {
   try {
-    return (await readSealed<ContainerFile>(join(directory, fileName))).content;
+    return (await readChecksummed<ContainerFile>(join(directory, fileName))).content;
   } catch {
     return null;
   }

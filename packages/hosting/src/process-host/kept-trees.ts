@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "@galatea/base";
-import { readSealed, sealedText } from "../objects/index.ts";
+import { readChecksummed, checksummedText } from "../objects/index.ts";
 import { containerModelId, type KeptTree } from "../index.ts";
 
 /**
@@ -21,7 +21,7 @@ export class KeptTrees {
   async describe(id: string, kept: KeptTree): Promise<void> {
     await mkdir(this.#descriptions, { recursive: true });
     const path = join(this.#descriptions, id);
-    await writeFile(`${path}.tmp`, sealedText(kept));
+    await writeFile(`${path}.tmp`, checksummedText(kept));
     await rename(`${path}.tmp`, `${path}.json`);
   }
 
@@ -39,7 +39,7 @@ export class KeptTrees {
       const path = join(this.#descriptions, name);
       const id = name.slice(0, -".json".length);
       try {
-        const { content: kept } = await readSealed<KeptTree>(path);
+        const { content: kept } = await readChecksummed<KeptTree>(path);
         if (`${containerModelId(kept.target, kept.etag)}.json` !== name) throw new Error("it describes another tree");
         if (!models.has(id)) throw new Error("its tree is missing");
         found.push({ kept, id, ms: (await stat(path)).mtimeMs });

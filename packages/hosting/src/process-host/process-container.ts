@@ -17,7 +17,7 @@ interface ContainerSurroundings {
   readonly directory: string;
   readonly machine: MachineGpus;
   readonly bootId: string;
-  /** Whether `stop` leaves the process running for the next run of the platform. */
+  /** Returns whether `stop` leaves the process running for the next run of the platform. */
   readonly isDetached: () => boolean;
   /** Replaces `readOomKillCount` in tests. */
   readonly oomKillCount?: () => number | null;

@@ -12,7 +12,7 @@ import {
   type ComponentRecord,
 } from "../components/index.ts";
 import { nameKey } from "../definitions/index.ts";
-import { failureSentence, footprintBeyond, type FleetParts } from "../endpoints/index.ts";
+import { failureSentence, footprintDifference, type FleetDependencies } from "../endpoints/index.ts";
 import type { HostingStore, WriteConsequences } from "../store/index.ts";
 import { alarmPollMs, raisedAlarm, withinDeadline, type ReadAlarmState } from "./deployment-limits.ts";
 import type { InState, ReconciledKind, RecordStep, StepOutcome } from "./reconciler.ts";
@@ -20,7 +20,7 @@ import { sharedInstances, type SharedVariants } from "./shared-variants.ts";
 
 export interface ComponentActionsOptions {
   readonly store: HostingStore;
-  readonly parts: FleetParts;
+  readonly parts: FleetDependencies;
   readonly variants: SharedVariants;
   readonly drainLimiter: DrainLimiter;
   readonly alarmState: ReadAlarmState;
@@ -204,7 +204,7 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
       if (action.do === "no-memory") return { ...action, freed };
       if (action.do !== "place") return action;
       const event = { kind: "placed", copies: action.copies, nowMs } as const;
-      const more = footprintBeyond(componentFootprint(moveComponent(record, event)), componentFootprint(record));
+      const more = footprintDifference(componentFootprint(moveComponent(record, event)), componentFootprint(record));
       using _reserved = reservations.reserveComponent(key, more);
       this.#follow(step, copies, await step.transition(event));
       return { do: "placed" };

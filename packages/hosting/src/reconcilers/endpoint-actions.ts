@@ -9,7 +9,7 @@ import {
   type Change,
   type EndpointEvent,
   type EndpointRecord,
-  type RunningEndpointParts,
+  type RunningEndpointDependencies,
 } from "../endpoints/index.ts";
 import type { HostingStore, WriteConsequences } from "../store/index.ts";
 import { alarmPollMs, raisedAlarm, withinDeadline, type ReadAlarmState } from "./deployment-limits.ts";
@@ -17,7 +17,7 @@ import type { InState, ReconciledKind, RecordStep, StepOutcome } from "./reconci
 
 export interface EndpointActionsOptions {
   readonly store: HostingStore;
-  readonly parts: RunningEndpointParts;
+  readonly parts: RunningEndpointDependencies;
   readonly drainLimiter: DrainLimiter;
   readonly alarmState: ReadAlarmState;
 }

@@ -4,9 +4,9 @@ import { checksummedLine, parseChecksummedLine } from "@galatea/base";
 const digits = 16;
 
 /**
- * How many commits a database has had, kept beside it. SQLite forgets everything behind a damaged place of its write-ahead log
- * without a word: a database that counts less than its mark has lost commits. Written after each commit, and never synced: a mark
- * that a power failure has set back claims less than there is.
+ * The number of commits of a database, in a file beside it. SQLite silently drops everything after a damaged page of
+ * its write-ahead log: a database with fewer commits than its mark has lost some. Written after each commit, and never
+ * synced: a mark that a power failure has reset claims less than there is.
  */
 export class CommitMark implements Disposable {
   readonly #path: string;
@@ -18,7 +18,7 @@ export class CommitMark implements Disposable {
     this.#file = openSync(path, "r+");
   }
 
-  /** Zero where there is none that can be read. */
+  /** Returns zero without a readable mark. */
   read(): number {
     const unsealed = parseChecksummedLine(readFileSync(this.#path));
     return unsealed === null ? 0 : Number(unsealed.text) || 0;

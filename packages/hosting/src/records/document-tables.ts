@@ -1,11 +1,11 @@
 import type { DocumentChange, DocumentQuery } from "./documents.ts";
 import type { Migration, SqlValue, Statement } from "./statement.ts";
 
-/** `document_gone` knows the last deletions, and `document_feed` up to which version they have been forgotten. */
+/** `document_gone` has the last deletions, and `document_feed` the version up to which they have been forgotten. */
 export const documentMigrations: readonly Migration[] = [
   {
     id: "documents-1",
-    // With row ids: bodies are too long to lie in the tree of the keys.
+    // With row ids: bodies are too long for the tree of the keys.
     sql: `CREATE TABLE document (
       kind TEXT NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (kind, key)
     ) STRICT;
@@ -31,7 +31,7 @@ export const lastVersionSql = `SELECT MAX(
     (SELECT forgotten_version FROM document_feed)
   ) AS version`;
 
-/** The statements of one change; one of them finds, or does not find, what the change expects. */
+/** Returns the statements of one change, one of which checks the expectation of the change. */
 export function changeStatements(change: DocumentChange, version: number): readonly Statement[] {
   const { kind, key } = change;
   const place = [kind, key] as const;
@@ -74,10 +74,10 @@ function putStatement(
   return { sql, values: [version, body, kind, key, expects], changes: 1 };
 }
 
-/** Higher than every character that a text may go on with. */
+/** Higher than every character that can continue a text. */
 const lastCharacter = "\u{10ffff}";
 
-/** One row more than was asked for says whether there is more. */
+/** Reads one more row than requested, which shows whether there are more. */
 export function listStatement({ kind, order, isDescending, prefix = "", after, limit }: DocumentQuery): {
   readonly sql: string;
   readonly values: readonly SqlValue[];
@@ -109,12 +109,15 @@ export function listStatement({ kind, order, isDescending, prefix = "", after, l
   return { sql, values };
 }
 
-/** Versions that changed documents, and what they are by now: as many rows as asked, and those of the last one's version. */
+/**
+ * The documents that changed in a range of versions, in their current state: as many rows as requested, and all rows of
+ * the last one's version.
+ */
 export const changesSql = `SELECT kind, key, version, body FROM document WHERE version > ?1 AND version <= ?2
   UNION ALL SELECT kind, key, version, NULL FROM document_gone WHERE version > ?1 AND version <= ?2
   ORDER BY version, kind, key`;
 
-/** The version with which a batch ends: that of its last row, or the last there is. */
+/** The version at the end of a batch: that of its last row, or the current one. */
 export const batchEndSql = `SELECT version FROM (
     SELECT version FROM document WHERE version > ?1 UNION ALL SELECT version FROM document_gone WHERE version > ?1
   ) ORDER BY version LIMIT 1 OFFSET ?2`;

@@ -1,6 +1,7 @@
 /**
- * Versioned documents: what another database than SQLite can offer, too. A document is a text under a kind and a key. Each write is one
- * transaction with a version of its own, higher than every one before; a document has the version of the write that it comes from.
+ * A versioned document, in a model that other databases than SQLite can offer, too: a text with a kind and a key. Each
+ * write is one transaction with a version of its own, higher than every earlier one; a document has the version of the
+ * write that it comes from.
  */
 export interface Document {
   readonly kind: string;
@@ -9,7 +10,7 @@ export interface Document {
   readonly body: string;
 }
 
-/** What a change expects to find: a version, no document, or whatever there is. */
+/** The state that a change expects: a version, no document, or any. */
 export type Expectation = number | "absent" | "any";
 
 export type DocumentChange =
@@ -18,15 +19,15 @@ export type DocumentChange =
       readonly kind: string;
       readonly key: string;
       readonly body: string;
-      /** By name of an order: where the document stands in it. It is in no other order then. */
+      /** The document's value in each order, by name; it is in no other order. */
       readonly orders?: Readonly<Record<string, string>>;
       readonly expects: Expectation;
     }
   | { readonly do: "delete"; readonly kind: string; readonly key: string; readonly expects: number | "any" }
-  /** Changes nothing: the transaction is made only while this document has this version. */
+  /** Changes nothing: the transaction fails unless this document has this version. */
   | { readonly do: "check"; readonly kind: string; readonly key: string; readonly expects: number };
 
-/** Where a document stands in a listing. */
+/** The position of a document in a listing. */
 export interface DocumentPosition {
   readonly value: string;
   readonly key: string;
@@ -34,12 +35,12 @@ export interface DocumentPosition {
 
 export interface DocumentQuery {
   readonly kind: string;
-  /** The order that documents were put with; null: by key, which is their value then. Values, then keys, ascend by their UTF-8 bytes. */
+  /** The name of an order; null: by key, which is the value then. Values, then keys, ascend by their UTF-8 bytes. */
   readonly order: string | null;
   readonly isDescending: boolean;
-  /** Only what has a value that begins with this. */
+  /** Only documents whose value begins with this. */
   readonly prefix?: string;
-  /** Only what follows, in the direction of the listing. */
+  /** Only documents after this position, in the direction of the listing. */
   readonly after: DocumentPosition | null;
   /** At most `documentsListedMax`. */
   readonly limit: number;
@@ -53,11 +54,11 @@ export interface ListedDocument extends Document {
 
 export interface DocumentPage {
   readonly documents: readonly ListedDocument[];
-  /** To go on after; null where there is nothing more. */
+  /** Start of the next page; null at the end. */
   readonly next: DocumentPosition | null;
 }
 
-/** A document as it is by now; null: it is gone. */
+/** The current state of a document; null: it was deleted. */
 export interface ChangedDocument {
   readonly kind: string;
   readonly key: string;
@@ -66,9 +67,9 @@ export interface ChangedDocument {
 }
 
 export interface ChangeBatch {
-  /** Everything up to this version has been told with this batch. */
+  /** All changes up to this version were delivered with this batch or before. */
   readonly version: number;
-  /** By version. Of several changes of one document the last is told. */
+  /** Ascending by version. Of several changes of one document only the last is delivered. */
   readonly changes: readonly ChangedDocument[];
 }
 
@@ -77,21 +78,21 @@ export interface Documents {
   get(kind: string, key: string): Promise<Document | null>;
   list(query: DocumentQuery): Promise<DocumentPage>;
   /**
-   * Makes all changes or none, and resolves with their version when they are on disk (fsync). Rejects with DocumentConflict when one of
-   * them does not find what it expects. No two changes of one write may name the same document.
+   * Makes all changes or none, and resolves with their version when they are on disk (fsync). Rejects with
+   * DocumentConflict when the expectation of one fails. No two changes of one write may name the same document.
    */
   write(changes: readonly DocumentChange[]): Promise<number>;
-  /** Of the last write; what is read afterwards is of this version or a later one. */
+  /** Resolves with the version of the last write; later reads are of this version or a later one. */
   version(): Promise<number>;
   /**
-   * What was changed after a version, and from then on what is, in batches of a bounded size. Nothing is held for a reader that is slow: it
-   * is told less often. Throws ChangesForgotten where deletions after that version are not known any more (then everything is to be
-   * listed anew), and the signal's reason.
+   * Yields the changes after a version, past and future ones, in batches of bounded size. Nothing is buffered for a
+   * slow reader: it gets fewer, combined batches. Throws ChangesForgotten if deletions after that version are forgotten
+   * (then the reader has to list everything again), and the signal's reason.
    */
   changes(sinceVersion: number, signal: AbortSignal): AsyncIterable<ChangeBatch>;
 }
 
-/** Somebody else was first: the document is not what the change expected. Nothing was written. */
+/** Another writer was first: the document is not in the expected state. Nothing was written. */
 export class DocumentConflict extends Error {
   readonly kind: string;
   readonly key: string;
@@ -104,7 +105,7 @@ export class DocumentConflict extends Error {
   }
 }
 
-/** Deletions after the version that was asked from are not known any more. */
+/** Deletions after the requested version are forgotten. */
 export class ChangesForgotten extends Error {
   constructor(sinceVersion: number) {
     super(`the changes after version ${sinceVersion} are not all known any more`);

@@ -6,9 +6,9 @@ import { appliedMigrations, applyMigrations, createOwnTables, schemaOf } from ".
 export type Examined =
   | { readonly at: "absent" }
   | { readonly at: "sound"; readonly database: DatabaseSync }
-  /** Its pages are whole, and another release made its tables. */
+  /** Its pages are undamaged, but another release made its tables. */
   | { readonly at: "foreign"; readonly reason: string; readonly database: DatabaseSync }
-  /** `database` is open where SQLite opens it at all. */
+  /** `database`: null if SQLite cannot open it. */
   | { readonly at: "damaged"; readonly reason: string; readonly database: DatabaseSync | null };
 
 export interface ExamineOptions {
@@ -18,12 +18,12 @@ export interface ExamineOptions {
 }
 
 /**
- * SQLITE_ERROR, SQLITE_READONLY, SQLITE_CORRUPT, SQLITE_FORMAT, SQLITE_NOTADB: what a damaged file leads to. A full or absent disk is
- * none of them, and access to the file is checked before.
+ * SQLITE_ERROR, SQLITE_READONLY, SQLITE_CORRUPT, SQLITE_FORMAT, SQLITE_NOTADB: the results of a damaged file. A full or
+ * absent disk gives other codes, and access to the file is checked before.
  */
 const damageCodes: ReadonlySet<number> = new Set([1, 8, 11, 24, 26]);
 
-/** Opens a database and checks that its pages, tables and list of migrations are as SQLite and the migrations made them. */
+/** Opens a database and checks its pages, and its tables and migrations against the given ones. */
 export function examine({ path, migrations, busyTimeoutMs }: ExamineOptions): Examined {
   if (!existsSync(path)) return { at: "absent" };
   accessSync(path, constants.R_OK | constants.W_OK);
@@ -78,7 +78,7 @@ function flawOf(database: DatabaseSync, migrations: readonly Migration[]): Flaw 
   if (applied.slice(0, length).join("\n") !== known.slice(0, length).join("\n")) {
     return { at: "foreign", reason: `it lists migrations that are none of ours: ${applied.join(", ").slice(0, 200)}` };
   }
-  // The tables that a later release made are not known here.
+  // The tables of a later release are unknown here.
   if (applied.length > known.length) return null;
   return schemaOf(database) === expectedSchema(migrations.slice(0, length))
     ? null
@@ -86,8 +86,9 @@ function flawOf(database: DatabaseSync, migrations: readonly Migration[]): Flaw 
 }
 
 /**
- * Indexes are checked against their tables too: with `quick_check`, a flipped bit in an index stays unnoticed, and reads by key miss a
- * document that is there. The full check of 50,000 documents (112 MiB) takes 0.2 s of processor time, the quick one 0.1 s.
+ * Checks indexes against their tables, too: `quick_check` does not notice a flipped bit in an index, and reads by key
+ * then miss an existing document. The full check of 50,000 documents (112 MiB) takes 0.2 s of CPU time, the quick one
+ * 0.1 s.
  */
 function pageDamage(database: DatabaseSync): string | null {
   const [first] = database.prepare("PRAGMA integrity_check(1)").all();

@@ -7,7 +7,7 @@ export interface JsonDocument<Value> {
   readonly value: Value;
 }
 
-/** What a document says whose body is JSON. Null for one that cannot be read: it stays where it is, is told, and is not served. */
+/** Parses a JSON document. Returns null for an unreadable one: it stays on disk, is logged, and is not served. */
 export function readJson({ kind, key, body }: Omit<Document, "version">, logger: Logger): unknown {
   try {
     return JSON.parse(body);
@@ -17,7 +17,7 @@ export function readJson({ kind, key, body }: Omit<Document, "version">, logger:
   }
 }
 
-/** All documents of a kind, by key. Fewer are read at a time where bodies are long. */
+/** Yields all documents of a kind, by key. Pages are smaller where bodies are long. */
 export async function* allDocuments(
   documents: Documents,
   kind: string,
@@ -31,7 +31,7 @@ export async function* allDocuments(
   }
 }
 
-/** Those whose bodies can be read as JSON. */
+/** Yields the documents that are valid JSON. */
 export async function* allJson<Value>(
   documents: Documents,
   kind: string,

@@ -14,9 +14,9 @@ import {
 } from "./documents.ts";
 
 export interface MemoryDocumentsOptions {
-  /** Deletions that are remembered. */
+  /** Number of deletions that are remembered. */
   readonly deletionsMax: number;
-  /** Changes of one batch. */
+  /** Maximum number of changes in a batch. */
   readonly batchMax: number;
 }
 
@@ -24,7 +24,7 @@ interface Held extends Document {
   readonly orders: Readonly<Record<string, string>>;
 }
 
-/** What of documents outlives who opened them. */
+/** The state of documents, which outlives each `MemoryDocuments` over it. */
 export class DocumentMemory {
   readonly held = new Map<string, Held>();
   readonly gone = new Map<string, ChangedDocument>();
@@ -36,7 +36,7 @@ export class DocumentMemory {
     return held === undefined ? null : asDocument(held);
   }
 
-  /** All changes or none; gives their version. */
+  /** Makes all changes or none; returns their version. */
   write(changes: readonly DocumentChange[]): number {
     const { held, gone } = this;
     for (const change of changes) {
@@ -60,7 +60,7 @@ export class DocumentMemory {
 const idOf = ({ kind, key }: { readonly kind: string; readonly key: string }) => JSON.stringify([kind, key]);
 const compare = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
-/** Documents that last as long as the process: for simulations, and for tests of what is built on them. */
+/** Documents that last as long as the process: for simulations and tests. */
 export class MemoryDocuments implements Documents {
   readonly #memory: DocumentMemory;
   readonly #options: MemoryDocumentsOptions;

@@ -1,8 +1,8 @@
 import { crc32 } from "node:zlib";
 import type { StoredPoint } from "@galatea/base/metrics";
 
-/** What every point of a block has in common. */
-export interface BlockPlace {
+/** The properties that all points of a block share. */
+export interface BlockPeriod {
   readonly periodMs: number;
   /** At or before the start of every point. */
   readonly startMs: number;
@@ -10,18 +10,18 @@ export interface BlockPlace {
 
 /** The first byte; a block with another one is of another release. */
 const version = 2;
-/** Of blocks without a checksum. */
+/** Version of blocks without a checksum. */
 const versionBefore = 1;
-/** The version and a CRC-32 of the block's place and of all that follows. */
+/** The version, and a CRC-32 of the block's period and all that follows. */
 const headerBytes = 5;
 /** Series number (6 bytes), index of the period (2), four float64, flags (1), length of the histogram (2). */
 const pointBytes = 43;
 const knowsValues = 1;
 
-/** Points of many series from one stretch of time, little-endian. */
-export function encodeBlock(place: BlockPlace, points: readonly StoredPoint[]): Uint8Array {
+/** Encodes points of many series from one time range, little-endian. */
+export function encodeBlock(place: BlockPeriod, points: readonly StoredPoint[]): Uint8Array {
   const histogramBytes = points.reduce((sum, { histogram }) => sum + (histogram?.byteLength ?? 0), 0);
-  // Of its own memory: a view of a shared pool would be sent to the writer's thread with all of the pool.
+  // In memory of its own: a view of a shared pool would be sent to the writer's thread with the whole pool.
   const bytes = Buffer.from(new ArrayBuffer(headerBytes + points.length * pointBytes + histogramBytes));
   bytes.writeUInt8(version, 0);
   let at = headerBytes;
@@ -42,12 +42,14 @@ export function encodeBlock(place: BlockPlace, points: readonly StoredPoint[]): 
   return bytes;
 }
 
-function checksumOf({ periodMs, startMs }: BlockPlace, block: Buffer): number {
+function checksumOf({ periodMs, startMs }: BlockPeriod, block: Buffer): number {
   return crc32(block.subarray(headerBytes), crc32(`${periodMs} ${startMs}`));
 }
 
-/** Throws a RangeError when it is damaged or not a block of a known version. The histograms are views of the block. */
-export function* decodeBlock(place: BlockPlace, block: Uint8Array): Generator<StoredPoint> {
+/**
+ * Decodes a block. Throws a RangeError for a damaged one or an unknown version. The histograms are views of the block.
+ */
+export function* decodeBlock(place: BlockPeriod, block: Uint8Array): Generator<StoredPoint> {
   const bytes = Buffer.from(block.buffer, block.byteOffset, block.byteLength);
   const found = bytes.readUInt8(0);
   if (found !== version && found !== versionBefore) throw new RangeError(`a block of version ${found}`);

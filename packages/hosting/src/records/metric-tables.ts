@@ -1,8 +1,8 @@
 import type { Migration } from "./statement.ts";
 
 /**
- * A block holds what one write had to say about one stretch of time, of many series. Blocks are only added, and deleted when all
- * in them is over; of two states of a point the later block's counts.
+ * A block has the points of many series from one write and one time range. Blocks are only added, and deleted when all
+ * their points have expired; of two states of a point the one in the later block counts.
  */
 export const metricMigrations: readonly Migration[] = [
   {

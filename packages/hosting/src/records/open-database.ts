@@ -7,12 +7,12 @@ import { listSnapshots, type Snapshot } from "./snapshot-files.ts";
 import { applyMigrations, commitCount, createOwnTables } from "./tables.ts";
 
 export interface OpenDatabaseOptions extends ExamineOptions {
-  /** Where a damaged database finds its snapshots; null: it has none. */
+  /** Snapshots for the recovery of a damaged database; null: none. */
   readonly snapshots: { readonly folder: string; readonly nowMs: number } | null;
 }
 
-/** A damage that was found at opening, and what was lost by it: a line of the log. */
-export interface Finding {
+/** Damage that was found at opening, and the resulting loss, as a log line. */
+export interface Inspection {
   readonly message: string;
   readonly fields: LogFields;
 }
@@ -20,13 +20,13 @@ export interface Finding {
 export interface OpenDatabase {
   readonly database: DatabaseSync;
   readonly mark: CommitMark;
-  readonly finding: Finding | null;
+  readonly finding: Inspection | null;
 }
 
 /**
- * Opens a database whose files may be damaged. A damaged file is kept as `<file>.damaged-<number>`, the database continues from its newest
- * whole snapshot, and the finding says what is lost. Throws only for what is no damage: a full disk, a directory that cannot be written, a database
- * of another release.
+ * Opens a database whose files may be damaged. A damaged file is kept as `<file>.damaged-<number>`, the database
+ * continues from its newest undamaged snapshot, and the log line says what is lost. Throws only for other problems: a
+ * full disk, a directory that cannot be written, a database of another release.
  */
 export function openDatabase(options: OpenDatabaseOptions): OpenDatabase {
   const { path, migrations } = options;
@@ -44,7 +44,7 @@ export function openDatabase(options: OpenDatabaseOptions): OpenDatabase {
   return { database, mark, finding };
 }
 
-/** `markedCount`: of the commits that were acknowledged. */
+/** `markedCount`: number of acknowledged commits. */
 function soundDatabase(options: OpenDatabaseOptions, markedCount: number): Omit<OpenDatabase, "mark"> {
   const { path, busyTimeoutMs } = options;
   const examined = examine(options);
@@ -62,7 +62,8 @@ function soundDatabase(options: OpenDatabaseOptions, markedCount: number): Omit<
         "or restore a backup with `galatea restore`",
     );
   }
-  // Before the database is closed: that brings the sound part of the log into the file, and removes the log.
+  // Copied before the database is closed: closing merges the undamaged part of the log into the file, and removes the
+  // log.
   const aside = copyAside(path, "damaged").join(", ");
   if (examined.at === "sound" && !isNewer) {
     removeCandidate(path);

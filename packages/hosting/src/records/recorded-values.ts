@@ -2,7 +2,7 @@ import type { Logger } from "@galatea/base";
 import type { Documents } from "./documents.ts";
 import { allJson, readJson } from "./json-documents.ts";
 
-/** Values of one kind as documents. One that cannot be read stays where it is, is told, and is not served. */
+/** Values of one kind as documents. An unreadable one stays on disk, is logged, and is not served. */
 export class RecordedValues<Value> {
   readonly #documents: Documents;
   readonly #kind: string;
@@ -34,7 +34,7 @@ export class RecordedValues<Value> {
     await this.deleteAll([key]);
   }
 
-  /** All at once, or none. */
+  /** Deletes all of them or none. */
   async deleteAll(keys: readonly string[]): Promise<void> {
     await this.#documents.write(keys.map((key) => ({ do: "delete", kind: this.#kind, key, expects: "any" })));
   }

@@ -7,16 +7,16 @@ import type { OpenDatabaseOptions } from "./open-database.ts";
 import type { FromWriter, ToWriter } from "./writer-thread.ts";
 
 export interface RecordsOptions {
-  /** The database file; its `-wal` and `-shm` lie beside it. The folder must exist. */
+  /** The database file; its `-wal` and `-shm` are beside it. The folder must exist. */
   readonly path: string;
   readonly migrations: readonly Migration[];
-  /** Transactions handed over and not yet committed; above it a write is refused at once. */
+  /** Maximum number of uncommitted transactions; above it a write is rejected at once. */
   readonly pendingMax: number;
-  /** How long to wait for another process that holds the database. */
+  /** Maximum wait for another process that has locked the database. */
   readonly busyTimeoutMs: number;
-  /** Null: none are made, and a damaged database continues empty. */
+  /** Null: no snapshots are made, and a damaged database continues empty. */
   readonly snapshots: SnapshotOptions | null;
-  /** Gets a warning for a damage that was found at opening, which says what is lost. */
+  /** Gets a warning for damage found at opening, which says what is lost. */
   readonly logger: Logger;
 }
 
@@ -24,17 +24,19 @@ export const recordsDefaults = { pendingMax: 10_000, busyTimeoutMs: 5000, snapsh
 
 export interface Records extends AsyncDisposable {
   /**
-   * Writes the statements as one transaction and resolves when it is on disk (fsync). Calls are committed in their order,
-   * several with one fsync. Rejects with RecordsError when SQLite refuses it; nothing of it was written then.
+   * Writes the statements as one transaction and resolves when it is on disk (fsync). Calls are committed in order,
+   * several with one fsync. Rejects with RecordsError if SQLite refuses it; nothing of it is written then.
    */
   write(statements: readonly Statement[]): Promise<readonly WriteResult[]>;
-  /** Rows of what is committed, of one moment. Reads the calling thread's page cache: a question is to ask for a bounded number of rows. */
+  /**
+   * Returns rows of one committed state. It runs on the calling thread: queries must ask for a bounded number of rows.
+   */
   rows(sql: string, ...values: SqlValue[]): Promise<readonly Readonly<Record<string, SqlValue>>[]>;
 }
 
 /**
- * Resolves when the database is open and every migration applied. A damaged database is no reason to reject: its file is kept aside, and the
- * database continues from its newest whole snapshot.
+ * Resolves when the database is open and every migration applied. A damaged database is no reason to reject: its file
+ * is kept, and the database continues from its newest undamaged snapshot.
  */
 export async function openRecords(options: RecordsOptions): Promise<Records> {
   const { path, snapshots, logger } = options;
@@ -79,7 +81,7 @@ class SqliteRecords implements Records {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // First: the writer could not empty its log while a snapshot is read.
+    // Closed first: the writer cannot truncate its log while a snapshot is read.
     await this.#snapshots?.[Symbol.asyncDispose]();
     await this.#writer.close();
     if (this.#reader.isOpen) this.#reader.close();
@@ -141,7 +143,7 @@ class Writer {
     });
   }
 
-  /** What was written before is committed first. */
+  /** Commits the pending writes first. */
   async close(): Promise<void> {
     this.#failure ??= new Error("the records are closed");
     this.#worker.ref();

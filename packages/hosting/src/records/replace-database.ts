@@ -5,7 +5,7 @@ import { examine, type ExamineOptions } from "./examine.ts";
 import { flushFile } from "./snapshot-files.ts";
 import { appliedMigrations, commitCount } from "./tables.ts";
 
-/** A copy beside the database that can take its place. */
+/** A copy beside the database that can replace it. */
 export type Candidate =
   | { readonly at: "sound"; readonly commitCount: number }
   | { readonly at: "damaged"; readonly reason: string };
@@ -13,7 +13,7 @@ export type Candidate =
 const candidatePath = (path: string) => `${path}.new`;
 const withLog = (path: string) => [path, `${path}-wal`, `${path}-shm`];
 
-/** Copies a file beside the database and examines the copy: the file stays as it is. */
+/** Copies a file beside the database and examines the copy; the file itself is not changed. */
 export function copyCandidate(from: string, options: ExamineOptions): Candidate {
   const path = candidatePath(options.path);
   for (const file of withLog(path)) rmSync(file, { force: true });
@@ -30,9 +30,9 @@ export function copyCandidate(from: string, options: ExamineOptions): Candidate 
   }
 }
 
-/** Puts the candidate, or no file where there is none, in the place of a database that is closed. */
+/** Replaces a closed database by the candidate, or by no file without a candidate. */
 export function replaceDatabase(path: string, candidate: Candidate | null): void {
-  // The log belongs to the former file; SQLite would apply it to the new one.
+  // The log belongs to the previous file; SQLite would apply it to the new one.
   for (const file of withLog(path).toReversed()) rmSync(file, { force: true });
   if (candidate !== null) {
     flushFile(candidatePath(path));
@@ -45,7 +45,10 @@ export function removeCandidate(path: string): void {
   for (const file of withLog(candidatePath(path))) rmSync(file, { force: true });
 }
 
-/** Copies the files of a database that are not empty to `<file>.<word>-<number>`, the first that is free. Returns the names of the copies. */
+/**
+ * Copies the non-empty files of a database to `<file>.<word>-<number>` with the first unused number. Returns the names
+ * of the copies.
+ */
 export function copyAside(path: string, word: "damaged" | "replaced"): readonly string[] {
   const files = [path, `${path}-wal`];
   const isKept = (file: string) => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0;
@@ -62,7 +65,10 @@ export type Restored =
   | { readonly at: "restored"; readonly aside: readonly string[] }
   | { readonly at: "refused"; readonly reason: string };
 
-/** Makes a copy of `from` the database, which no process has open. Refuses a file that is no sound database of the same migrations. */
+/**
+ * Replaces the database, which no process has open, by a copy of `from`. Throws for a file that is damaged or has other
+ * migrations.
+ */
 export function restoreDatabase(from: string, options: ExamineOptions): Restored {
   const { path } = options;
   const candidate = copyCandidate(from, options);

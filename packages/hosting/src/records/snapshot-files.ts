@@ -2,19 +2,19 @@ import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, statSy
 import { basename, dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-/** A whole copy of a database, of one moment. */
+/** A complete copy of a database at one moment. */
 export interface Snapshot {
   readonly path: string;
   readonly madeMs: number;
 }
 
 export interface SnapshotPlan {
-  /** The database. */
+  /** Path of the database. */
   readonly path: string;
   readonly folder: string;
   readonly daysKept: number;
   readonly nowMs: number;
-  /** Free space of the folder's disk. */
+  /** Free bytes on the folder's disk. */
   readonly freeBytes: number;
 }
 
@@ -22,13 +22,13 @@ const dayMs = 86_400_000;
 const suffix = ".db";
 const partialSuffix = ".partial";
 
-/** `galatea.db` has the snapshots `galatea-20261124T151000Z.db`. */
+/** Returns the name of a snapshot: `galatea.db` has snapshots such as `galatea-20261124T151000Z.db`. */
 function snapshotName(path: string, madeMs: number): string {
   const time = new Date(madeMs).toISOString().replace(/\.\d+|[-:]/g, "");
   return `${basename(path, suffix)}-${time}${suffix}`;
 }
 
-/** Returns null for a name that `snapshotName` does not give for this database. */
+/** Returns the time in a snapshot's name; null for any other name. */
 function timeOf(name: string, path: string): number | null {
   const found = /-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.db$/.exec(name);
   if (found === null) return null;
@@ -37,7 +37,7 @@ function timeOf(name: string, path: string): number | null {
   return snapshotName(path, madeMs) === name ? madeMs : null;
 }
 
-/** Lists the snapshots of a database, newest first; none where the folder does not exist. */
+/** Lists the snapshots of a database, newest first; none if the folder does not exist. */
 export function listSnapshots(path: string, folder: string): readonly Snapshot[] {
   const found = namesIn(folder).flatMap((name) => {
     const madeMs = timeOf(name, path);
@@ -55,7 +55,9 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-/** Makes a snapshot and removes those that are not kept. Throws where the copy would leave less free space than the database takes. */
+/**
+ * Makes a snapshot and removes old ones. Throws if the copy would leave less free space than the size of the database.
+ */
 export function makeSnapshot({ path, folder, daysKept, nowMs, freeBytes }: SnapshotPlan): void {
   const neededBytes = 2 * statSync(path).size;
   if (freeBytes < neededBytes) {
@@ -63,7 +65,7 @@ export function makeSnapshot({ path, folder, daysKept, nowMs, freeBytes }: Snaps
   }
   const started = `${basename(path, suffix)}-`;
   for (const name of namesIn(folder)) {
-    // A process that was killed leaves an unfinished copy, and SQLite's journal of it.
+    // A crash leaves an unfinished copy, and SQLite's journal of it.
     if (name.startsWith(started) && name.includes(partialSuffix)) rmSync(join(folder, name), { force: true });
   }
   copyDatabase(path, join(folder, snapshotName(path, nowMs)));
@@ -72,7 +74,10 @@ export function makeSnapshot({ path, folder, daysKept, nowMs, freeBytes }: Snaps
   for (const each of snapshots) if (!kept.has(each)) rmSync(each.path, { force: true });
 }
 
-/** Chooses the newest snapshot of each of the last days that have one. Snapshots from after `nowMs`, made by a clock that was wrong, are not kept. */
+/**
+ * Returns the newest snapshot of each of the last days that have one. Snapshots from after `nowMs`, made with a wrong
+ * clock, are excluded.
+ */
 export function keptSnapshots(snapshots: readonly Snapshot[], daysKept: number, nowMs: number): readonly Snapshot[] {
   const newestOfDay = new Map<number, Snapshot>();
   for (const each of snapshots) {
@@ -82,7 +87,10 @@ export function keptSnapshots(snapshots: readonly Snapshot[], daysKept: number, 
   return [...newestOfDay.values()].slice(0, daysKept);
 }
 
-/** Copies what is committed to a file that appears when it is whole and on disk. Other processes may read and write the database meanwhile. */
+/**
+ * Copies the committed state to a file that appears when it is complete and on disk. Other processes may use the
+ * database meanwhile.
+ */
 export function copyDatabase(from: string, to: string): void {
   const partial = `${to}${partialSuffix}`;
   rmSync(partial, { force: true });
@@ -100,7 +108,7 @@ export function copyDatabase(from: string, to: string): void {
   }
 }
 
-/** Waits until a file, or the list of a directory's files, is on disk. */
+/** Waits until a file, or a directory's list of files, is on disk. */
 export function flushFile(path: string): void {
   const file = openSync(path, "r");
   try {

@@ -5,21 +5,21 @@ import { listSnapshots } from "./snapshot-files.ts";
 import type { SnapshotThreadData } from "./snapshot-thread.ts";
 
 export interface SnapshotOptions {
-  /** Exists. A damaged database continues from the newest whole snapshot in it. */
+  /** Must exist. A damaged database continues from the newest undamaged snapshot in it. */
   readonly folder: string;
-  /** Days of which the newest snapshot is kept; none is made where it is 0. */
+  /** Number of days whose newest snapshot is kept; 0: none is made. */
   readonly daysKept: number;
-  /** The least time between two snapshots of a database that changes. */
+  /** Minimum time between two snapshots of a database that changes. */
   readonly everyMs: number;
-  /** Free space of the folder's disk. */
+  /** Returns the free bytes on the folder's disk. */
   readonly freeBytes: (folder: string) => number;
   readonly clock: Clock;
 }
 
-/** A start and a burst of writes are over by then. */
+/** Delay after the start or a commit, for a burst of writes to end. */
 const settleMs = 10_000;
 
-/** Makes snapshots of an open database in threads of their own, beside its readers and its writer. */
+/** Makes snapshots of an open database in threads of their own. */
 export class Snapshots implements AsyncDisposable {
   readonly #path: string;
   readonly #options: SnapshotOptions;
@@ -35,7 +35,7 @@ export class Snapshots implements AsyncDisposable {
     this.#tasks.run((closing) => this.#run(closing));
   }
 
-  /** Lets a snapshot be made when the last one is old enough. */
+  /** Allows a snapshot once the last one is old enough. */
   noteCommit(): void {
     this.#committed.open();
   }
@@ -70,7 +70,7 @@ export class Snapshots implements AsyncDisposable {
     }
   }
 
-  /** Waits for a snapshot that is being made: SQLite cannot be interrupted. */
+  /** Waits for a snapshot in progress: SQLite cannot be interrupted. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
   }

@@ -24,9 +24,9 @@ import type { SnapshotOptions } from "./snapshots.ts";
 import { RecordsError, type SqlValue, type Statement } from "./statement.ts";
 
 export interface DocumentLimits {
-  /** Deletions that are remembered for readers of changes; above it the oldest are forgotten, a half at a time. */
+  /** Number of deletions that are remembered for readers of changes; above it the older half is forgotten. */
   readonly deletionsMax: number;
-  /** Changes of one batch; those of one write are told together. */
+  /** Maximum number of changes in a batch; those of one write are never split. */
   readonly batchMax: number;
 }
 
@@ -35,12 +35,12 @@ const documentLimits: DocumentLimits = { deletionsMax: 20_000, batchMax: 500 };
 export interface DocumentsOptions {
   /** The database file; the folder must exist. */
   readonly path: string;
-  /** Null unless given: none are made, and a damaged database continues empty. */
+  /** Null by default: no snapshots are made, and a damaged database continues empty. */
   readonly snapshots?: SnapshotOptions | null;
   readonly logger: Logger;
 }
 
-/** Opens the documents of a database file. Disposing them closes the file. */
+/** Opens the documents of a database file. Disposal closes the file. */
 export async function openDocuments({
   path,
   snapshots = null,
@@ -55,12 +55,15 @@ export async function openDocuments({
   return documents;
 }
 
-/** Makes a copy of `from` the documents at `path`, which no process has open. Refuses a file that holds no sound documents. */
+/**
+ * Replaces the documents at `path`, which no process has open, by a copy of `from`. Throws for a file without undamaged
+ * documents.
+ */
 export function restoreDocuments(from: string, path: string): Restored {
   return restoreDatabase(from, { path, migrations: documentMigrations, busyTimeoutMs: recordsDefaults.busyTimeoutMs });
 }
 
-/** Opens documents over a database with the tables of `documentMigrations`. Disposing them disposes the records. */
+/** Opens documents over a database with the tables of `documentMigrations`. Disposal disposes the records. */
 export async function documentsOver(
   records: Records,
   limits: DocumentLimits = documentLimits,
@@ -74,7 +77,10 @@ class SqliteDocuments implements Documents, AsyncDisposable {
   readonly #records: Records;
   readonly #limits: DocumentLimits;
   readonly #written = new Gate();
-  /** Given out, whether or not its write succeeds: versions ascend in the order of the calls, and so do commits. */
+  /**
+   * The last assigned version, whether or not its write succeeds: versions ascend in the order of the calls, and so do
+   * commits.
+   */
   #given = 0;
   #deletionCount = 0;
 
@@ -140,7 +146,7 @@ class SqliteDocuments implements Documents, AsyncDisposable {
   async *changes(sinceVersion: number, signal: AbortSignal): AsyncIterable<ChangeBatch> {
     for (let since = sinceVersion; ;) {
       signal.throwIfAborted();
-      // Asked for before it is looked: what is written in between opens it.
+      // Obtained before the version is read, so that a write in between is noticed.
       const written = this.#written.opened();
       const last = await this.version();
       if (last > since) {
@@ -157,14 +163,14 @@ class SqliteDocuments implements Documents, AsyncDisposable {
     const [end] = await this.#records.rows(batchEndSql, since, this.#limits.batchMax - 1);
     const version = end === undefined ? last : Number(end["version"]);
     const rows = await this.#records.rows(changesSql, since, version);
-    // Looked at after the rows: what was forgotten before they were read is missing there.
+    // Checked after the rows: deletions that were forgotten before the read are missing in them.
     if (since < (await this.#number("SELECT forgotten_version AS number FROM document_feed"))) {
       throw new ChangesForgotten(since);
     }
     return { version, changes: rows.map(changedDocument) };
   }
 
-  /** Whatever comes of it: the write before it is made. What a disk does not take now is forgotten behind a later write. */
+  /** A failure is ignored, because the preceding write is committed; a later write forgets these deletions. */
   async #forgetIfTaken(): Promise<void> {
     try {
       await this.#forget();
@@ -173,7 +179,7 @@ class SqliteDocuments implements Documents, AsyncDisposable {
     }
   }
 
-  /** The older half of the deletions. */
+  /** Forgets the older half of the deletions. */
   async #forget(): Promise<void> {
     const sql = "SELECT version AS number FROM document_gone ORDER BY version DESC LIMIT 1 OFFSET ?";
     const kept = Math.ceil(this.#limits.deletionsMax / 2);

@@ -26,24 +26,24 @@ import type { Statement } from "./statement.ts";
 export interface MetricsOptions extends MinuteSeriesOptions {
   /** The database file; the folder must exist. */
   readonly path: string;
-  /** Null unless given: none are made. */
+  /** Null by default: no snapshots are made. */
   readonly snapshots?: SnapshotOptions | null;
-  /** `storedMetricLimits` unless given. */
+  /** `storedMetricLimits` by default. */
   readonly limits?: StoredMetricLimits;
   readonly logger: Logger;
 }
 
 export interface StoredMetricLimits {
-  /** Points of all blocks; beyond it the oldest hours go. */
+  /** Maximum size of all blocks; above it the oldest hours are deleted. */
   readonly storedBytesMax: number;
-  /** Points that are encoded in one turn of the event loop, and written with one commit. */
+  /** Number of points that are encoded in one tick of the event loop, and written in one commit. */
   readonly pointsPerWrite: number;
 }
 
 export const storedMetricLimits: StoredMetricLimits = { storedBytesMax: 512 * 2 ** 20, pointsPerWrite: 1000 };
 
 const minuteMs = 60_000;
-/** After the minute's end, so that a timer that fires early does not find it open. */
+/** Delay after the minute's end, so that an early timer does not find the minute open. */
 const afterMinuteMs = 250;
 const blocksPerRead = 64;
 const seriesPerRead = 1000;
@@ -58,7 +58,7 @@ interface SqliteMetricsOptions {
   readonly logger: Logger;
 }
 
-/** Opens the metrics of a database file, as they were written. Disposing them writes the rest and closes the file. */
+/** Opens the metrics of a database file. Disposal writes the rest and closes the file. */
 export async function openMetrics({
   path,
   snapshots = null,
@@ -77,16 +77,16 @@ export async function openMetrics({
 }
 
 /**
- * Metrics in SQLite and in memory: opening reads what was written, each minute is written when it is over, and disposing writes the
- * rest and closes the records. What a failed write held is written the next time.
+ * Metrics in SQLite and in memory: opening reads the stored points, each minute is written at its end, and disposal
+ * writes the rest and closes the records. Points of a failed write are written the next time.
  */
 export class SqliteMetrics implements MetricStore, AsyncDisposable {
   readonly #options: SqliteMetricsOptions;
   readonly #upkeep: TaskGroup;
-  /** Never less than what is there; counted anew when it is too much. */
+  /** An upper bound of the stored bytes; recomputed when it exceeds the limit. */
   #byteCount: number;
 
-  /** Takes over the records. The series have what was written when it resolves. */
+  /** Takes over the records. The series have the stored points when it resolves. */
   static async open(options: SqliteMetricsOptions): Promise<SqliteMetrics> {
     const { records, series, logger } = options;
     const [sequence] = await records.rows("SELECT seq FROM sqlite_sequence WHERE name = 'metric_series'");
@@ -147,7 +147,7 @@ export class SqliteMetrics implements MetricStore, AsyncDisposable {
     try {
       const expired = await series.takeExpired(() => nextTurn());
       for (const changes of series.takeChanges(openAtMs, limits.pointsPerWrite)) await this.#writeChanges(changes);
-      // Only now: until what they were merged into is on disk, they are all there is.
+      // Deleted only now: until the points that they were merged into are on disk, they are the only copy.
       for (const { periodMs, beforeMs } of expired) await this.#deleteBefore(periodMs, beforeMs);
       if (this.#byteCount > limits.storedBytesMax) await this.#deleteOldest();
     } catch (error) {
@@ -182,7 +182,7 @@ export class SqliteMetrics implements MetricStore, AsyncDisposable {
     }
   }
 
-  /** A few at a time: other writes wait for each commit. */
+  /** Deletes a few blocks at a time: other writes wait for each commit. */
   async #deleteBefore(periodMs: number, beforeMs: number): Promise<void> {
     const sql = `DELETE FROM metric_block WHERE id IN
       (SELECT id FROM metric_block WHERE period_ms = ? AND start_ms < ? LIMIT ${blocksPerDelete})`;
@@ -192,7 +192,7 @@ export class SqliteMetrics implements MetricStore, AsyncDisposable {
     }
   }
 
-  /** Whole hours, oldest first, until a tenth is free. */
+  /** Deletes whole hours, oldest first, until a tenth of the limit is free. */
   async #deleteOldest(): Promise<void> {
     const { records, limits } = this.#options;
     const hours = await records.rows(
@@ -220,7 +220,7 @@ interface Block {
   readonly points: StoredPoint[];
 }
 
-/** The points by width and by the stretch of time with which they expire. */
+/** Groups points by width and by the time range with which they expire. */
 function blocksOf(points: readonly StoredPoint[], series: MinuteSeries): Iterable<Block> {
   const blocks = new Map<string, Block>();
   for (const point of points) {

@@ -1,10 +1,10 @@
-/** What SQLite binds: BLOBs are Uint8Array, integers above 2^53 bigint. */
+/** A value that SQLite binds: BLOBs are Uint8Array, integers above 2^53 bigint. */
 export type SqlValue = string | number | bigint | null | Uint8Array;
 
 export interface Statement {
   readonly sql: string;
   readonly values: readonly SqlValue[];
-  /** How many rows it has to change; with another number its transaction is refused. Absent: any. */
+  /** Number of rows that it has to change, or its transaction fails. Absent: any. */
   readonly changes?: number;
 }
 
@@ -12,26 +12,29 @@ export interface WriteResult {
   readonly changes: number;
 }
 
-/** Applied once, in the order given, each in its own transaction; the id is what the database remembers. Never edited after a release. */
+/**
+ * A migration, applied once, in the given order, in a transaction of its own; the database remembers its id. Never
+ * edited after a release.
+ */
 export interface Migration {
   readonly id: string;
   readonly sql: string;
 }
 
-/** SQLITE_FULL and SQLITE_READONLY, by the operating system's names for what they tell of a disk. */
+/** SQLITE_FULL and SQLITE_READONLY with the operating system's names for the same faults of a disk. */
 const diskCodes: Readonly<Record<number, string>> = { 8: "EROFS", 13: "ENOSPC" };
 
-/** The operating system's code for what a result code of SQLite tells of the disk; null where it tells something else. */
+/** Returns the operating system's code for a result code of SQLite that is a fault of the disk; null for any other. */
 export function diskCodeOf(sqliteCode: number): string | null {
   return diskCodes[sqliteCode & 0xff] ?? null;
 }
 
-/** A transaction that was refused (a constraint, an expectation, a bug in the statement): nothing of it was written. */
+/** A rejected transaction (a constraint, an expectation, a bug in the statement): nothing of it was written. */
 export class RecordsError extends Error {
   readonly sqliteCode: number;
-  /** `ENOSPC`, `EROFS`: what it tells of the disk. */
+  /** `ENOSPC`, `EROFS`: a fault of the disk. */
   readonly code: string | null;
-  /** Which of the statements changed another number of rows than it had to; null where that is not why. */
+  /** Index of the statement that changed an unexpected number of rows; null for other reasons. */
   readonly unexpectedAt: number | null;
 
   constructor(message: string, sqliteCode: number, unexpectedAt: number | null = null) {

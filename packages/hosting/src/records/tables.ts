@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Migration, Statement } from "./statement.ts";
 
-/** What the records themselves keep in each database. */
+/** Tables of the records module itself in each database. */
 const ownTables = `
   CREATE TABLE IF NOT EXISTS applied_migration (id TEXT PRIMARY KEY) STRICT;
   CREATE TABLE IF NOT EXISTS commit_count (one INTEGER PRIMARY KEY CHECK (one = 1), count INTEGER NOT NULL) STRICT;
@@ -11,7 +11,7 @@ export function createOwnTables(database: DatabaseSync): void {
   database.exec(ownTables);
 }
 
-/** Applies those that are not applied yet, each in a transaction of its own. */
+/** Applies the missing migrations, each in a transaction of its own. */
 export function applyMigrations(database: DatabaseSync, migrations: readonly Migration[]): void {
   for (const { id, sql } of migrations) {
     if (database.prepare("SELECT 1 FROM applied_migration WHERE id = ?").get(id) !== undefined) continue;
@@ -27,7 +27,7 @@ export function applyMigrations(database: DatabaseSync, migrations: readonly Mig
   }
 }
 
-/** In the order in which they were applied. */
+/** Returns the migrations in the order in which they were applied. */
 export function appliedMigrations(database: DatabaseSync): readonly string[] {
   return database
     .prepare("SELECT id FROM applied_migration ORDER BY rowid")
@@ -40,18 +40,18 @@ export function commitCount(database: DatabaseSync): number {
 }
 
 /**
- * The texts that made the tables and indexes: equal for databases to which the same migrations were applied. SQLite's own tables are left out:
- * `VACUUM INTO` copies `sqlite_sequence` only while a table needs it.
+ * Returns the texts of tables and indexes: equal for databases with the same migrations. SQLite's own tables are
+ * excluded: `VACUUM INTO` copies `sqlite_sequence` only while a table needs it.
  */
 export function schemaOf(database: DatabaseSync): string {
   const sql = `SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY type, name`;
   return JSON.stringify(database.prepare(sql).all());
 }
 
-/** Prepared statements kept; the writers' texts are few and fixed. */
+/** Maximum number of prepared statements; the writers' texts are few and fixed. */
 const preparedMax = 200;
 
-/** Runs statements, each text of which is prepared once. */
+/** Returns a function that runs statements and prepares each text once. */
 export function statementRunner(database: DatabaseSync): (statement: Statement) => ReturnType<StatementSync["run"]> {
   const prepared = new Map<string, StatementSync>();
   return ({ sql, values }) => {

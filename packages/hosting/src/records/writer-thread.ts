@@ -1,5 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { openDatabase, type Finding, type OpenDatabase, type OpenDatabaseOptions } from "./open-database.ts";
+import { openDatabase, type Inspection, type OpenDatabase, type OpenDatabaseOptions } from "./open-database.ts";
 import { diskCodeOf, type Statement, type WriteResult } from "./statement.ts";
 import { commitCount, statementRunner } from "./tables.ts";
 
@@ -8,7 +8,7 @@ export type ToWriter =
   | { readonly kind: "close" };
 
 export type FromWriter =
-  | { readonly kind: "open"; readonly finding: Finding | null }
+  | { readonly kind: "open"; readonly finding: Inspection | null }
   | { readonly kind: "unmarked"; readonly message: string }
   | { readonly kind: "failed-to-open"; readonly message: string; readonly code: string | null }
   | { readonly kind: "committed"; readonly results: readonly { transaction: number; results: WriteResult[] }[] }
@@ -30,7 +30,7 @@ interface Writing {
   readonly run: ReturnType<typeof statementRunner>;
 }
 
-/** Everything that arrived while the last commit was written goes into the next one: one fsync for all of it. */
+/** Commits all transactions that arrived during the last commit: one fsync for all of them. */
 function commitWaiting({ opened, run }: Writing): void {
   const { database } = opened;
   committing = false;
@@ -46,7 +46,7 @@ function commitWaiting({ opened, run }: Writing): void {
         database.exec("RELEASE one");
         committed.push({ transaction, results });
       } catch (error) {
-        // A full disk rolls the whole transaction back; then there is no savepoint left to return to.
+        // A full disk rolls back the whole transaction, and then its savepoint does not exist.
         if (!database.isTransaction) throw error;
         database.exec("ROLLBACK TO one; RELEASE one");
         refuse(transaction, error);
@@ -62,7 +62,7 @@ function commitWaiting({ opened, run }: Writing): void {
   }
 }
 
-/** A mark that is not written claims fewer commits than there are; the commit itself is made. */
+/** Writes the mark. A failure is ignored: the old mark claims fewer commits than there are. */
 function markCommit({ database, mark }: OpenDatabase): void {
   try {
     mark.write(commitCount(database));
@@ -71,7 +71,7 @@ function markCommit({ database, mark }: OpenDatabase): void {
   }
 }
 
-/** The statement at this place of its transaction changed another number of rows than it had to. */
+/** The statement at this index of its transaction changed an unexpected number of rows. */
 class UnexpectedChanges extends Error {
   readonly at: number;
 
@@ -100,7 +100,7 @@ function refuse(transaction: number, error: unknown): void {
 }
 
 function close({ database, mark }: OpenDatabase): void {
-  // Readers of other connections keep SQLite from doing this as it closes.
+  // With readers on other connections, SQLite does not do this when it closes.
   database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   database.close();
   mark[Symbol.dispose]();

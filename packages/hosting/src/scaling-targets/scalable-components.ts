@@ -2,10 +2,10 @@ import { AwsError } from "@galatea/base";
 import type { Hosting, Owner } from "../index.ts";
 import type { ScalableResources } from "../scaling/index.ts";
 
-/** Longer than any copy takes to come up. */
+/** Maximum wait for a change: longer than any copy takes to start. */
 const settledMsMax = 3_600_000;
 
-/** Inference components, as Application Auto Scaling names them: by their numbers of copies. Null for names of something else. */
+/** Inference components as scalable resources, by their numbers of copies. Null for other names. */
 export function scalableComponents({ components }: Hosting, owner: Owner): ScalableResources {
   return {
     async capacity({ resourceId }) {

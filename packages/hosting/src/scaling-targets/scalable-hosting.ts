@@ -3,7 +3,7 @@ import type { ScalableResources, TargetKey } from "../scaling/index.ts";
 import { componentOf, scalableComponents } from "./scalable-components.ts";
 import { scalableVariants } from "./scalable-variants.ts";
 
-/** Variants and inference components, each by its own names. */
+/** Returns variants and inference components as scalable resources. */
 export function scalableHosting(hosting: Hosting, owner: Owner): ScalableResources {
   const [variants, components] = [scalableVariants(hosting, owner), scalableComponents(hosting, owner)];
   const of = ({ resourceId }: TargetKey) => (componentOf(resourceId) === null ? variants : components);

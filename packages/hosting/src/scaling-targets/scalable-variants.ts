@@ -2,14 +2,14 @@ import { AwsError } from "@galatea/base";
 import { failureReason, groupKey, type EndpointDescription, type Hosting, type Owner } from "../index.ts";
 import type { ScalableResources } from "../scaling/index.ts";
 
-/** Longer than any endpoint takes to come up; who waits is told when the platform stops. */
+/** Maximum wait for a change: longer than any endpoint takes to start. Waits end when the platform stops. */
 const settledMsMax = 3_600_000;
 
-/** The dimension by which serverless variants are scaled: how many requests at once find their instance kept. */
+/** The dimension of serverless variants: the number of concurrent requests for which the instance is kept warm. */
 const provisioned = "sagemaker:variant:DesiredProvisionedConcurrency";
 
 /**
- * The variants of endpoints, as Application Auto Scaling names them: by their numbers of instances, or where they are serverless by their
+ * Returns the variants of endpoints as scalable resources: by their instance counts, or for serverless ones by their
  * provisioned concurrency.
  */
 export function scalableVariants(hosting: Hosting, owner: Owner): ScalableResources {
@@ -31,7 +31,7 @@ export function scalableVariants(hosting: Hosting, owner: Owner): ScalableResour
       if (group === undefined) return null;
       const { concurrency, instanceCount } = group.settled;
       const isMoving = found.record.state.at !== "InService";
-      // One that was updated to the other kind has nothing of this dimension any more.
+      // A variant that was updated to the other kind lacks this dimension.
       if ((dimension === provisioned) !== (concurrency !== undefined)) return null;
       if (concurrency !== undefined) {
         return { desired: concurrency.provisioned, running: group.observed.concurrency?.provisioned ?? 0, isMoving };
@@ -40,7 +40,7 @@ export function scalableVariants(hosting: Hosting, owner: Owner): ScalableResour
         desired: instanceCount,
         running: found.inServiceCounts.get(groupKey(generation.number, named.variant)) ?? 0,
         isMoving,
-        // What waits in a queue waits for an instance, too.
+        // A queue needs at least one instance, too.
         least: generation.asyncInference === undefined ? 1 : 0,
       };
     },

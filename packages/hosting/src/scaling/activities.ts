@@ -1,12 +1,12 @@
 import type { NotScaledCode, ScalableTarget, ScalingActivity } from "./policy.ts";
 
-/** What capacities are of, by the ends of their dimensions' names. */
+/** Nouns for capacities, by the ends of dimension names. */
 const counted: readonly (readonly [string, string])[] = [
   [":DesiredCopyCount", "copy count"],
   [":DesiredProvisionedConcurrency", "provisioned concurrency"],
 ];
 
-/** A change of capacity that begins. */
+/** Returns the activity of a capacity change that begins. */
 export function beganActivity(
   { resourceId, dimension }: ScalableTarget,
   { id, to, atMs, cause }: { readonly id: string; readonly to: number; readonly atMs: number; readonly cause: string },
@@ -26,7 +26,7 @@ export function beganActivity(
   };
 }
 
-/** The same, over; `failure` says why it failed. */
+/** Returns the activity at its end; `failure` is the reason of a failed one. */
 export function endedActivity(activity: ScalingActivity, failure: string | null, atMs: number): ScalingActivity {
   const done = activity.description.replace(/^Setting/, "set").replace(/\.$/, "");
   return {
@@ -40,7 +40,7 @@ export function endedActivity(activity: ScalingActivity, failure: string | null,
   };
 }
 
-/** What was asked for and changes nothing. */
+/** Returns the activity of a request that changes nothing. */
 export function notScaledActivity(
   { resourceId, dimension, minCapacity, maxCapacity }: ScalableTarget,
   asked: {

@@ -9,10 +9,10 @@ export interface ScaledBefore {
   readonly cooldownMs: number;
 }
 
-/** What is known of a scalable target when its capacity is decided. */
+/** The state of a scalable target when its capacity is decided. */
 export interface CapacityState {
   readonly nowMs: number;
-  /** What is wanted so far, whether or not it is there by now. */
+  /** The desired capacity so far, reached or not. */
   readonly desired: number;
   readonly minCapacity: number;
   readonly maxCapacity: number;
@@ -25,17 +25,20 @@ export type CapacityDecision =
   | { readonly do: "scale"; readonly to: number; readonly direction: "out" | "in" }
   | { readonly do: "nothing"; readonly because: "suspended" | "cooldown" | NotScaledCode };
 
-/** A value a hair above a whole number is that number: metrics are sums of doubles. */
+/** Tolerance for values just above a whole number: metrics are sums of doubles. */
 const rounding = 1e-9;
 
-/** The fewest instances that keep the metric at or under its target, when so many give this value of it each. */
+/**
+ * Returns the smallest number of instances that keeps the metric at or below its target, if `running` instances have
+ * this value each.
+ */
 export function trackedCapacity(value: number, targetValue: number, running: number): number {
   return Math.max(0, Math.ceil((running * value) / targetValue - rounding));
 }
 
 /**
- * What several policies that follow metrics want together: the most of all. Null where capacity could shrink but one of them does not know
- * its metric.
+ * Returns the combined capacity of several target-tracking policies: the largest. Null if capacity could shrink but a
+ * policy's metric is unknown.
  */
 export function jointCapacity(wanted: readonly (number | null)[], desired: number): number | null {
   const known = wanted.filter((each) => each !== null);
@@ -43,11 +46,14 @@ export function jointCapacity(wanted: readonly (number | null)[], desired: numbe
   return known.length < wanted.length && most < desired ? null : most;
 }
 
-/** The capacity that a step policy wants when its alarm's metric is so far from the threshold; null where no step covers it. */
+/**
+ * Returns the capacity of a step policy for the distance of its alarm's metric from the threshold; null if no step
+ * covers it.
+ */
 export function steppedCapacity(policy: StepPolicy, distance: number, state: CapacityState): number | null {
   const step = policy.steps.find((each) => covers(each, distance));
   if (step === undefined) return null;
-  // What was added during the cooldown is part of what this step adds.
+  // Capacity that was added during the cooldown is part of this step's addition.
   const isAdding = step.adjustment > 0 && policy.adjustmentType !== "ExactCapacity";
   const base = isAdding && isWithin(state.lastOut, state.nowMs) ? state.lastOut.from : state.desired;
   switch (policy.adjustmentType) {
@@ -57,7 +63,7 @@ export function steppedCapacity(policy: StepPolicy, distance: number, state: Cap
       return Math.max(0, base + step.adjustment);
     case "PercentChangeInCapacity": {
       const exact = (base * Math.abs(step.adjustment)) / 100;
-      // More than one is rounded down, less than one is one.
+      // A change above one is rounded down, below one it is one.
       const whole = exact > 1 ? Math.floor(exact + rounding) : Math.ceil(exact - rounding);
       return Math.max(0, base + Math.sign(step.adjustment) * Math.max(whole, policy.magnitudeMin));
     }
@@ -66,7 +72,7 @@ export function steppedCapacity(policy: StepPolicy, distance: number, state: Cap
   }
 }
 
-/** Whether the capacity changes to what is wanted, within bounds, suspensions and cooldowns. */
+/** Returns the capacity change within bounds, suspensions and cooldowns. */
 export function decideCapacity(wanted: number, state: CapacityState): CapacityDecision {
   const { desired, minCapacity, maxCapacity, nowMs } = state;
   const to = Math.min(maxCapacity, Math.max(minCapacity, wanted));
@@ -77,7 +83,7 @@ export function decideCapacity(wanted: number, state: CapacityState): CapacityDe
   }
   const isOut = to > desired;
   if (isOut ? state.suspended.scaleOut : state.suspended.scaleIn) return { do: "nothing", because: "suspended" };
-  // More is always given at once: what was added within the cooldown is in `desired`. Less waits for both cooldowns.
+  // An increase is immediate: `desired` includes the additions of the cooldown. A decrease waits for both cooldowns.
   if (!isOut && (isWithin(state.lastIn, nowMs) || isWithin(state.lastOut, nowMs))) {
     return { do: "nothing", because: "cooldown" };
   }
@@ -85,8 +91,8 @@ export function decideCapacity(wanted: number, state: CapacityState): CapacityDe
 }
 
 /**
- * Whether steps leave no gap and do not overlap, and only the outermost are without end. Their bounds are on one side of the threshold or on
- * both. Null, or a sentence.
+ * Returns an error if steps overlap or leave a gap, or if others than the outermost are unbounded; null if they are
+ * valid. Bounds are on one side of the threshold or on both.
  */
 export function stepsFault(steps: readonly StepAdjustment[]): string | null {
   if (steps.length === 0) return "At least one step adjustment must be specified.";
@@ -95,7 +101,7 @@ export function stepsFault(steps: readonly StepAdjustment[]): string | null {
     if (lower === null && upper === null && steps.length > 1) {
       return "At least one bound must be specified where there are several step adjustments.";
     }
-    // JSON can name what is no number, and no record keeps it.
+    // JSON can contain values that become infinite, which no record keeps.
     if (![lower ?? 0, upper ?? 0].every(Number.isFinite)) {
       return "MetricIntervalLowerBound and MetricIntervalUpperBound must be finite numbers.";
     }
@@ -121,6 +127,6 @@ function covers({ lower, upper }: StepAdjustment, distance: number): boolean {
 }
 
 function isWithin(last: ScaledBefore | null, nowMs: number): last is ScaledBefore {
-  // By either sign: a clock that was set back by a day prolongs no cooldown by a day.
+  // The absolute difference is used: otherwise a clock that was set back by a day would prolong a cooldown by a day.
   return last !== null && Math.abs(nowMs - last.atMs) < last.cooldownMs;
 }

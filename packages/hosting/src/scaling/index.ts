@@ -1,6 +1,7 @@
 /**
- * Application Auto Scaling: how many instances there should be as pure functions (`capacity.ts`), and the book of targets, policies and
- * activities, which alarms set off. What is scaled stands behind `ScalableResources`.
+ * Application Auto Scaling: the desired capacity as pure functions (`capacity.ts`), and `Scaling`, which stores
+ * targets, policies and activities, and runs policies for alarms. `ScalableResources` is the interface to the scaled
+ * resources.
  */
 export { stepsFault } from "./capacity.ts";
 export type {

@@ -2,14 +2,19 @@ import type { AlarmDefinition, MetricAlarm } from "../alarms/index.ts";
 import type { ScalingPolicy, TrackingPolicy } from "./policy.ts";
 
 const highPeriods = 3;
-/** In periods of the metric, which may be shorter than a minute. */
+/**
+ * The time below the target before capacity shrinks; divided by the metric's period, which may be shorter than a
+ * minute.
+ */
 const lowMs = 15 * 60_000;
-/** Below this share of the target there are more instances than it takes. */
+/** Share of the target below which there are too many instances. */
 const lowShare = 0.9;
 
 const ownDescription = "DO NOT EDIT OR DELETE. For TargetTrackingScaling policy ";
 
-/** The alarms that a policy makes for itself: three periods of its metric above its target, and a quarter of an hour below nine tenths of it. */
+/**
+ * Returns the alarms of a policy: three periods of its metric above its target, and 15 minutes below nine tenths of it.
+ */
 export function policyAlarms(policy: TrackingPolicy, arnOf: (name: string) => string): readonly MetricAlarm[] {
   const facts = (name: string) => ({
     kind: "metric" as const,
@@ -46,15 +51,15 @@ export function policyAlarms(policy: TrackingPolicy, arnOf: (name: string) => st
 
 const policyArnStart = /^arn:aws:autoscaling:([^:]*):([^:]*):scalingPolicy:/;
 
-/** Of an alarm that a policy makes, which is of the policy's region and account. */
+/** Returns the ARN of a policy's alarm, in the policy's region and account. */
 export function policyAlarmArn(policy: TrackingPolicy, name: string): string {
   const [, region = "", accountId = ""] = policyArnStart.exec(policy.arn) ?? [];
   return `arn:aws:cloudwatch:${region}:${accountId}:alarm:${name}`;
 }
 
 /**
- * What a platform that ended between the record of a policy and its alarms has left: alarms that policies lack, and names of alarms whose
- * policy is gone. Alarms of users are nobody's leftovers, whatever they run.
+ * Returns the work that a crash between the writes of a policy and its alarms has left: missing alarms of policies, and
+ * names of alarms without a policy. Alarms of users are never included.
  */
 export function unfinishedAlarms(
   policies: readonly ScalingPolicy[],

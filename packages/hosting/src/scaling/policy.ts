@@ -1,7 +1,7 @@
 import type { Watched } from "../alarms/index.ts";
 import type { Schedule } from "./schedule.ts";
 
-/** What is scaled: `endpoint/<name>/variant/<name>` by its number of instances. */
+/** A scaled resource: `endpoint/<name>/variant/<name>` by its number of instances. */
 export interface ScalableTarget {
   readonly resourceId: string;
   readonly dimension: string;
@@ -32,21 +32,21 @@ interface PolicyFacts {
 export interface TrackingPolicy extends PolicyFacts {
   readonly type: "TargetTrackingScaling";
   readonly targetValue: number;
-  /** What it follows, over one minute or, of some predefined metrics, ten seconds. */
+  /** The metric, over periods of one minute or, for some predefined metrics, ten seconds. */
   readonly watched: Watched;
-  /** Whether a minute without datapoints is a minute in which nothing was asked of anybody. */
+  /** True if a minute without data points counts as a minute without requests. */
   readonly isZeroWhenMissing: boolean;
   readonly scaleOutCooldownMs: number;
   readonly scaleInCooldownMs: number;
   readonly isScaleInDisabled: boolean;
-  /** As it was given, for descriptions. */
+  /** The configuration of the request, for descriptions. */
   readonly configuration: object;
   readonly highAlarm: string;
   readonly lowAlarm: string | null;
 }
 
 export interface StepAdjustment {
-  /** Distance from the alarm's threshold; null: without end. */
+  /** Distance from the alarm's threshold; null: unbounded. */
   readonly lower: number | null;
   readonly upper: number | null;
   readonly adjustment: number;
@@ -54,12 +54,12 @@ export interface StepAdjustment {
 
 export type AdjustmentType = "ChangeInCapacity" | "PercentChangeInCapacity" | "ExactCapacity";
 
-/** Changes the capacity by how far an alarm of the user's is beyond its threshold. */
+/** A policy that changes the capacity by the distance of a user's alarm from its threshold. */
 export interface StepPolicy extends PolicyFacts {
   readonly type: "StepScaling";
   readonly adjustmentType: AdjustmentType;
   readonly steps: readonly StepAdjustment[];
-  /** Of percentages: at least so many. */
+  /** Minimum change for percentages. */
   readonly magnitudeMin: number;
   readonly cooldownMs: number;
   readonly aggregation: "Average" | "Minimum" | "Maximum";
@@ -68,22 +68,22 @@ export interface StepPolicy extends PolicyFacts {
 
 export type ScalingPolicy = TrackingPolicy | StepPolicy;
 
-/** Other bounds for a target, at the times of a schedule. */
+/** New bounds for a target at scheduled times. */
 export interface ScheduledAction extends Schedule {
   readonly name: string;
   readonly arn: string;
   readonly resourceId: string;
   readonly dimension: string;
-  /** Null: as it is. */
+  /** Null: unchanged. */
   readonly minCapacity: number | null;
   readonly maxCapacity: number | null;
-  /** When it was last run or left out; null: never. */
+  /** Time of the last run or skipped run; null: never. */
   readonly lastRunMs: number | null;
 }
 
 export type NotScaledCode = "AlreadyAtMaxCapacity" | "AlreadyAtMinCapacity" | "AlreadyAtDesiredCapacity";
 
-/** A change of capacity, or one that was not made. */
+/** A change of capacity, or one that was rejected. */
 export interface ScalingActivity {
   readonly id: string;
   readonly resourceId: string;
@@ -91,11 +91,11 @@ export interface ScalingActivity {
   readonly description: string;
   readonly cause: string;
   readonly startMs: number;
-  /** Null while it is under way. */
+  /** Null while it is in progress. */
   readonly endMs: number | null;
   readonly status: "InProgress" | "Successful" | "Failed" | "Overridden";
   readonly statusMessage: string | null;
-  /** Of what was not scaled. */
+  /** Present for a rejected change. */
   readonly notScaled: {
     readonly code: NotScaledCode;
     readonly minCapacity: number;

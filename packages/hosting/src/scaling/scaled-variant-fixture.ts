@@ -1,6 +1,6 @@
 import type { ScalableTarget, TrackingPolicy } from "./policy.ts";
 
-/** A variant as Application Auto Scaling names it. */
+/** A variant by its names in Application Auto Scaling. */
 export const variant = { resourceId: "endpoint/e/variant/v", dimension: "sagemaker:variant:DesiredInstanceCount" };
 
 export const policyArn = (name: string) =>
@@ -15,7 +15,7 @@ export const invocationsSum = {
   periodMs: 60_000,
 } as const;
 
-/** From one instance to five, unless `more` says something else. */
+/** Returns a target from one to five instances, unless `more` changes it. */
 export const scaledVariant = (more: Partial<ScalableTarget> = {}): ScalableTarget => ({
   ...variant,
   arn: "arn:aws:application-autoscaling:r:1:scalable-target/1",
@@ -28,7 +28,7 @@ export const scaledVariant = (more: Partial<ScalableTarget> = {}): ScalableTarge
   ...more,
 });
 
-/** A hundred invocations a minute for each instance, without cooldowns. */
+/** Returns a policy of 100 invocations per minute and instance, without cooldowns. */
 export const trackedInvocations = (more: Partial<TrackingPolicy> = {}): TrackingPolicy => ({
   ...variant,
   name: "p",

@@ -1,12 +1,12 @@
 import type { ScaledBefore } from "./capacity.ts";
 import type { ScalableTarget, ScalingActivity, ScalingPolicy, ScheduledAction } from "./policy.ts";
 
-/** A scalable target with its policies, what it last did, and what it has done. */
+/** A scalable target with its policies, its last changes and its activities. */
 export interface ScalingRecord {
   readonly target: ScalableTarget;
   readonly policies: readonly ScalingPolicy[];
   readonly scheduled: readonly ScheduledAction[];
-  /** Whether the capacity is to go into the bounds that were set last: until it has, or that has failed. */
+  /** The correction of the capacity to new bounds, until it has succeeded or failed; null if there is none. */
   readonly correcting: Correction | null;
   readonly lastOut: ScaledBefore | null;
   readonly lastIn: ScaledBefore | null;
@@ -15,9 +15,9 @@ export interface ScalingRecord {
 }
 
 export interface Correction {
-  /** The scheduled action that set the bounds; null for a person. */
+  /** The scheduled action that set the bounds; null for a caller. */
   readonly actionName: string | null;
-  /** Null before the change of the capacity has begun. */
+  /** Null until the change of the capacity has started. */
   readonly activityId: string | null;
 }
 

@@ -9,11 +9,11 @@ import { nextRunMs } from "./schedule.ts";
 import { keyOf, type Correction, type ScalingRecord, type TargetKey } from "./scaling-record.ts";
 import { steppedByAlarm, trackedByAlarm, type MetricReading, type ResourceCapacity } from "./wanted-capacity.ts";
 
-/** What capacities are set on. */
+/** The resources whose capacity is scaled. */
 export interface ScalableResources {
-  /** Null: there is no such resource. */
+  /** Resolves with null for an unknown resource. */
   capacity(target: TargetKey): Promise<ResourceCapacity | null>;
-  /** Resolves when the change has begun, with the wait for its end. Either rejects with what a person can read. */
+  /** Resolves when the change has started; `done` settles at its end. Both reject with a text for users. */
   scale(target: TargetKey, to: number, signal: AbortSignal): Promise<{ readonly done: Promise<void> }>;
 }
 
@@ -21,11 +21,11 @@ export interface ScalingLimits {
   readonly targetsMax: number;
   readonly policiesMax: number;
   readonly scheduledMax: number;
-  /** Of a target, the newest. */
+  /** Maximum number of a target's activities; the newest are kept. */
   readonly activitiesMax: number;
-  /** How often targets whose resource is gone are looked for. */
+  /** Interval of the search for targets whose resource is deleted. */
   readonly sweepMs: number;
-  /** How often the times of scheduled actions are looked at. */
+  /** Interval of the check for due scheduled actions. */
   readonly scheduleMs: number;
 }
 
@@ -43,24 +43,24 @@ export interface ScalingOptions {
   readonly alarms: Alarms;
   readonly readValues: ReadValues;
   readonly resources: ScalableResources;
-  /** A new id of an activity. */
+  /** Returns an id for an activity. */
   readonly newId: () => string;
   readonly limits: ScalingLimits;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Scalable targets and their policies. Everything is on disk before it is answered or acted on. */
+/** Scalable targets and their policies. Every change is on disk before it is returned to a caller or acted on. */
 export class Scaling implements AsyncDisposable {
   readonly #options: ScalingOptions;
   readonly #store: RecordedValues<ScalingRecord>;
   readonly #records = new Map<string, ScalingRecord>();
   readonly #locks = new KeyedLock();
   readonly #reading: MetricReading;
-  /** When actions run next. */
+  /** Time of the next run of each action. */
   readonly #dueMs = new WeakMap<ScheduledAction, number | null>();
   readonly #tasks: TaskGroup;
-  /** Changes of capacity that have begun. */
+  /** Changes of capacity in progress. */
   readonly #changes: TaskGroup;
 
   private constructor(options: ScalingOptions) {
@@ -83,7 +83,7 @@ export class Scaling implements AsyncDisposable {
     return scaling;
   }
 
-  /** By resource. */
+  /** Returns the records sorted by resource. */
   list(): readonly ScalingRecord[] {
     return [...this.#records.values()].toSorted((a, b) => (keyOf(a.target) < keyOf(b.target) ? -1 : 1));
   }
@@ -92,7 +92,7 @@ export class Scaling implements AsyncDisposable {
     return this.#records.get(keyOf(key)) ?? null;
   }
 
-  /** Makes a target or changes one; a capacity outside its bounds is corrected at once. Throws AwsError. */
+  /** Creates or changes a target; a capacity outside its bounds is corrected at once. Throws AwsError. */
   async register(target: ScalableTarget): Promise<void> {
     await this.#change(target, async (known) => {
       if (known === null && this.#records.size >= this.#options.limits.targetsMax) {
@@ -105,7 +105,7 @@ export class Scaling implements AsyncDisposable {
     });
   }
 
-  /** With its policies and their alarms. */
+  /** Deletes a target with its policies and their alarms. */
   async deregister(key: TargetKey): Promise<void> {
     await this.#change(key, async (known) => {
       if (known === null) return;
@@ -127,10 +127,10 @@ export class Scaling implements AsyncDisposable {
         );
       }
       const before = known.policies.find(({ name }) => name === policy.name);
-      // First the policy: an alarm that goes off finds it.
+      // The policy is written first, so that an alarm that goes off finds it.
       await this.#put({ ...known, policies: [...others, policy] });
       await this.#putAlarms(policy, alarmArn).catch(async (error: unknown) => {
-        // What is refused is not there: what was there before is as it was.
+        // A rejected policy is removed, and the previous one restored.
         await this.#put(known);
         await this.#deleteAlarms(policy, before);
         if (before !== undefined) await this.#putAlarms(before, alarmArn);
@@ -143,7 +143,8 @@ export class Scaling implements AsyncDisposable {
   async deletePolicy(policy: ScalingPolicy): Promise<void> {
     await this.#change(policy, async (known) => {
       if (known === null) return;
-      // First the policy: alarms that a platform leaves here when it ends have nothing to run, and go with its next start.
+      // The policy is deleted first: if the platform crashes here, the alarms have nothing to run, and the next start
+      // deletes them.
       await this.#put({ ...known, policies: known.policies.filter(({ name }) => name !== policy.name) });
       await this.#settleAlarms([this.#deleteAlarms(policy)]);
     });
@@ -176,7 +177,7 @@ export class Scaling implements AsyncDisposable {
     });
   }
 
-  /** Runs the actions whose time has come, each once however many of its times have passed, and what is left of earlier ones. */
+  /** Runs the due actions, each once even if several of its times have passed, and the rest of earlier ones. */
   async runScheduled(): Promise<void> {
     const nowMs = this.#options.clock.epochMs();
     for (const { target, scheduled, correcting } of this.#records.values()) {
@@ -184,26 +185,26 @@ export class Scaling implements AsyncDisposable {
         const dueMs = this.#due(action);
         if (dueMs !== null && dueMs <= nowMs) await this.#runAction(target, action, nowMs);
       }
-      // What was begun before the platform ended, or could not begin while something else moved.
+      // A correction that started before the platform ended, or had to wait for another change.
       if (correcting !== null) await this.#change(target, () => this.#correct(target));
     }
   }
 
-  /** What an alarm runs that names a policy; null for the ARN of none. */
+  /** Returns the action of a policy's ARN; null for any other ARN. */
   action(arn: string): AlarmAct | null {
     const found = this.#policy(arn);
     if (found === null) return null;
     return { repeats: true, run: (event, signal) => this.#alarmed(arn, event, signal) };
   }
 
-  /** Forgets those of the targets whose resource is gone, and their alarms. */
+  /** Deletes the targets whose resource is deleted, and their alarms. */
   async sweep(targets: readonly ScalableTarget[]): Promise<void> {
     for (const target of targets) {
       if ((await this.#options.resources.capacity(target)) === null) await this.deregister(target);
     }
   }
 
-  /** Resolves when no change of a capacity is under way. */
+  /** Resolves when no change of a capacity is in progress. */
   async settled(): Promise<void> {
     await this.#changes.settled();
   }
@@ -213,14 +214,17 @@ export class Scaling implements AsyncDisposable {
     await this.#tasks[Symbol.asyncDispose]();
   }
 
-  /** What is to be recorded with new bounds, before the capacity goes there. */
+  /** Returns the correction to record with new bounds, before the capacity changes. */
   async #correctionOf(target: ScalableTarget, actionName: string | null): Promise<Correction | null> {
     const found = await this.#options.resources.capacity(target);
     if (found === null || (!found.isMoving && bounded(found, target) === found.desired)) return null;
     return { actionName, activityId: null };
   }
 
-  /** A capacity outside its target's bounds goes to the nearer one, where that is still to be done; whoever holds the target's lock. */
+  /**
+   * Corrects a capacity outside its target's bounds to the nearer bound, if that is still pending. The caller holds the
+   * target's lock.
+   */
   async #correct(key: TargetKey): Promise<void> {
     const record = this.find(key);
     const { target, correcting = null } = record ?? {};
@@ -236,11 +240,11 @@ export class Scaling implements AsyncDisposable {
     const { actionName } = correcting;
     const cause = actionName === null ? said : `${said} while scheduled action name ${actionName} was triggered`;
     const decision = { do: "scale", to, direction: isOut ? "out" : "in" } as const;
-    // What it cannot begin with is told by its activity: the bounds are set all the same.
+    // A correction that cannot start is reported by its activity; the bounds apply nevertheless.
     await this.#scale(target, decision, { from: found.desired, cooldownMs: 0, cause, correcting });
   }
 
-  /** Null: never again. */
+  /** Returns null for an action that never runs again. */
   #due(action: ScheduledAction): number | null {
     const known = this.#dueMs.get(action);
     if (known !== undefined) return known;
@@ -253,7 +257,7 @@ export class Scaling implements AsyncDisposable {
     await this.#change(key, async (known) => {
       if (known === null || !known.scheduled.includes(action)) return;
       const ran: ScheduledAction = { ...action, lastRunMs: nowMs };
-      // One that has no further time is gone.
+      // An action without a further time is deleted.
       const left = nextRunMs(ran, nowMs) === null ? [] : [ran];
       const scheduled = known.scheduled.flatMap((each) => (each === action ? left : [each]));
       const { target } = known;
@@ -274,7 +278,7 @@ export class Scaling implements AsyncDisposable {
     });
   }
 
-  /** Work that is done again and again; a round that fails, on a full disk, is told, and the next one comes. */
+  /** Repeats work at an interval; a failed round, on a full disk, is logged. */
   #every(pauseMs: number, work: () => Promise<void>): void {
     const { clock, logger } = this.#options;
     this.#tasks.run(async (closing) => {
@@ -322,7 +326,10 @@ export class Scaling implements AsyncDisposable {
     return { nowMs: this.#options.clock.epochMs(), desired, minCapacity, maxCapacity, suspended, lastOut, lastIn };
   }
 
-  /** Begins a change and tells it; whoever holds the target's lock. Its end is told when it comes. Resolves with why it could not begin, or null. */
+  /**
+   * Starts a change and records its activity; records its end later. Resolves with the reason that it could not start,
+   * or null. The caller holds the target's lock.
+   */
   async #scale(
     target: ScalableTarget,
     { to, direction }: Extract<CapacityDecision, { readonly do: "scale" }>,
@@ -340,7 +347,7 @@ export class Scaling implements AsyncDisposable {
     const last = { atMs, from: change.from, to, cooldownMs: change.cooldownMs };
     const record = this.#records.get(keyOf(target));
     if (record === undefined) return null;
-    // More ends the cooldown of having less.
+    // An increase ends the cooldown of a decrease.
     const cooldowns = direction === "out" ? { lastOut: last, lastIn: null } : { lastIn: last };
     const correcting = change.correcting === undefined ? record.correcting : { ...change.correcting, activityId: id };
     const activities = this.#kept([...record.activities, activity]);
@@ -374,7 +381,7 @@ export class Scaling implements AsyncDisposable {
     });
   }
 
-  /** Told once, not every minute that it stays so. */
+  /** Records it once, not every minute while it lasts. */
   async #notScaled(
     record: ScalingRecord,
     because: Extract<CapacityDecision, { readonly do: "nothing" }>["because"],
@@ -390,7 +397,7 @@ export class Scaling implements AsyncDisposable {
     await this.#put({ ...record, activities: this.#kept([...record.activities, activity]) });
   }
 
-  /** What a platform that was ended in the middle of a change left half done. What cannot be mended now is told, and waits for the next start. */
+  /** Completes the changes of alarms that a crash interrupted. A failure is logged, and repeated at the next start. */
   async #finishAlarms(): Promise<void> {
     const { alarms } = this.#options;
     const policies = [...this.#records.values()].flatMap((record) => record.policies);
@@ -402,7 +409,10 @@ export class Scaling implements AsyncDisposable {
     ]);
   }
 
-  /** What does not go well, such as the deletion of an alarm that a composite one reads, is told, and waits for the next start. */
+  /**
+   * Waits for works; failures, such as the deletion of an alarm that a composite one reads, are logged and repeated at
+   * the next start.
+   */
   async #settleAlarms(works: readonly Promise<void>[]): Promise<void> {
     const { logger } = this.#options;
     for (const work of await Promise.allSettled(works)) {
@@ -410,7 +420,7 @@ export class Scaling implements AsyncDisposable {
     }
   }
 
-  /** What was under way when the platform ended is over: endpoints go on by themselves. */
+  /** Ends the activities that were in progress when the platform ended: endpoints continue by themselves. */
   #resumed(record: ScalingRecord): ScalingRecord {
     const activities = record.activities.map((each): ScalingActivity =>
       each.status === "InProgress"
@@ -462,13 +472,15 @@ export class Scaling implements AsyncDisposable {
   }
 }
 
-/** When the last change of a target's capacity was over. One that is over only later is of before the clock was set back. */
+/**
+ * Returns the end of the last change of a target's capacity. A later end than now means that the clock was set back.
+ */
 function steadySince({ activities }: ScalingRecord, nowMs: number): number {
   const ends = activities.flatMap(({ endMs, notScaled }) => (notScaled === null && endMs !== null ? [endMs] : []));
   return Math.max(0, ...ends.filter((endMs) => endMs <= nowMs));
 }
 
-/** The capacity that is within the bounds, next to what is wanted now. */
+/** Returns the capacity within the bounds that is closest to the desired one. */
 function bounded({ desired }: ResourceCapacity, { minCapacity, maxCapacity }: ScalableTarget): number {
   return Math.min(maxCapacity, Math.max(minCapacity, desired));
 }

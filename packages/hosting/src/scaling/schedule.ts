@@ -1,24 +1,24 @@
 import { Cron } from "croner";
 
-/** When a scheduled action runs, in Application Auto Scaling's words: `at(...)`, `rate(...)` or `cron(...)`. */
+/** The times of a scheduled action, in Application Auto Scaling's syntax: `at(...)`, `rate(...)` or `cron(...)`. */
 export interface Schedule {
   readonly expression: string;
-  /** An IANA name; of `at` and `cron`. */
+  /** An IANA name; used by `at` and `cron`. */
   readonly timezone: string;
-  /** Rates count from here, and nothing runs before; null: since it was made. */
+  /** Rates count from here, and nothing runs before; null: from its creation. */
   readonly startMs: number | null;
-  /** Nothing runs after; null: without end. */
+  /** Nothing runs after it; null: unlimited. */
   readonly endMs: number | null;
   readonly createdMs: number;
 }
 
-/** Says what of a schedule cannot be read. */
+/** A syntax error in a schedule. */
 export class ScheduleError extends Error {}
 
 const unitMs: Readonly<Record<string, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
 const daysOfWeek = 7;
 
-/** The first time after `afterMs` that a schedule says; null where there is none any more. Throws ScheduleError. */
+/** Returns the first time of a schedule after `afterMs`; null if there is none. Throws ScheduleError. */
 export function nextRunMs(schedule: Schedule, afterMs: number): number | null {
   const found = /^(at|rate|cron)\((.*)\)$/s.exec(schedule.expression.trim());
   if (found === null) throw new ScheduleError("a schedule is at(...), rate(...) or cron(...)");
@@ -60,7 +60,10 @@ function atPattern(body: string): string {
   return body;
 }
 
-/** Minutes, hours, days of the month, months, days of the week from 1 (Sunday), years; one of the two kinds of days is `?`. */
+/**
+ * Converts AWS's fields (minutes, hours, days of the month, months, days of the week from 1 for Sunday, years; one of
+ * the two kinds of days is `?`) to a cron pattern.
+ */
 function cronPattern(body: string): string {
   const fields = body.trim().split(/\s+/);
   if (fields.length !== 6) throw new ScheduleError(`cron takes six fields; '${body}' has ${fields.length}`);
@@ -72,7 +75,7 @@ function cronPattern(body: string): string {
   return ["0", minutes, hours, wildcard(daysOfMonth), months, weekDays(wildcard(days)), years].join(" ");
 }
 
-/** Numbered from 0 for Sunday; the number behind `#` and the steps behind `/` stay. */
+/** Converts days of the week to numbers from 0 for Sunday; numbers after `#` and steps after `/` are kept. */
 function weekDays(field: string): string {
   const parts = field.split(",").map((part) =>
     part.replace(

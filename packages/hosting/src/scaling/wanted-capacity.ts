@@ -5,37 +5,37 @@ import type { ScalingPolicy, StepPolicy, TrackingPolicy } from "./policy.ts";
 
 export interface ResourceCapacity {
   readonly desired: number;
-  /** What serves now: the metrics of the last minutes are theirs. */
+  /** Number of instances in service, to which the metrics of the last minutes belong. */
   readonly running: number;
-  /** Whether something else changes it just now. */
+  /** True while another change of the resource is in progress. */
   readonly isMoving: boolean;
-  /** The least that it may have; 1 unless given. */
+  /** Minimum capacity; 1 if absent. */
   readonly least?: number;
 }
 
-/** An alarm of a policy that has gone off, and what it finds. */
+/** A policy whose alarm has gone off, with its resource. */
 export interface TrackingAlarmed {
   readonly policy: TrackingPolicy;
   readonly event: AlarmEvent;
   readonly capacity: ResourceCapacity;
-  /** Since when there are as many instances as now: what was measured before is of others. */
+  /** Time since which the number of instances is unchanged: earlier measurements belong to another number. */
   readonly steadySinceMs: number;
 }
 
 export interface MetricReading {
   readonly readValues: ReadValues;
   readonly clock: Clock;
-  /** Since when metrics are recorded without a gap: before, what is missing says nothing. */
+  /** Time since which metrics are recorded without a gap: before it, missing data means nothing. */
   readonly sinceMs: number;
 }
 
 const minuteMs = 60_000;
-/** How far back the newest datapoint of a metric is looked for. */
+/** Maximum age of the newest data point of a metric. */
 const lookBackMinutes = 3;
-/** For so long nothing has to have been asked before that is taken for a load of nothing. */
+/** Time without requests after which the load counts as zero. */
 const silenceMs = 15 * minuteMs;
 
-/** What all policies that follow metrics want, when the alarm of one goes off; null: nothing is to be done. */
+/** Returns the capacity of all target-tracking policies when the alarm of one goes off; null for no change. */
 export async function trackedByAlarm(
   reading: MetricReading,
   policies: readonly ScalingPolicy[],
@@ -47,10 +47,10 @@ export async function trackedByAlarm(
   const wanted: (number | null)[] = [];
   for (const each of policies) {
     if (each.type !== "TargetTrackingScaling") continue;
-    // One that only adds instances has no say in taking them away.
+    // A policy that only adds instances does not take part in removing them.
     if (!isHigh && each.isScaleInDisabled) continue;
     const values = await lastValues(reading, each, steadySinceMs);
-    // Out by what is asked now, in by the most that was asked lately.
+    // Scaling out uses the latest value, scaling in the largest recent one.
     const value = values.length === 0 ? null : isHigh ? (values.at(-1) as number) : Math.max(...values);
     wanted.push(value === null ? null : trackedCapacity(value, each.targetValue, running));
   }
@@ -60,7 +60,10 @@ export async function trackedByAlarm(
   return policy.isScaleInDisabled ? null : Math.min(joint, desired);
 }
 
-/** What a step policy wants when an alarm goes off; null where no step covers how far its metric is from the threshold. */
+/**
+ * Returns the capacity of a step policy when its alarm goes off; null if no step covers the metric's distance from the
+ * threshold.
+ */
 export async function steppedByAlarm(
   { readValues }: MetricReading,
   policy: StepPolicy,
@@ -71,17 +74,17 @@ export async function steppedByAlarm(
     throw new Error("a composite alarm has no metric, of whose distance from a threshold a step policy makes its step");
   }
   const { watched, threshold, evaluationPeriods } = definition;
-  // What the alarm has looked at: its periods end where minutes do, or every ten seconds for short ones.
+  // The periods of the alarm's evaluation: they end on full minutes; short ones, every ten seconds.
   const stepMs = Math.min(watched.periodMs, minuteMs);
   const endMs = Math.floor(atMs / stepMs) * stepMs;
   const startMs = endMs - evaluationPeriods * watched.periodMs;
   const values = [...(await readValues(watched, { startMs, endMs })).values()];
-  // An alarm that missing datapoints have set off is at its threshold.
+  // An alarm that missing data points have set off is at its threshold.
   const distance = values.length === 0 ? 0 : aggregated(values, policy.aggregation) - threshold;
   return steppedCapacity(policy, distance, state);
 }
 
-/** Oldest first. */
+/** Returns the values oldest first. */
 async function lastValues(
   { readValues, clock, sinceMs }: MetricReading,
   { watched, isZeroWhenMissing, createdMs }: TrackingPolicy,
@@ -94,7 +97,7 @@ async function lastValues(
     .filter(([startMs]) => startMs >= steadySinceMs)
     .toSorted(([a], [b]) => a - b)
     .map(([, value]) => value)
-    // A sum that is beyond all numbers says nothing of how many instances it takes.
+    // An infinite sum says nothing about the number of instances.
     .filter(Number.isFinite);
   const isSilent = isZeroWhenMissing && endMs - Math.max(createdMs, sinceMs) >= silenceMs;
   return found.size === 0 && isSilent ? [0] : values;

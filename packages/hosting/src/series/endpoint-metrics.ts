@@ -1,13 +1,13 @@
 import type { ResolutionMs, SeriesKey, SeriesRecorder } from "@galatea/base/metrics";
 
-/** Opens a series for recording, of minutes unless it says otherwise; called once per series, not per sample. */
+/** Opens a series for recording, of minutes by default; called once per series, not per sample. */
 export type OpenSeries = (key: SeriesKey, resolutionMs?: ResolutionMs) => SeriesRecorder;
 
 const modelNamespace = "AWS/SageMaker";
 const instanceNamespace = "/aws/sagemaker/Endpoints";
 const componentNamespace = "/aws/sagemaker/InferenceComponents";
 
-/** Metric to unit, with the service's spellings. */
+/** Units of metrics, with the service's spellings. */
 const variantUnits = {
   Invocations: "None",
   InvocationsPerInstance: "None",
@@ -18,7 +18,7 @@ const variantUnits = {
   OverheadLatency: "Microseconds",
 } as const;
 
-/** Of answers that are streams. */
+/** Metrics of streamed responses. */
 const streamUnits = {
   FirstChunkLatency: "Microseconds",
   FirstChunkModelLatency: "Microseconds",
@@ -39,7 +39,7 @@ const serverlessUnits = {
   ServerlessConcurrentExecutionsUtilization: "None",
 } as const;
 
-/** Of serverless variants that are kept warm. */
+/** Metrics of serverless variants with provisioned concurrency. */
 const provisionedUnits = {
   ServerlessProvisionedConcurrencyExecutions: "Count",
   ServerlessProvisionedConcurrencyUtilization: "None",
@@ -56,7 +56,7 @@ const instanceUnits = {
   LoadedModelCount: "None",
 } as const;
 
-/** Of one container of several: which of them is slow, or fails. */
+/** Metrics of one container of several. */
 const containerUnits = {
   Invocations: "None",
   Invocation4XXErrors: "None",
@@ -73,7 +73,7 @@ const containerUseUnits = {
   GPUMemoryUtilization: "Percent",
 } as const;
 
-/** The metrics that the service does not have: one model's own, in a namespace that cannot be mistaken for it. */
+/** Metrics that the service does not have: those of single models, in a namespace of our own. */
 const perModelUnits = {
   Invocations: "None",
   ModelLatency: "Microseconds",
@@ -95,10 +95,10 @@ export type ContainerMetric = keyof typeof containerUnits;
 export type ContainerUseMetric = keyof typeof containerUseUnits;
 export type PerModelMetric = keyof typeof perModelUnits;
 
-/** Of the metrics by which scaling begins within a minute. */
+/** Resolution of the metrics by which scaling reacts within a minute. */
 const fineMs = 10_000;
 
-/** Models of one variant whose own series are kept open; a sample of another model opens its series again. */
+/** Maximum number of models of one variant with open series; a sample of another model opens its series again. */
 const openModelsMax = 1000;
 
 interface PerModel {
@@ -106,7 +106,7 @@ interface PerModel {
 }
 
 /**
- * The series of one variant. What belongs to the variant is recorded under {EndpointName, VariantName} and again with
+ * The series of one variant. Its metrics are recorded under {EndpointName, VariantName} and again with
  * EndpointConfigName: a series is its exact set of dimensions.
  */
 export class VariantMetrics {
@@ -125,7 +125,7 @@ export class VariantMetrics {
   readonly #models = new Map<string, PerModel>();
   /** Opened by the first request. */
   #concurrency: SeriesRecorder | null = null;
-  /** Opened by the first request for which there was no copy. */
+  /** Opened by the first request without a copy. */
   #noCapacity: readonly SeriesRecorder[] | null = null;
   readonly #openFine: (metricName: string) => readonly SeriesRecorder[];
 
@@ -137,9 +137,9 @@ export class VariantMetrics {
       readonly config: string;
       readonly multiModel: boolean;
       readonly serverless?: boolean;
-      /** Null where these are a variant's own instances. */
+      /** Null for a variant with instances of its own. */
       readonly component?: string | null;
-      /** Of models with several: each has series of its own. */
+      /** Containers of models with several: each has series of its own. */
       readonly containers: readonly string[];
     },
   ) {
@@ -150,7 +150,7 @@ export class VariantMetrics {
       { name: "VariantName", value: names.variant },
     ];
     const ofComponent = component === null ? [] : [{ name: "InferenceComponentName", value: component }];
-    // Autoscaling asks for a component by its name alone.
+    // Autoscaling queries a component by its name alone.
     const two = component === null ? ofVariant : ofComponent;
     const three = [
       ...ofVariant,
@@ -209,7 +209,7 @@ export class VariantMetrics {
     for (const each of series) each.record(value);
   }
 
-  /** Requests in flight for each instance, in points of ten seconds, which alone are fine enough for scaling within a minute. */
+  /** Records the requests in flight per instance, in points of ten seconds, which scaling within a minute needs. */
   recordConcurrency(count: number): void {
     const metricName = this.#component.size === 0 ? "ConcurrentRequestsPerModel" : "ConcurrentRequestsPerCopy";
     const key = { namespace: modelNamespace, metricName, unit: "Count" };
@@ -217,7 +217,10 @@ export class VariantMetrics {
     this.#concurrency.record(count);
   }
 
-  /** A request for which a component had no copy. Alarms that wake it look every half a minute, which points of a minute would not tell. */
+  /**
+   * Records a request for a component without a copy. Alarms on it evaluate every 30 seconds, for which points of a
+   * minute are too coarse.
+   */
   recordNoCapacity(): void {
     this.#noCapacity ??= this.#openFine("NoCapacityInvocationFailures");
     for (const series of this.#noCapacity) series.record(1);
@@ -239,17 +242,17 @@ export class VariantMetrics {
     for (const series of this.#instance[metric]) series.record(value);
   }
 
-  /** Dimensions {EndpointName, VariantName, ContainerName}; nothing for the only container of a model. */
+  /** Records under {EndpointName, VariantName, ContainerName}; does nothing for a single container. */
   recordContainer(container: string, metric: ContainerMetric, value: number): void {
     for (const series of this.#containers.get(container)?.[metric] ?? []) series.record(value);
   }
 
-  /** As `recordInstance`, of one container of several. */
+  /** Records the usage of one container of several. */
   recordUse(container: string, metric: ContainerUseMetric, value: number): void {
     for (const series of this.#uses.get(container)?.[metric] ?? []) series.record(value);
   }
 
-  /** Namespace `Galatea/Models`, dimensions {EndpointName, VariantName, TargetModel}. */
+  /** Records in the namespace `Galatea/Models` under {EndpointName, VariantName, TargetModel}. */
   recordModel(target: string, metric: PerModelMetric, value: number): void {
     let model = this.#models.get(target);
     if (model === undefined) {

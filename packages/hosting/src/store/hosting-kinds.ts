@@ -13,29 +13,29 @@ export interface Tag {
   readonly Value: string;
 }
 
-/** What containers of a model were seen to take. */
+/** The measured memory of a model's containers. */
 export interface ModelMemoryRecord {
-  /** Of the model: one that was made later under its name is another one. */
+  /** Creation time of the model: a later model with the same name has another one. */
   readonly modelCreatedMs: number;
-  /** The most that each took, with what it takes without a model; zero for one with many models. */
+  /** Maximum bytes of each container, including its own memory without a model; zero for a multi-model one. */
   readonly mostBytes: readonly number[];
 }
 
-/** Models, configurations, endpoints and transform jobs by their names in lower case; tags by the ARN of what has them. */
+/** Models, configurations, endpoints and transform jobs by lower-cased name; tags by ARN. */
 export interface HostingKinds {
   readonly models: RecordKind<ModelRecord>;
-  /** Of the models of the same keys, gone with them. */
+  /** By the keys of the models, and deleted with them. */
   readonly modelMemories: RecordKind<ModelMemoryRecord>;
   readonly configs: RecordKind<EndpointConfigRecord>;
   readonly endpoints: RecordKind<EndpointRecord>;
   readonly transformJobs: RecordKind<TransformJobRecord>;
-  /** Of the jobs of the same keys. */
+  /** By the keys of the jobs. */
   readonly transformProgress: RecordKind<TransformProgress>;
   readonly components: RecordKind<ComponentRecord>;
   readonly tags: RecordKind<readonly Tag[]>;
-  /** Requests that wait in queues, in the order in which they were accepted. */
+  /** Queued requests, in the order of acceptance. */
   readonly asyncInvocations: RecordKind<AsyncInvocation>;
-  /** Of the requests of the same keys, in base64. */
+  /** Base64, by the keys of the requests. */
   readonly asyncPayloads: RecordKind<string>;
 }
 

@@ -5,18 +5,21 @@ import type { StateChange } from "../endpoints/index.ts";
 import { HostingView } from "./hosting-view.ts";
 import { StateChangeLog } from "./state-change-log.ts";
 
-/** Somebody who is faster each time is somebody who gets on; more often than this it is a bug. */
+/**
+ * Maximum number of attempts: each conflict means that another writer succeeded, and more conflicts than this are a
+ * bug.
+ */
 const attemptsMax = 20;
 
-/** What follows from a write, if it is made. */
+/** The effects of a successful write. */
 export interface WriteConsequences {
-  /** Told to whoever follows endpoints. */
+  /** Passed to the followers of endpoints. */
   readonly stateChange?: StateChange | null;
-  /** What is to be so before anybody is told. */
+  /** Called before any follower is notified. */
   readonly recorded?: () => void;
 }
 
-/** Hosting's own records: read from the documents, written to them in transactions, and what of them is known without asking. */
+/** Hosting's own records: reads documents, writes them in transactions, and keeps a view of them in memory. */
 export class HostingStore implements AsyncDisposable {
   readonly kinds: HostingKinds;
   readonly view: HostingView;
@@ -43,7 +46,10 @@ export class HostingStore implements AsyncDisposable {
     return new HostingStore(documents, { kinds, view, stateChanges });
   }
 
-  /** Resolves with its version when it is on disk and in the view. Rejects with DocumentConflict where a record is not what a change expects. */
+  /**
+   * Writes changes in one transaction. Resolves with the version when it is on disk and in the view. Rejects with
+   * DocumentConflict if a record differs from what a change expects.
+   */
   async write(
     changes: readonly DocumentChange[],
     { stateChange = null, recorded = () => {} }: WriteConsequences = {},
@@ -58,7 +64,7 @@ export class HostingStore implements AsyncDisposable {
     return await this.stateChanges.writing(stateChange, (more) => write([...changes, ...more]));
   }
 
-  /** Makes an attempt again, from what it reads on, when another write was faster. */
+  /** Repeats an attempt, including its reads, after each conflict with another write. */
   async attempt<Value>(attempt: () => Promise<Value>): Promise<Value> {
     for (let count = 1; ; count++) {
       try {

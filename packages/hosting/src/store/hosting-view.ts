@@ -12,22 +12,22 @@ import { isUnderWay, jobFootprint, type TransformState } from "../transforms/ind
 import type { ModelRecord } from "../definitions/index.ts";
 import { modelDataUrlOf } from "../instances/index.ts";
 import type { HostingKinds } from "./hosting-kinds.ts";
-import { ModelDataPlaces } from "./model-data-places.ts";
-import { OutputFolders, type FoundPlace, type OutputFolder } from "./output-folders.ts";
+import { ModelDataLocations } from "./model-data-locations.ts";
+import { OutputFolders, type OutputOwners, type OutputFolder } from "./output-folders.ts";
 import { configOutputs, endpointOutputs, transformOutputs } from "./recorded-outputs.ts";
 
-/** What of a record is held in memory. */
+/** The facts of a record that are kept in memory. */
 interface RecordFacts {
   readonly version: number;
-  /** Where its models' data lies. */
+  /** URLs of the models' data. */
   readonly modelDataUrls: readonly string[];
-  /** Where the outputs of its requests lie. */
+  /** Locations of its requests' outputs. */
   readonly outputs: readonly OutputFolder[];
-  /** Of endpoints only. */
+  /** Null for other kinds. */
   readonly endpoint: { readonly at: EndpointState["at"]; readonly footprint: Footprint } | null;
-  /** Of transform jobs only. */
+  /** Null for other kinds. */
   readonly transform: { readonly at: TransformState["at"]; readonly footprint: Footprint } | null;
-  /** Of inference components only. */
+  /** Null for other kinds. */
   readonly component: { readonly at: ComponentState["at"]; readonly footprint: Footprint } | null;
 }
 
@@ -35,7 +35,7 @@ interface RecordVersion {
   readonly kind: string;
   readonly key: string;
   readonly version: number;
-  /** Null: it is gone. */
+  /** Null for a deleted record. */
   readonly body: string | null;
 }
 
@@ -50,8 +50,9 @@ const heardAgainMs = 1000;
 const readAtOnceMax = 200;
 
 /**
- * What hosting knows of all its records without asking for them: how many there are, what endpoints are at and use, where models lie.
- * Its own writes are seen at once, those of others when the records tell of them. The limits of an account bound it.
+ * The facts of all records that hosting reads synchronously: counts, states and footprints of endpoints, locations of
+ * models. Its own writes are visible at once, those of other processes when the documents' change feed delivers them.
+ * The account's quotas bound it.
  */
 export class HostingView implements AsyncDisposable {
   readonly #options: HostingViewOptions;
@@ -59,7 +60,7 @@ export class HostingView implements AsyncDisposable {
   readonly #stateChanged = new Gate();
   readonly #kinds: readonly string[];
   #facts: KnownRecords;
-  /** Deleted here, until the records have told of it: what they tell late must not bring it back. */
+  /** Keys that this process deleted, with the version: a late notification must not restore them. */
   readonly #deleted = new Map<string, number>();
 
   private constructor(options: HostingViewOptions) {
@@ -87,7 +88,7 @@ export class HostingView implements AsyncDisposable {
     return this.#facts.of(kind).has(key);
   }
 
-  /** Of an endpoint with what it is being updated to; none for one that is not there. */
+  /** Returns the footprint of an endpoint, including the target of its update; empty for an unknown one. */
   endpointFootprint(key: string): Footprint {
     return this.#endpoints.get(key)?.endpoint?.footprint ?? noFootprint;
   }
@@ -97,27 +98,27 @@ export class HostingView implements AsyncDisposable {
     return this.#facts.footprint;
   }
 
-  /** Of a transform job under way; none for any other. */
+  /** Returns the footprint of a transform job in progress; empty for any other. */
   transformFootprint(key: string): Footprint {
     return this.#transforms.get(key)?.transform?.footprint ?? noFootprint;
   }
 
-  /** Of the copies that an inference component has or comes to have; its instances are its endpoint's. */
+  /** Returns the footprint of an inference component's present and desired copies; its instances are its endpoint's. */
   componentFootprint(key: string): Footprint {
     return this.#components.get(key)?.component?.footprint ?? noFootprint;
   }
 
-  /** Null for one that is not there. */
+  /** Returns null for an unknown component. */
   componentState(key: string): ComponentState["at"] | null {
     return this.#components.get(key)?.component?.at ?? null;
   }
 
-  /** Null for one that is not there. */
+  /** Returns null for an unknown job. */
   transformState(key: string): TransformState["at"] | null {
     return this.#transforms.get(key)?.transform?.at ?? null;
   }
 
-  /** Null for one that is not there. */
+  /** Returns null for an unknown endpoint. */
   endpointState(key: string): EndpointState["at"] | null {
     return this.#endpoints.get(key)?.endpoint?.at ?? null;
   }
@@ -126,13 +127,13 @@ export class HostingView implements AsyncDisposable {
     return this.#endpoints.values().flatMap(({ endpoint }) => (endpoint === null ? [] : [endpoint.at]));
   }
 
-  /** Of every model there is, and of those that were deleted while an endpoint runs them. */
+  /** Returns whether an object is data of a model, including deleted ones that an endpoint still runs. */
   isModelData(object: { readonly bucket: string; readonly key: string }): boolean {
     return this.#facts.places.cover(object);
   }
 
-  /** Where among the outputs of endpoints and transform jobs an object lies; null for one that is none. */
-  outputPlace(object: { readonly bucket: string; readonly key: string }): FoundPlace | null {
+  /** Returns the innermost output folder of an object; null for an object that is no output. */
+  outputPlace(object: { readonly bucket: string; readonly key: string }): OutputOwners | null {
     return this.#facts.outputs.find(object);
   }
 
@@ -141,7 +142,7 @@ export class HostingView implements AsyncDisposable {
     return this.#stateChanged.opened();
   }
 
-  /** To be called when a write of this process has been acknowledged, before anybody is told. */
+  /** Records a committed write of this process, before followers are notified. */
   wrote(changes: readonly DocumentChange[], version: number): void {
     for (const change of changes) {
       if (change.do === "check") continue;
@@ -179,7 +180,10 @@ export class HostingView implements AsyncDisposable {
     }
   }
 
-  /** Reads every record. Gives the version that is complete in the view; what was written here meanwhile is newer, and stays. */
+  /**
+   * Reads every record. Returns the version that is complete in the view; writes of this process meanwhile are newer,
+   * and stay.
+   */
   async #load(): Promise<number> {
     const { documents } = this.#options;
     const version = await documents.version();
@@ -205,7 +209,7 @@ export class HostingView implements AsyncDisposable {
     facts.set(kind, key, body === null ? null : this.#factsOf({ kind, key, version, body }));
   }
 
-  /** Null for a record that cannot be read. */
+  /** Returns null for a record that cannot be read. */
   #factsOf(record: RecordVersion & { readonly body: string }): RecordFacts | null {
     const { models, configs, endpoints, transformJobs, components } = this.#options.kinds;
     const { kind, version } = record;
@@ -259,9 +263,9 @@ export class HostingView implements AsyncDisposable {
   }
 }
 
-/** The facts of all records by kind, and of all of them where model data and outputs lie. */
+/** The facts of all records by kind, and the locations of all model data and outputs. */
 class KnownRecords {
-  readonly places = new ModelDataPlaces();
+  readonly places = new ModelDataLocations();
   readonly outputs = new OutputFolders();
   /** Kept as a sum, because each request to a multi-model container reads it when it ends. */
   readonly footprint = { instanceCount: 0, containerCount: 0, modelBytes: 0, countsByBytes: new Map<number, number>() };
@@ -275,7 +279,7 @@ class KnownRecords {
     return this.#byKind.get(kind) ?? new Map<string, RecordFacts>();
   }
 
-  /** Null: there is no such record. */
+  /** Sets or, for null, removes a record's facts. */
   set(kind: string, key: string, facts: RecordFacts | null): void {
     const records = this.#byKind.get(kind);
     if (records === undefined) return;

@@ -1,7 +1,7 @@
-/** Where hosting's own records are kept; only hosting opens it. */
+/** The store of hosting's own records; only hosting opens it. */
 export type { HostingKinds, ModelMemoryRecord, Tag } from "./hosting-kinds.ts";
 export { HostingStore, type WriteConsequences } from "./hosting-store.ts";
-export { listPage, type ListAnswer, type ListedPlace, type ListQuestion, type TimeRange } from "./listing.ts";
-export type { FoundPlace } from "./output-folders.ts";
+export { listPage, type ListingPage, type ListingPosition, type ListQuery, type TimeRange } from "./listing.ts";
+export type { OutputOwners } from "./output-folders.ts";
 export type { NumberedStateChange } from "./state-change-log.ts";
-export type { FoundRecord, RecordKind } from "./record-kind.ts";
+export type { RecordState, RecordKind } from "./record-kind.ts";

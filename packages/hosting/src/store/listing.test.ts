@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { silentLogger } from "@galatea/base";
 import { MemoryDocuments } from "../records/contracts/index.ts";
-import { listPage, ordersOf, type ListAnswer, type ListedPlace, type ListQuestion } from "./listing.ts";
+import { listPage, ordersOf, type ListingPage, type ListingPosition, type ListQuery } from "./listing.ts";
 import { RecordKind } from "./record-kind.ts";
 
 interface Row {
@@ -13,7 +13,7 @@ interface Row {
   readonly state: { readonly at: string };
 }
 
-const everything: ListQuestion = {
+const everything: ListQuery = {
   sortBy: "created",
   isDescending: true,
   nameContains: "",
@@ -33,9 +33,9 @@ async function kindOf(rows: readonly Row[], documents = new MemoryDocuments()): 
 }
 
 /** What a listing says when all rows are looked at and sorted. */
-function expectedOf(rows: readonly Row[], { sortBy, isDescending, ...asked }: ListQuestion): readonly string[] {
+function expectedOf(rows: readonly Row[], { sortBy, isDescending, ...asked }: ListQuery): readonly string[] {
   const first = (row: Row) => ({ created: row.createdMs, name: "", status: row.state.at })[sortBy];
-  const within = (ms: number, { fromMs, untilMs }: ListQuestion["created"]) =>
+  const within = (ms: number, { fromMs, untilMs }: ListQuery["created"]) =>
     (fromMs === null || ms >= fromMs) && (untilMs === null || ms < untilMs);
   const sorted = rows
     .filter((row) => row.name.toLowerCase().includes(asked.nameContains.toLowerCase()))
@@ -72,8 +72,8 @@ test("pages together are all rows that match, in order, whatever is asked", asyn
     fc.asyncProperty(fc.uniqueArray(row, { selector, maxLength: 14 }), question, async (rows, asked) => {
       const kind = await kindOf(rows);
       const found: string[] = [];
-      for (let after: ListedPlace | null = null; ;) {
-        const { page, hasMore }: ListAnswer<Row> = await listPage(kind, { ...asked, after }, turn);
+      for (let after: ListingPosition | null = null; ;) {
+        const { page, hasMore }: ListingPage<Row> = await listPage(kind, { ...asked, after }, turn);
         assert.ok(page.length <= asked.limit);
         found.push(...page.map(({ name }) => name));
         const last = page.at(-1);

@@ -1,7 +1,7 @@
 import type { DocumentPosition } from "../records/index.ts";
 import type { RecordKind } from "./record-kind.ts";
 
-/** A stretch of time; null: without that end. */
+/** A time range; null: unbounded at that end. */
 export interface TimeRange {
   /** Inclusive. */
   readonly fromMs: number | null;
@@ -9,28 +9,28 @@ export interface TimeRange {
   readonly untilMs: number | null;
 }
 
-/** Where a record stands in every order of its listing: what a token says of the last one of a page. */
-export interface ListedPlace {
+/** The position of a record in every order of its listing; a page token has that of the last record of a page. */
+export interface ListingPosition {
   readonly name: string;
   readonly createdMs: number;
-  /** Empty for what has none. */
+  /** Empty for a record without states. */
   readonly status: string;
 }
 
-export interface ListQuestion {
+export interface ListQuery {
   readonly sortBy: "created" | "name" | "status";
   readonly isDescending: boolean;
-  /** In whatever case. */
+  /** Case-insensitive. */
   readonly nameContains: string;
   readonly created: TimeRange;
   readonly modified: TimeRange;
   readonly status: string | null;
-  /** To go on after, whatever has come or gone since. */
-  readonly after: ListedPlace | null;
+  /** The listing continues after this position, even if its record was deleted. */
+  readonly after: ListingPosition | null;
   readonly limit: number;
 }
 
-export interface ListAnswer<Value> {
+export interface ListingPage<Value> {
   readonly page: readonly Value[];
   readonly hasMore: boolean;
 }
@@ -42,25 +42,28 @@ interface Listed {
   readonly state?: { readonly at: string };
 }
 
-/** Records that are read at a time where some may not match: their bodies are parsed in one turn of the event loop. */
+/**
+ * Number of records that are read at once where some may not match: their bodies are parsed in one tick of the event
+ * loop.
+ */
 const readAtOnceMax = 100;
 
-/** The values by which a listing's orders are kept: each ends with the name, which tells equal ones apart. */
+/** Returns a record's value in each order of a listing: each ends with the name, so that values are unique. */
 export function ordersOf({ name, createdMs, state }: Listed): Readonly<Record<string, string>> {
   const created = `${paddedMs(createdMs)} ${name}`;
   return { name, created, ...(state === undefined ? {} : { status: `${state.at} ${name}` }) };
 }
 
 /**
- * Reads a page in the order asked for, from where the page before ended: nothing before it is read, nothing is sorted, and of what
- * follows no more than it takes to fill the page. Before each read that may be for little others have their turn.
+ * Reads a page from the position where the previous one ended: nothing before it is read, nothing is sorted, and of the
+ * rest only as much as fills the page. Yields to the event loop before each further read.
  */
 export async function listPage<Value extends Listed>(
   kind: RecordKind<Value>,
-  question: ListQuestion,
+  question: ListQuery,
   turn: () => Promise<void>,
   isWanted: ((value: Value) => boolean) | null = null,
-): Promise<ListAnswer<Value>> {
+): Promise<ListingPage<Value>> {
   const { sortBy, isDescending, limit } = question;
   const found: Value[] = [];
   const isPicky = isWanted !== null || !acceptsAll(question);
@@ -79,20 +82,20 @@ export async function listPage<Value extends Listed>(
   }
 }
 
-/** After the page before; without one at the end of the stretch of time that comes first. */
-function startOf({ sortBy, isDescending, after, created }: ListQuestion): DocumentPosition | null {
+/** Returns the position after the previous page; for the first page, the end of the time range that comes first. */
+function startOf({ sortBy, isDescending, after, created }: ListQuery): DocumentPosition | null {
   if (after !== null) return positionOf(after, sortBy);
   const boundMs = isDescending ? created.untilMs : created.fromMs;
   return sortBy !== "created" || boundMs === null ? null : { value: paddedMs(Math.max(0, boundMs)), key: "" };
 }
 
-function positionOf({ name, createdMs, status }: ListedPlace, sortBy: ListQuestion["sortBy"]): DocumentPosition {
+function positionOf({ name, createdMs, status }: ListingPosition, sortBy: ListQuery["sortBy"]): DocumentPosition {
   const orders = ordersOf({ name, createdMs, state: { at: status } });
   return { value: orders[sortBy] ?? "", key: name.toLowerCase() };
 }
 
-/** In the order of creation nothing follows what lies beyond the stretch of time. */
-function isBeyond({ createdMs }: Listed, { sortBy, isDescending, created }: ListQuestion): boolean {
+/** In the order of creation no match follows a record outside of the time range. */
+function isBeyond({ createdMs }: Listed, { sortBy, isDescending, created }: ListQuery): boolean {
   if (sortBy !== "created") return false;
   if (isDescending) return created.fromMs !== null && createdMs < created.fromMs;
   return created.untilMs !== null && createdMs >= created.untilMs;
@@ -100,11 +103,11 @@ function isBeyond({ createdMs }: Listed, { sortBy, isDescending, created }: List
 
 const isUnbounded = ({ fromMs, untilMs }: TimeRange) => fromMs === null && untilMs === null;
 
-function acceptsAll({ nameContains, created, modified, status }: ListQuestion): boolean {
+function acceptsAll({ nameContains, created, modified, status }: ListQuery): boolean {
   return nameContains === "" && isUnbounded(created) && isUnbounded(modified) && status === null;
 }
 
-function matches(record: Listed, { nameContains, created, modified, status }: ListQuestion): boolean {
+function matches(record: Listed, { nameContains, created, modified, status }: ListQuery): boolean {
   const { name, createdMs, modifiedMs = createdMs } = record;
   return (
     name.toLowerCase().includes(nameContains.toLowerCase()) &&
@@ -118,7 +121,7 @@ function isWithin(ms: number, { fromMs, untilMs }: TimeRange): boolean {
   return (fromMs === null || ms >= fromMs) && (untilMs === null || ms < untilMs);
 }
 
-/** Equally long for every time, so that texts ascend as the numbers do. */
+/** Returns texts of equal length, whose order is the order of the numbers. */
 function paddedMs(ms: number): string {
   return String(Math.ceil(ms)).padStart(15, "0");
 }

@@ -3,17 +3,20 @@ import { folderOf, parseS3Uri } from "../definitions/index.ts";
 /** A prefix below which the platform writes outputs: captures, asynchronous outputs, transform results. */
 export interface OutputFolder {
   readonly url: string;
-  /** Whose outputs lie there: an endpoint's name, or that of a transform job's instances. Null for a place that several share, each below a prefix of its own. */
+  /**
+   * The owner of the outputs: an endpoint's name, or that of a transform job's instances. Null for a folder that
+   * several owners share, each below a prefix of its own.
+   */
   readonly owner: string | null;
 }
 
 /** The innermost output prefix of an object. */
-export interface FoundPlace {
+export interface OutputOwners {
   readonly prefix: string;
   readonly owners: ReadonlySet<string>;
 }
 
-/** How often an owner was added; the shared part of a place counts as "". */
+/** Number of times that each owner was added; the shared use of a folder counts as "". */
 type OwnerCounts = Map<string, number>;
 
 /** The prefixes of outputs, and their owners. */
@@ -30,7 +33,7 @@ export class OutputFolders {
   }
 
   /** Returns null for an object that is no output. */
-  find({ bucket, key }: { readonly bucket: string; readonly key: string }): FoundPlace | null {
+  find({ bucket, key }: { readonly bucket: string; readonly key: string }): OutputOwners | null {
     const places = this.#buckets.get(bucket);
     if (places === undefined) return null;
     // A prefix ends with a slash or is the whole bucket: there are as many candidates as the key has slashes.
@@ -60,7 +63,7 @@ export class OutputFolders {
   }
 }
 
-const found = (prefix: string, counts: OwnerCounts): FoundPlace => ({
+const found = (prefix: string, counts: OwnerCounts): OutputOwners => ({
   prefix,
   owners: new Set([...counts.keys()].filter((name) => name !== "")),
 });

@@ -3,13 +3,16 @@ import type { Document, DocumentChange, DocumentPosition, Documents, Expectation
 
 export interface RecordKindOptions<Value> {
   readonly documents: Documents;
-  /** Where it stands in listings, by the name of each order. */
+  /** Returns the record's value in each order of its listings. */
   readonly orders: (value: Value) => Readonly<Record<string, string>>;
   readonly logger: Logger;
 }
 
-/** A record that cannot be read stays where it is, is told, and is not served; who creates one of its name writes over it. */
-export type FoundRecord<Value> =
+/**
+ * The state of a key. An unreadable record stays on disk, is logged and not served; creating a record with its name
+ * overwrites it.
+ */
+export type RecordState<Value> =
   | { readonly at: "absent" }
   | { readonly at: "damaged"; readonly version: number }
   | { readonly at: "found"; readonly value: Value; readonly version: number };
@@ -26,9 +29,9 @@ export interface RecordPage<Value> {
   readonly next: DocumentPosition | null;
 }
 
-/** Records of one page of all. */
+/** Number of records per page of `all`. */
 const readAtOnce = 500;
-/** Damaged records that are not told of again. */
+/** Maximum number of damaged records that are remembered as logged. */
 const toldMax = 1000;
 
 /** Hosting's records of one kind, as documents. */
@@ -42,7 +45,7 @@ export class RecordKind<Value> {
     this.#options = options;
   }
 
-  async find(key: string): Promise<FoundRecord<Value>> {
+  async find(key: string): Promise<RecordState<Value>> {
     const document = await this.#options.documents.get(this.kind, key);
     if (document === null) return { at: "absent" };
     const { version } = document;
@@ -50,7 +53,7 @@ export class RecordKind<Value> {
     return value === null ? { at: "damaged", version } : { at: "found", value, version };
   }
 
-  /** Null for what cannot be read, which is told once. */
+  /** Returns null for an unreadable record, which is logged once. */
   read({ key, version, body }: Pick<Document, "key" | "version" | "body">): Value | null {
     try {
       return JSON.parse(body) as Value;
@@ -60,7 +63,7 @@ export class RecordKind<Value> {
     }
   }
 
-  /** A page may have fewer records than asked for, or none, and more after it. */
+  /** Reads a page, which may have fewer records than its limit, or none, with more after it. */
   async page(query: {
     readonly order: string | null;
     readonly isDescending: boolean;
@@ -76,7 +79,7 @@ export class RecordKind<Value> {
     return { records, next };
   }
 
-  /** All records, a page at a time: by key unless an order is given. */
+  /** Yields all records page by page, by key unless an order is given. */
   async *all(order: string | null = null): AsyncGenerator<StoredRecord<Value>> {
     const query = { order, isDescending: false, limit: readAtOnce };
     for (let page = await this.page({ ...query, after: null }); ;) {
@@ -102,7 +105,7 @@ export class RecordKind<Value> {
     return { do: "delete", kind: this.kind, key, expects };
   }
 
-  /** Lets a write be made only while this record is of this version. */
+  /** Returns a change that fails unless this record has this version. */
   check(key: string, version: number): DocumentChange {
     return { do: "check", kind: this.kind, key, expects: version };
   }

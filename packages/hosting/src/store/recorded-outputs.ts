@@ -32,7 +32,7 @@ function outputsOf({ asyncInference, dataCapture }: OutputConfigs, owner: string
   const { S3OutputPath: output, S3FailurePath: failure } = asyncInference?.OutputConfig ?? {};
   const outputs = [output, failure].flatMap((url) => {
     const place = parseS3Uri(url ?? "");
-    // As outputs are written: slashes at the beginning of the key are left out.
+    // Outputs are written without slashes at the beginning of the key.
     return place === null ? [] : [{ url: `s3://${place.bucket}/${place.key.replace(/^\/+/, "")}`, owner }];
   });
   if (dataCapture === undefined) return outputs;

@@ -2,7 +2,7 @@ import { AwsError, Gate } from "@galatea/base";
 import type { DocumentChange, Documents } from "../records/index.ts";
 import type { StateChange } from "../endpoints/index.ts";
 
-/** The last so many are kept. */
+/** Number of changes that are kept. */
 const changesMax = 10_000;
 const kind = "endpoint-state-change";
 const digits = 15;
@@ -14,12 +14,15 @@ export interface NumberedStateChange {
 }
 
 /**
- * The state changes of all endpoints, in one order, each written in the same transaction as the record that it is of: so none is told that
- * was not made, and none is lost by a platform that is killed. The oldest go.
+ * The state changes of all endpoints, in one order. Each is written in the transaction of its record, so that none is
+ * lost or invented by a crash. The oldest are deleted.
  */
 export class StateChangeLog {
   readonly #documents: Documents;
-  /** Numbers whose writes have not ended: what comes behind them is not told before, because a reader asks on from the last that it knows. */
+  /**
+   * Numbers whose writes have not ended. Later changes wait for them, because a reader continues after the last number
+   * that it got.
+   */
   readonly #underWay = new Set<number>();
   readonly #written = new Gate();
   #last: number;
@@ -35,7 +38,9 @@ export class StateChangeLog {
     return new StateChangeLog(documents, newest === undefined ? 0 : Number(newest.key));
   }
 
-  /** `write` makes the transaction of the changes that it is given. Rejects as it does; then nothing is told. */
+  /**
+   * Runs `write`, which writes the given changes in its transaction. Rejects as it does, and then no change is logged.
+   */
   async writing<Value>(
     change: StateChange,
     write: (more: readonly DocumentChange[]) => Promise<Value>,
@@ -56,12 +61,12 @@ export class StateChangeLog {
     }
   }
 
-  /** To be asked for before `after` is called. */
+  /** Resolves with the next change; call it before `after`. */
   changed(): Promise<void> {
     return this.#written.opened();
   }
 
-  /** Those behind a number, the oldest first. */
+  /** Returns the changes after a number, oldest first. */
   async after(number: number, limit: number): Promise<readonly NumberedStateChange[]> {
     if (!Number.isSafeInteger(number) || number < 0 || String(number).length > digits) {
       throw new AwsError("ValidationException", "after is not a cursor that an earlier answer gave.");

@@ -1,4 +1,4 @@
-/** Bytes that have come and are not yet taken. Nothing is copied but what is asked for across pieces. */
+/** A queue of received bytes. It copies only ranges that span several chunks. */
 export class ByteQueue {
   readonly #pieces: Buffer[] = [];
   #byteLength = 0;
@@ -13,7 +13,7 @@ export class ByteQueue {
     this.#byteLength += piece.length;
   }
 
-  /** The first bytes, which stay; null while there are fewer. */
+  /** Returns the first bytes without removing them; null while there are fewer. */
   peek(count: number): Buffer | null {
     if (this.#byteLength < count) return null;
     const [first] = this.#pieces;
@@ -28,7 +28,7 @@ export class ByteQueue {
     return Buffer.concat(pieces, count);
   }
 
-  /** The first bytes, which are gone then; null while there are fewer. */
+  /** Removes and returns the first bytes; null while there are fewer. */
   take(count: number): Buffer | null {
     const taken = this.peek(count);
     if (taken === null) return null;

@@ -1,4 +1,4 @@
-/** The fields of a row as they are written, with their quotes, so that what is not picked apart stays as it is. */
+/** Returns the fields of a row with their quotes, so that unchanged fields are printed as they were. */
 export function fieldsOf(row: string): string[] {
   const fields: string[] = [];
   let from = 0;

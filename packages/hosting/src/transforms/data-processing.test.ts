@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EventLoopQueue } from "@galatea/base";
-import { filteredRows, processedAnswer, type DataProcessing } from "./data-processing.ts";
+import { filteredRows, processedResponse, type DataProcessing } from "./data-processing.ts";
 import { parseJsonPath } from "./json-path.ts";
 
 const pieceBytes = 64 * 1024;
@@ -41,7 +41,7 @@ async function roundsOf<Result>(task: Promise<Result>): Promise<{ result: Result
 test("rows of a long answer are joined in pieces, between which the event loop has its turn, and all in their order", async () => {
   const count = 30_000;
   const [answer, rows] = [answers(count), inputs(count)];
-  const { result, rounds } = await roundsOf(processedAnswer(answer, rows, joining, turnsOf()));
+  const { result, rounds } = await roundsOf(processedResponse(answer, rows, joining, turnsOf()));
   const lines = result.toString("utf8").trimEnd().split("\n");
   assert.equal(lines.length, count);
   for (const index of [0, 1, 12_345, count - 1])
@@ -64,14 +64,14 @@ test("a payload that is not split is filtered in pieces, and its bytes stay what
 
 test("a job that is stopped goes on with no further piece", async () => {
   const of = turnsOf();
-  const processed = processedAnswer(answers(30_000), inputs(30_000), joining, of);
+  const processed = processedResponse(answers(30_000), inputs(30_000), joining, of);
   of.abort.abort(new Error("stopped"));
   await assert.rejects(processed, /stopped/);
 });
 
 test("an answer with another number of rows than the payload has is refused", async () => {
   await assert.rejects(
-    processedAnswer(answers(2), inputs(3), joining, turnsOf()),
+    processedResponse(answers(2), inputs(3), joining, turnsOf()),
     /the container answered 2 rows to 3: the input cannot be joined to its output/,
   );
 });

@@ -3,10 +3,10 @@ import { fieldsOf } from "./csv-row.ts";
 import { parseExact } from "./exact-json.ts";
 import { isObject, select, type JsonPath } from "./json-path.ts";
 import { withoutLineEnd } from "./line-splitter.ts";
-import { RowsInTurns } from "./rows-in-turns.ts";
+import { ChunkedRows } from "./chunked-rows.ts";
 import { clientError } from "./transform-error.ts";
 
-/** `json`: a payload is one document. `jsonlines`, `csv`: every line of it is a row. */
+/** `json`: a payload is one document. `jsonlines`, `csv`: each line is a row. */
 export type RowFormat = "json" | "jsonlines" | "csv";
 
 export interface DataProcessing {
@@ -17,7 +17,7 @@ export interface DataProcessing {
   readonly joinsInput: boolean;
 }
 
-/** The format of rows by a content type; null for one that cannot be looked into. */
+/** Returns the row format of a content type; null for one that cannot be filtered. */
 export function rowFormatOf(contentType: string, isSplit: boolean): RowFormat | null {
   const type = (contentType.split(";")[0] ?? "").trim().toLowerCase();
   if (type === "text/csv") return "csv";
@@ -26,13 +26,13 @@ export function rowFormatOf(contentType: string, isSplit: boolean): RowFormat | 
   return null;
 }
 
-/** The parts of a payload's rows that the container is sent, and how many rows these are. */
+/** Returns the filtered rows for the container, and their number. */
 export async function filteredRows(
   payload: Buffer,
   processing: DataProcessing,
   of: YieldOptions,
 ): Promise<{ readonly body: Buffer; readonly recordCount: number }> {
-  const rows = new RowsInTurns(of, "latin1");
+  const rows = new ChunkedRows(of, "latin1");
   let recordCount = 0;
   for (const row of linesOf(payload)) {
     recordCount += 1;
@@ -41,18 +41,18 @@ export async function filteredRows(
   return { body: rows.whole(), recordCount };
 }
 
-/** The part of a row that the container is sent. */
+/** Returns the filtered row for the container. */
 export function filteredInput(row: Buffer, { format, inputFilter }: DataProcessing): Buffer {
   if (inputFilter === null) return row;
   return Buffer.from(picked(row.toString("utf8"), format, inputFilter));
 }
 
 /**
- * What of a container's answer becomes output: for each row of the payload its own, joined with the row that it was made of where that
- * is asked for (`rows`, as they came). Each row ends with a line feed, a whole document does not. Throws TransformError where the answer
- * has not as many rows. Of many rows others have their turn in between; of a document, which is one row, they do not.
+ * Returns the output for a container's response: a row for each row of the payload, joined with its input row if
+ * requested (`rows`, unchanged). Each row ends with a line feed, a whole document does not. Throws TransformError if
+ * the response has another number of rows. Yields to the event loop between rows, but not within a document.
  */
-export async function processedAnswer(
+export async function processedResponse(
   answer: Buffer,
   rows: Buffer | null,
   processing: DataProcessing,
@@ -63,7 +63,7 @@ export async function processedAnswer(
     return Buffer.from(processedRow(withoutLineEnd(answer).toString("utf8"), rows, processing));
   }
   const originals = joinsInput ? linesOf(rows ?? Buffer.alloc(0)) : null;
-  const processed = new RowsInTurns(of, "utf8");
+  const processed = new ChunkedRows(of, "utf8");
   let answeredCount = 0;
   for (const line of linesOf(answer)) {
     answeredCount += 1;
@@ -89,7 +89,7 @@ function countOf(lines: Iterable<Buffer>): number {
   return count;
 }
 
-/** Lines with text, one at a time: of all of them together the objects would take more than the bytes. */
+/** Yields non-empty lines one at a time: objects for all of them together would take more memory than the bytes. */
 export function* linesOf(text: Buffer): Generator<Buffer, void> {
   for (let from = 0; from < text.length;) {
     const at = text.indexOf(0x0a, from);
@@ -106,7 +106,10 @@ function processedRow(answer: string, row: Buffer | null, processing: DataProces
   return outputFilter === null ? joined : picked(joined, format, outputFilter);
 }
 
-/** CSV gets the answer's columns behind its own; an object an attribute more; anything else becomes one. */
+/**
+ * Joins a row and its response: CSV gets the response's columns appended, an object an additional attribute; any other
+ * value becomes an object.
+ */
 function joinedRow(row: string, answer: string, format: RowFormat): string {
   if (format === "csv") return `${row},${answer}`;
   const input = parsed(row, "the input");

@@ -1,4 +1,7 @@
-/** What the engine has and the language's types do not: the source of a number, and a number that is printed as it was written. */
+/**
+ * Features of the JavaScript engine that the language's types lack: the source text of a number, and a number that is
+ * printed from its source.
+ */
 interface RawJson {
   parse(
     text: string,
@@ -10,7 +13,9 @@ interface RawJson {
 
 const json = JSON as unknown as RawJson;
 
-/** JSON whose numbers are printed again as they were written: identifiers of twenty digits stay what they are. Throws SyntaxError. */
+/**
+ * Parses JSON whose numbers are printed unchanged: identifiers with twenty digits keep all of them. Throws SyntaxError.
+ */
 export function parseExact(text: string): unknown {
   return json.parse(text, (_key, value, { source }) =>
     typeof value === "number" && source !== undefined ? json.rawJSON(source) : value,

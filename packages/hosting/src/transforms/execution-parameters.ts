@@ -6,7 +6,10 @@ const strategies: Readonly<Record<string, NonNullable<ExecutionParameters["Batch
   SINGLE_RECORD: "SingleRecord",
 };
 
-/** What a container answered to GET /execution-parameters; null for one that has none. Members that make no sense count as left out. */
+/**
+ * Parses a container's response to GET /execution-parameters; null for a container without it. Invalid members are
+ * ignored.
+ */
 export function readExecutionParameters(text: string | null): ExecutionParameters {
   if (text === null || text.trim() === "") return {};
   let told: unknown;

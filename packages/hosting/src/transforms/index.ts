@@ -1,4 +1,4 @@
-/** Batch transform: jobs as state machines, and one life of a job: its instances, and the way of each object through them. */
+/** Batch transform: jobs as state machines, and one run of a job: its instances, and the processing of each object. */
 export { JobMemory } from "./job-memory.ts";
 export { JobRun } from "./job-run.ts";
 export { transformPlan, type TransformRequest } from "./transform-request.ts";

@@ -1,25 +1,25 @@
 import { readToBuffer } from "@galatea/base";
 import { absentAsNull, type ObjectStore } from "../objects/index.ts";
 import { isFolderMark, parseS3Uri } from "../definitions/index.ts";
-import { outputKey, twinKey } from "./object-names.ts";
+import { outputKey, siblingKey } from "./object-names.ts";
 import { clientError } from "./transform-error.ts";
 import type { S3Place, TransformPlan } from "./transform-request.ts";
 import type { TransformProgress } from "./transform-state.ts";
 
-/** An object that is to be transformed. */
+/** An object to transform. */
 export interface InputObject {
   readonly place: S3Place;
   readonly output: S3Place;
-  /** Its place in the order of the input. */
+  /** Position in the order of the input. */
   readonly ordinal: number;
-  /** The key of another input whose output has the same key, and that has it; null for all but the keys beside a folder of their name. */
-  readonly twinKey: string | null;
+  /** The key of another existing input with the same output key; null for almost all keys. */
+  readonly siblingKey: string | null;
 }
 
 const listedAtOnce = 1000;
 const manifestBytesMax = 16 * 2 ** 20;
 
-/** The objects of a job in the order of its input, those after where it has come to; never more than a page of them in memory. */
+/** Yields the objects of a job in the order of its input, after its progress; at most one listing page is in memory. */
 export async function* inputObjects(
   store: Pick<ObjectStore, "list" | "get" | "head">,
   plan: TransformPlan,
@@ -42,20 +42,23 @@ async function* listedObjects(
       if (isFolderMark({ key, byteLength })) continue;
       const output = { bucket: target.bucket, key: outputKey(key, source.key, target) };
       const place = { bucket: source.bucket, key };
-      yield { place, output, ordinal, twinKey: await listedTwin(store, place, source.key) };
+      yield { place, output, ordinal, siblingKey: await listedTwin(store, place, source.key) };
       ordinal += 1;
     }
     startAfter = page.nextStartAfter;
   }
 }
 
-/** Beside the folder `in/data/` the prefix `in/data` has `in/datax`, whose output would be that of `in/data/datax`. */
+/**
+ * The prefix `in/data` matches the folder `in/data/` and also `in/datax`, whose output would be that of
+ * `in/data/datax`.
+ */
 async function listedTwin(
   store: Pick<ObjectStore, "head">,
   { bucket, key }: S3Place,
   prefix: string,
 ): Promise<string | null> {
-  const twin = twinKey(key, prefix);
+  const twin = siblingKey(key, prefix);
   if (twin === null) return null;
   return (await absentAsNull(store.head(bucket, twin))) === null ? null : twin;
 }
@@ -74,13 +77,13 @@ async function* manifestObjects(
     if (ordinal <= (after?.ordinal ?? -1)) continue;
     const place = { bucket: prefix.bucket, key: prefix.key + name };
     const output = { bucket: target.bucket, key: outputKey(place.key, prefix.key, target) };
-    const twin = twinKey(place.key, prefix.key);
+    const twin = siblingKey(place.key, prefix.key);
     const isListed = twin !== null && listed.has(twin.slice(prefix.key.length));
-    yield { place, output, ordinal, twinKey: isListed ? twin : null };
+    yield { place, output, ordinal, siblingKey: isListed ? twin : null };
   }
 }
 
-/** `[{"prefix": "s3://bucket/folder/"}, "name", ...]`; a name that stands there twice counts once. */
+/** Parses `[{"prefix": "s3://bucket/folder/"}, "name", ...]`; repeated names count once. */
 export function readManifest(text: string): { readonly prefix: S3Place; readonly names: readonly string[] } {
   let entries: unknown;
   try {

@@ -1,6 +1,6 @@
 import type { ByteBudget } from "@galatea/base";
 
-/** Of the bytes that requests in flight may take; what clients send and are sent keeps the rest for itself. */
+/** Share of the memory for requests in flight; the rest is for clients. */
 const share = 1 / 2;
 
 interface Waiting {
@@ -10,9 +10,10 @@ interface Waiting {
 }
 
 /**
- * What the objects of all transform jobs hold in memory together: payloads, answers, the beginnings of records. Unlike clients, jobs wait
- * for bytes, in the order in which they asked. An object waits while it holds some, so the one that was begun first is never kept waiting:
- * it can always be finished, and then the next is the first. Beyond the bound there is what one object needs, at most.
+ * The memory that the objects of all transform jobs use: payloads, responses, incomplete records. Unlike clients, jobs
+ * wait for memory, in the order of their requests. An object may wait while it holds some, so the oldest object never
+ * waits: it can always finish, and then the next is the oldest. The limit is exceeded by at most the need of one
+ * object.
  */
 export class JobMemory {
   readonly #budget: ByteBudget;
@@ -21,7 +22,10 @@ export class JobMemory {
   readonly #waiting = new Set<Waiting>();
   #usedBytes = 0;
 
-  /** The bytes are taken from the budget too, so that clients are refused what is not there; jobs themselves may have their share of it. */
+  /**
+   * The bytes are also taken from the budget, so that clients are rejected when they are missing; jobs get at most
+   * their share.
+   */
   constructor(budget: ByteBudget) {
     this.#budget = budget;
   }
@@ -30,7 +34,7 @@ export class JobMemory {
     return this.#usedBytes;
   }
 
-  /** Of one object; to be disposed when nothing of it is held any more. */
+  /** Opens the account of one object; dispose it when the object is done. */
   open(): ObjectMemory {
     const account: ObjectMemory = new ObjectMemory({
       tryTake: (bytes) => this.#tryTake(account, bytes),
@@ -108,7 +112,7 @@ interface Account {
   readonly closed: () => void;
 }
 
-/** What one object holds. Disposed, everything of it is given back. */
+/** The memory of one object. Disposal returns all of it. */
 export class ObjectMemory implements Disposable {
   readonly #account: Account;
   #bytes = 0;
@@ -122,13 +126,13 @@ export class ObjectMemory implements Disposable {
     return this.#isClosed;
   }
 
-  /** Null where that is not to be had now. */
-  tryHold(bytes: number): HeldBytes | null {
+  /** Returns null if the bytes are not available now. */
+  tryHold(bytes: number): BytesLease | null {
     return this.#account.tryTake(bytes) ? this.#held(bytes) : null;
   }
 
-  /** Waits for others to give back what is missing; rejects with the signal's reason. */
-  async hold(bytes: number, signal: AbortSignal): Promise<HeldBytes> {
+  /** Waits until the bytes are available; rejects with the signal's reason. */
+  async hold(bytes: number, signal: AbortSignal): Promise<BytesLease> {
     const now = this.tryHold(bytes);
     if (now !== null) return now;
     await this.#account.take(bytes, signal);
@@ -143,14 +147,14 @@ export class ObjectMemory implements Disposable {
     this.#account.closed();
   }
 
-  #held(bytes: number): HeldBytes {
+  #held(bytes: number): BytesLease {
     this.#bytes += bytes;
-    const held = new HeldBytes(bytes, (given) => {
+    const held = new BytesLease(bytes, (given) => {
       if (this.#isClosed) return;
       this.#bytes -= given;
       this.#account.give(given);
     });
-    // It was disposed of while this was waited for.
+    // The account was disposed during the wait.
     if (this.#isClosed) {
       this.#account.give(bytes);
       this.#bytes -= bytes;
@@ -159,8 +163,8 @@ export class ObjectMemory implements Disposable {
   }
 }
 
-/** Bytes of an object, until they are given back. */
-export class HeldBytes implements Disposable {
+/** Bytes of an object, until they are returned. */
+export class BytesLease implements Disposable {
   readonly #give: (bytes: number) => void;
   #bytes: number;
 
@@ -173,7 +177,7 @@ export class HeldBytes implements Disposable {
     return this.#bytes;
   }
 
-  /** Gives all but so many back; does nothing where it has no more. */
+  /** Returns all bytes above `bytes`; does nothing if it has no more. */
   shrinkTo(bytes: number): void {
     const given = this.#bytes - bytes;
     if (given <= 0) return;

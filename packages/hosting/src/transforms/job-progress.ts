@@ -1,7 +1,10 @@
 import type { InputObject } from "./input-objects.ts";
 import type { TransformProgress } from "./transform-state.ts";
 
-/** What a progress becomes when objects end out of their order: those up to the first that is not done are told by its place alone. */
+/**
+ * Computes the progress of objects that end out of order: those before the first unfinished one are represented by its
+ * position alone.
+ */
 export class ObjectOrder {
   readonly #underWay = new Map<number, string>();
   readonly #beyond = new Map<number, string>();
@@ -15,7 +18,7 @@ export class ObjectOrder {
     this.#underWay.set(ordinal, place.key);
   }
 
-  /** Objects begin in their order. */
+  /** Objects must begin in their order. */
   ended({ ordinal, place }: InputObject): Pick<TransformProgress, "after" | "beyond"> {
     this.#underWay.delete(ordinal);
     this.#beyond.set(ordinal, place.key);

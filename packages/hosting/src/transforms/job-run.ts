@@ -5,7 +5,7 @@ import { inputObjects, type InputObject } from "./input-objects.ts";
 import type { JobMemory } from "./job-memory.ts";
 import { ObjectOrder } from "./job-progress.ts";
 import { jobMetrics, transformLogGroup, type JobMetric } from "./job-signals.ts";
-import { transformObject, type AnswerSizes } from "./object-transform.ts";
+import { transformObject, type ResponseSizes } from "./object-transform.ts";
 import { clientError, TransformError } from "./transform-error.ts";
 import { TransformInstance, textOf } from "./transform-instance.ts";
 import { requestShape, transformPlan, type RequestShape, type TransformPlan } from "./transform-request.ts";
@@ -16,32 +16,35 @@ export interface JobRunOptions {
   readonly progress: TransformProgress;
   readonly fleet: FleetOptions;
   readonly newInstanceId: () => string;
-  /** Of all jobs. */
+  /** Shared by all jobs. */
   readonly memory: JobMemory;
-  /** Of all jobs, for what takes long. */
+  /** Shared by all jobs, for long computations. */
   readonly loopQueue: EventLoopQueue;
-  /** The containers are up and the first object is about to be read. */
+  /** Called when the containers are in service, before the first object is read. */
   readonly started: () => Promise<void>;
-  /** Resolves when it is on disk; of progresses that are told at once only the last need be. */
+  /** Resolves when the progress is on disk; of concurrent calls only the last need be written. */
   readonly progressed: (progress: TransformProgress) => Promise<void>;
 }
 
-/** Outputs that one worker has under way to the disk while it is at its next objects: each is synced before it counts. */
+/**
+ * Maximum number of outputs that one worker has in flight to the disk while it processes its next objects: each is
+ * synced before it counts.
+ */
 const finishingMax = 16;
 
-/** Objects that are done before one that is not: with so many no further one is begun. */
+/** Maximum number of finished objects after an unfinished one; above it no further object is started. */
 const beyondMax = 500;
 
 interface Work {
   readonly instance: TransformInstance;
   readonly shape: RequestShape;
   readonly objects: () => Promise<InputObject | null>;
-  readonly answers: AnswerSizes;
-  /** For what ends the whole job. */
+  readonly answers: ResponseSizes;
+  /** Ends the whole job with an error. */
   readonly fail: (error: unknown) => void;
 }
 
-/** One life of a job: from the start of its instances to the last object. */
+/** One run of a job: from the start of its instances to the last object. */
 export class JobRun {
   readonly #options: JobRunOptions;
   readonly #plan: TransformPlan;
@@ -63,7 +66,7 @@ export class JobRun {
     this.#record = jobMetrics(fleet.openSeries, job.name);
   }
 
-  /** Resolves when every object has been tried, or the job as a whole cannot go on: with null, or the job's FailureReason. */
+  /** Resolves when every object has been tried, or the whole job fails: with null, or the job's FailureReason. */
   async run(signal: AbortSignal): Promise<string | null> {
     try {
       await this.#transformAll(signal);
@@ -118,7 +121,7 @@ export class JobRun {
     return this.#options.job.request.TransformInput.DataSource.S3DataSource.S3Uri;
   }
 
-  /** A bucket that is not there costs no container's start. */
+  /** Checks the buckets first, so that a missing one costs no container's start. */
   async #checkPlaces(signal: AbortSignal): Promise<void> {
     const { store } = this.#options.fleet;
     for (const { bucket } of [this.#plan.source, this.#plan.target]) {
@@ -142,7 +145,7 @@ export class JobRun {
     either.throwIfAborted();
   }
 
-  /** One object after the other. While an output is on its way to the disk the next object is at the container. */
+  /** Processes one object after the other. While an output is written the next object is at the container. */
   async #work(work: Work, signal: AbortSignal): Promise<void> {
     const finishing = new Set<Promise<void>>();
     for (;;) {
@@ -174,7 +177,7 @@ export class JobRun {
     const { fleet, memory, loopQueue } = this.#options;
     let bytes;
     try {
-      if (object.twinKey !== null) throw sameOutput(object, object.twinKey);
+      if (object.siblingKey !== null) throw sameOutput(object, object.siblingKey);
       bytes = await transformObject(
         object,
         { store: fleet.store, memory, loopQueue, plan: this.#plan, ...work },
@@ -182,7 +185,7 @@ export class JobRun {
       );
     } catch (error) {
       signal.throwIfAborted();
-      // Of the whole job, not of the object.
+      // A failure of the whole job, not of the object.
       if (error instanceof InstanceFailure) throw error;
       return await this.#fail(object, failureOf(error, this.#options.job.model.name), signal);
     }
@@ -215,15 +218,17 @@ export class JobRun {
   }
 }
 
-/** SageMaker does not say what becomes of two inputs with one output: here neither is lost without a word. */
-function sameOutput({ place, output }: InputObject, twinKey: string): TransformError {
+/**
+ * SageMaker does not document two inputs with one output key: here it is an error, so that neither is lost silently.
+ */
+function sameOutput({ place, output }: InputObject, siblingKey: string): TransformError {
   const text =
-    `its output s3://${output.bucket}/${output.key} is that of s3://${place.bucket}/${twinKey}; ` +
+    `its output s3://${output.bucket}/${output.key} is that of s3://${place.bucket}/${siblingKey}; ` +
     'give an S3Uri that ends with "/", or a job for each of them';
   return clientError(text);
 }
 
-/** Objects one after the other to whoever asks next. */
+/** Returns a function that returns the next object to each caller. */
 function sharedOut(objects: AsyncGenerator<InputObject>): () => Promise<InputObject | null> {
   return async () => {
     const next = await objects.next();
@@ -231,7 +236,7 @@ function sharedOut(objects: AsyncGenerator<InputObject>): () => Promise<InputObj
   };
 }
 
-/** Lines of the job itself, beside what its containers print. */
+/** Returns the writer of the job's own log lines, in addition to its containers' output. */
 function jobLog({ openLog, clock }: FleetOptions & { readonly clock: Clock }, name: string): (line: string) => void {
   const write = openLog(transformLogGroup, `${name}/data-log`);
   return (line) => write(Buffer.from(`${new Date(clock.epochMs()).toISOString()} ${line}\n`));
@@ -242,7 +247,7 @@ const failureCharsMax = 960;
 
 const reasonOf = ({ fault, message }: TransformError) => `${fault}: ${message}`;
 
-/** What a person is told: whose fault it was, and what the container said last. */
+/** Returns an error for users: its cause, and the container's last output. */
 function failureOf(error: unknown, modelName: string): TransformError {
   if (error instanceof TransformError) return error;
   if (error instanceof ModelDataError) return clientError(error.message, { cause: error });
@@ -256,7 +261,7 @@ function failureOf(error: unknown, modelName: string): TransformError {
   if (error instanceof DiskError) return new TransformError("InternalServerError", error.message, { cause: error });
   if (error instanceof AwsError) {
     const { OriginalStatusCode: status } = error.members as { readonly OriginalStatusCode?: number };
-    // Of the store, such as a disk that is full.
+    // An error of the store, such as a full disk.
     if (status === undefined && (error.statusFallback ?? 400) >= 500) {
       return new TransformError("InternalServerError", error.message, { cause: error });
     }

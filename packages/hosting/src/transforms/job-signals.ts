@@ -2,13 +2,15 @@ import type { OpenSeries } from "../series/index.ts";
 
 export const transformLogGroup = "/aws/sagemaker/TransformJobs";
 
-/** Of what a job does as a whole; SageMaker has no such metrics. */
+/** Namespace for metrics of whole jobs, which SageMaker lacks. */
 const jobNamespace = "Galatea/TransformJobs";
 
-/** The series of one instance: whatever an endpoint's instance tells, under the dimension that SageMaker gives transform jobs. */
+/**
+ * Returns the series of one instance: those of an endpoint's instance, with SageMaker's dimension for transform jobs.
+ */
 export function jobSeries(open: OpenSeries, host: string): OpenSeries {
   return (key) => {
-    // An endpoint tells everything twice, once with its configuration.
+    // An endpoint records each sample again with its configuration.
     if (key.dimensions.some(({ name }) => name === "EndpointConfigName")) return { record: () => {} };
     const container = key.dimensions.filter(({ name }) => name === "ContainerName");
     return open({ ...key, namespace: transformLogGroup, dimensions: [{ name: "Host", value: host }, ...container] });

@@ -64,7 +64,7 @@ test("a progress names what is done beyond the first object that is not", () => 
   const order = new ObjectOrder(null);
   const object = (ordinal: number) => {
     const place = { bucket: "bkt", key: `k${ordinal}` };
-    return { place, output: place, ordinal, twinKey: null };
+    return { place, output: place, ordinal, siblingKey: null };
   };
   for (const ordinal of [0, 1, 2]) order.begun(object(ordinal));
   assert.deepEqual(order.ended(object(2)), { after: null, beyond: ["k2"] });

@@ -1,19 +1,22 @@
 import { clientError } from "./transform-error.ts";
 import { isRawNumber } from "./exact-json.ts";
 
-/** What is picked of an array or an object. */
+/** The selection from an array or an object. */
 type Selector =
   | { readonly kind: "name"; readonly name: string }
   | { readonly kind: "index"; readonly index: number }
   | { readonly kind: "slice"; readonly from: number | null; readonly to: number | null }
   | { readonly kind: "all" };
 
-/** Steps from the root; only the last may pick several. */
+/** Steps from the root; only the last may select several values. */
 export type JsonPath = readonly (readonly Selector[])[];
 
 const pathCharsMax = 63;
 
-/** `$`, `.name`, `['name']`, `[1]`, `[-1]`, `[0,2:5]`, `['a','b']`, `[*]`. Null for anything else: scripts, filters, recursion, or several in the middle. */
+/**
+ * Parses `$`, `.name`, `['name']`, `[1]`, `[-1]`, `[0,2:5]`, `['a','b']`, `[*]`. Null for anything else: scripts,
+ * filters, recursion, or several values before the last step.
+ */
 export function parseJsonPath(text: string): JsonPath | null {
   if (!text.startsWith("$") || text.length > pathCharsMax) return null;
   const step = /\.([A-Za-z_][\w-]*|\*)|\[((?:'[^']*'|"[^"]*"|[^\]'"])*)\]/y;
@@ -58,7 +61,10 @@ function isSeveral(selectors: readonly Selector[]): boolean {
   return selectors.length > 1 || only === undefined || only.kind === "slice" || only.kind === "all";
 }
 
-/** Several of an object are an object, several of an array an array. Throws TransformError for what is not there. */
+/**
+ * Selects a value; several of an object give an object, several of an array an array. Throws TransformError for a
+ * missing value.
+ */
 export function select(path: JsonPath, root: unknown): unknown {
   let value = root;
   for (const selectors of path) value = isSeveral(selectors) ? several(selectors, value) : one(selectors[0], value);

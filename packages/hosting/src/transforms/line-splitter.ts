@@ -4,10 +4,10 @@ import { clientError } from "./transform-error.ts";
 const newline = 0x0a;
 const carriageReturn = 0x0d;
 
-/** Records that end with a line feed; the last may go without. Lines without any text are no records. */
+/** Splits records at line feeds; the last may lack one. Blank lines are no records. */
 export class LineSplitter implements RecordSplitter {
   readonly #recordBytesMax: number;
-  /** Of the line that has begun. */
+  /** Chunks of the current line. */
   #pieces: Buffer[] = [];
   #byteLength = 0;
   #lineCount = 0;

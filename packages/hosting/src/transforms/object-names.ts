@@ -1,12 +1,15 @@
 import type { S3Place } from "./transform-request.ts";
 
-/** The key of the output of an input: its path below the input's prefix, below the output's, with `.out` behind it. */
+/**
+ * Returns the key of an input's output: its path below the input's prefix, appended to the output's prefix, with the
+ * suffix `.out`.
+ */
 export function outputKey(inputKey: string, prefix: string, target: S3Place): string {
   const folder = target.key === "" || target.key.endsWith("/") ? target.key : `${target.key}/`;
   return `${folder}${relativeName(inputKey, prefix)}.out`;
 }
 
-/** A prefix that is a folder or a name in one: what lies below the folder. */
+/** Returns the name below the folder of a prefix, which is a folder or the beginning of names in one. */
 function relativeName(key: string, prefix: string): string {
   if (!key.startsWith(prefix)) return key;
   if (key.startsWith(`${prefix}/`)) return key.slice(prefix.length + 1);
@@ -14,10 +17,10 @@ function relativeName(key: string, prefix: string): string {
 }
 
 /**
- * The key whose output has the name of this one's, where there may be such a key: a prefix that is no folder holds keys below the folder of its name
- * and keys beside it, and what is below keeps its name.
+ * Returns the other key with the same output key; null where none is possible. A prefix that is no folder matches keys
+ * below the folder with its name and keys beside it, and those below keep their relative name.
  */
-export function twinKey(key: string, prefix: string): string | null {
+export function siblingKey(key: string, prefix: string): string | null {
   if (prefix === "" || prefix.endsWith("/") || !key.startsWith(prefix) || key.startsWith(`${prefix}/`)) return null;
   return `${prefix}/${relativeName(key, prefix)}`;
 }

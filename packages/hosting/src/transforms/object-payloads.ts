@@ -7,10 +7,10 @@ import type { SplitRecord } from "./split-record.ts";
 import { clientError } from "./transform-error.ts";
 import type { RequestShape, TransformPlan } from "./transform-request.ts";
 
-/** A record of a job without a bound for its payloads. */
+/** Maximum size of a record in a job without a payload limit. */
 export const recordBytesMaxDefault = 100 * 2 ** 20;
 
-/** The requests that an object is cut into, in its order; one at a time in memory, and what of the next has come. */
+/** Yields the requests of an object, in order; one at a time is in memory, with the beginning of the next. */
 export async function* objectPayloads(
   { body }: ObjectSource,
   plan: TransformPlan,
@@ -42,7 +42,7 @@ export async function* objectPayloads(
 function packed({ framed, content }: SplitRecord, { processing }: TransformPlan): PackedRecord {
   if (processing === null) return { alone: content, together: framed, original: null };
   const sent = filteredInput(content, processing);
-  // The rows of an answer are told apart by their lines, and so are those that were asked.
+  // Rows of a response are split by lines, and so are those of the request.
   return { alone: sent, together: withLineEnd(sent), original: processing.joinsInput ? content : null };
 }
 

@@ -4,10 +4,10 @@ import type { ObjectStore } from "../objects/index.ts";
 import { clientError } from "./transform-error.ts";
 import type { S3Place } from "./transform-request.ts";
 
-/** The bytes of an input, inflated where they are compressed. Destroying the stream ends the reading. */
+/** The bytes of an input, decompressed if necessary. Destroying the stream ends the reading. */
 export interface ObjectSource {
   readonly body: Readable;
-  /** Null where it is not known before they have come. */
+  /** Null if it is unknown in advance. */
   readonly byteLength: number | null;
 }
 
@@ -36,7 +36,7 @@ export async function openSource(
   return { body: inflated, byteLength: null };
 }
 
-/** What inflating fails with is the object's fault. */
+/** Reports a decompression error as the object's fault. */
 export function sourceError(error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (code !== "Z_DATA_ERROR" && code !== "Z_BUF_ERROR") return error;

@@ -1,13 +1,13 @@
 import { Readable } from "node:stream";
 import type { EventLoopQueue } from "@galatea/base";
 import type { ObjectStore } from "../objects/index.ts";
-import { processedAnswer } from "./data-processing.ts";
+import { processedResponse } from "./data-processing.ts";
 import type { InputObject } from "./input-objects.ts";
-import type { HeldBytes, JobMemory, ObjectMemory } from "./job-memory.ts";
+import type { BytesLease, JobMemory, ObjectMemory } from "./job-memory.ts";
 import { objectPayloads, recordBytesMaxDefault, withLineEnd } from "./object-payloads.ts";
 import { openSource, sourceError, type ObjectSource } from "./object-source.ts";
 import type { Payload } from "./payload-packer.ts";
-import { AnswerOutgrown, type TransformInstance } from "./transform-instance.ts";
+import { ResponseOutgrown, type TransformInstance } from "./transform-instance.ts";
 import type { RequestShape, TransformPlan } from "./transform-request.ts";
 
 export interface ObjectTransformOptions {
@@ -16,26 +16,26 @@ export interface ObjectTransformOptions {
   readonly shape: RequestShape;
   readonly instance: Pick<TransformInstance, "ask" | "askStreaming" | "hopBytes">;
   readonly memory: JobMemory;
-  /** Of all jobs. */
+  /** Shared by all jobs. */
   readonly loopQueue: EventLoopQueue;
-  /** What answers of the job have been like so far. */
-  readonly answers: AnswerSizes;
-  /** Called when the container has no more to do with the object, whose output may still be written. */
+  /** Sizes of the job's responses so far. */
+  readonly answers: ResponseSizes;
+  /** Called when the container is done with the object, whose output may still be written. */
   readonly answered: () => void;
 }
 
-/** What the longest answer of a job took so far: so much is held for the next one before it is asked for. */
-export interface AnswerSizes {
+/** The largest response of a job so far, which is the memory reserved for the next one. */
+export interface ResponseSizes {
   bytesMax: number;
 }
 
-/** Answers that wait for their turn may take together what payloads may. */
+/** Maximum size of responses that wait for their order, together; as for payloads. */
 const answersBytesMax = 100 * 2 ** 20;
-/** Held for the first answers of a job. */
+/** Memory reserved for the first responses of a job. */
 const answerBytesFirst = 64 * 1024;
-/** What a stream through the container has in its buffers on both sides. */
+/** Memory of a stream through the container in its buffers on both sides. */
 const streamBytes = 2 ** 20;
-/** Answers go to the store in pieces of this length: a write of each short answer would cost more than the answer. */
+/** Size of writes to the store: a write for each short response would cost more than the response. */
 const pieceBytes = 64 * 1024;
 
 interface ObjectPart extends Omit<ObjectTransformOptions, "memory"> {
@@ -43,8 +43,8 @@ interface ObjectPart extends Omit<ObjectTransformOptions, "memory"> {
 }
 
 /**
- * Reads an object, asks an instance for its records, and writes the answers in the order of the records. Neither is ever whole in
- * memory. The output is there whole or not at all. Gives the output's length.
+ * Reads an object, sends its records to an instance, and writes the responses in the order of the records, without
+ * buffering the whole input or output. The output is written completely or not at all. Returns the output's length.
  */
 export async function transformObject(
   { place, output }: InputObject,
@@ -60,7 +60,7 @@ export async function transformObject(
     ? streamedAnswer(place, part, either)
     : inPieces(orderedAnswers(place, part, either));
   let failure: { readonly error: unknown } | null = null;
-  // The store tells of a body that broke off in its own words.
+  // The store would report a broken body with an error of its own.
   const told = async function* () {
     try {
       yield* pieces;
@@ -84,7 +84,7 @@ export async function transformObject(
   }
 }
 
-/** Nothing in it has to be known or bounded: it passes through. */
+/** Returns whether the object passes through as one request, because nothing in it has to be known or limited. */
 function isOneRequest({ splitType, processing }: TransformPlan, { strategy, payloadBytesMax }: RequestShape): boolean {
   if (processing !== null) return false;
   return splitType === "None" || (payloadBytesMax === null && strategy === "MultiRecord");
@@ -98,7 +98,7 @@ async function* streamedAnswer(
   await memory.hold(streamBytes + instance.hopBytes, signal);
   const bounds = { isGzip: plan.isGzip, bytesMax: shape.payloadBytesMax };
   const first = await openSource(store, place, bounds);
-  // Without a bound it is sent in chunks, as SageMaker does.
+  // Without a limit it is sent with chunked encoding, as SageMaker does.
   const byteLength = shape.payloadBytesMax === null ? null : first.byteLength;
   let unused: Readable | null = first.body;
   const body = async () => {
@@ -119,7 +119,7 @@ async function* streamedAnswer(
   }
 }
 
-/** Requests go out as there are places; their answers come out in the order of the object. */
+/** Sends requests while there are free slots; yields their responses in the order of the object. */
 async function* orderedAnswers(
   place: InputObject["place"],
   options: ObjectPart,
@@ -137,7 +137,7 @@ async function* orderedAnswers(
     first.held[Symbol.dispose]();
   };
   try {
-    // The record that has begun, which belongs to no payload yet.
+    // Memory of the incomplete record, which is in no payload yet.
     await memory.hold(bytes, signal);
     for (;;) {
       while (asked.length > shape.concurrency) yield* next();
@@ -155,7 +155,7 @@ async function* orderedAnswers(
       const { body, originals } = payload.value;
       held.shrinkTo(body.length + (originals?.length ?? 0));
       const answer = askFor(payload.value, held, options, signal);
-      // Nobody may be waiting for it yet when it fails.
+      // It may fail before it is awaited.
       answer.catch(() => {});
       asked.push(answer);
     }
@@ -166,7 +166,7 @@ async function* orderedAnswers(
   }
 }
 
-/** What a payload of an object takes at most: of a short object not what others might. */
+/** Returns the maximum size of an object's payload; less for a short object. */
 function payloadBytes({ byteLength }: ObjectSource, { plan, shape }: ObjectPart): number {
   const bytesMax = shape.payloadBytesMax ?? recordBytesMaxDefault;
   const bytes = byteLength === null ? bytesMax : Math.min(bytesMax, byteLength);
@@ -175,14 +175,14 @@ function payloadBytes({ byteLength }: ObjectSource, { plan, shape }: ObjectPart)
 
 interface HeldAnswer {
   readonly answer: Buffer;
-  /** To be given back when the answer has been taken. */
-  readonly held: HeldBytes;
+  /** Returned when the response has been consumed. */
+  readonly held: BytesLease;
 }
 
-/** More is held for an answer that is longer than was thought, and it is asked for again. */
+/** Sends a payload; if the response is longer than expected, reserves more memory and sends it again. */
 async function askFor(
   { body, originals }: Payload,
-  payload: HeldBytes,
+  payload: BytesLease,
   { instance, plan, shape, memory, answers, loopQueue }: ObjectPart,
   signal: AbortSignal,
 ): Promise<HeldAnswer> {
@@ -195,19 +195,19 @@ async function askFor(
       const answer = await instance.ask({ body, answerBytesMax, answerHeldBytes }, signal);
       const { processing, assemblesLines } = plan;
       const result =
-        processing === null ? answer : await processedAnswer(answer, originals, processing, { loopQueue, signal });
+        processing === null ? answer : await processedResponse(answer, originals, processing, { loopQueue, signal });
       const ended = assemblesLines && result.length > 0 ? withLineEnd(result) : result;
       held.shrinkTo(ended.length);
       return { answer: ended, held };
     } catch (error) {
       held[Symbol.dispose]();
-      if (!(error instanceof AnswerOutgrown)) throw error;
+      if (!(error instanceof ResponseOutgrown)) throw error;
       answers.bytesMax = Math.max(answers.bytesMax, 2 * answerHeldBytes);
     }
   }
 }
 
-/** Short ones joined. */
+/** Joins short responses. */
 async function* inPieces(answers: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   let short: Buffer[] = [];
   let byteLength = 0;

@@ -1,12 +1,12 @@
 import { clientError } from "./transform-error.ts";
 
-/** A record on its way to the container. */
+/** A record for the container. */
 export interface PackedRecord {
-  /** As it is sent when it is alone. */
+  /** Its bytes in a request of its own. */
   readonly alone: Buffer;
-  /** As it is sent with others behind it. */
+  /** Its bytes in a request with further records. */
   readonly together: Buffer;
-  /** What a join has of it; null where nothing is joined. */
+  /** The part of it that a join needs; null without a join. */
   readonly original: Buffer | null;
 }
 
@@ -14,7 +14,7 @@ export interface PackedRecord {
 export interface Payload {
   readonly body: Buffer;
   readonly recordCount: number;
-  /** What a join has of the records, each with a line feed behind it; null where nothing is joined. */
+  /** The part of the records that a join needs, each with a line feed; null without a join. */
   readonly originals: Buffer | null;
 }
 
@@ -23,7 +23,10 @@ export type BatchStrategy = "MultiRecord" | "SingleRecord";
 const firstBytes = 4 * 1024;
 const lineFeed = Buffer.from("\n");
 
-/** Records one behind the other: copied as they come, because objects for millions of short ones would take many times their bytes. */
+/**
+ * Concatenates records: they are copied as they come, because objects for millions of short ones would take many times
+ * their size.
+ */
 class JoinedRecords {
   readonly #bytesMax: number;
   #buffer = Buffer.alloc(0);
@@ -59,7 +62,7 @@ class JoinedRecords {
   }
 }
 
-/** Puts records together to requests of a bounded length, in their order. */
+/** Packs records into requests of limited size, in order. */
 export class PayloadPacker {
   readonly #strategy: BatchStrategy;
   readonly #bytesMax: number;
@@ -75,7 +78,7 @@ export class PayloadPacker {
     this.#originals = new JoinedRecords(bytesMax);
   }
 
-  /** The payload that is complete with this record; null where more may come into it. */
+  /** Returns the payload that is complete with this record; null while more may be added. */
   push(record: PackedRecord): Payload | null {
     const isAlone = this.#strategy === "SingleRecord";
     const { together, alone, original } = record;
@@ -89,7 +92,7 @@ export class PayloadPacker {
     if (isAlone) {
       return { body: alone, recordCount: 1, originals: original === null ? null : Buffer.concat([original, lineFeed]) };
     }
-    // What a filter leaves of a record may be much shorter than the record, which a join keeps.
+    // A filtered record may be much shorter than the original, which a join keeps.
     const isFull =
       this.#body.byteLength + bytes > this.#bytesMax ||
       this.#originals.byteLength + (original?.length ?? 0) > this.#bytesMax;
@@ -103,7 +106,7 @@ export class PayloadPacker {
     return full;
   }
 
-  /** What is left; null where nothing is. */
+  /** Returns the rest; null if there is none. */
   end(): Payload | null {
     if (this.#packedCount === 0) return null;
     const originals = this.#originals.take();

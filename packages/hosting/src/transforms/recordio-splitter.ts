@@ -5,11 +5,11 @@ import { clientError } from "./transform-error.ts";
 
 const paddingBytesMax = 4;
 
-/** The records of a RecordIO stream, of one part or several. */
+/** Splits the records of a RecordIO stream, of one part or several. */
 export class RecordIoSplitter implements RecordSplitter {
   readonly #recordBytesMax: number;
   readonly #queue = new ByteQueue();
-  /** Of a record of several parts that has begun. */
+  /** Parts of the current record. */
   #framed: Buffer[] = [];
   #contents: Buffer[] = [];
   #byteLength = 0;

@@ -4,8 +4,8 @@ const delayMsMin = 100;
 const delayMsMax = 10_000;
 
 /**
- * Whether an answer may be another one when the same is asked again: the container failed or is too busy, was being started again, broke
- * off or was late. What a container refuses as the client's fault it refuses again.
+ * Returns whether a retry may succeed: the container failed, is too busy, was restarting, broke off or was late. A
+ * rejection as the client's fault is final.
  */
 export function mayDiffer(error: unknown): boolean {
   if (!(error instanceof AwsError)) return true;
@@ -13,7 +13,7 @@ export function mayDiffer(error: unknown): boolean {
   return status === undefined || status === 0 || status === 429 || status >= 500;
 }
 
-/** Twice as long after each attempt. */
+/** Returns a delay that doubles with each attempt. */
 export function retryDelayMs(attempt: number): number {
   return Math.min(delayMsMax, delayMsMin * 2 ** attempt);
 }

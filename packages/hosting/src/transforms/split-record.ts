@@ -1,13 +1,13 @@
 /** One record of an object. */
 export interface SplitRecord {
-  /** As it stands in the object, with its line end, or its frame and padding. */
+  /** Its bytes in the object, with the line end, or the frame and padding. */
   readonly framed: Buffer;
   readonly content: Buffer;
 }
 
-/** Finds the records in bytes that come piece by piece. Throws TransformError for what is no record, or one that is too long. */
+/** Splits bytes that arrive in chunks into records. Throws TransformError for an invalid or too long record. */
 export interface RecordSplitter {
   push(piece: Buffer): readonly SplitRecord[];
-  /** There is nothing more. */
+  /** Ends the input. */
   end(): readonly SplitRecord[];
 }

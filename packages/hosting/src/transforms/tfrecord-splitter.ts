@@ -6,7 +6,10 @@ import { clientError } from "./transform-error.ts";
 const headerBytes = 12;
 const footerBytes = 4;
 
-/** TensorFlow's records: the length in eight bytes, its checksum, the record, its checksum. Both checksums are looked at. */
+/**
+ * Splits TensorFlow's records: the length in eight bytes, its checksum, the record, its checksum. Both checksums are
+ * verified.
+ */
 export class TfRecordSplitter implements RecordSplitter {
   readonly #recordBytesMax: number;
   readonly #queue = new ByteQueue();
@@ -51,7 +54,9 @@ export class TfRecordSplitter implements RecordSplitter {
   }
 }
 
-/** TensorFlow rotates the CRC-32C and adds a constant, so that a checksum of data with checksums is another one. */
+/**
+ * Returns TensorFlow's masked CRC-32C: rotated, plus a constant, so that data with checksums in it has a different one.
+ */
 export function maskedChecksum(data: Buffer): number {
   const value = Buffer.from(digestOf("crc32c", data), "base64").readUInt32BE(0);
   return (((value >>> 15) | (value << 17)) + 0xa282ead8) >>> 0;

@@ -1,7 +1,7 @@
-/** Whose fault it is, in the words that SageMaker's failure reasons begin with. */
+/** The cause of a failure, in the words that SageMaker's failure reasons begin with. */
 export type TransformFault = "ClientError" | "AlgorithmError" | "InternalServerError";
 
-/** Why an object or a whole job failed, as a sentence for the job's FailureReason. */
+/** The failure of an object or a whole job, as a sentence for the job's FailureReason. */
 export class TransformError extends Error {
   readonly fault: TransformFault;
 

@@ -25,7 +25,7 @@ import {
   callLimitHeader,
   ContainerChain,
   containerError,
-  heldBytesMax,
+  bufferedBytesMax,
   recordOutcome,
   type InvocationRequest,
   type InvokedContainer,
@@ -41,7 +41,7 @@ import { variantPlan } from "./variant-plan.ts";
 
 const sampleIntervalMs = 20_000;
 const hopAnswerBytesMax = 100 * 2 ** 20;
-/** Of a pipeline one container's answer is held until the next has answered. */
+/** In a pipeline one container's response is buffered until the next has responded. */
 const hopsHeldAtOnce = 2;
 
 export interface TransformInstanceOptions {
@@ -49,35 +49,35 @@ export interface TransformInstanceOptions {
   readonly job: TransformJobRecord;
   readonly plan: TransformPlan;
   readonly fleet: FleetOptions;
-  /** What is worth a line in the job's log. */
+  /** Writes a line to the job's log. */
   readonly tell: (line: string) => void;
 }
 
-/** A request whose answer is held whole. */
-export interface WholeSent {
+/** A request whose response is buffered. */
+export interface BufferedResponse {
   readonly body: Buffer;
   readonly answerBytesMax: number;
-  /** What is held for the answer; one that is longer is given up with `AnswerOutgrown`. */
+  /** Memory reserved for the response; a longer one is cancelled with `ResponseOutgrown`. */
   readonly answerHeldBytes: number;
 }
 
-/** An answer for which more is to be held before it is asked for again. */
-export class AnswerOutgrown extends NotAdmitted {
+/** A response that needs more reserved memory before the request is repeated. */
+export class ResponseOutgrown extends NotAdmitted {
   constructor() {
     super("the answer is longer than what is held for it");
-    this.name = "AnswerOutgrown";
+    this.name = "ResponseOutgrown";
   }
 }
 
-/** A request that streams, and its answer. */
+/** A streamed request with its response. */
 export interface Sent {
   /** Called for every attempt. */
   readonly body: () => Promise<Buffer | Readable>;
-  /** Null where it is not known, or is that of the buffer. */
+  /** Null if it is unknown, or that of the buffer. */
   readonly byteLength: number | null;
 }
 
-/** One instance of a job: its containers, and requests to them, which are made again where that may help. */
+/** One instance of a job: its containers, and requests to them, with retries where they may succeed. */
 export class TransformInstance implements AsyncDisposable {
   readonly #options: TransformInstanceOptions;
   readonly #member: FleetMember;
@@ -134,22 +134,22 @@ export class TransformInstance implements AsyncDisposable {
     return readExecutionParameters(said ?? null);
   }
 
-  /** How many requests the containers are given at once; to be said before the first. */
+  /** Sets the number of concurrent requests; call it before the first. */
   allow(concurrency: number): void {
     this.#places = new Semaphore(concurrency);
   }
 
-  /** What a request may hold on its way beside its body and its answer. */
+  /** Memory of a request between containers, in addition to its body and its response. */
   get hopBytes(): number {
-    return this.#member.invoked.length > 1 ? hopsHeldAtOnce * heldBytesMax : 0;
+    return this.#member.invoked.length > 1 ? hopsHeldAtOnce * bufferedBytesMax : 0;
   }
 
-  /** The whole answer to a request. Rejects with what the last attempt failed with. */
-  async ask(sent: WholeSent, signal: AbortSignal): Promise<Buffer> {
+  /** Resolves with the complete response. Rejects with the error of the last attempt. */
+  async ask(sent: BufferedResponse, signal: AbortSignal): Promise<Buffer> {
     return await this.#attempted(signal, () => this.#askOnce(sent, signal));
   }
 
-  /** The pieces of an answer of any length. Made again only while none of it has come. */
+  /** Yields a response of any length in chunks. Retries only before the first chunk. */
   async *askStreaming(sent: Sent, signal: AbortSignal): AsyncGenerator<Buffer> {
     const begun = await this.#attempted(signal, async () => {
       const pieces = this.#exchange(sent, signal);
@@ -187,10 +187,10 @@ export class TransformInstance implements AsyncDisposable {
     }
   }
 
-  async #askOnce({ body, answerBytesMax, answerHeldBytes }: WholeSent, signal: AbortSignal): Promise<Buffer> {
+  async #askOnce({ body, answerBytesMax, answerHeldBytes }: BufferedResponse, signal: AbortSignal): Promise<Buffer> {
     const admit = (byteLength: number) => {
       if (byteLength > answerBytesMax) throw answerTooLong(answerBytesMax);
-      if (byteLength > answerHeldBytes) throw new AnswerOutgrown();
+      if (byteLength > answerHeldBytes) throw new ResponseOutgrown();
     };
     const [only, ...more] = this.#member.invoked;
     if (only !== undefined && more.length === 0) return await this.#askAlone(only, { body, admit }, signal);
@@ -204,7 +204,7 @@ export class TransformInstance implements AsyncDisposable {
     return Buffer.concat(pieces, byteLength);
   }
 
-  /** Of the only container. Nothing but the request itself stands between a place that is free and the container. */
+  /** Sends a request to a single container, without further steps between a free slot and the container. */
   async #askAlone(
     container: InvokedContainer,
     { body, admit }: { readonly body: Buffer; readonly admit: (byteLength: number) => void },
@@ -245,12 +245,12 @@ export class TransformInstance implements AsyncDisposable {
     return openDeadline({ clock: fleet.clock, afterMs: plan.timeoutMs, signal, late: this.#late });
   }
 
-  /** One request through the containers; its place is held until the last of the answer has been taken. */
+  /** Sends one request through the containers; its slot is occupied until the response is consumed. */
   async *#exchange(sent: Sent, signal: AbortSignal): AsyncGenerator<Buffer> {
     const { clock } = this.#options.fleet;
     using _place = await this.#places.acquire(signal);
     const hops = this.#member.invoked.map(beginHop);
-    // What the hops hold was taken from the memory of all jobs for it.
+    // The job's memory already includes the buffers between containers.
     using memory = new ByteLease(new ByteBudget(Infinity));
     using deadline = this.#deadline(signal);
     using chain = new ContainerChain({ hops, answerBytesMax: hopAnswerBytesMax, clock, mayGoElsewhere: false });
@@ -306,7 +306,7 @@ export class TransformInstance implements AsyncDisposable {
   }
 }
 
-/** A container of a batch may take as long as the job says before the first byte of its answer. */
+/** Returns limits for batches: a container may take as long as the job allows before the first byte of its response. */
 function patient(fleet: FleetOptions, timeoutMs: number): FleetOptions["instanceLimits"] {
   const { instanceLimits } = fleet;
   const stalledMsMax = Math.max(instanceLimits.container.stalledMsMax, timeoutMs);
@@ -318,7 +318,7 @@ function answerTooLong(bytesMax: number): TransformError {
   return clientError(text);
 }
 
-/** Zero where no container has answered. */
+/** Returns zero if no container has responded. */
 function originalStatus(error: unknown): number {
   if (!(error instanceof AwsError)) return 0;
   const { OriginalStatusCode: status = 0 } = error.members as { readonly OriginalStatusCode?: number };

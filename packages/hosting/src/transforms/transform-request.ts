@@ -4,7 +4,7 @@ import { rowFormatOf, type DataProcessing } from "./data-processing.ts";
 import { parseJsonPath, type JsonPath } from "./json-path.ts";
 import type { BatchStrategy } from "./payload-packer.ts";
 
-/** The members of CreateTransformJob that say what is to be done. */
+/** The members of CreateTransformJob that define the work. */
 export interface TransformRequest {
   readonly TransformJobName: string;
   readonly ModelName: string;
@@ -37,7 +37,7 @@ export interface S3Place {
   readonly key: string;
 }
 
-/** What a job does, apart from what its container may decide. */
+/** The plan of a job, except for the container's execution parameters. */
 export interface TransformPlan {
   readonly source: S3Place & { readonly kind: "prefix" | "manifest" };
   readonly target: S3Place;
@@ -55,7 +55,7 @@ const timeoutSecondsDefault = 600;
 const retriesDefault = 3;
 const payloadsMebibytesMax = 100;
 
-/** Throws ValidationException for what cannot be done, or is not built. */
+/** Returns the plan of a request. Throws ValidationException for an invalid or unsupported one. */
 export function transformPlan(request: TransformRequest): TransformPlan {
   const { TransformInput: input, TransformOutput: output, ModelClientConfig: client = {} } = request;
   const { S3DataType: type, S3Uri: uri } = input.DataSource.S3DataSource;
@@ -97,7 +97,7 @@ function sourceKind(type: string): "prefix" | "manifest" {
   throw invalid(`S3DataType ${type} is not supported by this platform yet.`);
 }
 
-/** Null where nothing of the data is looked at. */
+/** Returns null for a job without data processing. */
 function processingOf(
   { DataProcessing: asked = {}, TransformInput: input, MaxPayloadInMB: mebibytes }: TransformRequest,
   splitType: TransformPlan["splitType"],
@@ -116,7 +116,7 @@ function processingOf(
   return { format, inputFilter, outputFilter, joinsInput };
 }
 
-/** `$` picks everything. */
+/** Returns null for `$`, which selects everything. */
 function filterOf(member: string, text: string | undefined): JsonPath | null {
   if (text === undefined || text === "" || text === "$") return null;
   const path = parseJsonPath(text);
@@ -126,14 +126,14 @@ function filterOf(member: string, text: string | undefined): JsonPath | null {
   );
 }
 
-/** What a container decides where a job leaves it open. */
+/** Parameters that a container sets where the job does not. */
 export interface ExecutionParameters {
   readonly MaxConcurrentTransforms?: number;
   readonly BatchStrategy?: BatchStrategy;
   readonly MaxPayloadInMB?: number;
 }
 
-/** How requests are made of objects. */
+/** The size and number of the requests. */
 export interface RequestShape {
   readonly concurrency: number;
   readonly strategy: BatchStrategy;
@@ -145,13 +145,13 @@ const mebi = 2 ** 20;
 const payloadMebibytesDefault = 6;
 const concurrencyMax = 100;
 
-/** The job's own words first, then the container's, then SageMaker's defaults. */
+/** Returns the job's values, else the container's, else SageMaker's defaults. */
 export function requestShape(request: TransformRequest, container: ExecutionParameters): RequestShape {
   const mebibytes = request.MaxPayloadInMB ?? container.MaxPayloadInMB ?? payloadMebibytesDefault;
   const payloadMebibytes = Math.min(mebibytes, payloadsMebibytesMax);
   const asked = request.MaxConcurrentTransforms ?? 0;
   const wanted = Math.max(1, asked > 0 ? asked : (container.MaxConcurrentTransforms ?? 1));
-  // What a container wishes for is bounded as what a job may ask for.
+  // The container's values have the same limits as a job's.
   const concurrency = Math.min(wanted, Math.floor(concurrencyMax / Math.max(1, payloadMebibytes)));
   return {
     concurrency: Math.max(1, concurrency),

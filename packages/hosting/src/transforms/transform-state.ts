@@ -2,7 +2,7 @@ import { assert, unreachable } from "@galatea/base";
 import type { ModelRecord, Owner } from "../definitions/index.ts";
 import type { TransformRequest } from "./transform-request.ts";
 
-/** SageMaker's statuses of transform jobs, each with what only it has. */
+/** SageMaker's statuses of transform jobs, each with its own fields. */
 export type TransformState =
   | { readonly at: "InProgress"; readonly startedMs: number | null }
   | { readonly at: "Stopping"; readonly startedMs: number | null }
@@ -20,7 +20,7 @@ export type TransformEvent =
 /** FailureReason's length in SageMaker's model. */
 const reasonLengthMax = 1024;
 
-/** Every move a job makes. An event that a state does not know is a bug of the caller. */
+/** Returns the state after an event. Throws on an event that the state does not allow, which is a bug of the caller. */
 export function moveTransform(state: TransformState, event: TransformEvent): TransformState {
   const { startedMs } = state;
   switch (event.kind) {
@@ -44,7 +44,7 @@ export function moveTransform(state: TransformState, event: TransformEvent): Tra
   }
 }
 
-/** Whether a job runs, or is about to end. */
+/** Returns whether a job runs, or is about to end. */
 export function isUnderWay({ at }: Pick<TransformState, "at">): boolean {
   return at === "InProgress" || at === "Stopping";
 }
@@ -58,24 +58,24 @@ export interface TransformJobRecord {
   readonly state: TransformState;
   /** Copied at creation, because models may be deleted while a job runs. */
   readonly model: ModelRecord;
-  /** What the models of each of its containers are expected to take of memory; absent where nobody knew. */
+  /** Expected bytes of memory of each container's models; absent where it is unknown. */
   readonly expectedBytes?: readonly number[];
-  /** What was asked for, in SageMaker's own member names: Describe answers with it. */
+  /** The request, in SageMaker's own member names, which Describe returns. */
   readonly request: TransformRequest;
 }
 
 /** The owner of a job's instances and outputs: no endpoint has such a name. */
 export const transformOwner = (jobName: string): string => `transform-job/${jobName}`;
 
-/** How far a job has come: what a later run of the platform need not do again. */
+/** The progress of a job, which a later run of the platform continues. */
 export interface TransformProgress {
   /** Every object up to this one, in the order of the input, is done. */
   readonly after: { readonly ordinal: number; readonly key: string } | null;
-  /** Keys of objects that are done and lie behind one that is not. */
+  /** Keys of finished objects after an unfinished one. */
   readonly beyond: readonly string[];
   readonly doneCount: number;
   readonly failedCount: number;
-  /** Of the first object that failed. */
+  /** The reason of the first failed object. */
   readonly failure: string | null;
 }
 

@@ -6,12 +6,14 @@ const strategyWords = { MultiRecord: "MULTI_RECORD", SingleRecord: "SINGLE_RECOR
 
 type PlannedJob = Pick<TransformJobRecord, "model" | "request" | "name" | "expectedBytes">;
 
-/** What runs for a job that is under way. */
+/** Returns the resources of a job in progress. */
 export function jobFootprint(job: PlannedJob): Footprint {
   return footprintOf([{ plan: variantPlan(job), instanceCount: job.request.TransformResources.InstanceCount }]);
 }
 
-/** What the instances of a job run: the containers of its model, with the job's variables and those that tell a container of a batch. */
+/**
+ * Returns the plan of a job's instances: the containers of its model, with the job's variables and those of batch mode.
+ */
 export function variantPlan({ model, request, name, expectedBytes }: PlannedJob): VariantPlan {
   const { TransformResources: resources, Environment: asked = {} } = request;
   const batch = batchVariables(request);

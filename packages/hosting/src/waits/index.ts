@@ -1,2 +1,2 @@
 /** Waits for a record to reach a stable state. */
-export { openWait, untilSettled, type Wait, until } from "./settled.ts";
+export { openWait, untilStable, type Wait, untilChanged } from "./stable-state.ts";

@@ -43,7 +43,7 @@ export function addedRowBytes(table: StoredTensor, added: StoredTensor, type: We
 }
 
 /** A matrix, [rows, columns], turned to [columns, rows]. One that is larger than what is turned at once is read once for each part. */
-export function turnedBytes(matrix: StoredTensor, type: WeightType): StreamedBytes {
+export function transposedBytes(matrix: StoredTensor, type: WeightType): StreamedBytes {
   const [rows, columns] = matrix.shape as [number, number];
   const columnsAtOnce = Math.max(1, Math.min(columns, Math.floor(turnedAtOnceMax / rows)));
   const rowsAtOnce = Math.max(1, Math.min(rows, Math.floor(numbersAtOnceMax / columns)));

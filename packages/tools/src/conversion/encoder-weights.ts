@@ -1,5 +1,5 @@
 import { tensorOfShape, type Checkpoint } from "./checkpoint.ts";
-import { addedRowBytes, chosenRowBytes, joinedBytes, turnedBytes, type WeightType } from "./constant-bytes.ts";
+import { addedRowBytes, chosenRowBytes, joinedBytes, transposedBytes, type WeightType } from "./constant-bytes.ts";
 import { ConversionError } from "./conversion-error.ts";
 import type { GraphBuilder } from "./graph-builder.ts";
 import type { StoredTensor } from "./stored-tensor.ts";
@@ -46,7 +46,7 @@ export class EncoderWeights {
 
   /** The weight of a dense layer, which is stored [to, from], as [from, to]. */
   dense(name: string, from: number, to: number): string {
-    const bytes = turnedBytes(this.#tensor(`${name}.weight`, [to, from]), this.type);
+    const bytes = transposedBytes(this.#tensor(`${name}.weight`, [to, from]), this.type);
     return this.#graph.constant(`${name}.weight`, this.type, [from, to], bytes);
   }
 

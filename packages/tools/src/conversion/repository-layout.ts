@@ -6,7 +6,7 @@ import type { GraphTensor, OnnxType } from "@galatea/server/onnx-file";
 import { ConversionError } from "./conversion-error.ts";
 
 /** A model's place in a model repository. */
-export interface RepositoryPlace {
+export interface ModelDirectory {
   readonly repository: string;
   readonly name: string;
 }
@@ -23,7 +23,7 @@ const nameForm = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$/;
  * not at all. Throws ConversionError where there is one of the name, DiskError for what cannot be written.
  */
 export async function addToRepository<Written extends WrittenTensors>(
-  { name, ...place }: RepositoryPlace,
+  { name, ...place }: ModelDirectory,
   batchMax: number,
   write: (target: string) => Promise<Written>,
 ): Promise<Written> {

@@ -108,7 +108,7 @@ function rebuild([storage, first, shape, strides]: readonly Pickled[]): Unnamed 
   return new Unnamed(storage, [first as number, shape, strides]);
 }
 
-/** Whether numbers lie row by row; the stride of a dimension of one is nobody's business. */
+/** Returns whether numbers lie row by row; the stride of a dimension of one is nobody's business. */
 function isRowMajor(shape: readonly number[], strides: readonly number[]): boolean {
   let expected = 1;
   for (let i = shape.length - 1; i >= 0; i--) {

@@ -2,5 +2,5 @@
 export { parsePlan, LoadError } from "./load.ts";
 export type { MetricSource } from "./metric-feed.ts";
 export { readTable } from "./series-table.ts";
-export { simulateScaling, type SimulationAsked } from "./simulate-scaling.ts";
+export { simulateScaling, type SimulationInput } from "./simulate-scaling.ts";
 export { chartText } from "./text-chart.ts";

@@ -4,7 +4,7 @@ import { MinuteSeries } from "@galatea/base/metrics";
 import { alarmValues } from "@galatea/aws";
 import { LoadError } from "./load.ts";
 import { readTable } from "./series-table.ts";
-import { simulateScaling, type SimulationAsked } from "./simulate-scaling.ts";
+import { simulateScaling, type SimulationInput } from "./simulate-scaling.ts";
 import type { MetricSource } from "./metric-feed.ts";
 
 const minuteMs = 60_000;
@@ -48,10 +48,10 @@ function asked(policy: object, text: string, more: Partial<MetricSource & { read
     maxCapacity: 10,
     startCapacity: 1,
     startupMs: minuteMs,
-  } satisfies SimulationAsked;
+  } satisfies SimulationInput;
 }
 
-const refused = (given: SimulationAsked, message: RegExp) =>
+const refused = (given: SimulationInput, message: RegExp) =>
   assert.rejects(simulateScaling(given), (error) => error instanceof LoadError && message.test(error.message));
 
 const backlogPerInstance = math(100, [

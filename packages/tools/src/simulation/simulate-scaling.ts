@@ -10,7 +10,7 @@ import { metricFeed, type MetricSource } from "./metric-feed.ts";
 import { SimulatedVariant } from "./simulated-variant.ts";
 import { titleOf } from "./watched-metrics.ts";
 
-export interface SimulationAsked {
+export interface SimulationInput {
   readonly source: MetricSource;
   /** As PutScalingPolicy takes it, or its configuration alone. */
   readonly policy: object;
@@ -69,7 +69,7 @@ class MovedClock implements Clock {
 }
 
 /** The platform's alarms, policies and services themselves, over records in memory. Throws AwsError and LoadError. */
-export async function simulateScaling(asked: SimulationAsked): Promise<Simulation> {
+export async function simulateScaling(asked: SimulationInput): Promise<Simulation> {
   await using world = await openWorld(asked);
   const { scaling, clock, variant, alarms } = world;
   const record = scaling.find({ resourceId: named.ResourceId, dimension: named.ScalableDimension });
@@ -120,7 +120,7 @@ async function minuteOf(
 
 type World = Awaited<ReturnType<typeof openWorld>>;
 
-async function openWorld(asked: SimulationAsked) {
+async function openWorld(asked: SimulationInput) {
   await using opening = new AsyncDisposableStack();
   const clock = new MovedClock();
   const series = new MinuteSeries({ clock, seriesMax: 100, bytesMax: 64 * 2 ** 20 });

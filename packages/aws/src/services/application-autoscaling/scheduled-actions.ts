@@ -6,14 +6,14 @@ import type {
   ApplicationAutoscalingOperations,
 } from "../../spec/gen/application-autoscaling.ts";
 import { pageAfter, type CallContext, type OperationRows } from "../../wire/index.ts";
-import { isAsked, knownTarget, pageQuery, type AutoscalingParts } from "./asking.ts";
+import { isRequestedTarget, knownTarget, pageQuery, type AutoscalingDependencies } from "./target-queries.ts";
 import { printScheduled } from "./descriptions.ts";
 import { scaledTarget, checkNamespace } from "./resources.ts";
 
 type Rows = OperationRows<ApplicationAutoscalingOperations>;
 type ScheduledInput = ApplicationAutoscalingInputs["PutScheduledActionRequest"];
 
-export function scheduledOperations(parts: AutoscalingParts) {
+export function scheduledOperations(parts: AutoscalingDependencies) {
   const { scaling } = parts;
   return {
     PutScheduledAction: {
@@ -42,7 +42,7 @@ export function scheduledOperations(parts: AutoscalingParts) {
         const names = input.ScheduledActionNames === undefined ? null : new Set(input.ScheduledActionNames);
         const found = scaling
           .list()
-          .filter(({ target }) => isAsked(input, target))
+          .filter(({ target }) => isRequestedTarget(input, target))
           .flatMap(({ scheduled }) => scheduled)
           .filter(({ name }) => names === null || names.has(name))
           .toSorted((a, b) => (a.arn < b.arn ? -1 : 1));
@@ -55,7 +55,7 @@ export function scheduledOperations(parts: AutoscalingParts) {
 
 /** What is not said of a known action stays as it is. Throws AwsError for times that cannot be. */
 function scheduledAction(
-  { clock, newId }: AutoscalingParts,
+  { clock, newId }: AutoscalingDependencies,
   input: ScheduledInput,
   before: ScheduledAction | null,
   context: CallContext,

@@ -34,7 +34,7 @@ import {
   type TargetKey,
 } from "@galatea/hosting/scaling";
 import { alarmValues, cloudwatchService } from "../cloudwatch/index.ts";
-import { HandClock, serveServices } from "../service-fixtures.ts";
+import { ManualClock, serveServices } from "../service-fixtures.ts";
 import { autoscalingService } from "./index.ts";
 
 const minute = 60_000;
@@ -80,7 +80,7 @@ class Instances implements ScalableResources {
 }
 
 async function served(memory = new DocumentMemory()) {
-  const clock = new HandClock();
+  const clock = new ManualClock();
   const series = new MinuteSeries({ clock, seriesMax: 2000, bytesMax: 1e7 });
   const documents = new MemoryDocuments(memory);
   const instances = new Instances();

@@ -8,7 +8,7 @@ import type {
 } from "../../spec/gen/application-autoscaling.ts";
 import { asServiceModel } from "../../spec/index.ts";
 import { pageAfter, type CallContext, type ModelledService, type OperationRows } from "../../wire/index.ts";
-import { isAsked, knownTarget, matches, pageQuery, type AutoscalingParts } from "./asking.ts";
+import { isRequestedTarget, knownTarget, matches, pageQuery, type AutoscalingDependencies } from "./target-queries.ts";
 import { alarmsByAction, printActivity, printAlarms, printPolicy, printTarget } from "./descriptions.ts";
 import { stepPolicy, trackingPolicy } from "./policy-inputs.ts";
 import { scheduledOperations } from "./scheduled-actions.ts";
@@ -21,7 +21,7 @@ type PolicyInput = ApplicationAutoscalingInputs["PutScalingPolicyRequest"];
 const tagsMax = 50;
 
 /** Application Auto Scaling for the instances of endpoints' variants. */
-export function autoscalingService(parts: AutoscalingParts) {
+export function autoscalingService(parts: AutoscalingDependencies) {
   const operations: Rows = {
     ...targetOperations(parts),
     ...policyOperations(parts),
@@ -38,7 +38,7 @@ export function autoscalingService(parts: AutoscalingParts) {
   } as const satisfies ModelledService;
 }
 
-function targetOperations(parts: AutoscalingParts) {
+function targetOperations(parts: AutoscalingDependencies) {
   const { scaling } = parts;
   return {
     RegisterScalableTarget: {
@@ -75,7 +75,7 @@ function targetOperations(parts: AutoscalingParts) {
         checkNamespace(input);
         const found = scaling
           .list()
-          .filter(({ target }) => isAsked(input, target))
+          .filter(({ target }) => isRequestedTarget(input, target))
           .flatMap(({ activities }) => activities)
           .filter(({ notScaled }) => notScaled === null || input.IncludeNotScaledActivities === true)
           .toSorted((a, b) => (activityPlace(a) < activityPlace(b) ? 1 : -1));
@@ -89,7 +89,7 @@ function targetOperations(parts: AutoscalingParts) {
   } satisfies Partial<Rows>;
 }
 
-function policyOperations({ scaling, alarms, clock, newId }: AutoscalingParts) {
+function policyOperations({ scaling, alarms, clock, newId }: AutoscalingDependencies) {
   return {
     PutScalingPolicy: {
       async handle(input, context) {
@@ -129,7 +129,7 @@ function policyOperations({ scaling, alarms, clock, newId }: AutoscalingParts) {
         const names = input.PolicyNames === undefined ? null : new Set(input.PolicyNames);
         const found = scaling
           .list()
-          .filter(({ target }) => isAsked(input, target))
+          .filter(({ target }) => isRequestedTarget(input, target))
           .flatMap(({ policies }) => policies)
           .filter(({ name }) => names === null || names.has(name))
           .toSorted((a, b) => (a.arn < b.arn ? -1 : 1));
@@ -182,7 +182,7 @@ function tagOperations(scaling: Scaling) {
 
 /** What is not said of a known target stays as it is. */
 async function registered(
-  { scaling, scalable, clock, newId }: AutoscalingParts,
+  { scaling, scalable, clock, newId }: AutoscalingDependencies,
   input: RegisterInput,
   context: CallContext,
 ): Promise<ScalableTarget> {

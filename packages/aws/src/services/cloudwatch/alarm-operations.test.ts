@@ -28,7 +28,7 @@ import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { MinuteSeries, type SeriesKey } from "@galatea/base/metrics";
 import { DocumentMemory, MemoryDocuments } from "@galatea/hosting/records";
 import type { DocumentChange, Documents } from "@galatea/hosting/records";
-import { HandClock, serveServices } from "../service-fixtures.ts";
+import { ManualClock, serveServices } from "../service-fixtures.ts";
 import { alarmValues, cloudwatchService, recordedDashboards } from "./index.ts";
 
 const minute = 60_000;
@@ -38,7 +38,7 @@ const policy = "arn:aws:autoscaling:us-east-1:111122223333:scalingPolicy:x:resou
 const topic = "arn:aws:sns:us-east-1:111122223333:t";
 
 async function served(documents: Documents = new MemoryDocuments(new DocumentMemory())) {
-  const clock = new HandClock();
+  const clock = new ManualClock();
   const series = new MinuteSeries({ clock, seriesMax: 2000, bytesMax: 1e7 });
   const acted: AlarmEvent[] = [];
   const repeated: AlarmEvent[] = [];

@@ -8,7 +8,7 @@ import { alarmType, printCompositeAlarm, printHistory, printMetricAlarm } from "
 import { dimensionsOf } from "./dimensions.ts";
 import { invalidNextToken } from "./next-tokens.ts";
 
-export interface AlarmParts {
+export interface AlarmOperationsDependencies {
   readonly alarms: Alarms;
   readonly alarmActions: AlarmActions;
   readonly clock: Clock;
@@ -17,7 +17,7 @@ export interface AlarmParts {
 const recordsMax = 100;
 const tagsMax = 50;
 
-export function alarmOperations(parts: AlarmParts) {
+export function alarmOperations(parts: AlarmOperationsDependencies) {
   const { alarms, alarmActions: actions, clock } = parts;
   const facing = (name: string, context: CallContext) => ({
     arn: alarmArn(name, context),

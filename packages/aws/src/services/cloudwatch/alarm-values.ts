@@ -6,7 +6,7 @@ import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
 import { dataQueries, type DataQuery, type MetricStat } from "./data-queries.ts";
 import { dimensionsOf } from "./dimensions.ts";
 import { mathError, type TimeSeries } from "./metric-math.ts";
-import { stepsInTurns, QueryEvaluation } from "./query-evaluation.ts";
+import { runSteps, QueryEvaluation } from "./query-evaluation.ts";
 
 const id = "watched";
 const minuteSeconds = 60;
@@ -26,7 +26,7 @@ export function alarmValues({ series, clock }: { readonly series: MetricStore; r
     if (returned === undefined) throw mathError("no metric or expression is returned");
     for (const query of queries) if (query.kind === "metric") refineShort(series, query.stat, clock.epochMs());
     const evaluation = new QueryEvaluation(series, clock.epochMs(), range, queries);
-    const value = await stepsInTurns(evaluation.resolve(returned.id), () => nextTurn());
+    const value = await runSteps(evaluation.resolve(returned.id), () => nextTurn());
     if (typeof value === "number") throw mathError(`the expression of ${returned.id} gives a number, not a series`);
     if (!Array.isArray(value)) return value as TimeSeries;
     if (value.length !== 1) throw mathError(`the expression of ${returned.id} gives ${value.length} series, not one`);

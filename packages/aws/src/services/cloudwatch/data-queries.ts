@@ -6,7 +6,7 @@ const queriesMax = 500;
 interface QueryFacts {
   readonly id: string;
   readonly label: string;
-  /** Whether it is answered, or only read by expressions. */
+  /** True if it is answered, or only read by expressions. */
   readonly isReturned: boolean;
 }
 

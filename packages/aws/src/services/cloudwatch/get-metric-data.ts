@@ -1,11 +1,11 @@
 import type { Clock } from "@galatea/base";
 import type { MetricStore } from "@galatea/base/metrics";
 import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
-import { pageToken, placeOfToken } from "../../wire/index.ts";
+import { pageToken, positionOfToken } from "../../wire/index.ts";
 import { dataQueries, type DataQuery } from "./data-queries.ts";
 import { mathError, type MathValue, type TimeSeries } from "./metric-math.ts";
 import { invalidNextToken } from "./next-tokens.ts";
-import { stepsInTurns, QueryEvaluation } from "./query-evaluation.ts";
+import { runSteps, QueryEvaluation } from "./query-evaluation.ts";
 import { checkRange } from "./statistics.ts";
 
 type GetMetricDataInput = CloudwatchInputs["GetMetricDataInput"];
@@ -38,7 +38,7 @@ export async function getMetricData(options: GetMetricDataOptions, input: GetMet
   const results: DataResult[] = [];
   for (const query of queries) {
     if (!query.isReturned) continue;
-    const value = await stepsInTurns(evaluation.resolve(query.id), turn);
+    const value = await runSteps(evaluation.resolve(query.id), turn);
     results.push(...printResult(query, value, { isDescending, labelOf: (series) => evaluation.labelOf(series) }));
   }
   return pageOf(results, input);
@@ -73,7 +73,7 @@ function printResult(
 function pageOf(results: readonly DataResult[], input: GetMetricDataInput) {
   const listing = { operation: "GetMetricData", input };
   const { NextToken: token } = input;
-  const skipCount = token === undefined ? 0 : Number(placeOfToken(listing, token, invalidNextToken));
+  const skipCount = token === undefined ? 0 : Number(positionOfToken(listing, token, invalidNextToken));
   const endCount = skipCount + (input.MaxDatapoints ?? datapointsMaxDefault);
   let before = 0;
   const page = results.map((result) => {

@@ -138,7 +138,7 @@ function wordsOf(text: string): readonly string[] {
   return (text.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\p{ASCII}]+/gu) ?? []).map((word) => word.toLowerCase());
 }
 
-/** Whether the words occur one behind the other. */
+/** Returns whether the words occur one behind the other. */
 function holds(words: readonly string[], wanted: readonly string[]): boolean {
   if (wanted.length === 0) return false;
   for (let at = 0; at + wanted.length <= words.length; at++) {

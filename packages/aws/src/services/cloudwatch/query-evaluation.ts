@@ -34,7 +34,7 @@ const labelOf = ({ metricName, dimensions }: MetricName): string =>
   [...dimensions.map(({ value }) => value), metricName].join(" ");
 
 /** Runs the steps to their end, each in a turn of its own. */
-export async function stepsInTurns<Result>(steps: Steps<Result>, turn: () => Promise<void>): Promise<Result> {
+export async function runSteps<Result>(steps: Steps<Result>, turn: () => Promise<void>): Promise<Result> {
   for (let given: unknown; ;) {
     await turn();
     const { done, value } = steps.next(given);

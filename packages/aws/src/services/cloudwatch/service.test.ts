@@ -11,7 +11,7 @@ import {
 } from "@aws-sdk/client-cloudwatch";
 import { EventLoopQueue } from "@galatea/base";
 import { MinuteSeries, type SeriesKey } from "@galatea/base/metrics";
-import { HandClock, serveServices } from "../service-fixtures.ts";
+import { ManualClock, serveServices } from "../service-fixtures.ts";
 import { pageToken, type CallContext } from "../../wire/index.ts";
 import { cloudwatchService } from "./index.ts";
 import { threadCpuMs } from "@galatea/base/core/cpu-time-fixture.ts";
@@ -28,7 +28,7 @@ const asked = dimensions.map(({ name, value }) => ({ Name: name, Value: value })
 const unasked = { alarms: null as never, alarmActions: () => null, dashboards: null as never };
 
 async function served() {
-  const clock = new HandClock();
+  const clock = new ManualClock();
   const series = new MinuteSeries({ clock, seriesMax: 2000, bytesMax: 1e7 });
   const gateway = await serveServices([cloudwatchService({ series, clock, ...unasked })]);
   const client = new CloudWatchClient(gateway.client);
@@ -335,7 +335,7 @@ test("expressions that compute without end are refused with what to do", async (
 });
 
 test("ListMetrics of 100,000 metrics gives pages in their order, and nobody waits long for one", async () => {
-  const clock = new HandClock();
+  const clock = new ManualClock();
   const series = new MinuteSeries({ clock, seriesMax: 200_000, bytesMax: 1e9 });
   const count = 100_000;
   // Recorded out of order: each number once, because 7919 and the count have no common divisor.
@@ -370,7 +370,7 @@ test("ListMetrics of 100,000 metrics gives pages in their order, and nobody wait
 });
 
 test("PutMetricData records a hundred data a turn, those of entities too, and none where one of them is wrong", async () => {
-  const clock = new HandClock();
+  const clock = new ManualClock();
   const series = new MinuteSeries({ clock, seriesMax: 1000, bytesMax: 1e8 });
   const { handle } = cloudwatchService({ series, clock, ...unasked }).operations.PutMetricData;
   let recorded = 0;

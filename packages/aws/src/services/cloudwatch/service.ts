@@ -9,9 +9,9 @@ import {
   type ModelledService,
   type OperationRows,
   pageToken,
-  placeOfToken,
+  positionOfToken,
 } from "../../wire/index.ts";
-import { alarmOperations, type AlarmParts } from "./alarm-operations.ts";
+import { alarmOperations, type AlarmOperationsDependencies } from "./alarm-operations.ts";
 import { dashboardOperations, type DashboardStore } from "./dashboards.ts";
 import { dimensionsOf } from "./dimensions.ts";
 import { getMetricData } from "./get-metric-data.ts";
@@ -19,13 +19,13 @@ import { invalidNextTokenValue } from "./next-tokens.ts";
 import { putMetricData } from "./put-metric-data.ts";
 import { checkPeriod, checkRange, isSimpleStatistic, roundedStartMs, statisticOf } from "./statistics.ts";
 
-export interface CloudWatchParts extends AlarmParts {
+export interface CloudWatchDependencies extends AlarmOperationsDependencies {
   readonly series: MetricStore;
   readonly dashboards: DashboardStore;
   readonly clock: Clock;
 }
 
-type SeriesParts = Pick<CloudWatchParts, "series" | "clock">;
+type SeriesParts = Pick<CloudWatchDependencies, "series" | "clock">;
 
 const datapointsMax = 1440;
 const metricsPerPage = 500;
@@ -34,7 +34,7 @@ const hourMs = 3_600_000;
 const listedMs = 14 * 24 * hourMs;
 
 /** CloudWatch's metrics over the platform's own minute series, alarms over them, and dashboards. An exact set of dimensions identifies a metric. */
-export function cloudwatchService(parts: CloudWatchParts) {
+export function cloudwatchService(parts: CloudWatchDependencies) {
   const { series, clock } = parts;
   const operations: OperationRows<CloudwatchOperations> = {
     GetMetricStatistics: {
@@ -138,7 +138,7 @@ async function listMetrics(
   };
   const listing = { operation: "ListMetrics", input };
   const { NextToken: token } = input;
-  const after = token === undefined ? null : placeOfToken(listing, token, invalidNextTokenValue);
+  const after = token === undefined ? null : positionOfToken(listing, token, invalidNextTokenValue);
   const entryOf = (name: MetricName): ListedMetric | null => {
     const id = metricId(name);
     return after === null || id > after ? { id, name } : null;

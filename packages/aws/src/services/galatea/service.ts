@@ -14,7 +14,7 @@ import {
 import { galateaModel, galateaPath, type GalateaOperation } from "./model.ts";
 import { stateChangeEvent } from "./state-change-event.ts";
 
-export interface GalateaParts {
+export interface GalateaDependencies {
   readonly hosting: Hosting;
 }
 
@@ -37,7 +37,7 @@ const validationCodes = { json: "ValidationException", query: "ValidationExcepti
 const scope = "sagemaker";
 
 /** Routes of the platform's own, below /galatea/, with JSON answers. */
-export function galateaService({ hosting }: GalateaParts) {
+export function galateaService({ hosting }: GalateaDependencies) {
   const resource = ({ endpointName, context }: GalateaCall) => hostingArn("endpoint", endpointName, context);
   const operations: Readonly<Record<GalateaOperation, RawOperationRow<GalateaCall>>> = {
     StopEndpoint: {

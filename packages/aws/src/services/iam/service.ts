@@ -8,12 +8,12 @@ import { rolePolicyRows } from "./role-policies.ts";
 import { roleRows } from "./roles.ts";
 import { simulationRows } from "./simulations.ts";
 
-export interface IamParts {
+export interface IamDependencies {
   readonly iam: IamOptions;
 }
 
 /** Roles and policies: what `get_execution_role()` and notebooks that make their own role call. */
-export function iamService({ iam: options }: IamParts) {
+export function iamService({ iam: options }: IamDependencies) {
   const operations: OperationRows<IamOperations> = {
     ...roleRows(options),
     ...rolePolicyRows(options),

@@ -1,5 +1,5 @@
 import { AwsError } from "@galatea/base";
-import { pageToken, placeOfToken } from "../../wire/index.ts";
+import { pageToken, positionOfToken } from "../../wire/index.ts";
 import { invalidMarker, type IamOptions } from "./iam-words.ts";
 import { existingRole } from "./roles.ts";
 import type { IamRows } from "./rows.ts";
@@ -7,8 +7,8 @@ import type { IamRows } from "./rows.ts";
 const pageMax = 100;
 
 /**
- * Whether a role may do what clients are about to do as it. Policies are kept here and not evaluated, and who assumed a role may
- * do everything: that is what a simulation is told.
+ * Returns whether a role may do what clients are about to do as it. Policies are kept here and not evaluated, and who
+ * assumed a role may do everything: that is what a simulation is told.
  */
 export function simulationRows(options: IamOptions) {
   return {
@@ -19,7 +19,7 @@ export function simulationRows(options: IamOptions) {
         const listing = { operation: "SimulatePrincipalPolicy", input };
         const role = await existingRole(options, arn.slice(arn.lastIndexOf("/") + 1));
         if (role.arn !== arn) throw new AwsError("NoSuchEntity", `The role with name ${arn} cannot be found.`);
-        const start = Marker === undefined ? 0 : Number(placeOfToken(listing, Marker, invalidMarker));
+        const start = Marker === undefined ? 0 : Number(positionOfToken(listing, Marker, invalidMarker));
         const total = actions.length * resources.length;
         const end = Math.min(total, start + Math.min(MaxItems ?? pageMax, pageMax));
         const results = [];

@@ -81,7 +81,7 @@ interface Found {
   /** Of groups, and of whatever else lies beside them. */
   readonly directoryCount: number;
   readonly recordedFilterCount: number;
-  /** Whether a file still has what is older than the group keeps. */
+  /** True if a file still has what is older than the group keeps. */
   readonly hasOld: boolean;
 }
 

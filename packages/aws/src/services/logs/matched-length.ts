@@ -5,7 +5,7 @@ const perTurn = 64 * 1024;
 export class MatchedLength {
   #length = 0;
 
-  /** Whether another turn is to be waited for before this message is compared. */
+  /** Returns whether another turn is to be waited for before this message is compared. */
   isTurnDueBefore(message: string): boolean {
     this.#length += message.length;
     if (this.#length <= perTurn) return false;

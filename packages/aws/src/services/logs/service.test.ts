@@ -28,13 +28,13 @@ import { silentLogger, systemClock } from "@galatea/base";
 import { createDirectoryLogStreams } from "@galatea/hosting";
 import { MemoryDocuments } from "@galatea/hosting/records";
 import { MinuteSeries } from "@galatea/base/metrics";
-import { HandClock, serveServices } from "../service-fixtures.ts";
+import { ManualClock, serveServices } from "../service-fixtures.ts";
 import { GroupFilters, lazyLogQueries, logsService, recordedMetricFilters } from "./index.ts";
 
 const group = "/aws/sagemaker/Endpoints/e";
 
 async function served(stopping = new AbortController().signal) {
-  const clock = new HandClock();
+  const clock = new ManualClock();
   const directory = await mkdtemp(join(tmpdir(), "logs-"));
   const store = createDirectoryLogStreams({
     directory,

@@ -6,7 +6,7 @@ import {
   lazyRows,
   pageAfter,
   pageToken,
-  placeOfToken,
+  positionOfToken,
   type CallContext,
   type Listing,
   type LazyOperationRows,
@@ -32,7 +32,7 @@ import type { LogGroup, LogStream, LogStreams } from "@galatea/hosting";
 import { messageMatcher } from "./message-matcher.ts";
 import type { LogQueries } from "./queries/index.ts";
 
-export interface LogsParts {
+export interface LogsDependencies {
   readonly logs: LogStreams;
   readonly clock: Clock;
   /** Aborts when the platform stops: sessions of live tails end then. */
@@ -76,7 +76,7 @@ const stream = (input: NamedGroup & { readonly logStreamName: string }, context:
   `${group(input, context)}:log-stream:${input.logStreamName}`;
 
 /** CloudWatch Logs over the files that containers write to. */
-export function logsService({ logs: store, clock, stopping, queries, metricFilters }: LogsParts) {
+export function logsService({ logs: store, clock, stopping, queries, metricFilters }: LogsDependencies) {
   const tails = new LiveTails({ store, clock, stopping });
   const operations: LazyOperationRows<LogsOperations> = {
     DescribeLogGroups: {
@@ -300,7 +300,7 @@ const givenToken = (listing: Listing, token: string) =>
   token.slice(0, directionLength) + pageToken(listing, token.slice(directionLength));
 
 const storedToken = (listing: Listing, token: string) =>
-  token.slice(0, directionLength) + placeOfToken(listing, token.slice(directionLength), invalidToken);
+  token.slice(0, directionLength) + positionOfToken(listing, token.slice(directionLength), invalidToken);
 
 async function filter(
   store: LogStreams,
@@ -325,7 +325,7 @@ async function filter(
     endTimeMs: input.endTime === undefined ? null : input.endTime + 1,
     matches: await messageMatcher(input.filterPattern),
     eventsMax: input.limit ?? eventsPerPage,
-    after: input.nextToken === undefined ? null : placeOfToken(listing, input.nextToken, invalidToken),
+    after: input.nextToken === undefined ? null : positionOfToken(listing, input.nextToken, invalidToken),
     turn,
   });
   return {

@@ -14,7 +14,7 @@ export interface ObjectWritersOptions {
 }
 
 /** Room for what is about to be written. Disposing gives it back where it was not kept. */
-export interface WriterRoom extends Disposable {
+export interface UploadSlot extends Disposable {
   /** Headers that are stored with what is written. */
   readonly headers: Readonly<Record<string, string>>;
   /** It was written. */
@@ -22,7 +22,7 @@ export interface WriterRoom extends Disposable {
 }
 
 /** That of the owner. */
-export const unbounded: WriterRoom = { headers: {}, keep() {}, [Symbol.dispose]() {} };
+export const unbounded: UploadSlot = { headers: {}, keep() {}, [Symbol.dispose]() {} };
 
 /** What an object, an upload or a part takes beside its bytes: a block of the disk, and its description in memory. */
 const descriptionBytes = 4096;
@@ -51,7 +51,7 @@ export class ObjectWriters {
   }
 
   /** `byteLength` of null: nobody knows how much will come. Throws where the writer has no room for it. */
-  async take(accessKeyId: string | null, byteLength: number | null): Promise<WriterRoom> {
+  async take(accessKeyId: string | null, byteLength: number | null): Promise<UploadSlot> {
     const { writerOf, bytesMax, clock } = this.#options;
     const writer = accessKeyId === null ? null : writerOf(accessKeyId);
     if (writer === null) return unbounded;

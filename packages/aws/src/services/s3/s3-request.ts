@@ -3,7 +3,7 @@ import { AwsError, type Clock } from "@galatea/base";
 import type { BucketStore } from "@galatea/hosting/objects";
 import { decodeComponent, pathOf, rawQueryOf, type SignedPayload } from "../../signing/index.ts";
 import type { CallContext } from "../../wire/index.ts";
-import type { WriterRoom } from "./object-writers.ts";
+import type { UploadSlot } from "./object-writers.ts";
 
 /** One S3 request, parsed and authenticated. */
 export interface S3Request {
@@ -20,7 +20,7 @@ export interface S3Request {
   readonly context: CallContext;
   readonly store: BucketStore;
   /** Room for what the caller is about to write, so many bytes. Throws where there is none. */
-  readonly room: (byteLength: number | null) => Promise<WriterRoom>;
+  readonly room: (byteLength: number | null) => Promise<UploadSlot>;
   /** Returns whether a listing of the bucket shows that key to the caller. */
   readonly isListed: (key: string) => boolean;
   readonly clock: Clock;

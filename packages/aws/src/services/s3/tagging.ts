@@ -45,7 +45,7 @@ export function checkTags(tags: readonly ObjectTag[]): void {
   }
 }
 
-/** Whether every escape is one, and all of them together are UTF-8: `URLSearchParams` takes anything. */
+/** Returns whether every escape is one, and all of them together are UTF-8: `URLSearchParams` takes anything. */
 function isUrlEncoded(text: string): boolean {
   try {
     decodeURIComponent(text);

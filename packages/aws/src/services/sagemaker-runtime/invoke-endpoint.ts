@@ -1,7 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
 import { AwsError, readToBuffer, takeForCall, type ByteLease } from "@galatea/base";
-import { heldBytesMax, tooLong, type Hosting, type InvocationReply, type InvocationRequest } from "@galatea/hosting";
+import {
+  bufferedBytesMax,
+  tooLong,
+  type Hosting,
+  type InvocationReply,
+  type InvocationRequest,
+} from "@galatea/hosting";
 import type { CallContext } from "../../wire/index.ts";
 import { constraint } from "./runtime-path.ts";
 
@@ -28,7 +34,7 @@ interface HeaderRow {
   readonly name: string;
   readonly member: string;
   readonly lengthMax: number;
-  /** Whether the container sees it. */
+  /** True if the container sees it. */
   readonly passed: boolean;
 }
 
@@ -83,7 +89,7 @@ export function readInvocation(
   }
   const length = declaredLength(request, requestBytesMax);
   // A streamed body keeps its length on the way; a held one gets it from the client that sends it.
-  if (length !== null && length > heldBytesMax) passed["content-length"] = String(length);
+  if (length !== null && length > bufferedBytesMax) passed["content-length"] = String(length);
   return {
     headers: passed,
     targetModel: utf8Header(request, "x-amzn-sagemaker-target-model"),
@@ -142,7 +148,7 @@ interface TakenBody {
 }
 
 async function takeBody(request: IncomingMessage, { length, bytesMax, memory }: TakenBody): Promise<Buffer | Readable> {
-  if (length !== null && length > heldBytesMax) return request;
+  if (length !== null && length > bufferedBytesMax) return request;
   // One that was held to verify its signature has its memory already.
   const isHeld = memory.bytes > 0;
   if (!isHeld && length !== null) takeForCall(memory, length);

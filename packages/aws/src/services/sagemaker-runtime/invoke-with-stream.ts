@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { AwsError } from "@galatea/base";
-import { answerParts, type InvocationReply } from "@galatea/hosting";
+import { responseChunks, type InvocationReply } from "@galatea/hosting";
 import { encodeEvent, encodeEventHeaders, eventStreamType, StreamWriter } from "../../wire/index.ts";
 import { readInvocation, type InvokeCall, type RuntimeOptions } from "./invoke-endpoint.ts";
 
@@ -24,7 +24,7 @@ export async function invokeWithStream(
   const reply = await hosting.invoke(call.endpointName, context.accountId, asked);
   let writer: StreamWriter | null = null;
   try {
-    for await (const part of answerParts(reply)) {
+    for await (const part of responseChunks(reply)) {
       writer ??= beginEvents(response, reply, context.signal);
       await writer.write(encodeEvent(partHeaders, part));
     }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { AwsError, readToBuffer, takeForCall } from "@galatea/base";
-import { answerParts, tooLong, type InvocationReply, type InvocationRequest } from "@galatea/hosting";
+import { responseChunks, tooLong, type InvocationReply, type InvocationRequest } from "@galatea/hosting";
 import { StreamWriter } from "../../wire/index.ts";
 import { readInvocation, type InvokeCall, type RuntimeOptions } from "./invoke-endpoint.ts";
 import { modelNotFound, openAiError } from "./openai-errors.ts";
@@ -67,7 +67,7 @@ export async function forward({ hosting, cutting }: RuntimeOptions, call: OpenAi
   let writer: StreamWriter | null = null;
   let end = "";
   try {
-    for await (const part of answerParts(reply)) {
+    for await (const part of responseChunks(reply)) {
       writer ??= begin(response, reply, context.signal);
       await writer.write(part);
       end = (end + part.toString("latin1", Math.max(0, part.length - 2))).slice(-2);

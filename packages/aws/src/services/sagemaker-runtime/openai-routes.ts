@@ -43,7 +43,7 @@ export const openAiModel: ServiceModel = {
   shapes: {},
 };
 
-/** Whether a request line is for one of them, or for what belongs to it. */
+/** Returns whether a request line is for one of them, or for what belongs to it. */
 export function isOpenAiUrl(url: string): boolean {
   const path = pathOf(url).replace(below, "");
   return operations.some(([, route]) => isAt(route.path, path));

@@ -10,7 +10,7 @@ import { allowOrigin, answerPreflight } from "./openai-origins.ts";
 import { openAiError } from "./openai-errors.ts";
 import { openAiModel, readOpenAiPath, type OpenAiOperation } from "./openai-routes.ts";
 
-export interface OpenAiParts extends RuntimeOptions {
+export interface OpenAiDependencies extends RuntimeOptions {
   readonly clock: Clock;
   /** Of pages that may ask by a browser, such as `https://chat.example`. */
   readonly allowedOrigins: ReadonlySet<string>;
@@ -22,7 +22,7 @@ const scope = "sagemaker";
  * OpenAI's API before endpoints: what a client says is what the container is asked, at the same path, and what it answers comes back as it
  * is made. A key of such a client is a bearer token as SageMaker's libraries make them; signed requests are taken, too.
  */
-export function openAiService({ clock, allowedOrigins, ...options }: OpenAiParts) {
+export function openAiService({ clock, allowedOrigins, ...options }: OpenAiDependencies) {
   const resource = ({ endpointName, context }: OpenAiCall) => hostingArn("endpoint", endpointName, context);
   const invoked: RawOperationRow<OpenAiCall> = {
     action: "sagemaker:InvokeEndpoint",

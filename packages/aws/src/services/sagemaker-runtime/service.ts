@@ -9,7 +9,7 @@ import { invokeEndpoint, type InvokeCall, type RuntimeOptions } from "./invoke-e
 import { invokeWithStream } from "./invoke-with-stream.ts";
 import { readPath } from "./runtime-path.ts";
 
-export interface RuntimeParts extends RuntimeOptions {
+export interface RuntimeDependencies extends RuntimeOptions {
   readonly clock: Clock;
 }
 
@@ -18,7 +18,7 @@ const model = asServiceModel(runtime);
 const validationCodes = { json: "ValidationError", query: "ValidationError" };
 
 /** InvokeEndpoint and its stream. The hot path of the platform: the line and a handful of headers are read, not by the wire's general machinery. */
-export function runtimeService({ clock, ...parts }: RuntimeParts) {
+export function runtimeService({ clock, ...parts }: RuntimeDependencies) {
   const { requestBytesMax } = parts;
   const resource = ({ endpointName, context }: InvokeCall) => hostingArn("endpoint", endpointName, context);
   const operations: Readonly<Record<keyof SagemakerRuntimeOperations, RawOperationRow<InvokeCall>>> = {

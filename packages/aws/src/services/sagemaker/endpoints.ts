@@ -3,7 +3,7 @@ import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
 import type { CallContext } from "../../wire/index.ts";
 import { describeEndpoint } from "./describe-endpoint.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
-import { holdWaiter } from "./waiters.ts";
+import { delayWaiter } from "./waiters.ts";
 
 const retainable: readonly RetainedProperty[] = ["DesiredInstanceCount", "DesiredWeight", "DataCaptureConfig"];
 
@@ -24,7 +24,7 @@ export function endpointOperations(hosting: Hosting) {
     DescribeEndpoint: {
       resource,
       async handle({ EndpointName: name }, context) {
-        await holdWaiter(context, (wait) => hosting.settled(name, wait));
+        await delayWaiter(context, (wait) => hosting.settled(name, wait));
         return describeEndpoint(await hosting.endpoints.describe(name, context));
       },
     },

@@ -6,17 +6,17 @@ import {
   unsupportedImageText,
   type ComponentRecord,
   type ComponentSpec,
-  type ComponentSpecAsked,
+  type RequestedComponentSpec,
   type ComponentUpdate,
   type ContainerDefinition,
   type Hosting,
 } from "@galatea/hosting";
 import type { SagemakerInputs, SagemakerOperations } from "../../spec/gen/sagemaker.ts";
 import { refuseMembers, type CallContext } from "../../wire/index.ts";
-import { questionOf, tokenOf } from "./listings.ts";
+import { listQueryOf, tokenOf } from "./listings.ts";
 import { refusedSpecMembers } from "./refused-members.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
-import { holdWaiter } from "./waiters.ts";
+import { delayWaiter } from "./waiters.ts";
 
 const mebi = 2 ** 20;
 
@@ -85,7 +85,7 @@ function questions({ components }: Hosting) {
     DescribeInferenceComponent: {
       resource,
       async handle({ InferenceComponentName: name }, context) {
-        await holdWaiter(context, (wait) => components.settled(name, wait));
+        await delayWaiter(context, (wait) => components.settled(name, wait));
         const record = await components.find(name, ownerOf(context));
         return described(record, components.inServiceCount(name), context);
       },
@@ -97,7 +97,7 @@ function questions({ components }: Hosting) {
           (endpoint === undefined || endpointName.toLowerCase() === endpoint.toLowerCase()) &&
           (variant === undefined || variantName === variant);
         const { page, hasMore } = await components.list(
-          questionOf("ListInferenceComponents", input),
+          listQueryOf("ListInferenceComponents", input),
           isWanted,
           context.turn,
         );
@@ -126,7 +126,7 @@ function askedSpecs({
 }: {
   readonly Specification?: Spec;
   readonly Specifications?: readonly Spec[];
-}): ComponentSpecAsked | null {
+}): RequestedComponentSpec | null {
   if (several.length === 0) return one === undefined ? null : askedSpec(one);
   if (one !== undefined) throw invalid("Specification and Specifications exclude each other.");
   const types = several.map(({ InstanceType: type }) => type);
@@ -139,7 +139,7 @@ function askedSpecs({
   return first === undefined ? null : { ...first, others };
 }
 
-function askedSpec(spec: Spec): ComponentSpecAsked {
+function askedSpec(spec: Spec): RequestedComponentSpec {
   if (spec.BaseInferenceComponentName !== undefined) {
     throw invalid(
       "BaseInferenceComponentName of an inference component is not supported: no container of this platform loads adapters beside the model " +

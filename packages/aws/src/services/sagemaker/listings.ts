@@ -1,5 +1,5 @@
-import { invalid, type Hosting, type ListAnswer, type ListedPlace, type ListQuestion } from "@galatea/hosting";
-import { pageToken, placeOfToken, type Listing } from "../../wire/index.ts";
+import { invalid, type Hosting, type ListingPage, type ListingPosition, type ListQuery } from "@galatea/hosting";
+import { pageToken, positionOfToken, type Listing } from "../../wire/index.ts";
 import type { SageMakerRows } from "./rows.ts";
 
 interface Question {
@@ -21,7 +21,7 @@ export function listOperations(hosting: Hosting) {
   return {
     ListModels: {
       async handle(input, context) {
-        const { page, hasMore } = await hosting.catalogue.listModels(questionOf("ListModels", input), context.turn);
+        const { page, hasMore } = await hosting.catalogue.listModels(listQueryOf("ListModels", input), context.turn);
         const rows = page.map((each) => ({
           ModelName: each.name,
           ModelArn: each.arn,
@@ -33,7 +33,7 @@ export function listOperations(hosting: Hosting) {
     ListEndpointConfigs: {
       async handle(input, context) {
         const { page, hasMore } = await hosting.catalogue.listConfigs(
-          questionOf("ListEndpointConfigs", input),
+          listQueryOf("ListEndpointConfigs", input),
           context.turn,
         );
         const rows = page.map((each) => ({
@@ -46,7 +46,7 @@ export function listOperations(hosting: Hosting) {
     },
     ListEndpoints: {
       async handle(input, context) {
-        const { page, hasMore } = await hosting.endpoints.list(questionOf("ListEndpoints", input), context.turn);
+        const { page, hasMore } = await hosting.endpoints.list(listQueryOf("ListEndpoints", input), context.turn);
         const rows = page.map((each) => ({
           EndpointName: each.name,
           EndpointArn: each.arn,
@@ -59,7 +59,7 @@ export function listOperations(hosting: Hosting) {
     },
     ListTransformJobs: {
       async handle(input, context) {
-        const { page, hasMore } = await hosting.transforms.list(questionOf("ListTransformJobs", input), context.turn);
+        const { page, hasMore } = await hosting.transforms.list(listQueryOf("ListTransformJobs", input), context.turn);
         const rows = page.map(({ state, ...each }) => ({
           TransformJobName: each.name,
           TransformJobArn: each.arn,
@@ -78,7 +78,7 @@ export function listOperations(hosting: Hosting) {
 const sortedBy = { Name: "name", CreationTime: "created", Status: "status" } as const;
 
 /** Newest first unless asked otherwise; a token is where the page before ended, whatever has come or gone since. */
-export function questionOf(operation: string, question: Question): ListQuestion {
+export function listQueryOf(operation: string, question: Question): ListQuery {
   const ms = (time: Date | undefined) => time?.getTime() ?? null;
   return {
     sortBy: sortedBy[question.SortBy ?? "CreationTime"],
@@ -101,14 +101,14 @@ interface ListedRow {
 export function tokenOf(
   operation: string,
   input: Question,
-  { page, hasMore }: Pick<ListAnswer<ListedRow>, "page" | "hasMore">,
+  { page, hasMore }: Pick<ListingPage<ListedRow>, "page" | "hasMore">,
 ): { NextToken?: string } {
   const last = page.at(-1);
   if (last === undefined || !hasMore) return {};
-  const place: ListedPlace = { name: last.name, createdMs: last.createdMs, status: last.state?.at ?? "" };
+  const place: ListingPosition = { name: last.name, createdMs: last.createdMs, status: last.state?.at ?? "" };
   return { NextToken: pageToken({ operation, input }, JSON.stringify(place)) };
 }
 
-function placeOf(listing: Listing, token: string): ListedPlace {
-  return JSON.parse(placeOfToken(listing, token, () => invalid("Invalid NextToken."))) as ListedPlace;
+function placeOf(listing: Listing, token: string): ListingPosition {
+  return JSON.parse(positionOfToken(listing, token, () => invalid("Invalid NextToken."))) as ListingPosition;
 }

@@ -12,11 +12,11 @@ import type { SageMakerRows } from "./rows.ts";
 import { tagOperations } from "./tags.ts";
 import { transformJobOperations } from "./transform-jobs.ts";
 
-export interface SageMakerParts {
+export interface SageMakerDependencies {
   readonly hosting: Hosting;
 }
 
-export function sagemakerService({ hosting }: SageMakerParts) {
+export function sagemakerService({ hosting }: SageMakerDependencies) {
   const operations: SageMakerRows = {
     ...modelOperations(hosting),
     ...endpointConfigOperations(hosting),

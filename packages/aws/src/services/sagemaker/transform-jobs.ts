@@ -4,7 +4,7 @@ import type { CallContext } from "../../wire/index.ts";
 import { refuseNeuron } from "./neuron-instances.ts";
 import { refusedTransformMembers } from "./refused-members.ts";
 import { arnOf, type SageMakerRows } from "./rows.ts";
-import { holdWaiter } from "./waiters.ts";
+import { delayWaiter } from "./waiters.ts";
 
 export function transformJobOperations(hosting: Hosting) {
   const resource = (input: { readonly TransformJobName: string }, context: CallContext) =>
@@ -30,7 +30,7 @@ export function transformJobOperations(hosting: Hosting) {
     DescribeTransformJob: {
       resource,
       async handle({ TransformJobName: name }, context) {
-        await holdWaiter(context, (wait) => hosting.transforms.settled(name, wait));
+        await delayWaiter(context, (wait) => hosting.transforms.settled(name, wait));
         return describe(await hosting.transforms.find(name));
       },
     },

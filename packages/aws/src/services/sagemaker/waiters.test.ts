@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { holdWaiter } from "./waiters.ts";
+import { delayWaiter } from "./waiters.ts";
 
 /** User-Agent headers of SDKs, shortened, and for how long their Describe calls may be held. */
 const callers: readonly (readonly [userAgent: string, heldMsMax: number | null])[] = [
@@ -20,7 +20,7 @@ for (const [userAgent, heldMsMax] of callers) {
   test(`a Describe call of ${JSON.stringify(userAgent)} is held for ${heldMsMax ?? 0} ms at most`, async () => {
     const { signal } = new AbortController();
     let wait: object | null = null;
-    await holdWaiter({ userAgent, signal }, (given) => {
+    await delayWaiter({ userAgent, signal }, (given) => {
       wait = given;
       return Promise.resolve();
     });

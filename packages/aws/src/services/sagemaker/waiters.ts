@@ -8,7 +8,7 @@ const waiterMsMax = 20_000;
  * Holds a Describe call of an SDK's waiter until `settled` resolves, for 20 s at most: the waiter itself would sleep for half a minute before
  * its next call. Returns at once for every other caller.
  */
-export async function holdWaiter(
+export async function delayWaiter(
   { userAgent, signal }: Pick<CallContext, "userAgent" | "signal">,
   settled: (wait: Wait) => Promise<void>,
 ): Promise<void> {

@@ -5,7 +5,7 @@ import { lazyRows, type LazyOperationRows, type ModelledService } from "../../wi
 import type { SnsOperations } from "../../spec/gen/sns.ts";
 import type { Topics } from "../../topics/index.ts";
 
-export interface SnsParts {
+export interface SnsDependencies {
   /** Opens them for the first caller. */
   readonly topics: () => Promise<Topics>;
   readonly clock: Clock;
@@ -28,7 +28,7 @@ const operationNames = [
 ] as const;
 
 /** SNS as far as topics with HTTP subscriptions go. The first operation loads the code of all. */
-export function snsService({ topics, clock }: SnsParts) {
+export function snsService({ topics, clock }: SnsDependencies) {
   const operations: LazyOperationRows<SnsOperations> = lazyRows(operationNames, async () => {
     const { snsOperations } = await import("./sns-operations.ts");
     return snsOperations(await topics(), clock);

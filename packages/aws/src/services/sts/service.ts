@@ -6,7 +6,7 @@ import { type CallContext, type ModelledService, type OperationRows } from "../.
 import type { IdentityStore } from "../iam/index.ts";
 import type { Session, SessionIdentity, StsSessions } from "./sessions.ts";
 
-export interface StsParts {
+export interface StsDependencies {
   readonly sessions: StsSessions;
   readonly identities: IdentityStore;
   /** Callers without a session of `AssumeRole` are seen as this role, in a session of this name. */
@@ -17,7 +17,7 @@ const roleSecondsDefault = 3600;
 const sessionSecondsDefault = 43_200;
 
 /** Says who is calling, and lends credentials. The identity is always an assumed role, because the SageMaker SDK asks for one. */
-export function stsService(parts: StsParts) {
+export function stsService(parts: StsDependencies) {
   return {
     kind: "modelled",
     model: asServiceModel(sts),
@@ -28,7 +28,7 @@ export function stsService(parts: StsParts) {
   } as const satisfies ModelledService;
 }
 
-function stsOperations({ sessions, identities, executionRole }: StsParts): OperationRows<StsOperations> {
+function stsOperations({ sessions, identities, executionRole }: StsDependencies): OperationRows<StsOperations> {
   const caller = async ({ accessKeyId }: CallContext): Promise<SessionIdentity> => {
     const session = sessions.alive(accessKeyId);
     if (session !== null) return session;

@@ -20,13 +20,13 @@ import { AssumeRoleCommand, GetCallerIdentityCommand, STSClient } from "@aws-sdk
 import { silentLogger } from "@galatea/base";
 import { MemoryDocuments } from "@galatea/hosting/records";
 import { ensureRole, iamService, recordedIdentities } from "../iam/index.ts";
-import { HandClock, serveServices } from "../service-fixtures.ts";
+import { ManualClock, serveServices } from "../service-fixtures.ts";
 import { StsSessions, stsService } from "./index.ts";
 
 const trust = JSON.stringify({ Version: "2012-10-17", Statement: [{ Effect: "Allow", Action: "sts:AssumeRole" }] });
 
 async function served(sessionsMax = 10) {
-  const clock = new HandClock();
+  const clock = new ManualClock();
   const store = recordedIdentities(new MemoryDocuments(), silentLogger);
   const iam = { store, clock, randomBytes };
   await ensureRole(iam, "111122223333", "GalateaRole");

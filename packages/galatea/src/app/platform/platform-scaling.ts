@@ -38,7 +38,7 @@ export async function openAlarms(opening: AsyncDisposableStack, parts: AlarmOpen
       const scalable = scalableHosting(hosting, owner);
       const limits = scalingLimits;
       scaling = opening.use(await Scaling.open({ ...common, alarms, resources: scalable, newId: randomUUID, limits }));
-      alarms.goOn();
+      alarms.resume();
       return { alarms, alarmActions, scaling, scalable };
     },
   };

@@ -26,7 +26,7 @@ const sessionsMax = 10_000;
 /** The role that the `sagemaker` SDK's get_execution_role() finds. */
 export const executionRoleName = "AmazonSageMaker-DefaultRole";
 
-export interface ServicesParts {
+export interface ServicesDependencies {
   readonly hosting: Hosting;
   readonly store: BucketStore;
   readonly logs: LogStreams;
@@ -53,7 +53,7 @@ export interface ServicesParts {
 /** Every AWS service, as the gateway takes them, and the credentials that STS lends. */
 export async function platformServices(
   opening: AsyncDisposableStack,
-  parts: ServicesParts,
+  parts: ServicesDependencies,
 ): Promise<{ readonly services: readonly ServiceRow[]; readonly sessions: StsSessions }> {
   const { hosting, store, logs, documents, series, scaled, topics, accountId, clock, logger } = parts;
   const identities = recordedIdentities(documents, logger);

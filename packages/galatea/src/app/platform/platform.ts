@@ -13,7 +13,7 @@ import {
   refusedRequest,
   stsHosts,
   topicActions,
-  type DoorRules,
+  type HostAndOriginRules,
 } from "@galatea/aws";
 import { systemClock, TaskGroup, type ByteBudget, type Clock, type Logger } from "@galatea/base";
 import { ArchiveUnpacker, archiveLimits, unpackerDefaults, type BucketStore } from "@galatea/hosting/objects";
@@ -54,7 +54,7 @@ import { platformContainerEnvironment } from "../passed-environment.ts";
 import { openTopics, resultOutbox } from "./platform-topics.ts";
 import {
   createPlatformServer,
-  holdRequests,
+  queueRequests,
   inheritableSocket,
   listen,
   type PlatformServerLimits,
@@ -175,7 +175,7 @@ async function openPort(opening: AsyncDisposableStack, options: PlatformOptions,
   const certificate = await clientCertificate(options.directories.clients, options.log);
   const secret = () => keys.secret;
   const tunnels = answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax, secret });
-  const openTo = holdRequests(server);
+  const openTo = queueRequests(server);
   const { listeningFd = null } = options;
   const url = await listen(server, { ...options, listeningFd });
   let isHandedOver = false;
@@ -375,7 +375,7 @@ export function callableUrl(url: string): string {
 }
 
 /** Behind CONNECT the hosts of STS are this platform's own. */
-function doorRules({ host, allowedHost, allowedOrigin, keys }: PlatformOptions): DoorRules {
+function doorRules({ host, allowedHost, allowedOrigin, keys }: PlatformOptions): HostAndOriginRules {
   const origins = new Set(allowedOrigin);
   const name = host.toLowerCase().replace(/\.$/, "");
   return {

@@ -7,7 +7,7 @@ import { onnxRuntimeLibrary } from "@galatea/server/native";
 import { workerDirectory } from "@galatea/server/python-programs";
 import type { BackendOptions } from "../../options/index.ts";
 import { runnerEnvironment } from "../passed-environment.ts";
-import type { BackendParts } from "./backend-parts.ts";
+import type { BackendDependencies } from "./backend-dependencies.ts";
 import { lazyBackend } from "./lazy-backend.ts";
 import { findOnnxGpuLibrary } from "./onnx-gpus.ts";
 import { isPythonThere, madePython, openPythonBackend } from "./python.ts";
@@ -18,7 +18,7 @@ const treeLanesMax = 32;
 const algorithmMsMax = 60_000;
 
 /** Every backend of `serve`, which `validate` checks models with. The first that runs a model has it. */
-export const backendRows: readonly ((parts: BackendParts) => Backend)[] = [
+export const backendRows: readonly ((parts: BackendDependencies) => Backend)[] = [
   pythonRow,
   onnxRuntimeRow,
   () => algorithmRow("linear_learner"),
@@ -28,7 +28,7 @@ export const backendRows: readonly ((parts: BackendParts) => Backend)[] = [
   filRow,
 ];
 
-function pythonRow(parts: BackendParts): Backend {
+function pythonRow(parts: BackendDependencies): Backend {
   const { options, log, directories, gpus } = parts;
   const { python, backendDirectory } = options;
   // The operator's own come first, as they do in Triton.
@@ -55,7 +55,7 @@ function pythonRow(parts: BackendParts): Backend {
   });
 }
 
-function onnxRuntimeRow({ options, plan, log, directories, gpus }: BackendParts): Backend {
+function onnxRuntimeRow({ options, plan, log, directories, gpus }: BackendDependencies): Backend {
   return lazyBackend({
     name: "onnxruntime",
     open: async () => {
@@ -101,7 +101,7 @@ function algorithmRow(algorithm: "linear_learner" | "sparkml" | "xgboost", { thr
   });
 }
 
-function filRow({ options, log }: BackendParts): Backend {
+function filRow({ options, log }: BackendDependencies): Backend {
   return lazyBackend({
     name: "fil",
     open: async () => {

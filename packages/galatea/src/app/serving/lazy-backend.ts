@@ -3,7 +3,7 @@ import type { Backend } from "@galatea/server/backends";
 
 export interface LazyBackendOptions extends Pick<Backend, "name" | "runs" | "check"> {
   readonly open: (signal: AbortSignal) => Promise<Backend>;
-  /** Whether a warm-up may open the backend: where it need not be; absent where none may. */
+  /** Resolves with whether a warm-up may open the backend: where it need not be; absent where none may. */
   readonly mayWarmUp?: () => Promise<boolean>;
 }
 

@@ -6,7 +6,7 @@ import { workerDirectory } from "@galatea/server/python-programs";
 import type { Backend } from "@galatea/server/backends";
 import type { FindPythonRunner } from "@galatea/server/backends/python";
 import type { DataDirectories } from "../../data-directory/index.ts";
-import type { BackendParts } from "./backend-parts.ts";
+import type { BackendDependencies } from "./backend-dependencies.ts";
 import { modelOutput } from "./model-output.ts";
 import { withGpuOrder } from "../gpus.ts";
 import { modelEnvironment, installerEnvironment } from "../passed-environment.ts";
@@ -18,7 +18,7 @@ import { withThreads } from "../thread-environment.ts";
 const ownPackages = ["numpy", "tokenizers"];
 export const knownPythons = ["python3", "python3.13", "python3.12", "python3.11", "python3.10", "python3.9"];
 
-export interface PythonParts {
+export interface PythonDependencies {
   /** `--python`; null makes an environment of our own when it is first needed. */
   readonly python: string | null;
   readonly log: Logger;
@@ -26,7 +26,7 @@ export interface PythonParts {
 }
 
 /** The interpreter that models run with: the one given, or the product's own environment, made once. */
-export async function findPython(parts: PythonParts, signal = new AbortController().signal): Promise<string> {
+export async function findPython(parts: PythonDependencies, signal = new AbortController().signal): Promise<string> {
   if (parts.python !== null) return parts.python;
   return await prepare(parts, { packages: ownPackages, pythons: knownPythons, wheelsOnly: false }, signal);
 }
@@ -35,7 +35,7 @@ export async function findPython(parts: PythonParts, signal = new AbortControlle
  * The directory of an environment with these packages beside ours, made once for each list of them and held as long as this process lives; null
  * for none.
  */
-async function packagesDirectory(parts: PythonBackendParts, signal: AbortSignal): Promise<string | null> {
+async function packagesDirectory(parts: PythonBackendDependencies, signal: AbortSignal): Promise<string | null> {
   const { options, log, directories } = parts;
   const { pythonPackages: packages, python, pythonEnvironmentsBytes: bytesMax } = options;
   if (packages.length === 0) return null;
@@ -76,7 +76,7 @@ interface Wanted {
   readonly wheelsOnly: boolean;
 }
 
-async function prepare({ log, directories }: PythonParts, wanted: Wanted, signal: AbortSignal): Promise<string> {
+async function prepare({ log, directories }: PythonDependencies, wanted: Wanted, signal: AbortSignal): Promise<string> {
   const { preparePythonEnvironment } = await import("@galatea/server/backends/python");
   return await preparePythonEnvironment({
     ...wanted,
@@ -93,17 +93,17 @@ export async function madePython({ root }: DataDirectories): Promise<string | nu
   return madePythonEnvironment({ ...own, dataDirectory: root });
 }
 
-/** Whether `findPython` has nothing to make. */
-export async function isPythonThere({ python, directories }: PythonParts): Promise<boolean> {
+/** Resolves with whether `findPython` has nothing to make. */
+export async function isPythonThere({ python, directories }: PythonDependencies): Promise<boolean> {
   return python !== null || (await madePython(directories)) !== null;
 }
 
-export interface PythonBackendParts extends BackendParts {
+export interface PythonBackendDependencies extends BackendDependencies {
   /** `--backend-directory`, and frameworks. */
   readonly findRunner: FindPythonRunner;
 }
 
-export async function openPythonBackend(parts: PythonBackendParts, signal: AbortSignal): Promise<Backend> {
+export async function openPythonBackend(parts: PythonBackendDependencies, signal: AbortSignal): Promise<Backend> {
   const { options, plan, gpus, directories, log, findRunner, onConfinement } = parts;
   const { createPythonBackend, environmentDefaults, pythonBackendDefaults } =
     await import("@galatea/server/backends/python");

@@ -20,7 +20,7 @@ import type { ContainerFrontEnd } from "../container-environment.ts";
 import type { ServedContainer, ServeOptions } from "../../options/index.ts";
 import type { ServerMetrics } from "./server-metrics.ts";
 
-export interface ListenerParts {
+export interface ListenerDependencies {
   readonly engine: EngineCore;
   /** What requests and answers in flight take. */
   readonly budget: ByteBudget;
@@ -39,7 +39,10 @@ export interface ListenerParts {
 type ReloadCertificates = () => Promise<void>;
 
 /** Opens what the options ask for and announces each in Triton's words. What was opened is added to `opened` at once. Null: without TLS. */
-export async function openListeners(parts: ListenerParts, opened: Listener[]): Promise<ReloadCertificates | null> {
+export async function openListeners(
+  parts: ListenerDependencies,
+  opened: Listener[],
+): Promise<ReloadCertificates | null> {
   const { budget, options, log } = parts;
   const limits: HttpLimits = { ...defaultHttpLimits, inputBytesMax: options.httpMaxInputSize };
   if (options.allowHttp) {
@@ -82,7 +85,7 @@ export async function openListeners(parts: ListenerParts, opened: Listener[]): P
   return reload;
 }
 
-async function openGrpc({ engine, budget, log, options }: ListenerParts) {
+async function openGrpc({ engine, budget, log, options }: ListenerDependencies) {
   return await openKserveGrpc({
     engine,
     address: { host: options.grpcAddress, port: options.grpcPort },
@@ -140,7 +143,7 @@ function archiveItself(directory: string) {
 }
 
 async function openContract(
-  { engine, budget, log, unconfined, onPing }: ListenerParts,
+  { engine, budget, log, unconfined, onPing }: ListenerDependencies,
   { listen: address, mlRoot }: ServedContainer,
   frontEnd: ContainerFrontEnd,
   limits: HttpLimits,

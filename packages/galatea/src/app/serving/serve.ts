@@ -12,7 +12,7 @@ import {
   type ContainerPlan,
 } from "../container-environment.ts";
 import { dataDirectories } from "../../data-directory/index.ts";
-import { openGpus, type GpuMachineParts } from "../gpus.ts";
+import { openGpus, type OpenedGpus } from "../gpus.ts";
 import { onHangUp } from "../hang-up-signal.ts";
 import { endWithNpx } from "../npx-parent.ts";
 import type { ServeOptions } from "../../options/index.ts";
@@ -129,7 +129,7 @@ async function reload(certificates: (() => Promise<void>) | null, log: Logger): 
   }
 }
 
-function metricsOf(options: ServeOptions, budget: ByteBudget, gpus: GpuMachineParts): ServerMetrics {
+function metricsOf(options: ServeOptions, budget: ByteBudget, gpus: OpenedGpus): ServerMetrics {
   return createServerMetrics({
     hostGauges: options.allowMetrics && options.allowCpuMetrics,
     intervalMs: options.metricsIntervalMs,

@@ -4,9 +4,9 @@ import { ArchiveCatalog } from "@galatea/runtimes/container-runtimes";
 import { createEngine, type EngineCore } from "@galatea/server/engine";
 import { DirectoryCatalog } from "@galatea/server/repository";
 import type { ServeOptions } from "../../options/index.ts";
-import type { GpuMachineParts } from "../gpus.ts";
+import type { OpenedGpus } from "../gpus.ts";
 import { serverVersion } from "../version.ts";
-import type { BackendParts } from "./backend-parts.ts";
+import type { BackendDependencies } from "./backend-dependencies.ts";
 import { backendConfig, backendRows } from "./backend-rows.ts";
 import { backendsWithoutGpus } from "./onnx-gpus.ts";
 import { processDirectory } from "./process-directory.ts";
@@ -19,16 +19,16 @@ const namespaceArenaBytes = 4 * 2 ** 30;
 /** Disk for the models that an archive's own models load from files of their making. */
 const archiveOverrideBytesMax = 2 ** 30;
 
-export interface ServingParts extends BackendParts {
+export interface ServingDependencies extends BackendDependencies {
   readonly options: ServeOptions;
   /** What requests and answers in flight take. */
   readonly budget: ByteBudget;
   readonly metrics: ServerMetrics;
-  readonly gpus: GpuMachineParts;
+  readonly gpus: OpenedGpus;
 }
 
 /** The engine with its backends and catalogs, nothing loaded. */
-export function createServingEngine(parts: ServingParts, rows = backendRows): EngineCore {
+export function createServingEngine(parts: ServingDependencies, rows = backendRows): EngineCore {
   const { options, budget, plan, log, metrics, directories, gpus } = parts;
   const read = {
     configName: options.modelConfigName,

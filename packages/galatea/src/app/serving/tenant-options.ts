@@ -2,7 +2,7 @@ import { join, relative, resolve } from "node:path";
 import type { FixedPath, TenantOptions } from "@galatea/server/backends/python";
 import type { OpenedContainer } from "@galatea/runtimes/container-runtimes";
 import { gpuDevices } from "@galatea/server/gpus";
-import type { BackendParts } from "./backend-parts.ts";
+import type { BackendDependencies } from "./backend-dependencies.ts";
 import { processDirectory } from "./process-directory.ts";
 import { scriptPackagesDirectory } from "./script-packages.ts";
 
@@ -10,7 +10,7 @@ import { scriptPackagesDirectory } from "./script-packages.ts";
 const sharedBytes = 2 * 2 ** 30;
 
 /** Null where Python models are kept from each other's processes and no more. */
-export function tenantOptions({ options, plan, directories }: BackendParts): TenantOptions | null {
+export function tenantOptions({ options, plan, directories }: BackendDependencies): TenantOptions | null {
   const isContainer = options.container?.fromEnvironment === true;
   if ((options.workerConfinement ?? (isContainer ? "tenants" : "processes")) === "processes") return null;
   const opened = plan?.opened ?? null;

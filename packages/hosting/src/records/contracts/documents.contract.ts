@@ -11,10 +11,13 @@ import {
   type Expectation,
 } from "../documents.ts";
 
-/** What the suite asks of an implementer: documents that remember `deletionsMax` deletions and tell of `batchMax` changes at a time. */
+/**
+ * An implementation under test: documents that remember `deletionsMax` deletions and deliver `batchMax` changes at a
+ * time.
+ */
 export interface DocumentsSubject extends AsyncDisposable {
   readonly documents: Documents;
-  /** The same documents after their opener ended and another began. */
+  /** Opens the same documents again. */
   reopen(): Promise<Documents>;
 }
 
@@ -179,7 +182,7 @@ export function documentsContract(
   changesContract(name, opened);
 }
 
-/** The next batches until one of this version has been told. */
+/** Returns the next batches up to the given version. */
 async function toldUntil(batches: AsyncIterator<ChangeBatch>, version: number): Promise<readonly ChangeBatch[]> {
   const told: ChangeBatch[] = [];
   for (;;) {

@@ -1,4 +1,7 @@
-/** The suites for implementers of documents and metrics and for what is built on documents, and documents that last as long as the process; a door of their own, because they import the test runner. */
+/**
+ * Contract suites for documents and metrics and for state machines over documents; a module of its own, because they
+ * import the test runner.
+ */
 export { documentsContract } from "./documents.contract.ts";
 export {
   durableMetricsContract,

@@ -10,22 +10,22 @@ export interface MetricStoreOptions {
   readonly isAnybodys: (namespace: string) => boolean;
 }
 
-/** Metrics that begin empty. */
+/** Metrics that are initially empty. */
 export interface MetricStoreSubject extends AsyncDisposable {
   readonly metrics: MetricStore;
 }
 
 export interface DurableMetricsOptions extends MetricStoreOptions {
-  /** Points that are written in one batch, about. */
+  /** Approximate number of points in a batch. */
   readonly pointsPerWrite: number;
-  /** Called before each batch of points. While it returns false the store's disk takes nothing. */
+  /** Called before each batch of points. While it returns false the store's disk is full. */
   readonly mayWrite: () => boolean;
 }
 
 export interface DurableMetricsSubject extends MetricStoreSubject {
   /** Disposes the metrics, and opens them again. */
   restart(): Promise<MetricStore>;
-  /** Ends the metrics as `kill -9` does, and opens what is on disk. */
+  /** Ends the metrics as `kill -9` does, and opens those on disk. */
   kill(): Promise<MetricStore>;
 }
 
@@ -34,7 +34,7 @@ const minute = 60_000;
 const hour = 60 * minute;
 const day = 24 * hour;
 const start = Date.UTC(2026, 10, 21, 12);
-/** The store has written a minute this long after it is over. */
+/** Delay after a minute's end at which the store has written it. */
 const afterMinuteMs = 250;
 
 const named = (metricName: string, namespace = "AWS/SageMaker"): SeriesKey => ({
@@ -49,7 +49,7 @@ const named = (metricName: string, namespace = "AWS/SageMaker"): SeriesKey => ({
 const latency = named("ModelLatency");
 const everything: SeriesFilter = { namespace: null, metricName: null, dimensions: [], recordedSinceMs: null };
 
-/** Start in ms since `start`, number of samples, sum, minimum and maximum of each period. */
+/** Returns start in ms since `start`, number of samples, sum, minimum and maximum of each period. */
 async function statistics(metrics: MetricStore, key: SeriesKey, periodMs = minute): Promise<readonly number[][]> {
   const query = { startMs: start - 600 * day, endMs: start + 600 * day, periodMs, unit: key.unit };
   const points = await metrics.query(key, query);
@@ -90,7 +90,7 @@ function putSample(
   else metrics.record(key, { value, count }, options);
 }
 
-/** What `statistics` gives for a metric after these samples. */
+/** Returns the expected result of `statistics` after these samples. */
 function expected(all: readonly Sample[], metric: number): readonly number[][] {
   return [0, 1, 2].flatMap((index) => {
     const own = all.filter((each) => each.metric === metric && each.minute === index);
@@ -102,7 +102,7 @@ function expected(all: readonly Sample[], metric: number): readonly number[][] {
   });
 }
 
-/** The suite for implementers of metrics. */
+/** Runs the suite for implementations of metrics. */
 export function metricStoreContract(
   name: string,
   open: (options: MetricStoreOptions) => Promise<MetricStoreSubject>,
@@ -313,7 +313,7 @@ export function metricStoreContract(
   });
 }
 
-/** The suite for implementers whose metrics outlive a process, in addition to the other. */
+/** Runs the suite for metrics that outlive a process, in addition to the other. */
 export function durableMetricsContract(
   name: string,
   open: (options: DurableMetricsOptions) => Promise<DurableMetricsSubject>,

@@ -1,6 +1,6 @@
 /**
- * The suite for state machines whose moves are recorded as documents: a platform that is killed after any write of any move is followed by
- * one that comes to the right end. Nothing that was acknowledged is lost, and nothing is left over.
+ * The suite for state machines that record their transitions as documents: after a crash at any write of any
+ * transition, the next run reaches the expected end. No acknowledged work is lost, and nothing is left over.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,38 +9,41 @@ import type { DocumentMemory } from "../memory-documents.ts";
 import { copyOfMemory, RememberedMemory } from "./remembered-memory.ts";
 import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
 
-/** One way through a machine. */
+/** One path through a state machine. */
 export interface MovesRow<World, Found> {
   readonly what: string;
-  /** What is there before, of which no death is tried. */
+  /** Creates the initial state, without crashes. */
   readonly given?: (world: World) => Promise<unknown>;
-  /** Resolves when what is asked for is acknowledged. */
+  /** Requests the transition; resolves when it is acknowledged. */
   readonly ask: (world: World) => Promise<unknown>;
-  /** What a platform may come to that was killed before the acknowledgement, beside `end`; nothing unless given. */
+  /** Ends that are allowed after a crash before the acknowledgement, in addition to `end`; none by default. */
   readonly orElse?: readonly Found[];
   readonly end: Found;
-  /** Writes that there are at least: with fewer of them the row would prove nothing. */
+  /** Minimum number of writes: with fewer, the row would prove nothing. */
   readonly writesMin: number;
 }
 
 export interface RecordedMachine<World extends AsyncDisposable, Outside, Found, Move extends string> {
   readonly name: string;
-  /** Kinds of documents after whose writes the platform is killed; null: after every one. */
+  /** Kinds of documents after whose writes the platform crashes; null: after every write. */
   readonly kinds: readonly string[] | null;
-  /** Takes up what the documents hold; `outside` is null in a first life. */
+  /** Opens a platform over the documents; `outside` is null for the first run. */
   readonly open: (memory: DocumentMemory, outside: Outside | null) => Promise<World>;
-  /** What lies beside the documents and outlives the platform as it is at a write: files, what runs elsewhere, the time. */
+  /**
+   * Returns the state outside of the documents that outlives the platform at a write: files, external processes, the
+   * time.
+   */
   readonly outside: (world: World) => Outside;
-  /** Tells of changes beside the documents after which the platform is killed, too: each as soon as it is made. */
+  /** Reports changes outside of the documents at which the platform crashes, too. */
   readonly watch?: (world: World, changed: () => void) => Disposable;
-  /** Resolves when no move is to be made any more. */
+  /** Resolves when no transition is in progress. */
   readonly settled: (world: World) => Promise<unknown>;
-  /** What there is: states, what runs, which documents, what lies on the disk. It is asked until it is what it is to be. */
+  /** Returns the observed state: states, running instances, documents, files. It is polled until it is as expected. */
   readonly found: (world: World, memory: DocumentMemory) => Promise<Found>;
-  /** Every move of the machine, with the rows that make it. */
+  /** Every transition of the machine, with the rows that perform it. */
   readonly moves: Readonly<Record<Move, readonly string[]>>;
   readonly rows: readonly MovesRow<World, Found>[];
-  /** Next lives that are tried side by side; one after the other unless given. */
+  /** Number of next runs that are tested concurrently; 1 by default. */
   readonly atOnce?: number;
 }
 

@@ -1,13 +1,13 @@
 import type { DocumentChange } from "../documents.ts";
 import { DocumentMemory } from "../memory-documents.ts";
 
-/** Documents that keep a copy of themselves after each write: what a platform that is killed there leaves to the next one. */
+/** Documents that keep a copy of themselves after each write: the state that a crash at that point leaves. */
 export class RememberedMemory extends DocumentMemory {
   readonly lives: DocumentMemory[] = [];
   readonly #kinds: ReadonlySet<string> | null;
   readonly #written: (life: DocumentMemory) => void;
 
-  /** Of writes that change a document of these kinds; null: of all. */
+  /** Keeps copies after writes that change a document of these kinds; null: after all. */
   constructor(kinds: readonly string[] | null, written: (life: DocumentMemory) => void = () => {}) {
     super();
     this.#kinds = kinds === null ? null : new Set(kinds);

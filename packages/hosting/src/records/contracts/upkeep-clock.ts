@@ -6,7 +6,7 @@ interface ArmedTimer {
   readonly fire: () => void;
 }
 
-/** Time that a test moves, for loops that wait for a time, do what is due and wait again. */
+/** A clock that a test advances, for loops that wait for a time, work and wait again. */
 export class UpkeepClock implements Clock {
   ms: number;
   readonly #armed = new Set<ArmedTimer>();
@@ -29,7 +29,7 @@ export class UpkeepClock implements Clock {
     return { [Symbol.dispose]: () => void this.#armed.delete(timer) };
   }
 
-  /** Resolves when each loop that was woken waits again: it has done what was due. */
+  /** Advances the time; resolves when each loop that was woken waits again. */
   async passTo(ms: number): Promise<void> {
     this.ms = ms;
     const loopCount = this.#armed.size;

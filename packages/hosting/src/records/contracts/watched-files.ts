@@ -3,9 +3,9 @@ import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 
 /**
- * Tells of each change that this process makes below a folder, after it and before the next one: whoever copies the folder then has what a
- * death there leaves. What is written to a file comes in two halves, and what is removed with all that is in it goes piece by piece. Files
- * that are opened are not watched.
+ * Calls back for each change of this process below a folder, after it and before the next one, so that a copy of the
+ * folder is the state after a crash at that point. Writes to a file are split in two, and recursive removals happen
+ * step by step. Open files are not watched.
  */
 export function watchFiles(folder: string, changed: () => void): Disposable {
   const real = { ...fs };

@@ -36,9 +36,10 @@ function set(bits: Bits, at: number): void {
 }
 
 /**
- * Whether one of the alternatives occurs in a message; they have `stepsMax` steps together at most. All places in the expression that may have
- * been reached are bits of two integers, which a character moves together: some 20 operations for each, whatever the expression. This runs on
- * the event loop: over 256 KiB it takes 3 to 25 ms, and re2js takes 0.7 to 1.6 s for expressions such as `a[ab]{30}c` and `a.{60}c`.
+ * Returns whether one of the alternatives occurs in a message; they have `stepsMax` steps together at most. All places
+ * in the expression that may have been reached are bits of two integers, which a character moves together: some 20
+ * operations for each, whatever the expression. This runs on the event loop: over 256 KiB it takes 3 to 25 ms, and
+ * re2js takes 0.7 to 1.6 s for expressions such as `a[ab]{30}c` and `a.{60}c`.
  */
 export function searchOf(alternatives: readonly Alternative[]): (message: string) => boolean {
   const filled = alternatives.filter(({ steps }) => steps.length > 0);

@@ -31,7 +31,7 @@ export class PatternText {
     while (/\s/.test(this.text.charAt(this.#at))) this.#at++;
   }
 
-  /** Whether the sign comes next; where it does, it is behind afterwards. */
+  /** Returns whether the sign comes next; where it does, it is behind afterwards. */
   takes(sign: string): boolean {
     this.skipSpace();
     if (!this.text.startsWith(sign, this.#at)) return false;

@@ -8,7 +8,7 @@ import { extractedValues, type MetricFilterRecord } from "./metric-filter.ts";
 import type { MetricFilters } from "./metric-filters.ts";
 import { MatchedLength } from "../matched-length.ts";
 
-export interface MetricFilterParts {
+export interface MetricFilterDependencies {
   readonly logs: LogStreams;
   readonly metricFilters: MetricFilters;
   readonly clock: Clock;
@@ -24,7 +24,7 @@ const refusedMembers: readonly RefusedMember[] = [
   { path: "emitSystemFieldDimensions", harmless: (value) => Array.isArray(value) && value.length === 0 },
 ];
 
-export function metricFilterOperations(parts: MetricFilterParts) {
+export function metricFilterOperations(parts: MetricFilterDependencies) {
   const { logs, metricFilters, clock } = parts;
   const resource = ({ logGroupName }: { readonly logGroupName: string }, context: CallContext) =>
     `${arnPrefix(context)}${logGroupName}`;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { test } from "node:test";
 import { AwsError, silentLogger } from "@galatea/base";
-import { LogQueries, type AskedQuery } from "./log-queries.ts";
+import { LogQueries, type QueryInput } from "./log-queries.ts";
 import type { LogReadOptions } from "@galatea/hosting";
 
 /** A clock whose timers are gone off by hand. */
@@ -37,7 +37,7 @@ function store(eventCount: number, gate: Promise<void> = Promise.resolve()) {
   };
 }
 
-const asked: AskedQuery = {
+const asked: QueryInput = {
   text: "stats count(*) as n",
   groups: ["g"],
   accountId: "1",

@@ -11,7 +11,7 @@ export interface LogQueriesOptions {
 }
 
 /** A query that was read and found right. */
-export interface AskedQuery {
+export interface QueryInput {
   readonly text: string;
   readonly groups: readonly string[];
   readonly accountId: string;
@@ -33,7 +33,7 @@ type QueryState =
 
 export interface LogQuery {
   readonly id: string;
-  readonly asked: AskedQuery;
+  readonly asked: QueryInput;
   readonly createdMs: number;
   readonly endedMs: number | null;
   readonly state: QueryState;
@@ -79,7 +79,7 @@ export class LogQueries implements AsyncDisposable {
   }
 
   /** Throws AwsError where too many are under way. */
-  start(asked: AskedQuery): string {
+  start(asked: QueryInput): string {
     if (this.list().filter(isUnderWay).length >= underWayMax) {
       throw new AwsError(
         "LimitExceededException",
@@ -101,7 +101,7 @@ export class LogQueries implements AsyncDisposable {
     return query.id;
   }
 
-  /** Whether it was under way. */
+  /** Returns whether it was under way. */
   stop(id: string): boolean {
     const query = this.#queries.get(id);
     if (query === undefined || !isUnderWay(query)) return false;
@@ -152,7 +152,7 @@ export class LogQueries implements AsyncDisposable {
     }
   }
 
-  async *#events(id: string, asked: AskedQuery, signal: AbortSignal): AsyncGenerator<readonly QueryEvent[]> {
+  async *#events(id: string, asked: QueryInput, signal: AbortSignal): AsyncGenerator<readonly QueryEvent[]> {
     const { store, clock } = this.#options;
     const { startMs: startTimeMs, endMs: endTimeMs } = asked;
     const read = { startTimeMs, endTimeMs, startFromHead: true, eventsMax: eventsPerRead };

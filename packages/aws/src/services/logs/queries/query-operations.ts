@@ -6,7 +6,7 @@ import type { LogQueries, LogQuery } from "./log-queries.ts";
 import type { LogStreams } from "@galatea/hosting";
 import { arnPrefix, groupOf, invalidToken, logParameterError as invalid } from "../log-names.ts";
 
-export interface QueryParts {
+export interface QueryDependencies {
   readonly logs: LogStreams;
   readonly queries: LogQueries;
 }
@@ -21,7 +21,7 @@ const secondsMax = 100_000_000_000;
 
 const ownLanguage = { path: "queryLanguage", harmless: (value: unknown) => value === language };
 
-export function queryOperations(parts: QueryParts) {
+export function queryOperations(parts: QueryDependencies) {
   const { queries } = parts;
   return {
     StartQuery: {
@@ -51,7 +51,7 @@ export function queryOperations(parts: QueryParts) {
   } satisfies Partial<OperationRows<LogsOperations>>;
 }
 
-async function start({ logs, queries }: QueryParts, input: StartInput, { accountId }: CallContext) {
+async function start({ logs, queries }: QueryDependencies, input: StartInput, { accountId }: CallContext) {
   const groups = groupsOf(input);
   if (groups.length > groupsMax) throw invalid(`A query has ${groupsMax} log groups at most.`);
   const [startMs, endMs] = [milliseconds(input.startTime), milliseconds(input.endTime)];

@@ -4,8 +4,15 @@ import { copiesKey, type ComponentRecord } from "../components/index.ts";
 import { groupKey, type EndpointRecord, type PlacementKey } from "../endpoints/index.ts";
 import type { InstanceOwner } from "../instances/index.ts";
 
-/** The instances of an endpoint that the platform's next run may take over: as many of each fleet as its record may want. */
-export function wantedInstances({ name: endpointName, state, generations }: EndpointRecord): readonly InstanceOwner[] {
+/**
+ * Returns the owners of an endpoint's instances that the platform's next run may adopt: for each fleet the largest
+ * count in its record.
+ */
+export function adoptableInstances({
+  name: endpointName,
+  state,
+  generations,
+}: EndpointRecord): readonly InstanceOwner[] {
   if (state.at === "Deleting" || state.at === "Failed" || state.at === "OutOfService") return [];
   return generations.flatMap(({ number, variants }) =>
     variants.flatMap(({ plan: { variant }, observed, settled }) => {
@@ -17,8 +24,8 @@ export function wantedInstances({ name: endpointName, state, generations }: Endp
   );
 }
 
-/** The copies of an inference component, alike. */
-export function wantedCopies(record: ComponentRecord): readonly InstanceOwner[] {
+/** Returns the owners of an inference component's copies that the platform's next run may adopt. */
+export function adoptableCopies(record: ComponentRecord): readonly InstanceOwner[] {
   const { state, endpointName, copies } = record;
   if (state.at === "Deleting" || state.at === "Failed") return [];
   const counts = new Map<string, number>();
@@ -30,7 +37,7 @@ export function wantedCopies(record: ComponentRecord): readonly InstanceOwner[] 
   });
 }
 
-/** What a start tells of the endpoints that it found: how many in each state, and their instances. */
+/** Returns the numbers of endpoints by state, and of their instances, for the log line of a start. */
 export function endpointCounts(records: readonly EndpointRecord[]): LogFields {
   const counts = new Map([["endpoints", records.length]]);
   const add = (name: string, count: number) => counts.set(name, (counts.get(name) ?? 0) + count);
@@ -42,12 +49,12 @@ export function endpointCounts(records: readonly EndpointRecord[]): LogFields {
   return Object.fromEntries(counts);
 }
 
-/** Like the machine ids that log streams end in. */
+/** Returns a random id in the format of the machine ids at the end of log stream names. */
 export function newInstanceId(): string {
   return `i-${randomBytes(8).toString("hex")}`;
 }
 
-/** Of an endpoint that is created. */
+/** Returns a random key for a new endpoint. */
 export function newPlacementKey(): PlacementKey {
   return randomBytes(8).toString("hex");
 }

@@ -4,77 +4,78 @@ import { firstInRank, placeModel, placementLimits, type PlacementCandidate } fro
 import type { PlacementKey } from "./model-rank.ts";
 import { warmingsOf } from "./model-warming.ts";
 
-/** A container with many models. */
+/** A multi-model container. */
 export interface ModelHolder {
   readonly container: Pick<AgentContainer, "acquire" | "release" | "recheck">;
   readonly models: ModelsView;
 }
 
-/** An instance with many models; in Direct mode each of its containers may have models of its own. */
+/** An instance with multi-model containers; in Direct mode each of its containers may have models of its own. */
 export interface ModelInstance extends PlacementCandidate {
   readonly id: string;
-  /** The container that is named, or the only one with many models where none is; null where it has one model. */
+  /** Returns the named container, or for null the only multi-model one; null for a container with a single model. */
   holderOf(containerName: string | null): ModelHolder | null;
 }
 
 /** An instance that may be of a previous run of the platform. */
 export interface AdoptedInstance extends ModelInstance {
   serves(containerName: string | null): boolean;
-  /** Whether its models are not known yet. */
+  /** Returns whether its models are not known yet. */
   isAdopting(containerName: string | null): boolean;
   /** Resolves when they are known. */
   adopted(containerName: string | null, signal: AbortSignal): Promise<void>;
 }
 
-export interface ModelPlacesOptions {
-  /** Of the fleet, which closes it. */
+export interface ModelRouterOptions {
+  /** The tasks of the fleet, which closes them. */
   readonly tasks: TaskGroup;
-  /** Of the endpoint: by which its models are placed. */
+  /** The endpoint's key for the placement of models. */
   readonly key: PlacementKey;
-  /** A copy that nobody has used for so long goes, and one that was used since keeps its room. */
+  /** Idle time after which a copy is unloaded. */
   readonly coldMs: number;
-  /** How long requests wait for the models of adopted instances, from the platform's start. */
+  /** Maximum wait of requests for the models of adopted instances, from the platform's start. */
   readonly adoptionMsMax: number;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-export interface AskedModel {
+export interface RequestedModel {
   readonly targetModel: string;
   readonly targetContainer: string | null;
 }
 
-/** Copies that may be on their way to one instance at a time: requests that wait for models load there, too. */
+/** Maximum number of concurrent additional loads on one instance: requests that wait for models load there, too. */
 const bringsMax = 2;
-/** Copies that did not come, which are not tried again at once; beyond this the oldest are forgotten. */
+/** Maximum number of remembered failed copies, which are not retried at once; above this the oldest are forgotten. */
 const failuresMax = 1000;
 
-/** What requests are about to go elsewhere for is loaded there first, for so long at most. */
+/** Maximum duration of loading models on an instance before requests go there. */
 const warmMsMax = 60_000;
 
-/** Where the models of a fleet's instances are: which instance serves a request, and which copies come and go. */
-export class ModelPlaces {
-  readonly #options: ModelPlacesOptions;
+/** Routes the requests for models to a fleet's instances, and loads and unloads copies of the models. */
+export class ModelRouter {
+  readonly #options: ModelRouterOptions;
   readonly #bringCounts = new Map<string, number>();
-  /** By instance and model, when it may be tried again. */
+  /** Time from which a copy may be tried again, by instance and model. */
   readonly #failedUntilNs = new Map<string, number>();
   #adoptsUntilNs = -Infinity;
 
-  constructor(options: ModelPlacesOptions) {
+  constructor(options: ModelRouterOptions) {
     this.#options = options;
   }
 
-  /** Begins the time in which requests wait for the models of adopted instances. */
+  /** Starts the time in which requests wait for the models of adopted instances. */
   adopts(): void {
     const { clock, adoptionMsMax } = this.#options;
     this.#adoptsUntilNs = clock.monotonicNs() + adoptionMsMax * 1e6;
   }
 
   /**
-   * Resolves when an instance in service has the model, when the models of all adopted instances are known, or when the time for it is over. Without
-   * this wait, a request soon after the platform's start loads a model that another instance has in memory.
+   * Resolves when an instance in service has the model, when the models of all adopted instances are known, or after a
+   * time limit. Without this wait, a request soon after the platform's start would load a model that another instance
+   * has in memory.
    */
-  async located(places: readonly AdoptedInstance[], asked: AskedModel, signal: AbortSignal): Promise<void> {
+  async located(places: readonly AdoptedInstance[], asked: RequestedModel, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const { targetModel: target, targetContainer: name } = asked;
     const has = (place: AdoptedInstance) =>
@@ -90,8 +91,11 @@ export class ModelPlaces {
     }
   }
 
-  /** The instance for a request, among those that can serve it. A further copy that the model is to have is begun, and not waited for. */
-  choose<Place extends ModelInstance>(places: readonly [Place, ...Place[]], asked: AskedModel): Place {
+  /**
+   * Returns the instance for a request, among those that can serve it. Starts loading a further copy where the model is
+   * to have one, without waiting for it.
+   */
+  choose<Place extends ModelInstance>(places: readonly [Place, ...Place[]], asked: RequestedModel): Place {
     const { targetModel: target, targetContainer: name } = asked;
     const model = {
       target,
@@ -107,8 +111,9 @@ export class ModelPlaces {
   }
 
   /**
-   * Loads what some instances have in use on others that requests are about to go to, so that none of them has to wait. Resolves when that
-   * is done, has taken too long, or the signal aborts; what does not come, or would push out what is in use there, is left to requests.
+   * Loads the models that some instances have in use on the instances that will get their requests, so that no request
+   * waits for a load. Resolves when that is done, has taken too long, or the signal aborts; models that fail to load,
+   * or would evict a model in use, are left to requests.
    */
   async warm(
     from: readonly ModelInstance[],
@@ -141,7 +146,7 @@ export class ModelPlaces {
     await Promise.all(Array.from({ length: bringsMax * to.length }, work));
   }
 
-  /** Every so often, until it rejects with the signal's reason: unloads what has not been used of models with several copies. */
+  /** Periodically unloads unused copies of models with several copies, until it rejects with the signal's reason. */
   async dropCold(
     places: readonly ModelInstance[],
     containers: readonly string[],
@@ -180,7 +185,7 @@ export class ModelPlaces {
     return to.models.hasRoomFor(bytes, nowNs - coldMs * 1e6);
   }
 
-  /** Whether a copy for which no request waits has come. */
+  /** Returns whether a copy that no request waits for was loaded. */
   async #acquire(
     to: { readonly id: string; readonly holder: ModelHolder },
     target: string,
@@ -222,20 +227,23 @@ export class ModelPlaces {
 
 const keyOf = ({ id }: ModelInstance, target: string) => `${id} ${target}`;
 
-export interface HeldModels<Holder> {
+export interface LoadedModels<Holder> {
   readonly ordinal: number;
   readonly holder: Holder;
   readonly models: readonly Pick<ModelState, "id" | "target" | "pinCount" | "usedNs">[];
 }
 
-/** The copies that go: of a model that several instances have, all but the first in rank that no request holds or has used since. */
+/**
+ * Returns the copies to unload: for a model on several instances, all but the first in rank that no request uses or has
+ * used recently.
+ */
 export function coldCopies<Holder>(
-  held: readonly HeldModels<Holder>[],
+  held: readonly LoadedModels<Holder>[],
   { sinceNs, key }: { readonly sinceNs: number; readonly key: PlacementKey },
 ): readonly { readonly holder: Holder; readonly id: string }[] {
   const byTarget = new Map<
     string,
-    { readonly from: HeldModels<Holder>; readonly model: HeldModels<Holder>["models"][number] }[]
+    { readonly from: LoadedModels<Holder>; readonly model: LoadedModels<Holder>["models"][number] }[]
   >();
   for (const from of held) {
     for (const model of from.models) {

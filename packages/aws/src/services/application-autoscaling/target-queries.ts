@@ -4,7 +4,7 @@ import type { ScalableResources, ScalableTarget, Scaling, ScalingRecord } from "
 import type { PageQuery } from "../../wire/index.ts";
 import { noTarget, scaledTarget, type NamedTarget } from "./resources.ts";
 
-export interface AutoscalingParts {
+export interface AutoscalingDependencies {
   readonly scaling: Scaling;
   readonly scalable: ScalableResources;
   readonly alarms: Alarms;
@@ -20,7 +20,7 @@ export function knownTarget(scaling: Scaling, named: NamedTarget): ScalingRecord
   return found;
 }
 
-export function isAsked(
+export function isRequestedTarget(
   input: { readonly ResourceId?: string; readonly ScalableDimension?: string },
   { resourceId, dimension }: ScalableTarget,
 ): boolean {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { coldCopies } from "./model-places.ts";
+import { coldCopies } from "./model-router.ts";
 import { placementKeyOf } from "./model-rank.ts";
 
 const copy = fc.record({ target: fc.constantFrom("a", "b", "c"), pinCount: fc.nat(1), usedNs: fc.nat(20) });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { parseS3Uri } from "../definitions/index.ts";
-import { ModelDataPlaces } from "./model-data-places.ts";
+import { ModelDataLocations } from "./model-data-locations.ts";
 
 test("property: an object is model data while one of the models lies there or at a prefix of its key", () => {
   const key = fc.string({ unit: fc.constantFrom("a", "b", "/", "é"), maxLength: 5 });
@@ -10,7 +10,7 @@ test("property: an object is model data while one of the models lies there or at
   const url = fc.tuple(bucket, key).map(([name, path]) => `s3://${name}/${path}`);
   fc.assert(
     fc.property(fc.array(url, { maxLength: 12 }), fc.array(fc.nat()), bucket, key, (urls, removals, name, path) => {
-      const places = new ModelDataPlaces();
+      const places = new ModelDataLocations();
       const left = [...urls];
       for (const each of urls) places.add(each);
       for (const at of removals) {
@@ -28,7 +28,7 @@ test("property: an object is model data while one of the models lies there or at
 
 test("what is no place in S3 is no place of model data", () => {
   assert.equal(parseS3Uri("https://bucket.s3.amazonaws.com/%zz"), null);
-  const places = new ModelDataPlaces();
+  const places = new ModelDataLocations();
   places.add("https://s3.amazonaws.com/bucket/%zz");
   places.remove("https://s3.amazonaws.com/bucket/%zz");
   assert.equal(places.cover({ bucket: "bucket", key: "%zz" }), false);

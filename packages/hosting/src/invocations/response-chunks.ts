@@ -1,20 +1,22 @@
 import type { Readable } from "node:stream";
 import type { InvocationReply } from "./invocation.ts";
 
-/** A client that takes a kilobyte a second takes a part well within the time that connections may be without progress. */
+/**
+ * A client that reads a kilobyte per second takes a chunk well within the time limit of connections without progress.
+ */
 const partBytesMax = 16 * 1024;
 
 /**
- * A streamed answer for one `for await`: each part is what has come since the one before, up to a bound, so a million tiny pieces are few
- * parts. What is not asked for is not read, and holds the container up. Who stops before the end gives the answer up. An error is what
- * `reply.failed` makes of it.
+ * Yields a streamed response in chunks: each has the data since the previous one, up to 16 KiB, so that a million tiny
+ * writes are few chunks. Data is only read on demand, which slows the container down. Ending the iteration early
+ * cancels the response. Throws the error that `reply.failed` returns.
  */
-export async function* answerParts(reply: InvocationReply): AsyncGenerator<Buffer, void> {
+export async function* responseChunks(reply: InvocationReply): AsyncGenerator<Buffer, void> {
   const { body, begun, done, failed } = reply;
   if (Buffer.isBuffer(body)) throw new Error("bug: the answer was not asked for as a stream");
   let hasBegun = false;
   try {
-    for await (const part of whatHasCome(body)) {
+    for await (const part of bufferedChunks(body)) {
       if (!hasBegun) begun();
       hasBegun = true;
       yield part;
@@ -27,7 +29,7 @@ export async function* answerParts(reply: InvocationReply): AsyncGenerator<Buffe
   }
 }
 
-async function* whatHasCome(source: Readable): AsyncGenerator<Buffer, void> {
+async function* bufferedChunks(source: Readable): AsyncGenerator<Buffer, void> {
   let wake: (() => void) | null = null;
   const changed = () => wake?.();
   let error: Error | null = null;

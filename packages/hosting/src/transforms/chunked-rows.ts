@@ -1,23 +1,23 @@
 import type { YieldOptions } from "@galatea/base";
 
-/** Of rows that are looked into in one turn: 0.5 ms of JSON that is joined and printed again. */
+/** Bytes of rows that are processed in one tick of the event loop: 0.5 ms of JSON that is joined and printed. */
 const turnBytes = 64 * 1024;
 
-/** Rows that are made one after the other of others, which may be many: after each 64 KiB of those whoever waits for the event loop has a turn. */
-export class RowsInTurns {
+/** Builds output from many rows, and yields to the event loop after each 64 KiB of input. */
+export class ChunkedRows {
   readonly #of: YieldOptions;
   readonly #encoding: "utf8" | "latin1";
   readonly #pieces: Buffer[] = [];
   #text = "";
   #readBytes = 0;
 
-  /** `latin1`: a character of a row is a byte, whatever that means. */
+  /** `latin1`: each character of a row is one byte. */
   constructor(of: YieldOptions, encoding: "utf8" | "latin1") {
     this.#of = of;
     this.#encoding = encoding;
   }
 
-  /** Whether it is others' turn: then `next` is to be awaited before the next row. */
+  /** Returns whether the caller has to await `next` before the next row. */
   add(row: string, readBytes: number): boolean {
     this.#text += row;
     this.#readBytes += readBytes;

@@ -1,21 +1,21 @@
 import { parseS3Uri } from "../definitions/index.ts";
 
-/** An object, or the prefix of some. */
+/** An object, or a prefix. */
 interface Place {
   readonly bucket: string;
   readonly key: string;
 }
 
-interface PlacesOfBucket {
-  /** How many models lie at each key or prefix. */
+interface BucketLocations {
+  /** Number of models at each key or prefix. */
   readonly counts: Map<string, number>;
-  /** How many such keys are of each length: there are few lengths, and a key is looked at once for each. */
+  /** Number of such keys by length: there are few lengths, and a lookup tests each of them once. */
   readonly lengths: Map<number, number>;
 }
 
-/** Where the data of models lies. Whether an object belongs to it is told without a look at every model. */
-export class ModelDataPlaces {
-  readonly #buckets = new Map<string, PlacesOfBucket>();
+/** The locations of all models' data. A lookup does not iterate over the models. */
+export class ModelDataLocations {
+  readonly #buckets = new Map<string, BucketLocations>();
 
   add(url: string): void {
     const place = parseS3Uri(url);
@@ -26,7 +26,7 @@ export class ModelDataPlaces {
     if (count(places.counts, key, 1) === 1) count(places.lengths, key.length, 1);
   }
 
-  /** One that was added. */
+  /** Removes a location that was added. */
   remove(url: string): void {
     const place = parseS3Uri(url);
     if (place === null) return;
@@ -37,7 +37,7 @@ export class ModelDataPlaces {
     if (places.counts.size === 0) this.#buckets.delete(bucket);
   }
 
-  /** Whether that is one of the objects, or below one of the prefixes. */
+  /** Returns whether that is one of the objects, or below one of the prefixes. */
   cover({ bucket, key }: Place): boolean {
     const places = this.#buckets.get(bucket);
     if (places === undefined) return false;
@@ -48,7 +48,7 @@ export class ModelDataPlaces {
   }
 }
 
-/** What there is of it now; nothing is kept of what there is none of. */
+/** Changes a count; removes the entry at zero. */
 function count<Key>(counts: Map<Key, number>, key: Key, change: number): number {
   const left = (counts.get(key) ?? 0) + change;
   if (left > 0) counts.set(key, left);

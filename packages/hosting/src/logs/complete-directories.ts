@@ -1,21 +1,24 @@
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Names that no log group's directory has: these begin with no dot. */
+/** Names of temporary directories; no log group's directory begins with a dot. */
 const [comingName, goingName] = [".coming", ".going"];
 
 /**
- * Directories below a folder that are made with all their first files or not at all, and that are gone at once or not at all, also where
- * the platform dies meanwhile. Callers make one change at a time.
+ * Directories that are created with all their first files or not at all, and removed completely or not at all, even if
+ * the platform crashes meanwhile. Callers make one change at a time.
  */
-export class WholeDirectories {
+export class CompleteDirectories {
   readonly #folder: string;
 
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** With these files, texts by name. The directory above it is there. One that is there already keeps what it has and gets these files, too. */
+  /**
+   * Creates a directory with the given files, texts by name; its parent has to exist. An existing directory keeps its
+   * files and gets these, too.
+   */
   async make(path: string, files: ReadonlyMap<string, string>): Promise<void> {
     if (files.size === 0) return void (await mkdir(path, { recursive: true }));
     const coming = join(this.#folder, comingName);
@@ -32,7 +35,7 @@ export class WholeDirectories {
     }
   }
 
-  /** With all that is in it. */
+  /** Removes a directory with its content. */
   async remove(path: string): Promise<void> {
     await this.sweep();
     const going = join(this.#folder, goingName);
@@ -40,7 +43,7 @@ export class WholeDirectories {
     await rm(going, { recursive: true });
   }
 
-  /** Deletes what a death in the middle of a change has left. */
+  /** Deletes the remains of changes that a crash interrupted. */
   async sweep(): Promise<void> {
     for (const name of [comingName, goingName]) await rm(join(this.#folder, name), { recursive: true, force: true });
   }

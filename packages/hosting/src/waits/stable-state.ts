@@ -1,19 +1,19 @@
 import { openDeadline, orAborted, type Clock } from "@galatea/base";
 import type { HostingStore } from "../store/index.ts";
 
-/** How long a caller may be kept waiting. */
+/** The limits of a caller's wait. */
 export interface Wait {
   readonly waitMsMax: number;
   readonly signal: AbortSignal;
 }
 
-/** A wait that is also over when nobody is to be kept waiting any more. */
+/** Opens the deadline of a wait, which also ends when `holding` aborts. */
 export function openWait({ waitMsMax, signal }: Wait, holding: AbortSignal, clock: Clock) {
   return openDeadline({ clock, afterMs: waitMsMax, signal: AbortSignal.any([signal, holding]) });
 }
 
-/** Looks at each change of the view: resolves when it is settled, or when the wait is over. */
-export async function untilSettled(
+/** Resolves when `isSettled` returns true after a change of the view, or when the wait ends. */
+export async function untilStable(
   { view }: Pick<HostingStore, "view">,
   isSettled: () => boolean,
   over: AbortSignal,
@@ -21,12 +21,12 @@ export async function untilSettled(
   for (;;) {
     const changed = view.stateChanged();
     if (isSettled() || over.aborted) return;
-    await until(changed, over);
+    await untilChanged(changed, over);
   }
 }
 
-/** Resolves with the change, or when the wait is over. */
-export async function until(changed: Promise<void>, over: AbortSignal): Promise<void> {
+/** Resolves with the change, or when the wait ends. */
+export async function untilChanged(changed: Promise<void>, over: AbortSignal): Promise<void> {
   try {
     await orAborted(changed, over);
   } catch (error) {
