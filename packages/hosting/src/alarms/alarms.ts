@@ -340,10 +340,7 @@ export class Alarms implements AsyncDisposable {
     await this.#move(entry.definition, { state, reason, reasonData: JSON.stringify({ triggeringAlarms: states }) });
   }
 
-  /**
-   * Writes a new state to disk, then to memory, then runs its actions, then evaluates the composite alarms that read
-   * it.
-   */
+  /** Writes a new state to disk and memory, runs its actions, and evaluates the composite alarms that read it. */
   async #move(definition: AlarmDefinition, found: Pick<AlarmStatus, "state" | "reason" | "reasonData">): Promise<void> {
     const { name } = definition;
     const moved = await this.#locks.run(name, async () => {
@@ -377,10 +374,7 @@ export class Alarms implements AsyncDisposable {
     }
   }
 
-  /**
-   * Updates the suppression of a composite alarm whose state is unchanged: its suppressor may have changed, or a period
-   * may have ended.
-   */
+  /** Updates the suppression of a composite alarm in an unchanged state: its suppressor or a period may have changed. */
   async #suppress(definition: CompositeAlarm): Promise<void> {
     const { name } = definition;
     if (definition.suppressor === undefined) return;
