@@ -1,10 +1,14 @@
-"""Checks that no way of reading keeps the buffer of a large frame for a small one: `python channel_test.py`. Needs the standard library only."""
+"""Checks of the worker's channel: `python channel_test.py`. Needs the standard library only.
+
+No way of reading keeps the buffer of a large frame for a small one, and polling pauses while another process needs the core.
+"""
 
 from __future__ import annotations
 
 import socket
 import threading
 
+from galatea_worker import channel as channel_module
 from galatea_worker import wire
 from galatea_worker.channel import Channel
 
@@ -28,6 +32,51 @@ def check(reads_ahead: bool) -> None:
     theirs.close()
 
 
+class Preempting:
+    """A clock and a `sched_yield` that gives the core to another process for 3 ms each time."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.yields = 0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def sched_yield(self) -> None:
+        self.yields += 1
+        self.now += 0.003
+
+
+def check_pause() -> None:
+    clock = Preempting()
+    channel_module.time = channel_module.os = clock
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    channel = Channel(ours.detach())
+
+    def poll_once() -> int:
+        before = clock.yields
+        channel.next_is_near = True
+        sender = threading.Timer(0.05, theirs.sendall, args=(wire.frame(wire.EXECUTE, b"small"),))
+        sender.start()
+        channel.receive()
+        sender.join()
+        return clock.yields - before
+
+    assert poll_once() == 1
+    clock.now += 0.010
+    assert poll_once() == 0
+    clock.now += 0.015
+    assert poll_once() == 1
+    # The second pause is twice as long.
+    clock.now += 0.030
+    assert poll_once() == 0
+    clock.now += 0.015
+    assert poll_once() == 1
+    channel.close()
+    theirs.close()
+
+
 if __name__ == "__main__":
+    check_pause()
     check(reads_ahead=False)
     check(reads_ahead=True)

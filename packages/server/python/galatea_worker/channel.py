@@ -18,6 +18,10 @@ _FIRST_BUFFER_BYTES = 16 * 1024
 # A buffer that one large frame made larger is not kept for the small ones.
 _KEPT_BUFFER_BYTES = 4 * 1024 * 1024
 _AWAKE_SECONDS = 0.0002
+# A poller that got its core back later than this was preempted: another process needs the core. It sleeps then, for the pause.
+_PREEMPTED_SECONDS = 0.0005
+_PAUSE_SECONDS_MIN = 0.02
+_PAUSE_SECONDS_MAX = 1.28
 _LOOK_BYTES_MAX = 256 * 1024
 _REST_AFTER = struct.pack("@ll", 2, 0)
 _FOR_EVER = struct.pack("@ll", 0, 0)
@@ -40,6 +44,8 @@ class Channel:
         self._later = []
         self.idle = False
         self.next_is_near = False
+        self._pause = _PAUSE_SECONDS_MIN
+        self._paused_until = 0.0
         # Called when nothing has come for a while; None: nothing is to be done then.
         self._rest = None
 
@@ -88,12 +94,16 @@ class Channel:
         """
         if self.next_is_near:
             self.next_is_near = False
-            until = time.perf_counter() + _AWAKE_SECONDS
-            while time.perf_counter() < until:
+            now = time.perf_counter()
+            until = now + _AWAKE_SECONDS if now >= self._paused_until else now
+            while now < until:
                 try:
                     return self._socket.recv_into(into, 0, socket.MSG_DONTWAIT)
                 except BlockingIOError:
                     os.sched_yield()
+                before, now = now, time.perf_counter()
+                if now - before > _PREEMPTED_SECONDS:
+                    self._preempted(now)
         try:
             count = self._socket.recv_into(into)
         except BlockingIOError:
@@ -102,6 +112,12 @@ class Channel:
             count = self._socket.recv_into(into)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _REST_AFTER)
         return count
+
+    def _preempted(self, now: float) -> None:
+        """Starts a pause of polling: the first is short, and each that follows closely is twice as long as the one before."""
+        is_repeated = now - self._paused_until < self._pause
+        self._pause = min(self._pause * 2, _PAUSE_SECONDS_MAX) if is_repeated else _PAUSE_SECONDS_MIN
+        self._paused_until = now + self._pause
 
     def fileno(self) -> int:
         """The socket, for an event loop that looks at it."""

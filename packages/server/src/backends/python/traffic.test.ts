@@ -65,3 +65,20 @@ test("where others work on its processor it sleeps at once, and for a while", as
   await executed(40_000);
   assert.equal(givenWay, 2);
 });
+
+test("while others work on the processor no worker waits awake", async () => {
+  let nowNs = 0;
+  const traffic = new Traffic({ ...systemClock, monotonicNs: () => nowNs }, 2, () => {
+    nowNs += 3_000_000;
+  });
+  const mark = {};
+  traffic.mayWaitAwake(mark);
+  assert.equal(traffic.mayWaitAwake(mark), true);
+  traffic.began(true);
+  traffic.ended(true);
+  nowNs += 40_000;
+  for (let turn = 0; turn < 3; turn++) await setImmediate();
+  assert.equal(traffic.mayWaitAwake(mark), false);
+  nowNs += 20_000_000;
+  assert.equal(traffic.mayWaitAwake(mark), true);
+});

@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import type { Clock } from "@galatea/base";
 import { processorYield } from "@galatea/base/system";
+import { SpinBackoff } from "./spin-backoff.ts";
 
 /** An answer that is due within this time is looked for: falling asleep and being woken costs as much, on both sides. */
 export const briefNs = 100_000;
@@ -11,11 +12,8 @@ export const briefNs = 100_000;
  */
 const giveWayNs = 30_000;
 
-/** A loop that gave way for so long shares its processor with somebody who works: one that sleeps is woken sooner than one that waits its turn. */
-const crowdedNs = 500_000;
-
-/** For how long a crowded processor is remembered. */
-const crowdedMemoryNs = 20_000_000;
+/** A loop that got its core back later than this was preempted. */
+const preemptedNs = 500_000;
 
 /** However many cores there are: no more workers wait awake at once. */
 const awakeWorkersMax = 4;
@@ -40,7 +38,7 @@ export class Traffic {
   #overlappedNs = Number.NEGATIVE_INFINITY;
   #lastBriefNs = 0;
   #awake = false;
-  #crowdedUntilNs = Number.NEGATIVE_INFINITY;
+  readonly #backoff = new SpinBackoff();
   /** Marks of the instances that executed last, the latest first. */
   readonly #latest: object[] = [];
 
@@ -76,6 +74,7 @@ export class Traffic {
    */
   mayWaitAwake(mark: object): boolean {
     const latest = this.#latest;
+    if (!this.#backoff.maySpin(this.#clock.monotonicNs())) return false;
     if (latest[0] === mark) return true;
     const place = latest.indexOf(mark);
     if (place !== -1) latest.splice(place, 1);
@@ -86,7 +85,7 @@ export class Traffic {
 
   #stayAwake(nowNs: number): void {
     this.#lastBriefNs = nowNs;
-    if (this.#awake || !this.#hasCores || nowNs < this.#crowdedUntilNs) return;
+    if (this.#awake || !this.#hasCores || !this.#backoff.maySpin(nowNs)) return;
     this.#awake = true;
     setImmediate(this.#turn);
   }
@@ -99,12 +98,12 @@ export class Traffic {
     else this.#awake = false;
   };
 
-  /** Whether the processor came back soon. */
+  /** Yields the core once. Returns false, and starts a pause, if another process had it for long. */
   #gaveWay(beganNs: number): boolean {
     this.#giveWay();
     const backNs = this.#clock.monotonicNs();
-    if (backNs - beganNs < crowdedNs) return true;
-    this.#crowdedUntilNs = backNs + crowdedMemoryNs;
+    if (backNs - beganNs < preemptedNs) return true;
+    this.#backoff.preempted(backNs);
     return false;
   }
 }

@@ -40,6 +40,8 @@ export interface CallOptions {
 const joinedBytesMax = 16 * 1024;
 /** About what a call takes beside its messages: Node's objects, metadata, ours. Never a reason to refuse it, but counted. */
 const callBytes = 4 * 1024;
+/** gRPC's core sends no date. */
+const respondOptions = { waitForTrailers: true, sendDate: false };
 /** How long a client may go on sending after its call has ended. */
 const lingerMs = 2000;
 
@@ -280,7 +282,7 @@ export class Call {
   #answer(): void {
     if (this.#state !== "reading") return;
     this.#state = "answering";
-    this.#stream.respond(this.#responseHeaders(), { waitForTrailers: true });
+    this.#stream.respond(this.#responseHeaders(), respondOptions);
   }
 
   #responseHeaders() {
