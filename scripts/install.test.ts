@@ -8,6 +8,13 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, afterEach, before, test } from "node:test";
 
+/** A lockfile with one package, which npm installs on no system. */
+const lock = {
+  name: "checkout",
+  version: "1.0.0",
+  lockfileVersion: 3,
+  packages: { "": { name: "checkout" }, "node_modules/node": { version: "24.0.0", optional: true, os: ["none"] } },
+};
 let root: string;
 let own: string;
 const children: ChildProcess[] = [];
@@ -24,7 +31,6 @@ before(async () => {
   for (const file of ["start.js", "running-programs.js"])
     await cp(join(import.meta.dirname, file), join(root, "scripts", file));
   await writeFile(join(root, "package.json"), `{"name":"checkout","version":"1.0.0","type":"module"}`);
-  const lock = { name: "checkout", version: "1.0.0", lockfileVersion: 3, packages: { "": { name: "checkout" } } };
   await writeFile(join(root, "package-lock.json"), JSON.stringify(lock));
   await writeFile(join(root, "program.js"), `process.stdout.write("the program runs\\n");`);
   await writeFile(join(root, "platform.js"), forever);
@@ -41,7 +47,8 @@ async function installOldPackages(): Promise<void> {
   await mkdir(join(root, "node_modules/.bin"));
   await copyFile(process.execPath, own, constants.COPYFILE_FICLONE);
   await symlink("../node/bin/node", join(root, "node_modules/.bin/node"));
-  await writeFile(join(root, "node_modules/.installed-from"), "older");
+  const packages = { "node_modules/node": { version: "23.0.0" } };
+  await writeFile(join(root, "node_modules/.package-lock.json"), JSON.stringify({ packages }));
 }
 
 async function running(program: string, args: readonly string[], cwd = root): Promise<ChildProcess> {
@@ -103,4 +110,11 @@ test("a second installation does not begin beside one that is under way", async 
   const script = `process.title = "npm ci --ignore-scripts"; ${forever}`;
   const npm = await running(process.execPath, ["-e", script]);
   await isRefused(npm.pid, "npm ci --ignore-scripts");
+});
+
+test("packages that npm has installed from package-lock.json, as `npm ci` does, are not installed again beside a running program", async () => {
+  await installOldPackages();
+  await writeFile(join(root, "node_modules/.package-lock.json"), JSON.stringify(lock));
+  await running(own, ["platform.js", "up"]);
+  assert.deepEqual(await start(), { stdout: "the program runs\n", stderr: "", status: 0 });
 });

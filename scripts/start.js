@@ -1,20 +1,29 @@
 // Plain JavaScript that any Node can read. Brings a checkout to where the program runs, then runs it with the pinned Node.
 //   node scripts/start.js <script> [args...]     the script, from the repository's root
 import { spawn, spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
-import { existsSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runningPrograms } from "./running-programs.js";
 
 const root = realpathSync(join(dirname(fileURLToPath(import.meta.url)), ".."));
 const packages = join(root, "node_modules");
-const stamp = join(packages, ".installed-from");
-const lock = createHash("sha256")
-  .update(readFileSync(join(root, "package-lock.json")))
-  .digest("hex");
-const installed = existsSync(stamp) && readFileSync(stamp, "utf8") === lock;
-if (!installed) {
+
+/** Returns whether the packages of package-lock.json are there, by npm's own record of what it has installed: whoever ran npm. */
+function isInstalled() {
+  const record = join(packages, ".package-lock.json");
+  if (!existsSync(record)) return false;
+  const [expected, installed] = [join(root, "package-lock.json"), record].map(
+    (path) => JSON.parse(readFileSync(path, "utf8")).packages,
+  );
+  return Object.entries(expected).every(([path, { version, integrity, optional }]) => {
+    const found = installed[path];
+    if (path === "" || (found === undefined && optional === true)) return true;
+    return found !== undefined && found.version === version && found.integrity === integrity;
+  });
+}
+
+if (!isInstalled()) {
   // npm ci removes every package first: a program that runs from them breaks, and may leave npm with a folder that it cannot remove.
   const running = runningPrograms(packages);
   if (running.length > 0) {
@@ -35,7 +44,6 @@ if (!installed) {
     process.stderr.write("npm ci failed; see above.\n");
     process.exit(1);
   }
-  writeFileSync(stamp, lock);
 }
 const node = [join(packages, ".bin", "node"), process.execPath].find((path) => {
   if (!existsSync(path)) return false;

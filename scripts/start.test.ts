@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { createHash } from "node:crypto";
 import { cp, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,14 +10,14 @@ let root: string;
 /** A checkout in which everything is installed: nothing here may touch the packages of the real one. */
 before(async () => {
   root = await realpath(await mkdtemp(join(tmpdir(), "gal-start-")));
-  const lock = "{}";
+  const lock = `{"packages":{}}`;
   await mkdir(join(root, "scripts"));
   await mkdir(join(root, "node_modules"));
   for (const file of ["start.js", "running-programs.js"])
     await cp(join(import.meta.dirname, file), join(root, "scripts", file));
   await writeFile(join(root, "package.json"), `{"type":"module"}`);
   await writeFile(join(root, "package-lock.json"), lock);
-  await writeFile(join(root, "node_modules/.installed-from"), createHash("sha256").update(lock).digest("hex"));
+  await writeFile(join(root, "node_modules/.package-lock.json"), lock);
 });
 after(() => rm(root, { recursive: true }));
 

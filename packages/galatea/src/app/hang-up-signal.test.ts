@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { spawn, type ChildProcess } from "node:child_process";
-import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -60,8 +59,8 @@ async function startScript(): Promise<string> {
   for (const name of ["start.js", "running-programs.js"])
     await cp(join(scripts, name), join(checkout, "scripts", name));
   await writeFile(join(checkout, "package.json"), `{"type":"module"}`);
-  await writeFile(join(checkout, "package-lock.json"), "{}");
-  await writeFile(join(checkout, "node_modules/.installed-from"), createHash("sha256").update("{}").digest("hex"));
+  for (const path of ["package-lock.json", "node_modules/.package-lock.json"])
+    await writeFile(join(checkout, path), `{"packages":{}}`);
   return join(checkout, "scripts/start.js");
 }
 
