@@ -136,7 +136,7 @@ if (mayMount()) {
         assert.equal(error?.status, 500);
         await writeFile(join(platform.place.meeting, "go.go"), "");
         await until("the job's end cannot be recorded", () =>
-          platform.log().includes("a transition of a transform job cannot be recorded"),
+          platform.log().includes("a transition of the transform job cannot be recorded"),
         );
         // Describe would be held until the job ends.
         const { TransformJobSummaries: [job] = [] } = await platform.sagemaker.send(

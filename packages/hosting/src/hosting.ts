@@ -8,7 +8,7 @@ import { AsyncInferences } from "./operations/index.ts";
 import { LocalInstanceAgent } from "./instance-agent/index.ts";
 import { Catalogue } from "./operations/index.ts";
 import { nameKey } from "./definitions/index.ts";
-import { EndpointActions, Reconciler, TransformActions, type ReadAlarmState } from "./reconcilers/index.ts";
+import { EndpointActions, Reconciler, StateLog, TransformActions, type ReadAlarmState } from "./reconcilers/index.ts";
 import { EndpointWatch } from "./operations/index.ts";
 import type { Wait } from "./waits/index.ts";
 import { Endpoints } from "./operations/index.ts";
@@ -73,6 +73,7 @@ export class Hosting implements AsyncDisposable {
   readonly #reconciler: Reconciler<EndpointRecord, EndpointEvent>;
   readonly #actions: EndpointActions;
   readonly #mirrors: Mirrors;
+  readonly #stateLog: StateLog;
   readonly #memories: ModelMemories;
   readonly #credentials: InstanceCredentials;
   readonly #agents: ReadonlyMap<NodeId, LocalInstanceAgent>;
@@ -105,7 +106,8 @@ export class Hosting implements AsyncDisposable {
       drainLimiter: new DrainLimiter(clock, limits),
       alarmState,
     });
-    const reconciling = { store, clock, logger };
+    this.#stateLog = new StateLog({ clock, logger });
+    const reconciling = { store, clock, logger, stateLog: this.#stateLog };
     this.#reconciler = new Reconciler(this.#actions, reconciling);
     this.asyncInferences = new AsyncInferences({
       store,
@@ -120,6 +122,7 @@ export class Hosting implements AsyncDisposable {
     const records = { store, reservations, catalogue: this.catalogue };
     const { components, variants } = openComponents({
       ...records,
+      reconciling,
       parts,
       drainLimiter: new DrainLimiter(clock, limits),
       alarmState,
@@ -226,6 +229,7 @@ export class Hosting implements AsyncDisposable {
       this.transforms[Symbol.asyncDispose](),
     ]);
     await Promise.all([...this.#agents.values()].map((agent) => agent[Symbol.asyncDispose]()));
+    this.#stateLog[Symbol.dispose]();
     await this.#memories[Symbol.asyncDispose]();
     await this.#mirrors[Symbol.asyncDispose]();
     await this.#store[Symbol.asyncDispose]();

@@ -5,28 +5,32 @@ export interface RequestToSign {
   readonly method: string;
   readonly url: URL;
   readonly body: string;
+  /** Headers to sign beside `Host` and the date, by their names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly region: string;
   /** The name that the service is signed for by. */
   readonly service: string;
   readonly timeMs: number;
 }
 
-/** The headers with which a request without other headers is signed; `Host` is the URL's. */
+/** Returns the headers of a signed request: the given ones, the date and the signature. `Host` is the URL's. */
 export function signedHeaders(
-  { method, url, body, region, service, timeMs }: RequestToSign,
+  { method, url, body, region, service, timeMs, headers = {} }: RequestToSign,
   { accessKeyId, secretAccessKey }: Pick<Credential, "accessKeyId" | "secretAccessKey">,
 ): Readonly<Record<string, string>> {
   const timestamp = new Date(timeMs).toISOString().replaceAll(/[-:]|\.\d{3}/g, "");
   const date = timestamp.slice(0, 8);
   const scope = `${date}/${region}/${service}/aws4_request`;
-  const names = ["host", "x-amz-date"];
+  const signed = { ...headers, host: url.host, "x-amz-date": timestamp };
+  const names = Object.keys(signed).toSorted();
   const canonical = canonicalRequest(
-    { method, url: `${url.pathname}${url.search}`, headers: { host: url.host, "x-amz-date": timestamp } },
+    { method, url: `${url.pathname}${url.search}`, headers: signed },
     { signedHeaders: names, payloadHash: sha256Hex(body), encodePathTwice: service !== "s3", omitQuery: null },
   );
   const key = signingKey(secretAccessKey, date, region, service);
   const signature = hmacSha256(key, stringToSign(timestamp, scope, canonical)).toString("hex");
   return {
+    ...headers,
     "x-amz-date": timestamp,
     authorization: `AWS4-HMAC-SHA256 Credential=${accessKeyId}/${scope}, SignedHeaders=${names.join(";")}, Signature=${signature}`,
   };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { encodeEvent, encodeEventHeaders } from "./event-stream.ts";
-import { readEvents } from "./event-stream-fixture.ts";
+import { readEvents } from "./event-stream-reading.ts";
 
 const text = (maxLength: number) => fc.string({ unit: "binary", maxLength });
 const message = fc.record({

@@ -21,6 +21,7 @@ export {
   type ServiceRow,
 } from "./service-row.ts";
 export { encodeEvent, encodeEventHeaders, eventStreamType } from "./event-stream.ts";
+export { readEvents, type ReadEvent } from "./event-stream-reading.ts";
 export { StreamWriter } from "./stream-writer.ts";
 export { checkInput } from "./check-input.ts";
 export { answerError } from "./answer.ts";

@@ -25,6 +25,8 @@ import {
   type Parsed,
 } from "../options/index.ts";
 
+import { deleteFlags, listFlags, logsFlags, named, statusFlags } from "./platform-commands/flags.ts";
+
 /** A command as data; only `cli/command-line.ts` runs it. */
 export interface Command {
   readonly name: string;
@@ -101,6 +103,38 @@ export const commands: readonly Command[] = [
     flags: convertFlags,
     positionalsMax: 2,
     run: async (parsed) => (await import("./convert.ts")).convert(convertOptions(parsed)),
+  }),
+  command({
+    name: "status",
+    summary: "print what runs on a platform or a server, and what has failed and why",
+    usage: "status [--url URL] [options]",
+    flags: statusFlags,
+    positionalsMax: 0,
+    run: async ({ options }) => (await import("./platform-commands/status.ts")).status(options),
+  }),
+  command({
+    name: "list",
+    summary: "list the endpoints of a running platform, or its models",
+    usage: "list [--models] [options]",
+    flags: listFlags,
+    positionalsMax: 0,
+    run: async ({ options }) => (await import("./platform-commands/list.ts")).list(options),
+  }),
+  command({
+    name: "logs",
+    summary: "print the last log lines of an endpoint, inference component or transform job",
+    usage: "logs NAME [-f] [options]",
+    flags: logsFlags,
+    positionalsMax: 1,
+    run: async (parsed) => (await import("./platform-commands/logs.ts")).logs(named("logs", parsed)),
+  }),
+  command({
+    name: "delete",
+    summary: "delete an endpoint, and wait until nothing of it runs",
+    usage: "delete NAME [options]",
+    flags: deleteFlags,
+    positionalsMax: 1,
+    run: async (parsed) => (await import("./platform-commands/delete.ts")).deleteEndpoint(named("delete", parsed)),
   }),
   command({
     name: "endpoint",

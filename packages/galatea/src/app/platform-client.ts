@@ -3,66 +3,117 @@ import { signedHeaders } from "@galatea/aws/signing";
 import { calledPlatform, type CalledPlatform } from "./called-platform.ts";
 import { KeysRefusal } from "@galatea/aws/owner-keys";
 import type { PlatformAddressOptions } from "../options/index.ts";
-import { PlatformChoice } from "../data-directory/index.ts";
+import { dataDirectories, findRunningPlatform, PlatformChoice } from "../data-directory/index.ts";
 
-/** What a command could not have of the platform; the message is printed as it is. */
+/** A call that the platform refused, or that got no response. The message is printed as it is. */
 export class PlatformRefusal extends Error {
-  constructor(message: string, cause?: unknown) {
+  /** The error code of the service; null where there was no response. */
+  readonly code: string | null;
+
+  constructor(
+    message: string,
+    { cause, code = null }: { readonly cause?: unknown; readonly code?: string | null } = {},
+  ) {
     super(message, { cause });
     this.name = "PlatformRefusal";
+    this.code = code;
   }
 }
 
-/** Asks a running platform for what is its own, below /galatea/, signed with the owner's key. */
+/** The services that commands call, with the prefix of their operations in X-Amz-Target. */
+const targets = { sagemaker: "SageMaker", logs: "Logs_20140328" } as const;
+
+/** Calls a running platform, signed with the owner's key. */
 export class PlatformClient {
-  readonly #platform: CalledPlatform;
+  readonly platform: CalledPlatform;
 
   private constructor(platform: CalledPlatform) {
-    this.#platform = platform;
+    this.platform = platform;
   }
 
+  /** Throws PlatformRefusal where no platform runs and no flag says where one would. */
   static async open(place: PlatformAddressOptions): Promise<PlatformClient> {
     const log = createLogger((_level, message, fields) => {
       process.stderr.write(`galatea: ${message} ${JSON.stringify(fields)}\n`);
     });
+    if (place.host === null && place.port === null && findRunningPlatform(place, process.env) === null) {
+      const { root } = dataDirectories(place.data, process.env);
+      throw new PlatformRefusal(
+        `no platform runs over '${root}': start one with \`galatea up\`, or say which with --data or --port`,
+      );
+    }
     return new PlatformClient(await calledPlatform(place, process.env, log));
   }
 
-  /** The answer's JSON; throws PlatformRefusal with the platform's own sentence, or with why there is no answer. */
+  /** Requests a path below /galatea/. Resolves with the response's JSON; rejects with PlatformRefusal. */
   async ask(method: "GET" | "POST", path: string): Promise<unknown> {
-    const { region, key } = this.#platform;
-    const url = new URL(path, this.#platform.url);
-    const asked = { method, url, body: "", region, service: "sagemaker", timeMs: systemClock.epochMs() };
+    return await (await this.#send("sagemaker", { method, path, body: "", headers: {} })).json();
+  }
+
+  /** Calls an operation of a service. Resolves with its output; rejects with PlatformRefusal. */
+  async call<Output>(service: keyof typeof targets, operation: string, input: object): Promise<Output> {
+    return (await (await this.open(service, operation, input)).json()) as Output;
+  }
+
+  /** Calls an operation of a service. Resolves with its response once the head has come; rejects with PlatformRefusal. */
+  async open(service: keyof typeof targets, operation: string, input: object): Promise<Response> {
+    const headers = {
+      "content-type": "application/x-amz-json-1.1",
+      "x-amz-target": `${targets[service]}.${operation}`,
+    };
+    return await this.#send(service, { method: "POST", path: "/", body: JSON.stringify(input), headers });
+  }
+
+  async #send(service: string, { method, path, body, headers }: CalledPath): Promise<Response> {
+    const { region, key } = this.platform;
+    const url = new URL(path, this.platform.url);
+    const asked = { method, url, body, headers, region, service, timeMs: systemClock.epochMs() };
     let reply: Response;
     try {
-      reply = await fetch(url, { method, headers: signedHeaders(asked, key) });
+      reply = await fetch(url, { method, headers: signedHeaders(asked, key), body: body === "" ? null : body });
     } catch (cause) {
       const why = (cause as { readonly cause?: Error }).cause?.message ?? String(cause);
-      throw new PlatformRefusal(`no platform answers at ${url.origin}: ${why}`, cause);
+      throw new PlatformRefusal(`no platform answers at ${url.origin}: ${why}`, { cause });
     }
-    const text = await reply.text();
-    if (reply.ok) return JSON.parse(text);
-    throw new PlatformRefusal(messageOf(text) ?? `the platform answered ${reply.status}`);
+    if (reply.ok) return reply;
+    const { message, code } = errorOf(await reply.text());
+    throw new PlatformRefusal(message ?? `the platform answered ${reply.status}`, { code });
   }
 }
 
-function messageOf(text: string): string | null {
+interface CalledPath {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+function errorOf(text: string): { readonly message: string | null; readonly code: string | null } {
   try {
-    const { message, Message } = JSON.parse(text) as { readonly message?: string; readonly Message?: string };
-    return message ?? Message ?? null;
+    const {
+      message,
+      Message,
+      __type: type,
+    } = JSON.parse(text) as { readonly message?: string; readonly Message?: string; readonly __type?: string };
+    return { message: message ?? Message ?? null, code: type?.split("#").at(-1) ?? null };
   } catch {
-    return null;
+    return { message: null, code: null };
   }
 }
 
-/** Runs a command that asks a platform; 1 where the platform, or the network, refuses. */
+/** Runs a command that calls a platform. Resolves with 1, and prints why, where the platform refuses or does not answer. */
 export async function withPlatformClient(
   command: string,
   place: PlatformAddressOptions,
   run: (client: PlatformClient) => Promise<number>,
 ) {
+  return await reporting(command, async () => await run(await PlatformClient.open(place)));
+}
+
+/** Runs a command. Resolves with 1, and prints why, where a server refuses or does not answer. */
+export async function reporting(command: string, run: () => Promise<number>): Promise<number> {
   try {
-    return await run(await PlatformClient.open(place));
+    return await run();
   } catch (error) {
     const isRefusal = [PlatformRefusal, KeysRefusal, PlatformChoice].some((each) => error instanceof each);
     if (!isRefusal) throw error;

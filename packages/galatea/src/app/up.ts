@@ -24,6 +24,7 @@ import { requestMemory } from "./request-memory.ts";
 import { endBySignal, stopSignal } from "./stop-signal.ts";
 import { onRestart, startAnew, takeListeningSocket } from "./restart-signal.ts";
 import { startSummary } from "./start-summary.ts";
+import { serverVersion } from "./version.ts";
 import { createTritonLog, type TritonLog } from "./serving/triton-log.ts";
 
 /** How long a stop waits for the last log lines to be written. */
@@ -179,6 +180,7 @@ async function announced(
     host: hostname.replace(/^\[(.*)\]$/, "$1"),
     port: Number(port || 80),
     region: options.region,
+    version: serverVersion,
     credentialsPath: source.from === "environment" ? null : resolve(source.path),
   };
   return await announcePlatform(described, { env: process.env, log });

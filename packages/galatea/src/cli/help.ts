@@ -43,8 +43,12 @@ export function commandHelp(command: Command): string {
 }
 
 /** A flag in a help text, on one line. */
-export function flagRow([name, { placeholder, about, default: fallback = "" }]: readonly [string, Flag]): string {
-  const word = placeholder === null ? `--${name}` : `--${name}=${placeholder}`;
+export function flagRow([name, { placeholder, about, short, default: fallback = "" }]: readonly [
+  string,
+  Flag,
+]): string {
+  const letter = short === undefined ? "" : `-${short}, `;
+  const word = `${letter}--${name}${placeholder === null ? "" : `=${placeholder}`}`;
   const shown = fallback === "" ? "" : dim(` (${String(fallback)})`);
   return `  ${word.padEnd(columnWidth)} ${about}${shown}`;
 }

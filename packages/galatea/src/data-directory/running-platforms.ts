@@ -14,6 +14,8 @@ export interface RunningPlatform {
   readonly host: string;
   readonly port: number;
   readonly region: string;
+  /** Absent in descriptions of releases before this field. */
+  readonly version?: string;
   /** The file of its keys; null: they come from its environment. */
   readonly credentialsPath: string | null;
   /** When it was described: a platform that restarts has the same process as before. */

@@ -16,6 +16,8 @@ export interface Flag<Value = unknown> {
   readonly default?: FlagDefault;
   /** Another name, which Triton accepts as well. */
   readonly alias?: string;
+  /** A letter for the flag: `-f` for `f`. */
+  readonly short?: string;
   /** The variable that sets the flag in the environment of a SageMaker container. */
   readonly variable?: string;
   /** Set for a flag without effect. `none`: any value is accepted. `not built`: only values that leave the feature off are accepted. */

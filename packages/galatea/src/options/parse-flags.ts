@@ -22,7 +22,7 @@ export interface Parsed<Options = unknown> {
 }
 
 /**
- * Parses `--x=v`, `--x v` and, for switches, `--x`, as tritonserver's getopt does. An unambiguous prefix of a flag is accepted. Throws
+ * Parses `--x=v`, `--x v`, the letter of a flag that has one and, for switches, `--x`, as tritonserver's getopt does. An unambiguous prefix of a flag is accepted. Throws
  * UsageError for an unknown flag, with the closest known ones.
  */
 export function parseFlags<const Flags extends FlagTable>(
@@ -30,11 +30,16 @@ export function parseFlags<const Flags extends FlagTable>(
   flags: Flags,
 ): Parsed<OptionsOf<Flags>> {
   const nameOf = new Map(Object.keys(flags).map((name) => [name, name]));
-  for (const [name, { alias }] of Object.entries<Flag>(flags)) if (alias !== undefined) nameOf.set(alias, name);
+  const letters = new Map<string, string>();
+  for (const [name, { alias, short }] of Object.entries<Flag>(flags)) {
+    if (alias !== undefined) nameOf.set(alias, name);
+    if (short !== undefined) letters.set(`-${short}`, `--${name}`);
+  }
   const given = new Map<string, string[]>();
   const positionals: string[] = [];
   for (let i = 0; i < argv.length; i++) {
-    const word = argv[i] as string;
+    const written = argv[i] as string;
+    const word = letters.get(written) ?? written;
     if (!word.startsWith("--")) {
       positionals.push(word);
       continue;

@@ -48,7 +48,7 @@ export function envOptions({ options }: Parsed<EnvOptions>): EnvOptions {
 }
 
 export const eventsFlags = {
-  follow: switchFlag("also print new events, until the command is stopped"),
+  follow: { ...switchFlag("also print new events, until the command is stopped"), short: "f" },
   after: integerFlag({ min: 0, default: 0, about: "only events after this cursor, which each event has" }),
   ...calledPlatformFlags,
 };

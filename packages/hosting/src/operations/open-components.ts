@@ -1,5 +1,5 @@
 import type { Catalogue } from "./catalog.ts";
-import { ComponentActions, Reconciler } from "../reconcilers/index.ts";
+import { ComponentActions, Reconciler, type ReconcilerOptions } from "../reconcilers/index.ts";
 import { Components } from "./component-operations.ts";
 import type { Owner } from "../definitions/index.ts";
 import type { Wait } from "../waits/index.ts";
@@ -20,6 +20,7 @@ export function openComponents(of: {
   readonly store: HostingStore;
   readonly reservations: Reservations;
   readonly catalogue: Catalogue;
+  readonly reconciling: ReconcilerOptions;
   readonly parts: FleetDependencies;
   readonly drainLimiter: DrainLimiter;
   readonly alarmState: ReadAlarmState;
@@ -42,6 +43,6 @@ export function openComponents(of: {
   });
   const { reservations } = of;
   const actions = new ComponentActions({ store, parts, variants, alarmState, drainLimiter, reservations });
-  const reconciler = new Reconciler(actions, { store, clock: fleet.clock, logger: fleet.logger });
+  const reconciler = new Reconciler(actions, of.reconciling);
   return { variants, components: new Components({ ...of, reconciler, actions, variants, fleet }) };
 }

@@ -3,6 +3,7 @@ import type { Reservations, DrainLimiter } from "../capacity/index.ts";
 import {
   ComponentCopies,
   componentFootprint,
+  isMoving,
   moveComponent,
   nextComponentAction,
   noClaim,
@@ -37,7 +38,8 @@ type ComponentOutcome = Promise<StepOutcome<ComponentRecord, ComponentEvent>>;
  * before they start. Without this, two components could claim more of an instance than it has.
  */
 export class ComponentActions implements ReconciledKind<ComponentRecord, ComponentEvent> {
-  readonly what = "an inference component";
+  readonly what = "inference component";
+  readonly isTransient = isMoving;
   readonly records: HostingStore["kinds"]["components"];
   readonly transition = moveComponent;
   readonly actions: ReconciledKind<ComponentRecord, ComponentEvent>["actions"] = {

@@ -2,6 +2,7 @@ import { delay } from "@galatea/base";
 import type { DrainLimiter } from "../capacity/index.ts";
 import { nameKey } from "../definitions/index.ts";
 import {
+  isTransient,
   moveEndpoint,
   nextChangeAction,
   RunningEndpoint,
@@ -27,7 +28,8 @@ type EndpointOutcome = Promise<StepOutcome<EndpointRecord, EndpointEvent>>;
 
 /** The running endpoints, and the action of each state of an endpoint. */
 export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointEvent> {
-  readonly what = "an endpoint";
+  readonly what = "endpoint";
+  readonly isTransient = isTransient;
   readonly records: HostingStore["kinds"]["endpoints"];
   readonly transition = moveEndpoint;
   readonly actions: ReconciledKind<EndpointRecord, EndpointEvent>["actions"] = {

@@ -2,6 +2,7 @@
 export { ComponentActions } from "./component-actions.ts";
 export type { ReadAlarmState } from "./deployment-limits.ts";
 export { EndpointActions } from "./endpoint-actions.ts";
-export { Reconciler } from "./reconciler.ts";
+export { Reconciler, type ReconcilerOptions } from "./reconciler.ts";
+export { StateLog } from "./state-log.ts";
 export { fitsSomewhere, sharedInstances, SharedVariants, usedCount } from "./shared-variants.ts";
 export { TransformActions } from "./transform-actions.ts";

@@ -124,7 +124,8 @@ const hastyClock: Clock = {
 
 /** A platform from its start to its kill. */
 class ToyPlatform implements ReconciledKind<ToyRecord, ToyEvent> {
-  readonly what = "a toy";
+  readonly what = "toy";
+  readonly isTransient = ({ at }: ToyRecord["state"]) => at !== "Serving" && at !== "Failed";
   readonly records: RecordKind<ToyRecord>;
   readonly failures: string[] = [];
   readonly transition = toyTransition;
@@ -148,7 +149,12 @@ class ToyPlatform implements ReconciledKind<ToyRecord, ToyEvent> {
     this.#dice = dice;
     this.records = new RecordKind(toyKind, { documents, orders: () => ({}), logger: silentLogger });
     const logger = { ...silentLogger, error: (text: string, fields?: object) => this.#heard(text, fields) };
-    this.reconciler = new Reconciler(this, { store, clock: hastyClock, logger });
+    this.reconciler = new Reconciler(this, {
+      store,
+      clock: hastyClock,
+      logger,
+      stateLog: { entered: () => {} },
+    });
   }
 
   static async open(memory: DocumentMemory, dice: Dice): Promise<ToyPlatform> {

@@ -3,13 +3,15 @@ import { nameKey } from "../definitions/index.ts";
 import { DocumentConflict } from "../records/index.ts";
 import type { HostingStore, RecordKind, WriteConsequences } from "../store/index.ts";
 import { Leases } from "./leases.ts";
+import type { StateLog } from "./state-log.ts";
 
 /** The fields of every reconciled record. */
 export interface ReconciledRecord {
   readonly name: string;
   readonly arn: string;
   readonly modifiedMs: number;
-  readonly state: { readonly at: string };
+  /** `reason` and `lastFailure`: why it has failed, or its last update has. */
+  readonly state: { readonly at: string; readonly reason?: string; readonly lastFailure?: string | null };
 }
 
 /** A record in one of the states. */
@@ -49,11 +51,13 @@ type Action<Value extends ReconciledRecord, Event, Found extends Value = Value> 
 
 /** One kind of record: its transitions, and the action of each state. */
 export interface ReconciledKind<Value extends ReconciledRecord, Event> {
-  /** The name of one such record in log lines, such as `an endpoint`. */
+  /** The word for such a record in log lines, such as `endpoint`. */
   readonly what: string;
   readonly records: RecordKind<Value>;
   /** Returns the record after an event. Pure. Throws for an event that the state does not allow, a bug of the caller. */
   readonly transition: (record: Value, event: Event) => Value;
+  /** Returns whether a state ends by itself. */
+  readonly isTransient: (state: Value["state"]) => boolean;
   /** Null for a state that only a caller's event leaves. Actions must be repeatable: they start again after a kill or a disk fault. */
   readonly actions: { readonly [At in Value["state"]["at"]]: Action<Value, Event, InState<Value, At>> | null };
   /** Called with each resumed or created record, before its first action. */
@@ -70,6 +74,7 @@ export interface ReconcilerOptions {
   readonly store: Pick<HostingStore, "write" | "attempt" | "kinds">;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly stateLog: Pick<StateLog, "entered">;
 }
 
 interface Versioned<Value> {
@@ -91,13 +96,15 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
   readonly #kind: ReconciledKind<Value, Event>;
   readonly #options: ReconcilerOptions;
   readonly #leases = new Leases();
+  /** When each record in a transient state has entered it. */
+  readonly #enteredNs = new Map<string, number>();
   readonly #tasks: TaskGroup;
 
   constructor(kind: ReconciledKind<Value, Event>, options: ReconcilerOptions) {
     this.#kind = kind;
     this.#options = options;
     this.#tasks = new TaskGroup((error) => {
-      options.logger.error(`background work of ${kind.what} failed`, { error: String(error) });
+      options.logger.error(`${kind.what}: background work failed`, { error: String(error) });
     });
   }
 
@@ -105,6 +112,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
   resume(record: Value): void {
     const key = nameKey(record.name);
     this.#kind.added?.(record);
+    this.#timeTransient(key, record);
     this.#work(key, async (signal) => {
       await this.#kind.resume?.(record);
       if (this.#actionOf(record) !== null) await this.#reconcile(key, signal);
@@ -114,6 +122,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
   /** Starts with a record that was just created. */
   begin(record: Value): void {
     this.#kind.added?.(record);
+    this.#logState(nameKey(record.name), null, record);
     this.#changed(nameKey(record.name));
   }
 
@@ -221,14 +230,38 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
         ? [records.delete(key, version), store.kinds.tags.delete(value.arn, "any")]
         : [records.put(key, after.value, version)];
     const recorded = () => {
+      this.#logState(key, value, after?.value ?? null);
       consequences?.recorded?.();
       after?.recorded?.(after.value);
     };
     return store.write(changes, { ...consequences, recorded });
   }
 
+  /** Logs the state that a write has brought a record into; nothing where the state is the one before. `after`: null for a deletion. */
+  #logState(key: string, before: Value | null, after: Value | null): void {
+    const record = after ?? before;
+    if (record === null || before?.state.at === after?.state.at) return;
+    const sinceNs = this.#enteredNs.get(key);
+    const tookMs = sinceNs === undefined ? null : (this.#options.clock.monotonicNs() - sinceNs) / 1e6;
+    const { at, reason = null, lastFailure = null } = after?.state ?? { at: "deleted" };
+    this.#options.stateLog.entered({
+      what: this.#kind.what,
+      name: record.name,
+      at,
+      tookMs,
+      reason: reason ?? lastFailure,
+    });
+    this.#timeTransient(key, after);
+  }
+
+  #timeTransient(key: string, record: Value | null): void {
+    if (record !== null && this.#kind.isTransient(record.state))
+      this.#enteredNs.set(key, this.#options.clock.monotonicNs());
+    else this.#enteredNs.delete(key);
+  }
+
   #patience(name: string, retries: RetryWriteOptions["retries"], signal: AbortSignal): RetryWriteOptions {
     const { clock, logger } = this.#options;
-    return { clock, logger, what: `a transition of ${this.#kind.what}`, name, retries, signal };
+    return { clock, logger, what: `a transition of the ${this.#kind.what}`, name, retries, signal };
   }
 }

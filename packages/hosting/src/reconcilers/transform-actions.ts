@@ -2,6 +2,7 @@ import type { EventLoopQueue } from "@galatea/base";
 import type { FleetOptions } from "../endpoints/index.ts";
 import type { HostingStore } from "../store/index.ts";
 import {
+  isUnderWay,
   JobRun,
   moveTransform,
   noProgress,
@@ -24,7 +25,8 @@ export interface TransformActionsOptions {
 
 /** The action of each state of a transform job. A job in progress continues from its recorded progress. */
 export class TransformActions implements ReconciledKind<TransformJobRecord, TransformEvent> {
-  readonly what = "a transform job";
+  readonly what = "transform job";
+  readonly isTransient = isUnderWay;
   readonly records: HostingStore["kinds"]["transformJobs"];
   readonly actions: ReconciledKind<TransformJobRecord, TransformEvent>["actions"] = {
     InProgress: (step) => this.#run(step),

@@ -1,12 +1,12 @@
-import assert from "node:assert/strict";
 import { crc32 } from "node:zlib";
 
+/** A message of an Amazon event stream. */
 export interface ReadEvent {
   readonly headers: Readonly<Record<string, string>>;
   readonly payload: Buffer;
 }
 
-/** The whole messages at the beginning of `bytes`, with their checksums checked, and what of the next one is there already. */
+/** Returns the complete messages at the beginning of `bytes`, and the bytes after them. Throws where a checksum is wrong. */
 export function readEvents(bytes: Buffer): { readonly events: readonly ReadEvent[]; readonly rest: Buffer } {
   const events: ReadEvent[] = [];
   let at = 0;
@@ -14,12 +14,8 @@ export function readEvents(bytes: Buffer): { readonly events: readonly ReadEvent
     const length = bytes.readUInt32BE(at);
     if (bytes.length - at < length) break;
     const message = bytes.subarray(at, at + length);
-    assert.equal(message.readUInt32BE(8), crc32(message.subarray(0, 8)), "the checksum of the prelude");
-    assert.equal(
-      message.readUInt32BE(length - 4),
-      crc32(message.subarray(0, length - 4)),
-      "the checksum of the message",
-    );
+    check(message.readUInt32BE(8) === crc32(message.subarray(0, 8)), "the checksum of the prelude");
+    check(message.readUInt32BE(length - 4) === crc32(message.subarray(0, length - 4)), "the checksum");
     const payloadAt = 12 + message.readUInt32BE(4);
     events.push({
       headers: readHeaders(message.subarray(12, payloadAt)),
@@ -36,10 +32,14 @@ function readHeaders(bytes: Buffer): Record<string, string> {
   while (at < bytes.length) {
     const nameEnd = at + 1 + bytes.readUInt8(at);
     const name = bytes.toString("utf8", at + 1, nameEnd);
-    assert.equal(bytes.readUInt8(nameEnd), 7, "the type of a text");
+    check(bytes.readUInt8(nameEnd) === 7, "the type of a header");
     const end = nameEnd + 3 + bytes.readUInt16BE(nameEnd + 1);
     headers.push([name, bytes.toString("utf8", nameEnd + 3, end)]);
     at = end;
   }
   return Object.fromEntries(headers);
+}
+
+function check(holds: boolean, what: string): void {
+  if (!holds) throw new Error(`an event stream is damaged: ${what} is wrong`);
 }

@@ -1,0 +1,33 @@
+import type { PlatformAddressOptions } from "../../options/index.ts";
+import { withPlatformClient, PlatformRefusal, type PlatformClient } from "../platform-client.ts";
+import type { Named } from "./flags.ts";
+import { checkExists, kinds } from "./listing.ts";
+
+const waitSeconds = 20;
+
+/** `galatea delete NAME`: deletes an endpoint, and returns when nothing of it runs any more. */
+export function deleteEndpoint(options: Named<PlatformAddressOptions>): Promise<number> {
+  return withPlatformClient("delete", options, async (client) => {
+    const { name } = options;
+    try {
+      await client.call("sagemaker", "DeleteEndpoint", { EndpointName: name });
+    } catch (error) {
+      await checkExists(client, name, [kinds.endpoints]);
+      throw error;
+    }
+    while (await isDeleting(client, name));
+    process.stdout.write(`endpoint '${name}' is deleted\n`);
+    return 0;
+  });
+}
+
+/** Waits for the end of a deletion. Resolves with whether it goes on. */
+async function isDeleting(client: PlatformClient, name: string): Promise<boolean> {
+  try {
+    const path = `/galatea/endpoints/${encodeURIComponent(name)}?wait=${waitSeconds}`;
+    return ((await client.ask("GET", path)) as { readonly EndpointStatus: string }).EndpointStatus === "Deleting";
+  } catch (error) {
+    if (error instanceof PlatformRefusal && error.code === "ValidationException") return false;
+    throw error;
+  }
+}

@@ -1,0 +1,55 @@
+import {
+  calledPlatformFlags,
+  integerFlag,
+  parsedFlag,
+  switchFlag,
+  UsageError,
+  type OptionsOf,
+  type Parsed,
+  type PlatformAddressOptions,
+} from "../../options/index.ts";
+
+const json = switchFlag("print JSON, for scripts");
+
+export const statusFlags = {
+  json,
+  url: parsedFlag({ about: "the HTTP address of a `galatea serve`, which is asked instead of a platform" }, parsedUrl),
+  ...calledPlatformFlags,
+};
+
+export type StatusOptions = OptionsOf<typeof statusFlags>;
+
+export const listFlags = {
+  models: switchFlag("list models instead of endpoints"),
+  json,
+  ...calledPlatformFlags,
+};
+
+export type ListOptions = OptionsOf<typeof listFlags>;
+
+export const logsFlags = {
+  follow: { ...switchFlag("also print new lines, until the command is stopped"), short: "f" },
+  lines: integerFlag({ unit: "lines", default: 100, min: 1, max: 10_000, about: "the last lines to begin with" }),
+  ...calledPlatformFlags,
+};
+
+export type LogsOptions = OptionsOf<typeof logsFlags>;
+
+export const deleteFlags = calledPlatformFlags;
+
+/** Options with the name that a command takes as its only argument. */
+export type Named<Options extends PlatformAddressOptions> = Options & { readonly name: string };
+
+export function named<Options extends PlatformAddressOptions>(
+  command: string,
+  { options, positionals: [name = ""] }: Parsed<Options>,
+): Named<Options> {
+  if (name === "") throw new UsageError(`galatea ${command} takes a name; \`galatea list\` prints those there are`);
+  return { ...options, name };
+}
+
+function parsedUrl(text: string): string {
+  const url = /^https?:\/\//.test(text) ? text : `http://${text}`;
+  if (URL.canParse(url)) return new URL(url).origin;
+  throw new UsageError(`invalid value for --url: '${text}' is not like http://127.0.0.1:8000`);
+}

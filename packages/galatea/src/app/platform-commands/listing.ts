@@ -1,0 +1,83 @@
+import { didYouMean } from "../../options/index.ts";
+import { PlatformRefusal, type PlatformClient } from "../platform-client.ts";
+
+/** A kind of records of the platform, by the names that its operations have in SageMaker's API. */
+interface Kind {
+  /** The word for one such record. */
+  readonly word: string;
+  /** The prefix of the record's members, and the operations that end with it. */
+  readonly noun: string;
+  /** The member of the listing that has the records. */
+  readonly records: string;
+}
+
+export const kinds = {
+  endpoints: { word: "endpoint", noun: "Endpoint", records: "Endpoints" },
+  components: { word: "inference component", noun: "InferenceComponent", records: "InferenceComponents" },
+  jobs: { word: "transform job", noun: "TransformJob", records: "TransformJobSummaries" },
+  models: { word: "model", noun: "Model", records: "Models" },
+} as const satisfies Record<string, Kind>;
+
+/** A record in a listing. */
+export interface Listed {
+  readonly name: string;
+  /** Absent for a model. */
+  readonly status?: string;
+  readonly created: string;
+  /** The FailureReason. */
+  readonly reason?: string;
+}
+
+type Members = Readonly<Record<string, string | number | undefined>>;
+
+const pageLength = 100;
+/** Failures whose reason is asked for one by one; those after them have none. */
+const describedMax = 100;
+
+/** Returns every record of a kind, in the order of the names, with the reasons of failures. */
+export async function listed(client: PlatformClient, { noun, records }: Kind): Promise<readonly Listed[]> {
+  const found: Listed[] = [];
+  const order = { SortBy: "Name", SortOrder: "Ascending", MaxResults: pageLength };
+  for (let token: string | undefined; ;) {
+    const page: Members & Record<string, readonly Members[]> = await client.call("sagemaker", `List${noun}s`, {
+      ...order,
+      ...(token === undefined ? {} : { NextToken: token }),
+    });
+    for (const record of page[records] ?? []) found.push(listedOf(record, noun));
+    token = page["NextToken"] as string | undefined;
+    if (token === undefined) break;
+  }
+  const failed = found.filter(({ status, reason }) => status?.endsWith("Failed") === true && reason === undefined);
+  const reasons = new Map<string, string>();
+  for (const { name } of failed.slice(0, describedMax)) {
+    const { FailureReason: reason } = await client.call<Members>("sagemaker", `Describe${noun}`, {
+      [`${noun}Name`]: name,
+    });
+    if (reason !== undefined) reasons.set(name, String(reason));
+  }
+  return found.map((each) => {
+    const reason = reasons.get(each.name);
+    return reason === undefined ? each : { ...each, reason };
+  });
+}
+
+function listedOf(record: Members, noun: string): Listed {
+  const status = record[`${noun}Status`];
+  const reason = record["FailureReason"];
+  return {
+    name: String(record[`${noun}Name`]),
+    ...(status === undefined ? {} : { status: String(status) }),
+    created: new Date(Number(record["CreationTime"]) * 1000).toISOString(),
+    ...(reason === undefined ? {} : { reason: String(reason) }),
+  };
+}
+
+/** Throws PlatformRefusal where the platform has no record of that name among these kinds, with names that are close. */
+export async function checkExists(client: PlatformClient, name: string, among: readonly Kind[]): Promise<void> {
+  const names = (await Promise.all(among.map((kind) => listed(client, kind)))).flat().map((each) => each.name);
+  if (names.some((each) => each.toLowerCase() === name.toLowerCase())) return;
+  const words = among.map(({ word }) => word);
+  const last = words.pop();
+  const text = words.length === 0 ? last : `${words.join(", ")} or ${last}`;
+  throw new PlatformRefusal(`there is no ${text} '${name}'${didYouMean(name, names, "")}`);
+}

@@ -1,0 +1,116 @@
+import { readEvents } from "@galatea/aws/wire";
+import { withPlatformClient, PlatformRefusal, type PlatformClient } from "../platform-client.ts";
+import type { LogsOptions, Named } from "./flags.ts";
+import { checkExists, kinds } from "./listing.ts";
+import { printable } from "./table.ts";
+
+interface LogLine {
+  readonly timestamp: number;
+  readonly logStreamName: string;
+  readonly message: string;
+}
+
+/** Where the containers of an endpoint, an inference component or a transform job write. */
+interface LogSource {
+  readonly logGroupName: string;
+  readonly logStreamNamePrefix?: string;
+}
+
+interface LiveUpdate {
+  readonly sessionMetadata: { readonly sampled: boolean };
+  readonly sessionResults: readonly LogLine[];
+}
+
+/** Streams whose last lines are read: those that were written last. */
+const streamsMax = 10;
+
+/** `galatea logs NAME`: prints the last lines that containers of an endpoint, component or job have written; with -f also the next ones. */
+export function logs(options: Named<LogsOptions>): Promise<number> {
+  return withPlatformClient("logs", options, async (client) => {
+    const source = await sourceOf(client, options.name);
+    // Opened before the last lines are read, so that no line is between them.
+    const live = options.follow ? await openLive(client, source) : null;
+    const last = await lastLines(client, source, options.lines);
+    await print(last);
+    if (live === null) return 0;
+    const known = new Set(last.map(textOf));
+    for await (const { sessionMetadata, sessionResults } of updates(live)) {
+      await print(sessionResults.filter((line) => !known.has(textOf(line))));
+      // The first update has every line of before the last lines were read.
+      known.clear();
+      if (sessionMetadata.sampled)
+        process.stderr.write("galatea logs: more lines were written than the platform sends\n");
+      if (!process.stdout.writable) return 0;
+    }
+    process.stderr.write("galatea logs: the platform has ended the session\n");
+    return 1;
+  });
+}
+
+async function sourceOf(client: PlatformClient, name: string): Promise<LogSource> {
+  const endpoint = { logGroupName: `/aws/sagemaker/Endpoints/${name}` };
+  const component = { logGroupName: `/aws/sagemaker/InferenceComponents/${name}` };
+  const job = { logGroupName: "/aws/sagemaker/TransformJobs", logStreamNamePrefix: `${name}/` };
+  for (const source of [endpoint, component, job]) if ((await streamsOf(client, source)).length > 0) return source;
+  await checkExists(client, name, [kinds.endpoints, kinds.components, kinds.jobs]);
+  throw new PlatformRefusal(`'${name}' has written no lines yet`);
+}
+
+/** Returns the names of the streams that were written last; none for a group that does not exist. */
+async function streamsOf(client: PlatformClient, { logGroupName, logStreamNamePrefix }: LogSource): Promise<string[]> {
+  const order =
+    logStreamNamePrefix === undefined ? { orderBy: "LastEventTime", descending: true } : { logStreamNamePrefix };
+  const input = { logGroupName, limit: streamsMax, ...order };
+  try {
+    const { logStreams } = await client.call<{ readonly logStreams: readonly { readonly logStreamName: string }[] }>(
+      "logs",
+      "DescribeLogStreams",
+      input,
+    );
+    return logStreams.map(({ logStreamName }) => logStreamName);
+  } catch (error) {
+    if (error instanceof PlatformRefusal && error.code === "ResourceNotFoundException") return [];
+    throw error;
+  }
+}
+
+async function lastLines(client: PlatformClient, source: LogSource, count: number): Promise<readonly LogLine[]> {
+  const { logGroupName } = source;
+  const lines: LogLine[] = [];
+  for (const logStreamName of await streamsOf(client, source)) {
+    const { events } = await client.call<{ readonly events: readonly Omit<LogLine, "logStreamName">[] }>(
+      "logs",
+      "GetLogEvents",
+      { logGroupName, logStreamName, limit: count, startFromHead: false },
+    );
+    for (const event of events) lines.push({ ...event, logStreamName });
+  }
+  return lines.toSorted((a, b) => a.timestamp - b.timestamp).slice(-count);
+}
+
+async function openLive(client: PlatformClient, { logGroupName, logStreamNamePrefix }: LogSource): Promise<Response> {
+  const streams = logStreamNamePrefix === undefined ? {} : { logStreamNamePrefixes: [logStreamNamePrefix] };
+  return await client.open("logs", "StartLiveTail", { logGroupIdentifiers: [logGroupName], ...streams });
+}
+
+async function* updates({ body }: Response): AsyncGenerator<LiveUpdate> {
+  let bytes: Buffer = Buffer.alloc(0);
+  for await (const chunk of body ?? []) {
+    const { events, rest } = readEvents(Buffer.concat([bytes, chunk as Uint8Array]));
+    bytes = rest;
+    for (const { headers, payload } of events) {
+      const isException = headers[":message-type"] === "exception";
+      if (isException)
+        throw new PlatformRefusal((JSON.parse(payload.toString()) as { readonly message: string }).message);
+      if (headers[":event-type"] === "sessionUpdate") yield JSON.parse(payload.toString()) as LiveUpdate;
+    }
+  }
+}
+
+const textOf = ({ timestamp, logStreamName, message }: LogLine): string =>
+  `${new Date(timestamp).toISOString()} ${logStreamName} ${printable(message)}\n`;
+
+/** Resolves when the reader has taken the lines, or is gone. */
+function print(lines: readonly LogLine[]): Promise<void> {
+  return new Promise((resolve) => process.stdout.write(lines.map(textOf).join(""), () => resolve()));
+}

@@ -1,0 +1,22 @@
+// Terminals take commands from control characters, and models write what they like.
+// oxlint-disable-next-line no-control-regex
+const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+
+/** Returns text of models and callers without the characters that would control a terminal. */
+export function printable(text: string): string {
+  return text.replaceAll(controls, "\ufffd");
+}
+
+/** Returns rows as aligned columns below their names. A column without any cell is left out; the last one has no padding. */
+export function tableText<Row extends object>(rows: readonly Row[], columns: readonly (keyof Row & string)[]): string {
+  const shown = columns.filter((column) => rows.some((row) => row[column] !== undefined));
+  const cells = [
+    shown.map((column) => column.toUpperCase()),
+    ...rows.map((row) => shown.map((column) => printable(String(row[column] ?? "")).replaceAll(/[\t\n]/g, " "))),
+  ];
+  const widths = shown.map((_, at) => cells.reduce((most, row) => Math.max(most, row[at]!.length), 0));
+  return cells
+    .map((row) => row.map((cell, at) => cell.padEnd(at === row.length - 1 ? 0 : widths[at]!)).join("  "))
+    .map((line) => `${line.trimEnd()}\n`)
+    .join("");
+}

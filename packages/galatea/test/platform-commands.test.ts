@@ -1,0 +1,143 @@
+/** The commands that show and change what runs on a platform, as processes beside one. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import {
+  CloudWatchLogsClient,
+  CreateLogGroupCommand,
+  CreateLogStreamCommand,
+  PutLogEventsCommand,
+} from "@aws-sdk/client-cloudwatch-logs";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
+import { galateaAlone, RunningPlatform, serveNothing } from "./running-platform-fixture.ts";
+
+let platform: RunningPlatform;
+
+before(async () => {
+  platform = await RunningPlatform.open();
+  await platform.createEndpoint("mine");
+  await platform.createEndpoint("broken", { isBroken: true });
+  await eventually(() => /'mine' is InService/.test(platform.stderr) && /'broken' is Failed/.test(platform.stderr));
+});
+after(() => platform[Symbol.asyncDispose]());
+
+test("status has the address, the counts, and each failure with its reason", async () => {
+  const { code, stdout, stderr } = await platform.galatea("status");
+  assert.deepEqual([code, stderr], [0, ""]);
+  const lines = stdout.split("\n");
+  assert.match(lines[0] ?? "", new RegExp(`^Galatea 0\\.\\S+ is up at ${platform.url} \\(process \\d+\\)$`));
+  assert.match(lines[1] ?? "", /^ {2}data: \//);
+  assert.deepEqual(lines.slice(2, 6), [
+    "  endpoints: 1 Failed, 1 InService",
+    "  inference components: none",
+    "  transform jobs: none",
+    "",
+  ]);
+  assert.match(lines[6] ?? "", /^KIND {6}NAME {4}STATUS {2}REASON$/);
+  assert.match(lines[7] ?? "", /^endpoint {2}broken {2}Failed {2}.*absent\.tar\.gz/);
+  const { counts, failures } = JSON.parse((await platform.galatea("status", "--json")).stdout) as {
+    readonly counts: object;
+    readonly failures: readonly { readonly name: string }[];
+  };
+  assert.deepEqual(counts, {
+    endpoints: { Failed: 1, InService: 1 },
+    "inference components": {},
+    "transform jobs": {},
+  });
+  assert.deepEqual(
+    failures.map(({ name }) => name),
+    ["broken"],
+  );
+});
+
+test("list has endpoints in the order of their names, or models, as a table or as JSON", async () => {
+  const { code, stdout } = await platform.galatea("list");
+  assert.equal(code, 0);
+  assert.match(
+    stdout,
+    /^NAME {4}STATUS {5}CREATED {19}REASON\nbroken {2}Failed {5}20.*absent.*\nmine {4}InService {2}20\S+Z\n$/,
+  );
+  const models = JSON.parse((await platform.galatea("list", "--models", "--json")).stdout) as readonly {
+    name: string;
+  }[];
+  assert.deepEqual(
+    models.map(({ name }) => name),
+    ["broken", "mine"],
+  );
+});
+
+test("logs has the last lines, and with -f those that are written afterwards", async () => {
+  const logs = new CloudWatchLogsClient(platform.sagemaker.config as object);
+  const place = { logGroupName: "/aws/sagemaker/Endpoints/talks", logStreamName: "v/one" };
+  const say = (...messages: readonly string[]) =>
+    logs.send(
+      new PutLogEventsCommand({ ...place, logEvents: messages.map((message) => ({ timestamp: Date.now(), message })) }),
+    );
+  await logs.send(new CreateLogGroupCommand(place));
+  await logs.send(new CreateLogStreamCommand(place));
+  await say("first", "second", "\u001b[31mred");
+  const { code, stdout } = await platform.galatea("logs", "talks", "--lines=2");
+  assert.equal(code, 0);
+  assert.match(stdout, /^\S+Z v\/one second\n\S+Z v\/one \ufffd\[31mred\n$/);
+  const { child, printed } = platform.start("logs", "talks", "-f");
+  const closed = new Promise((resolve) => child.once("close", resolve));
+  try {
+    await eventually(() => printed.stdout.includes("second"));
+    await say("third");
+    await eventually(() => printed.stdout.includes("third"));
+    assert.deepEqual(printed.stdout.match(/first|second|third/g), ["first", "second", "third"]);
+  } finally {
+    child.kill();
+    await closed;
+    logs.destroy();
+  }
+});
+
+test("delete returns when the endpoint is gone", async () => {
+  await platform.createEndpoint("short-lived");
+  const { code, stdout } = await platform.galatea("delete", "short-lived");
+  assert.deepEqual([code, stdout], [0, "endpoint 'short-lived' is deleted\n"]);
+  assert.doesNotMatch((await platform.galatea("list")).stdout, /short-lived/);
+});
+
+test("a name that does not exist is refused with one that is close", async () => {
+  for (const command of ["delete", "logs"]) {
+    const { code, stdout, stderr } = await platform.galatea(command, "minne");
+    assert.deepEqual([code, stdout], [1, ""]);
+    const what = command === "delete" ? "endpoint" : "endpoint, inference component or transform job";
+    assert.equal(stderr, `galatea ${command}: there is no ${what} 'minne', did you mean mine?\n`);
+  }
+});
+
+test("without a platform each command says so, where it looked, and what to do", async () => {
+  for (const words of [["status"], ["list"], ["logs", "mine"], ["delete", "mine"]]) {
+    const { code, stdout, stderr } = await galateaAlone(...words);
+    assert.deepEqual([code, stdout], [1, ""]);
+    assert.match(
+      stderr,
+      new RegExp(
+        `^galatea ${words[0]}: no platform runs over '/\\S+/galatea': start one with \`galatea up\`, or say which with --data or --port\n$`,
+      ),
+    );
+  }
+  const { code, stderr } = await galateaAlone("delete");
+  assert.deepEqual(
+    [code, stderr.split("\n")[0]],
+    [1, "galatea delete takes a name; `galatea list` prints those there are"],
+  );
+});
+
+test("status of a server's address has its models; of another address it says what is wrong", async () => {
+  let url: string;
+  {
+    await using server = await serveNothing();
+    url = server.url;
+    const { code, stdout } = await galateaAlone("status", `--url=${url.slice("http://".length)}`);
+    assert.equal(code, 0);
+    assert.match(stdout, new RegExp(`^\\S+ \\S+ is up at ${url}\n {2}no models\n$`));
+  }
+  const gone = await galateaAlone("status", `--url=${url}`);
+  assert.deepEqual([gone.code, gone.stdout], [1, ""]);
+  assert.match(gone.stderr, /^galatea status: no server answers at http:\S+: /);
+  const other = await galateaAlone("status", `--url=${platform.url}`);
+  assert.match(other.stderr, /^galatea status: http:\S+ answered 403: it is no `galatea serve`\n$/);
+});
