@@ -5,7 +5,7 @@ import { dirname, join, relative } from "node:path";
 
 /**
  * `npm run build`: writes the published package to dist/galatea, for `npm pack ./dist/galatea`. Each source file becomes one JavaScript
- * module; generated files, Python programs and licenses are copied. The package bundles the other packages of the workspace
+ * module; generated files, Python programs, licenses and templates are copied. The package bundles the other packages of the workspace
  * (bundleDependencies), so that one file installs everything, and carries the ONNX Runtime library for each platform.
  */
 interface Manifest {
@@ -52,7 +52,7 @@ function publish(name: string): void {
     cpSync(folder, join(to, relative(from, folder)), { recursive: true });
   }
   const isPublished = (path: string) => !/(_test\.py|\.pyc|__pycache__|WIRE\.md)$/.test(path);
-  for (const folder of ["bin", "python", "licenses"].filter((each) => readdirSync(from).includes(each)))
+  for (const folder of ["bin", "python", "licenses", "templates"].filter((each) => readdirSync(from).includes(each)))
     cpSync(join(from, folder), join(to, folder), { recursive: true, filter: isPublished });
   writeFileSync(join(to, "package.json"), `${JSON.stringify(publishedManifest(name), null, 2)}\n`);
 }

@@ -8,7 +8,7 @@ import {
   PutLogEventsCommand,
 } from "@aws-sdk/client-cloudwatch-logs";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
-import { galateaAlone, RunningPlatform, serveNothing } from "./running-platform-fixture.ts";
+import { clientOf, galateaAlone, RunningPlatform, serveNothing } from "./running-platform-fixture.ts";
 
 let platform: RunningPlatform;
 
@@ -66,7 +66,7 @@ test("list has endpoints in the order of their names, or models, as a table or a
 });
 
 test("logs has the last lines, and with -f those that are written afterwards", async () => {
-  const logs = new CloudWatchLogsClient(platform.sagemaker.config as object);
+  const logs = new CloudWatchLogsClient(clientOf(platform.url));
   const place = { logGroupName: "/aws/sagemaker/Endpoints/talks", logStreamName: "v/one" };
   const say = (...messages: readonly string[]) =>
     logs.send(

@@ -14,7 +14,8 @@ import { lazyBackend } from "../src/app/serving/lazy-backend.ts";
 import { openListeners } from "../src/app/serving/serve-listeners.ts";
 import { createServerMetrics } from "../src/app/serving/server-metrics.ts";
 import { createServingEngine } from "../src/app/serving/serving-engine.ts";
-import { commandHelp } from "../src/cli/help.ts";
+import { command } from "../src/app/commands.ts";
+import { commandHelp, programHelp } from "../src/cli/help.ts";
 import { integerFlag } from "../src/options/flag.ts";
 import { parseFlags, serveFlags, serveOptions } from "../src/options/index.ts";
 import { parcelsService } from "./recipes/parcels/index.ts";
@@ -65,6 +66,21 @@ test("a flag is one row: it is parsed, bounded, in the help, and its option has 
   });
   const command = { name: "serve", summary: "", usage: "", run: () => Promise.resolve(0) };
   assert.match(commandHelp({ ...command, flags }), /^ {2}--repeat-times=TIMES +how often `repeat` repeats \(2\)$/m);
+});
+
+test("a command is its work and one row: its flags are parsed, further arguments are refused, and the help has it", async () => {
+  const row = command({
+    name: "greet",
+    summary: "greet somebody",
+    usage: "greet NAME [options]",
+    flags: { "repeat-times": flags["repeat-times"] },
+    positionalsMax: 1,
+    run: ({ options, positionals: [name = ""] }) => Promise.resolve(options.repeatTimes + name.length),
+  });
+  assert.equal(await row.run(["you", "--repeat-times=3"]), 6);
+  await assert.rejects(row.run(["you", "and", "me"]), { name: "UsageError", message: "unexpected argument 'and'" });
+  assert.match(programHelp([row]), /^ {2}greet +greet somebody$/m);
+  assert.match(commandHelp(row), /^Usage: galatea greet NAME \[options\]$/m);
 });
 
 test("a backend is its folder and one row: it serves a model, and validate knows it", async (t) => {

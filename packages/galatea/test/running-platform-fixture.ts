@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -18,7 +18,8 @@ const credentials = { accessKeyId: "OWNER", secretAccessKey: "owner-secret" };
 const bucket = "tenants";
 const image = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3";
 
-const clientOf = (endpoint: string) => ({ endpoint, region: "us-east-1", credentials, maxAttempts: 1 });
+/** Options of an AWS client of a platform. */
+export const clientOf = (endpoint: string) => ({ endpoint, region: "us-east-1", credentials, maxAttempts: 1 });
 
 export interface Ended {
   readonly code: number | null;
@@ -111,7 +112,13 @@ export class RunningPlatform implements AsyncDisposable {
 /** `galatea serve` without models, on a free port; disposal stops it. */
 export async function serveNothing(): Promise<AsyncDisposable & { readonly url: string }> {
   const root = await mkdtemp(join(tmpdir(), "gal-serve-"));
-  const flags = [`--model-repository=${root}`, "--http-address=127.0.0.1", "--http-port=0", "--allow-grpc=false"];
+  await mkdir(join(root, "models"));
+  const flags = [
+    `--model-repository=${root}/models`,
+    "--http-address=127.0.0.1",
+    "--http-port=0",
+    "--allow-grpc=false",
+  ];
   const child = run(root, ["serve", ...flags, "--allow-metrics=false"]);
   const printed = collected(child);
   const found = () => /Started HTTPService at ([\d.:]+)/.exec(printed.stdout)?.[1];

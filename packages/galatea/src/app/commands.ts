@@ -25,6 +25,7 @@ import {
   type Parsed,
 } from "../options/index.ts";
 
+import { newFlags, newOptions } from "./new-repository/new-flags.ts";
 import { deleteFlags, listFlags, logsFlags, named, statusFlags } from "./platform-commands/flags.ts";
 
 /** A command as data; only `cli/command-line.ts` runs it. */
@@ -45,7 +46,8 @@ interface CommandRow<Flags extends FlagTable> extends Omit<Command, "run" | "fla
   readonly run: (parsed: Parsed<OptionsOf<Flags>>) => Promise<number>;
 }
 
-function command<Flags extends FlagTable>({ positionalsMax, run, ...row }: CommandRow<Flags>): Command {
+/** Returns the command of a row. */
+export function command<Flags extends FlagTable>({ positionalsMax, run, ...row }: CommandRow<Flags>): Command {
   return {
     ...row,
     async run(argv) {
@@ -76,6 +78,14 @@ export const commands: readonly Command[] = [
     positionalsMax: 0,
     lasting: true,
     run: async (parsed) => (await import("./up.ts")).up(upOptions(parsed)),
+  }),
+  command({
+    name: "new",
+    summary: "write a first model to a new folder, and print the commands that run it",
+    usage: "new NAME [--python | --onnx | --ensemble | --script]",
+    flags: newFlags,
+    positionalsMax: 1,
+    run: async (parsed) => (await import("./new-repository/new-repository.ts")).newRepository(newOptions(parsed)),
   }),
   command({
     name: "validate",

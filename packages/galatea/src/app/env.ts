@@ -11,6 +11,7 @@ import {
 } from "@galatea/aws";
 import { createLogger, type Logger } from "@galatea/base";
 import { clientCertificate } from "./client-certificate.ts";
+import { shellWord } from "./shell-words.ts";
 import { calledPlatform } from "./called-platform.ts";
 import type { EnvOptions } from "../options/index.ts";
 import { KeysRefusal } from "@galatea/aws/owner-keys";
@@ -73,9 +74,5 @@ function stderrLog(): Logger {
 }
 
 function printed([name, value]: ShellChange): string {
-  return value === null ? `unset ${name}\n` : `export ${name}=${quoted(value)}\n`;
-}
-
-function quoted(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+  return value === null ? `unset ${name}\n` : `export ${name}=${shellWord(value)}\n`;
 }

@@ -2,7 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startSummary } from "./start-summary.ts";
 
-const facts = { url: "http://127.0.0.1:8770", startMs: 507.4, dataDirectory: "/data", confinementGaps: [] };
+const facts = {
+  url: "http://127.0.0.1:8770",
+  startMs: 507.4,
+  dataDirectory: "/data",
+  program: "npx galatea",
+  confinementGaps: [],
+};
 
 test("the first line has the URL, the others data, authentication, confinement and the next command", () => {
   assert.equal(

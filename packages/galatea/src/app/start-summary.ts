@@ -1,4 +1,5 @@
 import type { KeySource } from "@galatea/aws/owner-keys";
+import { shellWord } from "./shell-words.ts";
 
 export interface StartFacts {
   readonly url: string;
@@ -6,12 +7,14 @@ export interface StartFacts {
   readonly dataDirectory: string;
   /** The source of the keys that callers sign with; null without authentication. */
   readonly keys: KeySource | null;
+  /** The words that start this program. */
+  readonly program: string;
   /** The kinds of isolation between tenants that this machine does not offer. */
   readonly confinementGaps: readonly string[];
 }
 
 /** Returns the text that `galatea up` prints on stdout once it is ready. The first line has the URL. */
-export function startSummary({ url, startMs, dataDirectory, keys, confinementGaps }: StartFacts): string {
+export function startSummary({ url, startMs, dataDirectory, keys, program, confinementGaps }: StartFacts): string {
   const callers =
     keys === null
       ? "disabled: any process that reaches this address has full access (--open)"
@@ -25,11 +28,6 @@ export function startSummary({ url, startMs, dataDirectory, keys, confinementGap
     `  data: ${dataDirectory}\n` +
     `  authentication: ${callers}\n` +
     `  confinement: ${models}\n` +
-    `  next: eval "$(npx galatea env --data ${quoted(dataDirectory)})" and call it with boto3 or the AWS CLI\n`
+    `  next: eval "$(${program} env --data ${shellWord(dataDirectory)})" and call it with boto3 or the AWS CLI\n`
   );
-}
-
-/** Returns the path as one word of a shell. */
-function quoted(path: string): string {
-  return /^[\w./@:+,-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }

@@ -23,6 +23,7 @@ import { callableUrl, openPlatform, type Platform } from "./platform/platform.ts
 import { requestMemory } from "./request-memory.ts";
 import { endBySignal, stopSignal } from "./stop-signal.ts";
 import { onRestart, startAnew, takeListeningSocket } from "./restart-signal.ts";
+import { programWords } from "./shell-words.ts";
 import { startSummary } from "./start-summary.ts";
 import { serverVersion } from "./version.ts";
 import { createTritonLog, type TritonLog } from "./serving/triton-log.ts";
@@ -111,6 +112,7 @@ function printSummary(
     url,
     startMs: (systemClock.monotonicNs() - startedNs) / 1e6,
     dataDirectory: directories.root,
+    program: programWords(process.env),
     keys: options.open ? null : sourceOf(options, directories),
     confinementGaps: Object.keys(confinementGaps(confinementMeans())),
   });

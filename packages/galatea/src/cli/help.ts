@@ -16,6 +16,7 @@ export function programHelp(commands: readonly Command[]): string {
     ...rows,
     "",
     "Start here:",
+    "  galatea new first                              a first model, and the commands that serve and call it",
     `  galatea serve --model-repository ./models      a Triton model repository, served on ports ${ports.join(", ")}`,
     `  galatea up                                     S3, SageMaker and CloudWatch APIs on http://${host}:${port}`,
     '  eval "$(galatea env)"                          points boto3, the AWS CLI and the sagemaker SDK at it',
