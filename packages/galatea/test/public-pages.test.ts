@@ -12,7 +12,14 @@ import {
 } from "@aws-sdk/client-cloudwatch-logs";
 import { CloudWatchClient, PutMetricDataCommand } from "@aws-sdk/client-cloudwatch";
 import { GetRoleCommand, IAMClient } from "@aws-sdk/client-iam";
-import { GetObjectCommand, S3Client } from "@aws-sdk/client-s3";
+import { GetObjectCommand, ListBucketsCommand, S3Client } from "@aws-sdk/client-s3";
+import {
+  CreateEndpointCommand,
+  CreateEndpointConfigCommand,
+  CreateModelCommand,
+  SageMakerClient,
+} from "@aws-sdk/client-sagemaker";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { GetCallerIdentityCommand, STSClient } from "@aws-sdk/client-sts";
 import { parseFlags, upFlags, upOptions } from "../src/options/index.ts";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
@@ -117,9 +124,6 @@ test("whoever brings the owner's key as name and password reads the series of en
   }));
   await cloudwatch.send(new PutMetricDataCommand({ Namespace: "Mine", MetricData }));
   cloudwatch.destroy();
-  const basic = (name: string, password: string) => ({
-    authorization: `Basic ${Buffer.from(`${name}:${password}`).toString("base64")}`,
-  });
   const { status, type, body } = await get("/metrics", basic(key.accessKeyId, key.secretAccessKey));
   assert.deepEqual([status, type], [200, "text/plain; version=0.0.4; charset=utf-8"]);
   assert.match(body, /^mine_latency_sum\{endpoint_name="mine\\"\}\\n"\} 7$/m);
@@ -129,6 +133,58 @@ test("whoever brings the owner's key as name and password reads the series of en
     assert.equal(other.status, 200);
     assert.ok(!other.body.includes("mine_latency"));
   }
+});
+
+const basic = (name: string, password: string) => ({
+  authorization: `Basic ${Buffer.from(`${name}:${password}`).toString("base64")}`,
+});
+const browser = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+
+async function deploy(name: string): Promise<void> {
+  const sagemaker = new SageMakerClient(client(platform));
+  const role = "arn:aws:iam::111122223333:role/AmazonSageMaker-DefaultRole";
+  const image = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3";
+  const container = { Image: image, ModelDataUrl: "s3://absent/<b>.tar.gz" };
+  const variant = { VariantName: "v", ModelName: name, InstanceType: "ml.t2.medium", InitialInstanceCount: 1 } as const;
+  const named = { EndpointConfigName: name };
+  await sagemaker.send(
+    new CreateModelCommand({ ModelName: name, PrimaryContainer: container, ExecutionRoleArn: role }),
+  );
+  await sagemaker.send(new CreateEndpointConfigCommand({ ...named, ProductionVariants: [variant] }));
+  await sagemaker.send(new CreateEndpointCommand({ EndpointName: name, ...named }));
+  sagemaker.destroy();
+}
+
+test("a browser of this machine gets figures at /, and names and reasons with the owner's key", async () => {
+  await deploy("tenant-a");
+  const owner = { ...browser, ...basic(key.accessKeyId, key.secretAccessKey) };
+  let page = await get("/", owner);
+  await eventually(async () => (page = await get("/", owner)).body.includes("<td>tenant-a<td>Failed<td>"));
+  assert.deepEqual([page.status, page.type], [200, "text/html; charset=utf-8"]);
+  assert.match(page.body, /<h1>Galatea 0\.\S+<\/h1>/);
+  assert.match(page.body, /s3:\/\/absent\/&lt;b&gt;\.tar\.gz/);
+  for (const headers of [browser, { ...browser, ...basic(key.accessKeyId, "wrong") }]) {
+    const figures = await get("/", headers);
+    assert.deepEqual([figures.status, figures.type], [200, "text/html; charset=utf-8"]);
+    assert.match(figures.body, /<th>endpoints<td>1 Failed/);
+    assert.doesNotMatch(figures.body, /tenant-a|absent/);
+    assert.equal((await get("/?sign-in", headers)).status, 401);
+  }
+  assert.match((await get("/?sign-in", owner)).body, /tenant-a/);
+  const head = await fetch(`${platform.url}/?sign-in`, { headers: browser });
+  assert.equal(head.headers.get("www-authenticate"), 'Basic realm="Galatea: access key ID and secret access key"');
+  const { headers } = await fetch(platform.url, { headers: browser });
+  assert.match(headers.get("content-security-policy") ?? "", /^default-src 'none'; style-src 'sha256-/);
+});
+
+test("clients that do not ask for HTML get S3's answer at /, signed or not", async () => {
+  for (const headers of [{}, { accept: "*/*" }]) {
+    const { status, type, body } = await get("/", headers);
+    assert.deepEqual([status, type], [403, "application/xml"]);
+    assert.match(body, /<Code>AccessDenied<\/Code>/);
+  }
+  const listed = await new S3Client({ ...client(platform), forcePathStyle: true }).send(new ListBucketsCommand({}));
+  assert.deepEqual(listed.Buckets ?? [], []);
 });
 
 test("what is signed is S3's, whatever the bucket is called", async () => {
@@ -141,9 +197,9 @@ test("what is signed is S3's, whatever the bucket is called", async () => {
 });
 
 test("pages of other sites and unknown Hosts get none of them", async () => {
-  for (const path of ["/ping", "/health", "/metrics"]) {
-    assert.equal((await get(path, { host: "evil.example" })).status, 403);
-    assert.equal((await get(path, { "sec-fetch-site": "cross-site" })).status, 403);
+  for (const path of ["/", "/ping", "/health", "/metrics"]) {
+    assert.equal((await get(path, { ...browser, host: "evil.example" })).status, 403);
+    assert.equal((await get(path, { ...browser, "sec-fetch-site": "cross-site" })).status, 403);
   }
 });
 

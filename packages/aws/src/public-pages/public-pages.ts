@@ -4,11 +4,13 @@ import type { LogEvent, LogStream, LogStreams } from "@galatea/hosting";
 import type { PlatformMetrics } from "@galatea/hosting/exposition";
 import { credentialScope, pathOf } from "../signing/index.ts";
 import type { TopicPages } from "../topic-delivery/index.ts";
-import { unsignedAccess } from "../unsigned-access/index.ts";
+import { unsignedAccess, type UnsignedAccess } from "../unsigned-access/index.ts";
 import type { Gateway } from "../wire/index.ts";
+import { asksForPage, statusPageHeaders } from "@galatea/base/status-page";
 import type { LogLinks } from "./log-links.ts";
+import { platformPage, signInQuery, type PlatformPageOptions } from "./platform-page.ts";
 
-export interface PublicPagesOptions {
+export interface PublicPagesOptions extends PlatformPageOptions {
   readonly gateway: Gateway;
   /** The sentence with which a request is refused, as the gateway has it. */
   readonly refuses: (request: IncomingMessage) => string | null;
@@ -22,8 +24,6 @@ export interface PublicPagesOptions {
   readonly logger: Logger;
   /** True if the platform verifies no signatures. */
   readonly isOpen: boolean;
-  /** What this machine does not allow of what keeps models apart, and why. */
-  readonly unconfined: () => Readonly<Record<string, string>>;
   readonly topics: TopicPages;
 }
 
@@ -31,6 +31,7 @@ interface Page {
   readonly status: number;
   readonly type: string;
   readonly text: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 const plain = "text/plain; charset=utf-8";
@@ -40,7 +41,7 @@ const streamsMax = 10;
 const linesMax = 500;
 
 /**
- * Answers /ping and /health for probes, /metrics for Prometheus (`unsignedAccess` says to whom), and the addresses that errors and messages
+ * Answers / for browsers, /ping and /health for probes, /metrics for Prometheus (`unsignedAccess` says to whom), and the addresses that errors and messages
  * link to. Everything else, and everything that is signed (a bucket may be called metrics), is the gateway's.
  */
 export function publicPages(options: PublicPagesOptions): Gateway {
@@ -73,7 +74,8 @@ function pageOf(options: PublicPagesOptions, request: IncomingMessage): Promise<
   const path = pathOf(url);
   const isLogs = path.startsWith("/logs/") && url.includes("token=");
   const isOfTopics = path.startsWith("/SimpleNotificationService-") || url.startsWith("/?Action=");
-  if (!isLogs && !isOfTopics && path !== "/ping" && path !== "/health" && path !== "/metrics") return null;
+  const isHome = (url === "/" || url === `/?${signInQuery}`) && asksForPage(headers.accept);
+  if (!isHome && !isLogs && !isOfTopics && path !== "/ping" && path !== "/health" && path !== "/metrics") return null;
   if (credentialScope({ method, url, headers }) !== null) return null;
   const refusal = options.refuses(request);
   if (refusal !== null) return page(403, `${refusal}\n`);
@@ -85,12 +87,24 @@ function pageOf(options: PublicPagesOptions, request: IncomingMessage): Promise<
     isOpen: options.isOpen,
     bringsKey: options.bringsKey(request),
   });
+  if (isHome) return homePage(options, access, url);
   if (path === "/health") {
     return page(200, healthText(access.confinementGaps ? options.unconfined() : null), "application/json");
   }
   if (access.endpointMetrics) return allMetrics(options);
   if (access.platformMetrics) return page(200, options.metrics.text(), prometheus);
   return page(403, "Metrics are told to programs of this machine.\n");
+}
+
+/** Sends names to the owner, figures to programs of this machine, and to others how to sign in. */
+async function homePage(options: PublicPagesOptions, access: UnsignedAccess, url: string): Promise<Page> {
+  const { endpointMetrics: showsNames, platformMetrics: showsFigures } = access;
+  if (!showsNames && (!showsFigures || url !== "/")) {
+    const headers = { "WWW-Authenticate": `Basic realm="Galatea: access key ID and secret access key"` };
+    return { status: 401, type: plain, text: "Sign in with the access key that `galatea env` prints.\n", headers };
+  }
+  const text = await platformPage(options, showsNames);
+  return { status: 200, type: statusPageHeaders["Content-Type"], text, headers: statusPageHeaders };
 }
 
 /** Null for the requests of SNS that are signed by nobody and are none of its links: the gateway says what is wrong with them. */
@@ -110,7 +124,7 @@ function healthText(unconfined: Readonly<Record<string, string>> | null): string
 const page = (status: number, text: string, type: string = plain): Promise<Page> =>
   Promise.resolve({ status, text, type });
 
-function send(request: IncomingMessage, response: ServerResponse, { status, type, text }: Page): void {
+function send(request: IncomingMessage, response: ServerResponse, { status, type, text, headers }: Page): void {
   request.resume();
   const body = Buffer.from(text);
   response.writeHead(status, {
@@ -119,6 +133,7 @@ function send(request: IncomingMessage, response: ServerResponse, { status, type
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "sandbox; default-src 'none'",
+    ...headers,
   });
   response.end(request.method === "HEAD" ? undefined : body);
 }

@@ -1,2 +1,2 @@
 /** The one place that decides what callers without a signature are trusted with. */
-export { unsignedAccess } from "./unsigned-access.ts";
+export { unsignedAccess, type UnsignedAccess } from "./unsigned-access.ts";

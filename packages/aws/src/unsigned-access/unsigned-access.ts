@@ -10,9 +10,9 @@ export interface UnsignedCaller {
 
 /** What the platform gives a caller whose request has no signature, beside /ping, /health and links that carry a token of their own. */
 export interface UnsignedAccess {
-  /** The platform's metrics, which name no endpoints. */
+  /** The platform's metrics and the figures of its page, which name no endpoints. */
   readonly platformMetrics: boolean;
-  /** The metrics of endpoints, with their names and those of models. */
+  /** The metrics of endpoints and their list on the platform's page, with their names and those of models. */
   readonly endpointMetrics: boolean;
   /** What this machine leaves unconfined, in /health. */
   readonly confinementGaps: boolean;

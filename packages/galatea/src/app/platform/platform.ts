@@ -60,6 +60,7 @@ import {
   type PlatformServerLimits,
 } from "@galatea/aws/http-server";
 import { containerRequestBytes } from "../request-memory.ts";
+import { serverVersion } from "../version.ts";
 import { openAlarms } from "./platform-scaling.ts";
 import { openStorage } from "./platform-storage.ts";
 import { platformServices } from "./platform-services.ts";
@@ -263,6 +264,8 @@ function hostingsPages(hosting: Hosting, log: Logger) {
   // A container knows more than the platform: what its operator's flags leave out, too.
   const unconfined = () => ({ ...gaps, ...hosting.figures().unconfined });
   return {
+    hosting,
+    version: serverVersion,
     metrics: createPlatformMetrics(hosting, { startedMs: systemClock.epochMs(), confinementKinds, unconfined }),
     unconfined,
   };

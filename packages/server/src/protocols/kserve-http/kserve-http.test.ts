@@ -109,6 +109,19 @@ describe("routes", () => {
     assert.equal((await get("/v2/models/add_sub/versions/1/ready")).status, 200);
   });
 
+  test("GET / is a page of the models for a browser, and Triton's 404 for every other client and method", async () => {
+    const { status, body, headers } = await get("/", "Accept: text/html,*/*;q=0.8\r\n");
+    assert.deepEqual([status, headers.get("content-type")], [200, "text/html; charset=utf-8"]);
+    assert.match(headers.get("content-security-policy") ?? "", /^default-src 'none'; /);
+    assert.match(body, /<tr><td>add_sub<td>1<td>READY<td>/);
+    for (const lines of ["", "Accept: */*\r\n", "Accept: application/json\r\n"]) {
+      const other = await get("/", lines);
+      assert.deepEqual([other.status, other.body], [404, '{"error":"Not Found"}']);
+    }
+    const posted = await ask(port, "POST / HTTP/1.1\r\nAccept: text/html\r\nContent-Length: 0\r\n\r\n");
+    assert.deepEqual([posted.status, posted.body], [404, '{"error":"Not Found"}']);
+  });
+
   test("paths are matched raw: no decoding, no trailing slash, queries ignored, versions of digits only", async () => {
     assert.equal((await get("/v2?x=1")).status, 200);
     assert.deepEqual((await get("/v2/")).body, '{"error":"Not Found"}');

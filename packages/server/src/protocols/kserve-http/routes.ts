@@ -14,6 +14,8 @@ import {
 import { GenerateCalls } from "../generate/index.ts";
 import { leadingInteger } from "../infer-codec/index.ts";
 import { InferCallError, InferCalls, requestEncoding, responseEncoding } from "../infer-http/index.ts";
+import { asksForPage } from "@galatea/base/status-page";
+import { answerPage } from "./model-page.ts";
 import { answerIndex, answerLoad, answerUnload } from "./repository-routes.ts";
 import type { RestrictedApi, Restrictions } from "../restricted-apis.ts";
 import { RouteTable } from "./route-match.ts";
@@ -69,6 +71,12 @@ const noRepositoryNames: Answer = () => {
   throw new InferenceError("UNSUPPORTED", "'repository_name' specification is not supported");
 };
 
+/** The path of the page for browsers. Triton answers 404 there, and so does this server to other clients. */
+const pagePath = "/";
+
+const isHidden = ({ path, method, request }: Exchange): boolean =>
+  path === pagePath && (method !== "GET" || !asksForPage(request.headers.accept));
+
 /** The route table of the KServe v2 protocol, as tritonserver serves it. */
 function routeRows(options: KserveRoutesOptions): readonly Route[] {
   const { engine, limits } = options;
@@ -122,6 +130,7 @@ function routeRows(options: KserveRoutesOptions): readonly Route[] {
     row(`${versions}/generate`, "inference", json, { POST: generate }),
     row(`${models}/generate_stream`, "inference", json, { POST: generateStream }),
     row(`${versions}/generate_stream`, "inference", json, { POST: generateStream }),
+    row(pagePath, "model-repository", json, { GET: (exchange) => answerPage(exchange, engine) }),
     row("/v2/repository/index", "model-repository", json, { POST: index }),
     row("/v2/repository/:repository/index", "model-repository", json, { POST: index }),
     row("/v2/repository/models/:model/load", "model-repository", json, {
@@ -232,7 +241,7 @@ export function kserveHandler(options: KserveRoutesOptions): (exchange: Exchange
   const { restrictions } = options;
   return (exchange) => {
     const match = table.match(exchange.path);
-    if (match === null) return replyError(exchange, 404, "Not Found");
+    if (match === null || isHidden(exchange)) return replyError(exchange, 404, "Not Found");
     const { row: route, values } = match;
     const restriction = restrictions.get(route.category);
     if (restriction !== undefined && exchange.request.headers[restriction.header.toLowerCase()] !== restriction.value) {
