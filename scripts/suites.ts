@@ -178,6 +178,7 @@ export const suites: readonly Suite[] = [
         "dali-video",
         "image-ensemble",
         "model-builder",
+        "new-script",
         "packed-environment",
         "pytorch-gpus",
         "pytorch-hostile",

@@ -6,7 +6,7 @@ import { credentialScope, pathOf } from "../signing/index.ts";
 import type { TopicPages } from "../topic-delivery/index.ts";
 import { unsignedAccess, type UnsignedAccess } from "../unsigned-access/index.ts";
 import type { Gateway } from "../wire/index.ts";
-import { asksForPage, statusPageHeaders } from "@galatea/base/status-page";
+import { acceptsHtml, statusPageHeaders } from "@galatea/base/status-page";
 import type { LogLinks } from "./log-links.ts";
 import { platformPage, signInQuery, type PlatformPageOptions } from "./platform-page.ts";
 
@@ -74,7 +74,7 @@ function pageOf(options: PublicPagesOptions, request: IncomingMessage): Promise<
   const path = pathOf(url);
   const isLogs = path.startsWith("/logs/") && url.includes("token=");
   const isOfTopics = path.startsWith("/SimpleNotificationService-") || url.startsWith("/?Action=");
-  const isHome = (url === "/" || url === `/?${signInQuery}`) && asksForPage(headers.accept);
+  const isHome = (url === "/" || url === `/?${signInQuery}`) && acceptsHtml(headers.accept);
   if (!isHome && !isLogs && !isOfTopics && path !== "/ping" && path !== "/health" && path !== "/metrics") return null;
   if (credentialScope({ method, url, headers }) !== null) return null;
   const refusal = options.refuses(request);

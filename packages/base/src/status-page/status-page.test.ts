@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asksForPage, statusPage, statusPageHeaders } from "./index.ts";
+import { acceptsHtml, statusPage, statusPageHeaders } from "./index.ts";
 
 const content = { title: "Galatea 0.1.0", facts: [], table: null, links: [] };
 
 test("browsers ask for the page; clients that take anything, or nothing by name, do not", () => {
   for (const accept of ["text/html,application/xhtml+xml;q=0.9", "application/json, text/html;q=0.5", "TEXT/HTML"])
-    assert.equal(asksForPage(accept), true, accept);
+    assert.equal(acceptsHtml(accept), true, accept);
   for (const accept of [undefined, "", "*/*", "text/*", "application/json", "text/htmlx", "x/text/html"])
-    assert.equal(asksForPage(accept), false, accept);
+    assert.equal(acceptsHtml(accept), false, accept);
 });
 
 test("names and reasons are escaped, and long ones are cut", () => {

@@ -38,8 +38,8 @@ export const statusPageHeaders = {
   "Cache-Control": "no-store",
 } as const;
 
-/** Returns whether a client asks for HTML by name, as browsers do and API clients do not. */
-export function asksForPage(accept: string | undefined): boolean {
+/** Returns whether a client accepts HTML by name, as browsers do and API clients do not. */
+export function acceptsHtml(accept: string | undefined): boolean {
   return accept?.split(",").some((each) => /^\s*text\/html\s*(?:;|$)/i.test(each)) ?? false;
 }
 

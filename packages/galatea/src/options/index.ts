@@ -7,7 +7,7 @@ export { backendFlags, type BackendOptions } from "./backend-flags.ts";
 export { flagVariables } from "./container-arguments.ts";
 export { convertFlags, convertOptions, type ConvertOptions } from "./convert-flags.ts";
 export { didYouMean } from "./did-you-mean.ts";
-export { integerFlag, parsedFlag, switchFlag, textFlag, UsageError, type Flag, type FlagTable } from "./flag.ts";
+export { integerFlag, parsedFlag, switchFlag, UsageError, type Flag, type FlagTable } from "./flag.ts";
 export { frameworkFlags, frameworkOptions, type FrameworkOptions } from "./framework-flags.ts";
 export { parseFlags, type OptionsOf, type Parsed } from "./parse-flags.ts";
 export {

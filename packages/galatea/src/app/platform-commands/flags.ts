@@ -25,7 +25,7 @@ export const listFlags = {
   ...calledPlatformFlags,
 };
 
-export type ListOptions = OptionsOf<typeof listFlags>;
+export type ListingOptions = OptionsOf<typeof listFlags>;
 
 export const logsFlags = {
   follow: { ...switchFlag("also print new lines, until the command is stopped"), short: "f" },

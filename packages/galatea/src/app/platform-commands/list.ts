@@ -1,12 +1,12 @@
 import { withPlatformClient } from "../platform-client.ts";
-import type { ListOptions } from "./flags.ts";
-import { kinds, listed } from "./listing.ts";
+import type { ListingOptions } from "./flags.ts";
+import { recordKinds, listed } from "./listing.ts";
 import { tableText } from "./table.ts";
 
 /** `galatea list`: prints the endpoints of a platform, or its models. */
-export function list(options: ListOptions): Promise<number> {
+export function list(options: ListingOptions): Promise<number> {
   return withPlatformClient("list", options, async (client) => {
-    const kind = options.models ? kinds.models : kinds.endpoints;
+    const kind = options.models ? recordKinds.models : recordKinds.endpoints;
     const rows = await listed(client, kind);
     if (options.json) process.stdout.write(`${JSON.stringify(rows, null, 2)}\n`);
     else if (rows.length === 0) process.stdout.write(`${client.platform.url} has no ${kind.word}s\n`);

@@ -11,7 +11,7 @@ interface Kind {
   readonly records: string;
 }
 
-export const kinds = {
+export const recordKinds = {
   endpoints: { word: "endpoint", noun: "Endpoint", records: "Endpoints" },
   components: { word: "inference component", noun: "InferenceComponent", records: "InferenceComponents" },
   jobs: { word: "transform job", noun: "TransformJob", records: "TransformJobSummaries" },
@@ -19,7 +19,7 @@ export const kinds = {
 } as const satisfies Record<string, Kind>;
 
 /** A record in a listing. */
-export interface Listed {
+export interface ListedRecord {
   readonly name: string;
   /** Absent for a model. */
   readonly status?: string;
@@ -35,8 +35,8 @@ const pageLength = 100;
 const describedMax = 100;
 
 /** Returns every record of a kind, in the order of the names, with the reasons of failures. */
-export async function listed(client: PlatformClient, { noun, records }: Kind): Promise<readonly Listed[]> {
-  const found: Listed[] = [];
+export async function listed(client: PlatformClient, { noun, records }: Kind): Promise<readonly ListedRecord[]> {
+  const found: ListedRecord[] = [];
   const order = { SortBy: "Name", SortOrder: "Ascending", MaxResults: pageLength };
   for (let token: string | undefined; ;) {
     const page: Members & Record<string, readonly Members[]> = await client.call("sagemaker", `List${noun}s`, {
@@ -61,7 +61,7 @@ export async function listed(client: PlatformClient, { noun, records }: Kind): P
   });
 }
 
-function listedOf(record: Members, noun: string): Listed {
+function listedOf(record: Members, noun: string): ListedRecord {
   const status = record[`${noun}Status`];
   const reason = record["FailureReason"];
   return {
@@ -72,7 +72,7 @@ function listedOf(record: Members, noun: string): Listed {
   };
 }
 
-/** Throws PlatformRefusal where the platform has no record of that name among these kinds, with names that are close. */
+/** Throws PlatformRefusal where the platform has no record of that name among these recordKinds, with names that are close. */
 export async function checkExists(client: PlatformClient, name: string, among: readonly Kind[]): Promise<void> {
   const names = (await Promise.all(among.map((kind) => listed(client, kind)))).flat().map((each) => each.name);
   if (names.some((each) => each.toLowerCase() === name.toLowerCase())) return;

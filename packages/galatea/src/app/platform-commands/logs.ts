@@ -1,8 +1,8 @@
 import { readEvents } from "@galatea/aws/wire";
 import { withPlatformClient, PlatformRefusal, type PlatformClient } from "../platform-client.ts";
 import type { LogsOptions, Named } from "./flags.ts";
-import { checkExists, kinds } from "./listing.ts";
-import { printable } from "./table.ts";
+import { checkExists, recordKinds } from "./listing.ts";
+import { printableText } from "./table.ts";
 
 interface LogLine {
   readonly timestamp: number;
@@ -52,7 +52,7 @@ async function sourceOf(client: PlatformClient, name: string): Promise<LogSource
   const component = { logGroupName: `/aws/sagemaker/InferenceComponents/${name}` };
   const job = { logGroupName: "/aws/sagemaker/TransformJobs", logStreamNamePrefix: `${name}/` };
   for (const source of [endpoint, component, job]) if ((await streamsOf(client, source)).length > 0) return source;
-  await checkExists(client, name, [kinds.endpoints, kinds.components, kinds.jobs]);
+  await checkExists(client, name, [recordKinds.endpoints, recordKinds.components, recordKinds.jobs]);
   throw new PlatformRefusal(`'${name}' has written no lines yet`);
 }
 
@@ -108,7 +108,7 @@ async function* updates({ body }: Response): AsyncGenerator<LiveUpdate> {
 }
 
 const textOf = ({ timestamp, logStreamName, message }: LogLine): string =>
-  `${new Date(timestamp).toISOString()} ${logStreamName} ${printable(message)}\n`;
+  `${new Date(timestamp).toISOString()} ${logStreamName} ${printableText(message)}\n`;
 
 /** Resolves when the reader has taken the lines, or is gone. */
 function print(lines: readonly LogLine[]): Promise<void> {

@@ -1,7 +1,7 @@
 import { findRunningPlatform } from "../../data-directory/index.ts";
 import { withPlatformClient, PlatformRefusal, reporting, type PlatformClient } from "../platform-client.ts";
 import type { StatusOptions } from "./flags.ts";
-import { kinds, listed, type Listed } from "./listing.ts";
+import { recordKinds, listed, type ListedRecord } from "./listing.ts";
 import { tableText } from "./table.ts";
 
 /** Failures that the text has; JSON has all. */
@@ -15,7 +15,7 @@ interface PlatformStatus {
   readonly version: string | null;
   /** Records by their kind and status. */
   readonly counts: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  readonly failures: readonly (Listed & { readonly kind: string })[];
+  readonly failures: readonly (ListedRecord & { readonly kind: string })[];
 }
 
 /** `galatea status`: prints what runs on a platform, and what has failed and why; with `--url` the models of a server. */
@@ -32,8 +32,8 @@ export function status(options: StatusOptions): Promise<number> {
 async function statusOf(client: PlatformClient, options: StatusOptions): Promise<PlatformStatus> {
   const running = findRunningPlatform(options, process.env);
   const counts: Record<string, Record<string, number>> = {};
-  const failures: (Listed & { readonly kind: string })[] = [];
-  for (const kind of [kinds.endpoints, kinds.components, kinds.jobs]) {
+  const failures: (ListedRecord & { readonly kind: string })[] = [];
+  for (const kind of [recordKinds.endpoints, recordKinds.components, recordKinds.jobs]) {
     const of: Record<string, number> = {};
     for (const record of await listed(client, kind)) {
       const { status: at = "" } = record;

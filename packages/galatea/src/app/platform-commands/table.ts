@@ -3,7 +3,7 @@
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
 /** Returns text of models and callers without the characters that would control a terminal. */
-export function printable(text: string): string {
+export function printableText(text: string): string {
   return text.replaceAll(controls, "\ufffd");
 }
 
@@ -12,7 +12,7 @@ export function tableText<Row extends object>(rows: readonly Row[], columns: rea
   const shown = columns.filter((column) => rows.some((row) => row[column] !== undefined));
   const cells = [
     shown.map((column) => column.toUpperCase()),
-    ...rows.map((row) => shown.map((column) => printable(String(row[column] ?? "")).replaceAll(/[\t\n]/g, " "))),
+    ...rows.map((row) => shown.map((column) => printableText(String(row[column] ?? "")).replaceAll(/[\t\n]/g, " "))),
   ];
   const widths = shown.map((_, at) => cells.reduce((most, row) => Math.max(most, row[at]!.length), 0));
   return cells

@@ -14,7 +14,7 @@ import {
 import { GenerateCalls } from "../generate/index.ts";
 import { leadingInteger } from "../infer-codec/index.ts";
 import { InferCallError, InferCalls, requestEncoding, responseEncoding } from "../infer-http/index.ts";
-import { asksForPage } from "@galatea/base/status-page";
+import { acceptsHtml } from "@galatea/base/status-page";
 import { answerPage } from "./model-page.ts";
 import { answerIndex, answerLoad, answerUnload } from "./repository-routes.ts";
 import type { RestrictedApi, Restrictions } from "../restricted-apis.ts";
@@ -75,7 +75,7 @@ const noRepositoryNames: Answer = () => {
 const pagePath = "/";
 
 const isHidden = ({ path, method, request }: Exchange): boolean =>
-  path === pagePath && (method !== "GET" || !asksForPage(request.headers.accept));
+  path === pagePath && (method !== "GET" || !acceptsHtml(request.headers.accept));
 
 /** The route table of the KServe v2 protocol, as tritonserver serves it. */
 function routeRows(options: KserveRoutesOptions): readonly Route[] {
