@@ -17,26 +17,26 @@ import { UserSlice } from "./user-slice.ts";
 
 export interface TenantsOptions {
   readonly tenants: TenantOptions;
-  /** Holds `galatea_tenant.py`. */
+  /** Directory of `galatea_tenant.py`. */
   readonly workerDirectory: string;
-  /** The interpreter that is nobody's but the operator's: it starts what tenants bring. */
+  /** The operator's own interpreter, which starts environments that tenants bring. */
   readonly python: PythonEnvironment;
-  /** Resolves with what a zygote of `python` found out; asked once. */
+  /** Resolves with the facts that a zygote of `python` determined; called once. */
   readonly findFacts: () => Promise<MachineFacts>;
-  /** Ends the zygotes of an environment that is a tenant's own, and resolves when nothing of them is left. */
+  /** Ends the zygotes of a tenant's own environment, and resolves when none of their processes is left. */
   readonly endEnvironment: (key: string) => Promise<void>;
-  /** Ends what tenants that are gone have left running. */
+  /** Kills processes that ended tenants left running. */
   readonly endRemains: () => Promise<void>;
-  /** Called when it is known what is applied on this machine, before the first tenant's code runs. */
+  /** Called when the measures on this machine are known, before the first tenant's code runs. */
   readonly onConfinement: (rows: readonly ConfinementRow[]) => void;
   readonly logger: Logger;
 }
 
-/** The tenant of one more worker; disposed when the worker has ended. */
+/** A worker's membership in its tenant; disposed when the worker has ended. */
 export interface TenantLease extends AsyncDisposable {
-  /** For a worker that an interpreter of the operator's forks. */
+  /** Plan for a worker that the operator's interpreter forks. */
   readonly plan: ConfinementPlan;
-  /** The environment as the tenant's processes have it: one that a model brought runs under the tenant's plan from the start. */
+  /** Returns the environment as the tenant's processes use it: one that a model brought runs under the tenant's plan from the start. */
   environment(asked: PythonEnvironment): PythonEnvironment;
 }
 
@@ -49,7 +49,7 @@ interface Tenant {
   workerCount: number;
 }
 
-/** What was found out once: this machine, and what could be had on it. */
+/** The facts about this machine, determined once, and the resources available on it. */
 interface Ground {
   readonly facts: MachineFacts;
   readonly users: UserSlice | null;
@@ -58,18 +58,18 @@ interface Ground {
 }
 
 /**
- * Keeps tenants apart: a tenant is a namespace, known by its arena, with a user, a scratch directory and control groups of its own
- * while it has workers.
+ * Isolates tenants. A tenant is a namespace, identified by its arena; while it has workers, it has its own user, scratch directory and
+ * control groups.
  */
 export class Tenants implements Disposable {
   readonly #options: TenantsOptions;
   readonly #living = new Map<string, Tenant>();
-  /** Whoever ends a tenant hears how that went. */
+  /** Failures are reported to the caller that ends a tenant. */
   readonly #ending = new TaskGroup(() => {});
   #ground: Promise<Ground> | null = null;
   #users: UserSlice | null = null;
   readonly #groups: { readonly groups: Cgroups | null; readonly missing: string | null };
-  /** The group of everything that runs for tenants, interpreters included. */
+  /** The group of all processes of tenants, interpreters included. */
   readonly #allGroup: CgroupSet | null;
   #scratchCount = 0;
 
@@ -88,7 +88,7 @@ export class Tenants implements Disposable {
     return join(this.#options.tenants.directory, "root");
   }
 
-  /** The arguments of `tenant.facts` and of `tenant.Tenancy`, for zygotes that fork tenants' workers. */
+  /** Returns the arguments of `tenant.facts` and of `tenant.Tenancy`, for zygotes that fork tenants' workers. */
   get tenancy(): string {
     const { users } = this.#options.tenants;
     return JSON.stringify({
@@ -98,20 +98,23 @@ export class Tenants implements Disposable {
     });
   }
 
-  /** Whether a process of this user is a tenant's that is gone. */
+  /** Returns whether a process of this user belongs to a tenant that has ended. */
   isGone(user: number): boolean {
     return this.#users?.isGone(user) === true;
   }
 
-  /** `key` names the tenant, `source` is one of its models. Throws UNAVAILABLE where nothing is left to give. */
+  /**
+   * Adds a worker to a tenant. `key` identifies the tenant, `source` is one of its models. Throws UNAVAILABLE when its resources are
+   * exhausted.
+   */
   async enter(key: string, source: ModelSource, { seesGpus }: { seesGpus: boolean }): Promise<TenantLease> {
     const found = (this.#ground ??= this.#find());
     const ground = await found.catch((error: unknown) => {
-      // The next tenant finds out anew.
+      // The next tenant determines the facts again.
       if (this.#ground === found) this.#ground = null;
       throw error;
     });
-    // In one piece from here on: two workers of a new tenant are one tenant.
+    // Synchronous from here on, so that two workers of a new tenant share one tenant.
     const tenant = this.#living.get(key) ?? this.#begin(key, source, ground);
     tenant.workerCount++;
     const plan = { ...tenant.plan, devices: seesGpus ? this.#options.tenants.gpuDevices() : [] };
@@ -213,7 +216,7 @@ export class Tenants implements Disposable {
     return directory;
   }
 
-  /** Where a tenant has the machine's files, its user passes through the data directory to what its plan names. */
+  /** Lets the tenant's user traverse the data directory to the paths of its plan, when it uses the machine's files. */
   #openWays([group]: readonly number[], paths: readonly string[]): void {
     const { dataDirectory } = this.#options.tenants;
     if (dataDirectory === null || group === undefined) return;
@@ -225,7 +228,7 @@ export class Tenants implements Disposable {
     const { python, workerDirectory } = this.#options;
     const plan: ConfinementPlan = {
       ...own,
-      // It is not forked by a zygote that is in the group of all.
+      // This worker is not forked by a zygote in the group of all tenants.
       cgroups: tenant.plan.cgroups.length > 0 ? tenant.plan.cgroups : (this.#allGroup?.processFiles ?? []),
       read: [...tenant.plan.read, asked.directory],
     };
@@ -240,21 +243,21 @@ export class Tenants implements Disposable {
     const { endEnvironment, endRemains } = this.#options;
     const { user } = tenant.plan;
     if (user !== null) users?.leave(user);
-    // Together: what an interpreter of the tenant's left running may hold its output open.
+    // In parallel: processes that the tenant's interpreter left running may hold its output open.
     await Promise.all([...[...tenant.environments].map((key) => endEnvironment(key)), endRemains()]);
-    // What only the end of an interpreter made an orphan.
+    // Kills processes that became orphans when an interpreter ended.
     if (tenant.environments.size > 0) await endRemains();
     if (user !== null) users?.free(user);
     tenant.groups?.[Symbol.dispose]();
     if (tenant.scratchDirectory !== null) rmSync(tenant.scratchDirectory, { recursive: true, force: true });
   }
 
-  /** Resolves when every tenant whose workers have ended is gone. */
+  /** Resolves when every tenant without workers has ended. */
   async ended(): Promise<void> {
     await this.#ending.settled();
   }
 
-  /** To be called when nothing runs any more. */
+  /** Called when nothing runs any more. */
   [Symbol.dispose](): void {
     this.#allGroup?.[Symbol.dispose]();
     this.#users?.[Symbol.dispose]();
@@ -263,21 +266,21 @@ export class Tenants implements Disposable {
 }
 
 /**
- * The group of one tenant, where it needs one: to enter it takes 5 to 15 ms, because the kernel waits for all processors before it moves
- * a process. Processes are counted by user, at no cost, and all tenants together are in a group before they are forked.
+ * Creates a tenant's own group if it needs one. Entering a group takes 5 to 15 ms, because the kernel waits for all processors before it
+ * moves a process. Processes are counted by user, at no cost, and all tenants together are in a group before they are forked.
  */
 function makeGroup(groups: Cgroups, { memoryBytesMax, processesMax }: TenantOptions, user: number | null) {
   if (memoryBytesMax === null && user !== null) return null;
   return groups.make({ memoryBytesMax, processesMax: user === null ? processesMax : null });
 }
 
-/** A tenant's own files: its model's directory, and the archive or repository around it, which its other models lie in. */
+/** Returns a tenant's own files: its model's directory, and the archive or repository around it, which contains its other models. */
 export function tenantPaths({ modelDirectory }: ModelSource): readonly string[] {
   return [dirname(modelDirectory), modelDirectory];
 }
 
 /**
- * Returns the innermost directory above `path`, or `path` itself, that other users cannot enter; null where they can read it. `openWay`
+ * Returns the innermost directory above `path`, or `path` itself, that other users cannot enter; null when they can read it. `openWay`
  * opens those of the data directory.
  */
 export function closedAncestor(path: string, dataDirectory: string | null): string | null {
@@ -291,7 +294,7 @@ export function closedAncestor(path: string, dataDirectory: string | null): stri
 
 const isAtOrBelow = (path: string, directory: string) => path === directory || path.startsWith(`${directory}/`);
 
-/** Lets the group pass through the closed directories from `below` to `path` without listing them. Other users get no access. */
+/** Lets the group traverse the closed directories from `below` to `path` without listing them. Other users get no access. */
 function openWay(path: string, { below, group }: { readonly below: string; readonly group: number }): void {
   for (let at = dirname(path); isAtOrBelow(at, below); at = dirname(at)) {
     const found = statSync(at);
@@ -301,7 +304,10 @@ function openWay(path: string, { below, group }: { readonly below: string; reado
   }
 }
 
-/** Groups are named `galatea-<pid>-<start>` after their server's own directory. */
+/**
+ * Returns whether a group belongs to a server that has ended. Groups are named `galatea-<pid>-<start>`, like their server's own
+ * directory.
+ */
 function isOfDeadServer(name: string): boolean {
   const [, pid, startTicks] = /^galatea-(\d+)-(\d+)$/.exec(name) ?? [];
   return pid !== undefined && readProcessStart(Number(pid)) !== Number(startTicks);

@@ -3,36 +3,34 @@ import type { Clock } from "@galatea/base";
 import { processorYield } from "@galatea/base/system";
 import { SpinBackoff } from "./spin-backoff.ts";
 
-/** An answer that is due within this time is looked for: falling asleep and being woken costs as much, on both sides. */
+/** A response that is due within this time is polled for: sleeping and waking take as long, on both sides. */
 export const briefNs = 100_000;
 
 /**
- * After this time what is waited for may itself be waiting for this processor: the kernel has put a client or a worker behind a loop that
- * never sleeps, and leaves it there for some milliseconds. (add_sub, one client, two cores: streaks of requests of 350 us among those of 45.)
+ * Time of polling after which the loop yields the processor. The kernel may have put a client or a worker behind a loop that never
+ * sleeps, and leaves it there for some milliseconds. (add_sub, one client, two cores: series of requests of 350 us among those of 45.)
  */
 const giveWayNs = 30_000;
 
 /** A loop that got its core back later than this was preempted. */
 const preemptedNs = 500_000;
 
-/** However many cores there are: no more workers wait awake at once. */
+/** Maximum number of workers that poll, on any number of cores. */
 const awakeWorkersMax = 4;
 
-/** For how long two executions at once are remembered. */
+/** Time for which two concurrent executions are remembered. */
 const overlapMemoryNs = 2_000_000;
 
 /**
- * Executions under way in all instances of a backend, and whether to stay awake for what comes next.
- *
- * While brief executions come and go the event loop takes its next turn without sleeping, until `briefNs` pass in which none began or
- * ended. What it finds then is handled as ever, so this serves one client and fifty (three small steps, 8 clients, two cores:
- * 7,900 requests/s with sleep, 10,200 without; bench/rows/throughput.ts).
+ * Counts executions in all instances of a backend, and decides whether to busy-poll for the next event. During brief executions the event
+ * loop takes its next tick without sleeping, until none has started or ended for `briefNs`. Events are handled as usual, so this serves
+ * one client and fifty (three small steps, 8 clients, two cores: 7,900 requests/s with sleep, 10,200 without; bench/rows/throughput.ts).
  */
 export class Traffic {
   readonly #clock: Clock;
   readonly #giveWay: () => void;
   readonly #hasCores: boolean;
-  /** One core is the event loop's. */
+  /** All cores but one, which is the event loop's. */
   readonly #awakeMax: number;
   #executionCount = 0;
   #overlappedNs = Number.NEGATIVE_INFINITY;
@@ -49,7 +47,7 @@ export class Traffic {
     this.#awakeMax = Math.max(1, Math.min(coreCount - 1, awakeWorkersMax));
   }
 
-  /** `brief`: the instance's last execution was. */
+  /** `brief`: true if the instance's last execution was brief. */
   began(brief: boolean): void {
     this.#executionCount++;
     const nowNs = this.#clock.monotonicNs();
@@ -62,15 +60,15 @@ export class Traffic {
     if (brief) this.#stayAwake(this.#clock.monotonicNs());
   }
 
-  /** One request after another: then a worker, too, does better to wait awake. With more to do it would take the core from others. */
+  /** True while one request follows another. Then a worker should also poll; with more work it would take the core from others. */
   get isLone(): boolean {
     return this.#executionCount === 1 && this.#clock.monotonicNs() - this.#overlappedNs > overlapMemoryNs;
   }
 
   /**
-   * Notes that the instance with this mark executes, and says whether its worker may wait awake for the next execution: it may where no
-   * more instances take turns than there are cores for. (Three small steps on two cores: p50 at 1 client 213 us where their workers wait
-   * awake and take the cores from each other, 176 us where they sleep; bench/rows/latency.ts.)
+   * Records that the instance with this mark executes, and returns whether its worker may poll for the next execution: only if no more
+   * instances alternate than there are cores. (Three small steps on two cores: p50 at 1 client 213 us with polling workers, which take
+   * the cores from each other, 176 us with sleeping ones; bench/rows/latency.ts.)
    */
   mayWaitAwake(mark: object): boolean {
     const latest = this.#latest;

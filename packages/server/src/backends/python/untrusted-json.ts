@@ -1,11 +1,11 @@
 import { frameLimits } from "./frame-limits.ts";
 import { MalformedRecord } from "./wire.ts";
 
-/** The values of a flat object. Integers keep all their digits. */
+/** A value of a flat object. Integers keep all their digits. */
 export type FlatValue = string | boolean | number | bigint;
 
 export interface MemberBudget {
-  /** How many members may still be read. */
+  /** Number of members that may still be read. */
   left: number;
 }
 
@@ -16,8 +16,8 @@ const closingBrace = 0x7d;
 const numberStart = /-?\d[\d.eE+-]*/y;
 
 /**
- * Reads an object of strings, numbers and truth values, in time that grows with its length and no faster, whatever it is:
- * `JSON.parse` takes seconds for a few megabytes of nesting, and a BigInt of millions of digits takes minutes.
+ * Reads an object of strings, numbers and booleans in time linear in its length, for any input: `JSON.parse` takes seconds for a few
+ * megabytes of nesting, and a BigInt of millions of digits takes minutes.
  */
 export function readFlatObject(text: string, budget: MemberBudget): Map<string, FlatValue> {
   const reader = new FlatReader(text);
@@ -43,7 +43,7 @@ class FlatReader {
     this.#text = text;
   }
 
-  /** Moves past the character where it comes next. */
+  /** Skips the character if it comes next, and returns whether it did. */
   skips(character: string): boolean {
     this.#skipSpace();
     if (this.#text[this.#at] !== character) return false;
@@ -99,7 +99,7 @@ class FlatReader {
   }
 
   #number(): FlatValue {
-    // Where it ends is looked for first: a longer one than is read is not read.
+    // Finds the end first, so that an overlong number is not parsed.
     let end = this.#at;
     const last = Math.min(this.#text.length, this.#at + frameLimits.integerDigitsMax + 2);
     while (end < last && !isEnd(this.#text.charCodeAt(end))) end++;
@@ -143,7 +143,7 @@ export function readBoundedObject(bytes: Uint8Array): Record<string, unknown> {
   throw new MalformedRecord("a body that is no JSON object");
 }
 
-/** Brackets of UTF-8 are never parts of other characters. */
+/** Bytes of brackets are never part of other characters in UTF-8. */
 function checkDepth(bytes: Uint8Array): void {
   let depth = 0;
   for (let at = 0; at < bytes.byteLength; at++) {

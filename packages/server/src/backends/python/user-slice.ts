@@ -4,10 +4,13 @@ import { join } from "node:path";
 import { lockDirectory } from "@galatea/base/processes";
 import type { UserRange } from "./confinement-plan.ts";
 
-/** Users that one server has to itself; the range is divided among all servers over one data directory. */
+/** Number of users of one server; the range is divided among all servers with the same data directory. */
 const sliceUsers = 4096;
 
-/** Gives each tenant a user that no living tenant has, late in turn: what one left behind is long gone when its user comes again. */
+/**
+ * Assigns each tenant a user that no running tenant has. Users are reused as late as possible, when processes of the previous tenant are
+ * long gone.
+ */
 export class UserSlice implements Disposable {
   readonly #range: UserRange;
   readonly #lock: Disposable;
@@ -20,7 +23,7 @@ export class UserSlice implements Disposable {
     this.#lock = lock;
   }
 
-  /** Takes the first free slice; null where other servers have them all. Another data directory begins elsewhere in the range. */
+  /** Takes the first free slice; null when other servers have them all. Each data directory begins elsewhere in the range. */
   static open(range: UserRange, directory: string): UserSlice | null {
     const sliceCount = Math.max(1, Math.floor(range.count / sliceUsers));
     const begin = createHash("sha256").update(directory).digest().readUInt32LE(0) % sliceCount;
@@ -40,12 +43,12 @@ export class UserSlice implements Disposable {
     return user >= this.#range.first && user < this.#range.first + this.#range.count;
   }
 
-  /** Whether a process of this user belongs to no living tenant. */
+  /** Returns whether a process of this user belongs to no running tenant. */
   isGone(user: number): boolean {
     return this.has(user) && (!this.#taken.has(user) || this.#leaving.has(user));
   }
 
-  /** Null where each has its tenant. */
+  /** Returns null when all are assigned. */
   take(): number | null {
     const { first, count } = this.#range;
     for (let tried = 0; tried < count; tried++) {
@@ -58,7 +61,7 @@ export class UserSlice implements Disposable {
     return null;
   }
 
-  /** Its tenant is gone; nobody else gets the user before `free`. */
+  /** Marks the user's tenant as ended; the user is not assigned again before `free`. */
   leave(user: number): void {
     this.#leaving.add(user);
   }

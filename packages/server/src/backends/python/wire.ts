@@ -1,8 +1,8 @@
 /**
  * The frames between the server and a worker, and the records between the server and a zygote: see `packages/server/python/WIRE.md`.
- * `execute-encoder.ts` writes what workers execute, `frame-decoder.ts` reads what they answer, `call-codec.ts` has the frames of models
- * that call others. The other side of the three is
- * `packages/server/python/galatea_worker/wire.py`; both sides read the golden bytes in `conformance/vectors`.
+ * `execute-encoder.ts` encodes executions, `frame-decoder.ts` decodes workers' responses, `call-codec.ts` has the frames of models that
+ * call others. The other side of the three is `packages/server/python/galatea_worker/wire.py`; both sides are tested against the golden
+ * bytes in `conformance/vectors`.
  */
 export const kinds = {
   load: 1,
@@ -55,27 +55,27 @@ export const responseBytes = 12;
 export const inlinePlace = 0xffff_ffff;
 export const allOutputs = 0xffff;
 export const rankMax = 32;
-/** Of a RESPONSE: its outputs lie in the arena where they are not small, and many answers may be under way at once. */
+/** Limit of a RESPONSE frame: larger outputs are in the arena, and many responses may be in flight at once. */
 export const responseFrameBytesMax = 4 * 1024 * 1024;
-/** What the fields of an EXECUTE frame can count. */
+/** Limits by the fields of an EXECUTE frame. */
 export const requestsMax = 0xffff;
 export const inputsMax = 0xffff;
 export const requestedMax = allOutputs - 1;
 export const correlationTextBytesMax = 0xffff;
-/** Of a request that belongs to a sequence. */
+/** Flags of a request that belongs to a sequence. */
 export const sequenceStart = 1;
 export const sequenceEnd = 2;
 export const statusBatchFailed = 1;
 export const statusBatchOutOfMemory = 2;
 
-/** A worker sent what it must not. It is ended; nothing of the record is used. */
+/** An invalid frame from a worker. The worker is ended, and nothing of the frame is used. */
 export class MalformedRecord extends Error {
   constructor(what: string, options?: ErrorOptions) {
     super(`malformed record from a worker: ${what}`, options);
     this.name = "MalformedRecord";
   }
 
-  /** A frame that cannot be read for a reason that nobody thought of ends its worker, and nobody else, all the same. */
+  /** Converts any error while decoding a frame, so that even an unforeseen one ends only its worker. */
   static from(thrown: unknown): MalformedRecord {
     if (thrown instanceof MalformedRecord) return thrown;
     const why = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : "it cannot be read";
@@ -90,10 +90,10 @@ export interface FrameHeader {
   readonly extra: number;
 }
 
-/** A block of the arena as the wire names it. */
+/** A block of the arena, as frames name it. */
 export interface WireLent {
   readonly lentId: number;
-  /** Others read the block as well: the worker copies what its model might write to. */
+  /** True if others read the block as well: the worker copies tensors that its model might write to. */
   readonly isShared: boolean;
   readonly byteOffset: number;
   readonly byteLength: number;
@@ -101,10 +101,10 @@ export interface WireLent {
 
 export interface WireTensor {
   readonly nameIndex: number;
-  /** The datatype's configuration number. */
+  /** The datatype's number in the configuration. */
   readonly datatype: number;
   readonly shape: readonly number[];
-  /** null: inline, `data` is the bytes. Else an index into the loans (EXECUTE) or a lent id (RESULT). */
+  /** Null: inline, in `data`. Else an index into the loans (EXECUTE) or a lent id (RESULT). */
   readonly place: number | null;
   readonly byteOffset: number;
   readonly byteLength: number;
@@ -117,7 +117,7 @@ export interface WireRequest {
   readonly correlation: bigint | string;
   readonly flags: number;
   readonly timeoutUs: number;
-  /** Output indices; null asks for all. */
+  /** Output indices; null selects all. */
   readonly requested: readonly number[] | null;
   readonly inputs: readonly WireTensor[];
 }
@@ -126,18 +126,18 @@ export type WireResponse =
   | { readonly kind: "outputs"; readonly parametersJson: string; readonly outputs: readonly WireTensor[] }
   | { readonly kind: "error"; readonly code: number; readonly message: string };
 
-/** A response in RESULT; of a model that is not decoupled it may come later, by itself. */
+/** A response in a RESULT. A model that is not decoupled may send it later, separately. */
 export type WireResultResponse = WireResponse | { readonly kind: "later" };
 
-/** One answer of a decoupled model. */
+/** One response of a decoupled model. */
 export interface WireAnswer {
   readonly executionId: number;
   readonly place: number;
-  /** Nothing follows. */
+  /** True if no response follows. */
   readonly isFinal: boolean;
-  /** Of the space that it lies in; 0 for none. */
+  /** Id of the ASK for the space that it is in; 0 for none. */
   readonly askId: number;
-  /** Null: the final flag alone. */
+  /** Null: only the final flag. */
   readonly response: WireResponse | null;
 }
 
@@ -147,10 +147,10 @@ export interface WireResult {
   readonly inputNs: number;
   readonly inferNs: number;
   readonly outputNs: number;
-  /** null when the batch failed as a whole with `message`. */
+  /** Null when the whole batch failed with `message`. */
   readonly responses: readonly WireResultResponse[] | null;
   readonly message: string;
-  /** Of a batch that failed as a whole: the framework of the model said that there is no memory, by the type of its exception. */
+  /** True if the whole batch failed because the model's framework reported a lack of memory, by the type of its exception. */
   readonly isOutOfMemory: boolean;
 }
 
@@ -169,7 +169,7 @@ export function encodeJson(kind: number, body: unknown): Buffer {
   return encodeFrame(kind, Buffer.from(JSON.stringify(body)));
 }
 
-/** SPACE: the blocks that were asked for, or why there are none; `askId` as in the ASK. */
+/** Encodes SPACE: the requested blocks, or the reason why there are none; `askId` as in the ASK. */
 export function encodeSpace(executionId: number, blocks: readonly WireLent[] | string, askId = 0): Buffer {
   const extra = askId * 2;
   if (typeof blocks === "string")
@@ -177,12 +177,12 @@ export function encodeSpace(executionId: number, blocks: readonly WireLent[] | s
   return encodeFrame(kinds.space, lentRecords(blocks), { id: executionId, count: blocks.length, extra });
 }
 
-/** CREDIT: so many answers to the request at `place` have been taken. */
+/** Encodes CREDIT: this many responses to the request at `place` were consumed. */
 export function encodeCredit(executionId: number, place: number, count: number): Buffer {
   return encodeFrame(kinds.credit, new Uint8Array(), { id: executionId, extra: place, count });
 }
 
-/** The blocks one behind the other, as SPACE and CALL_SPACE have them. */
+/** Encodes consecutive block records, as in SPACE and CALL_SPACE. */
 export function lentRecords(blocks: readonly WireLent[]): Buffer {
   const records = Buffer.alloc(blocks.length * lentBytes);
   const view = new DataView(records.buffer, records.byteOffset);
@@ -197,16 +197,16 @@ export function writeLent(view: DataView, at: number, lent: WireLent): void {
   writeNatural(view, at + 16, lent.byteLength);
 }
 
-/** ASK ids fit beside the flag of SPACE. */
+/** ASK ids share a field with the flag of SPACE. */
 export const askIdMax = 0x3fff_ffff;
 
-/** A natural number as 64 bits, without a BigInt: this runs several times per tensor. */
+/** Writes a natural number as 64 bits without a BigInt: this runs several times per tensor. */
 export function writeNatural(view: DataView, at: number, value: number): void {
   view.setUint32(at, value >>> 0, true);
   view.setUint32(at + 4, Math.floor(value / 0x1_0000_0000), true);
 }
 
-/** Writes the record of a tensor whose bytes begin at `byteOffset` of the inline bytes or of its block; returns where it ends. */
+/** Writes the record of a tensor whose bytes begin at `byteOffset` of the inline bytes or of its block; returns the offset after it. */
 export function writeTensor(view: DataView, at: number, tensor: WireTensor, byteOffset: number): number {
   const { nameIndex, datatype, shape, place, byteLength } = tensor;
   view.setUint16(at, nameIndex, true);
@@ -224,7 +224,7 @@ export interface WireExecute {
   readonly executionId: number;
   readonly loans: readonly WireLent[];
   readonly spaces: readonly WireLent[];
-  /** The next frame is likely to follow within microseconds of the answer: the worker looks for it instead of sleeping. */
+  /** True if the next frame probably follows within microseconds of the response: the worker polls for it instead of sleeping. */
   readonly nextIsNear: boolean;
   readonly requests: readonly WireRequest[];
 }

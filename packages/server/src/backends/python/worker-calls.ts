@@ -32,7 +32,7 @@ import {
 } from "./wire.ts";
 
 export interface CallsOptions {
-  /** Who calls: its loans, and its socket. */
+  /** The calling worker: its loans, and its socket. */
   readonly worker: {
     readonly lent: LentBlocks;
     send(frame: Uint8Array): unknown;
@@ -41,25 +41,25 @@ export interface CallsOptions {
   readonly others: () => OtherModels;
   readonly arena: Arena;
   readonly inlineBytesMax: number;
-  /** The execution of that number; null when it is over, or never was. */
+  /** Returns the execution with that number; null when it is over, or never existed. */
   readonly executionOf: (executionId: number) => PythonCallingExecution | null;
 }
 
-/** A call whose last answer has not been sent. */
+/** A call whose last response has not been sent. */
 interface OpenCall {
   readonly id: number;
   readonly executionId: number;
   readonly controller: AbortController;
-  /** Whether its CALL has come; before that it is no more than a wish for space. */
+  /** True after its CALL has arrived; before that it has only requested space. */
   isCalled: boolean;
   readonly spaces: readonly LentBlock[];
-  /** Of answers that were sent and not read. */
+  /** Acknowledgements for responses that were sent and not consumed. */
   readonly untaken: (() => void)[];
 }
 
 const noExecution = -1;
 
-/** What one worker asks of other models, from its first frame about a call until its last answer. */
+/** Calls of one worker to other models, from the first frame about a call until its last response. */
 export class WorkerCalls {
   readonly #options: CallsOptions;
   readonly #open = new Map<number, OpenCall>();
@@ -74,14 +74,14 @@ export class WorkerCalls {
     if (kind === kinds.call) return this.#call(decodeCall(frame));
     if (kind === kinds.callAsk) return this.#giveSpace(id, decodeAsk(frame));
     if (kind === kinds.control) return this.#control(decodeControl(frame));
-    // Of a call that has had its last answer: the frames have crossed each other.
+    // Ignores frames about a call that has had its last response: the frames have crossed.
     const call = this.#open.get(id);
     if (call === undefined) return;
     if (kind === kinds.callTaken) this.#taken(call, extra);
     else this.#cancel(call);
   }
 
-  /** The worker is no more: nobody waits for its calls. */
+  /** Ends all calls of a worker that has ended. */
   end(): void {
     this.#isOver = true;
     for (const call of this.#open.values()) {
@@ -157,7 +157,7 @@ export class WorkerCalls {
         .finally(left);
   }
 
-  /** Throws MalformedRecord for what no honest worker sends; then no reference was taken. */
+  /** Decodes the inputs. Throws MalformedRecord for frames that no correct worker sends; then no reference was taken. */
   #inputs(wire: WireCall, call: OpenCall): Tensor[] {
     const inputs = wire.inputs.map((input) => this.#input(input, wire.names[input.nameIndex]!, call));
     for (const { block } of inputs) block?.retain();
@@ -225,7 +225,7 @@ export class WorkerCalls {
     return new InferenceError("INTERNAL", `${what}; the Python backend takes ${frameBytesMax} at most`);
   }
 
-  /** Lends what is large. The response's references go with it, or are given back. */
+  /** Lends large outputs. The response's references pass to the loans, or are released. */
   #outputs(call: OpenCall, response: InferenceResponse): Pick<WireCallAnswer, "loans" | "answer"> | InferenceError {
     const { worker, arena, inlineBytesMax } = this.#options;
     const loans: LentBlock[] = [];
@@ -243,7 +243,7 @@ export class WorkerCalls {
         if (isHere) lent.retain();
         else lent.bytes.set(data);
         const byteOffset = isHere ? data.byteOffset - lent.bytes.byteOffset : 0;
-        // The response's own reference is one of them, and goes when this is lent.
+        // The response's own reference is counted, and passes to the loan.
         const isShared = isHere && lent.holderCount > 2;
         const place = loans.push(worker.lent.lend(lent, call.executionId, "input", isShared)) - 1;
         outputs.push({ ...record, place, byteOffset, data: null });

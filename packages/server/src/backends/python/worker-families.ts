@@ -2,8 +2,8 @@ import type { Logger } from "@galatea/base";
 import { endRemains } from "@galatea/base/processes";
 
 /**
- * A worker and all that its model starts are a family, known by a number that each of them inherits, whatever session or group it
- * moves to. They end with their worker.
+ * Families of processes: a worker and all processes that its model starts. Each inherits the family's number, whatever session or group
+ * it moves to. They are killed when their worker has ended.
  */
 export class WorkerFamilies {
   readonly #logger: Logger;
@@ -13,32 +13,32 @@ export class WorkerFamilies {
   #looking: Promise<void> | null = null;
   #isDue = false;
 
-  /** `isUserGone` tells of a user whether its processes are a tenant's that has ended, whatever family they claim. */
+  /** `isUserGone` returns whether a user's processes belong to a tenant that has ended, whatever family they claim. */
   constructor(logger: Logger, isUserGone: (user: number) => boolean) {
     this.#logger = logger;
     this.#isUserGone = isUserGone;
   }
 
-  /** The number for a worker that is about to be forked. */
+  /** Returns the number for a worker that is about to be forked. */
   begin(): number {
     this.#last = (this.#last + 1) % 2 ** 32;
     this.#living.add(this.#last);
     return this.#last;
   }
 
-  /** The worker has ended, or could not be forked. */
+  /** Ends the family of a worker that has ended, or could not be forked. */
   end(family: number): void {
     this.#living.delete(family);
     void this.look();
   }
 
-  /** Ends what is left of all that have ended by now; resolves when nothing is. */
+  /** Kills the remaining processes of all ended families; resolves when there are none. */
   look(): Promise<void> {
     this.#isDue = true;
     return (this.#looking ??= this.#look().finally(() => (this.#looking = null)));
   }
 
-  /** Resolves when nothing is left of the families that have ended. */
+  /** Resolves when no process of the ended families is left. */
   async ended(): Promise<void> {
     await this.#looking;
   }

@@ -1,20 +1,23 @@
 import { unreachable } from "@galatea/base";
 
-/** Where the worker of an instance is in its life. `failureCount`: ends and failed starts since a worker last proved to be sound. */
+/** The state of an instance's worker. `failureCount`: ends and failed starts since a worker was last sound. */
 export type WorkerLife<Worker> =
-  /** Never needed so far, or not started when it was needed: then it is not tried again before a pause is over. */
+  /** Never needed so far, or failed to start when needed; while `isResting`, it is not tried again. */
   | { readonly at: "dormant"; readonly isResting: boolean }
   | { readonly at: "up"; readonly worker: Worker; readonly failureCount: number }
-  /** `isFirst`: the worker was dormant. */
+  /** `isFirst`: true if the worker was dormant. */
   | { readonly at: "starting"; readonly isFirst: boolean; readonly failureCount: number }
-  /** The next start waits, the longer the more often one has failed. `startFailed`: the last start did; otherwise a worker that was up has ended. */
+  /**
+   * Waits for the next start, with a pause that grows with each failure. `startFailed`: true if the last start failed, false if a running
+   * worker has ended.
+   */
   | { readonly at: "down"; readonly reason: string; readonly startFailed: boolean; readonly failureCount: number }
   /** No other worker follows. */
   | { readonly at: "closed" };
 
 export type WorkerEvent<Worker> =
   | { readonly is: "ended"; readonly worker: Worker; readonly reason: string }
-  /** The worker has executed something, or has been up so long that its end is not a failed start. */
+  /** The worker has executed something, or has run long enough that its end does not count as a failed start. */
   | { readonly is: "sound" }
   | { readonly is: "started"; readonly worker: Worker }
   | { readonly is: "start failed"; readonly reason: string }
@@ -23,7 +26,7 @@ export type WorkerEvent<Worker> =
   | { readonly is: "needed" }
   | { readonly is: "closed" };
 
-/** What follows from an event; the same object where nothing does. The first failure is answered by a start at once. */
+/** Returns the state after an event; the same object when nothing changes. After the first failure the worker is restarted at once. */
 export function nextLife<Worker>(life: WorkerLife<Worker>, event: WorkerEvent<Worker>): WorkerLife<Worker> {
   if (life.at === "closed") return life;
   const failureCount = life.at === "dormant" ? 0 : life.failureCount + 1;

@@ -16,7 +16,9 @@ interface WorkerFamily {
   readonly metricIds: number[];
 }
 
-/** The metrics of one worker's model, from its first frame about them until the process is reaped: what it counts lies in cells of its own. */
+/**
+ * The custom metrics of one worker's model, from its first frame about them until the process is reaped. Its counts are in its own cells.
+ */
 export class WorkerMetrics {
   readonly #metrics: NamespaceMetrics;
   readonly #send: (frame: Uint8Array) => void;
@@ -34,7 +36,7 @@ export class WorkerMetrics {
     this.#send(this.#answer(question, () => this.#answered(kind, question, frame)));
   }
 
-  /** The process was reaped: nobody writes to its cells any more. */
+  /** Releases the metrics of a reaped process, which writes to its cells no more. */
   end(): void {
     for (const { held } of this.#families.values()) held[Symbol.dispose]();
     this.#families.clear();

@@ -18,21 +18,21 @@ import type { WorkerFamilies } from "./worker-families.ts";
 import type { ForkedWorker } from "./zygote.ts";
 import type { ZygotePool } from "./zygote-pool.ts";
 
-/** What every worker of one model version is started with. */
+/** Start options that all workers of one model version share. */
 export interface WorkerPlan {
   readonly source: ModelSource;
-  /** Where the model's code lies: in its version's directory, or with a python-based backend. */
+  /** Location of the model's code: in its version's directory, or in a python-based backend. */
   readonly program: PythonRunner;
   readonly environment: PythonEnvironment;
-  /** The file that all workers with an equal one share, in the version's directory; null: there is none. */
+  /** The model's file that workers with an equal one share, in the version's directory; null: there is none. */
   readonly sharedFile: string | null;
-  /** Whether it may use GPUs: its instances are on some, or it is its own to choose (KIND_MODEL). */
+  /** True if it may use GPUs: it has instances on GPUs, or chooses its devices itself (KIND_MODEL). */
   readonly seesGpus: boolean;
   readonly arena: Arena;
   readonly others: OtherModels;
   readonly metrics: NamespaceMetrics;
   readonly inlineBytesMax: number;
-  /** What --backend-config says of the model's backend. */
+  /** Values of --backend-config for the model's backend. */
   readonly backendConfig: ReadonlyMap<string, string>;
 }
 
@@ -40,14 +40,14 @@ export interface StarterOptions {
   readonly pool: ZygotePool;
   readonly families: WorkerFamilies;
   readonly sharedFiles: SharedFiles;
-  /** Null where workers are kept from each other's processes and no more. */
+  /** Null when workers are isolated only from each other's processes. */
   readonly tenants: Tenants | null;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly print: (line: string) => void;
 }
 
-/** Forks a worker and lets it import the model. Throws INTERNAL with the model's own words; then no process is left. */
+/** Forks a worker and lets it import the model. Throws INTERNAL with the model's error text; then no process is left. */
 export async function startWorker(
   options: StarterOptions,
   plan: WorkerPlan,
@@ -58,7 +58,7 @@ export async function startWorker(
   const { directory, filename } = plan.program;
   const path = join(directory, filename);
   const isOwn = directory === source.versionDirectory;
-  // Looked for here: Triton waits for a minute and then says less.
+  // Checked here: Triton waits for a minute and then reports less.
   const found = await stat(path).catch(() => null);
   if (found === null || !found.isFile())
     throw new InferenceError("INTERNAL", `${filename} does not exist in the model repository path: ${path}`);
@@ -78,7 +78,7 @@ export async function startWorker(
   });
   void worker.ended.then(release);
   const body = {
-    // Whose model it is the directory says: tenants' models may have the same name.
+    // Includes the directory, because models of different tenants may have the same name.
     title: `${name} (model of ${source.versionDirectory})`,
     arenaBytes: plan.arena.capacityBytes,
     inlineBytesMax: plan.inlineBytesMax,
@@ -87,7 +87,7 @@ export async function startWorker(
     callsMax: frameLimits.callsMax,
     versionDirectory: source.versionDirectory,
     moduleDirectory: directory,
-    // The program of a python-based backend is a module by itself, and finds nothing of the model's on its path.
+    // The program of a python-based backend is a single module, and does not have the model's directory on its path.
     path: isOwn ? [source.versionDirectory, source.modelDirectory] : [directory],
     package: isOwn ? String(source.version) : "",
     module: filename.replace(/\.py$/, ""),
@@ -103,7 +103,7 @@ export async function startWorker(
   }
 }
 
-/** A worker of the plan's tenant and what is to be called when it has ended. */
+/** Forks a worker of the plan's tenant; returns it with a callback for its end. */
 async function forkWorker(
   { pool, families, tenants, sharedFiles }: StarterOptions,
   { source, arena, environment: asked, sharedFile, seesGpus }: WorkerPlan,
@@ -111,12 +111,12 @@ async function forkWorker(
 ) {
   const tenant = (await tenants?.enter(String(arena.id), source, { seesGpus })) ?? null;
   const family = families.begin();
-  // Held as long as the worker lives, so that the next one with an equal file finds it.
+  // Kept as long as the worker runs, so that the next one with an equal file finds it.
   let file: SharedFile | null = null;
   let forking: Promise<ForkedWorker> | null = null;
   const release = async () => {
     families.end(family);
-    // A fork that was given up may still be about to send the descriptor.
+    // An abandoned fork may still be about to send the descriptor.
     await forking?.catch(() => null);
     file?.[Symbol.dispose]();
     await tenant?.[Symbol.asyncDispose]();
@@ -125,7 +125,7 @@ async function forkWorker(
     file = sharedFile === null ? null : await sharedFiles.open(join(source.versionDirectory, sharedFile));
     signal.throwIfAborted();
     const environment = tenant?.environment(asked) ?? asked;
-    // What a model brought runs under the plan already.
+    // An environment that a model brought already runs under the plan.
     const plan = asked.directory === null ? (tenant?.plan ?? null) : null;
     forking = pool.fork(environment, { arenaFd: arena.fd, family, plan, fileFd: file?.fd ?? null });
     const forked = await unlessAborted(forking, signal);
@@ -136,7 +136,7 @@ async function forkWorker(
   }
 }
 
-/** The dictionary that `auto_complete_config` made of `config`; null when the model has none. Throws what the model raised. */
+/** Returns the configuration from the model's `auto_complete_config`; null when the model has none. Throws the model's exception. */
 export async function askedConfig(
   worker: PythonWorker,
   config: ModelConfig,
@@ -158,7 +158,7 @@ export interface InitializeOptions {
   readonly program: PythonRunner;
 }
 
-/** Makes the model object and runs its `initialize`. Resolves with the modules it imported beyond the zygote's. */
+/** Creates the model object and runs its `initialize`. Resolves with the modules that it imported in addition to the zygote's. */
 export async function initializeWorker(
   worker: PythonWorker,
   options: InitializeOptions,
@@ -190,7 +190,7 @@ export async function initializeWorker(
   return Array.isArray(imported) ? imported.slice(0, frameLimits.moduleNamesMax).filter(isModuleName) : [];
 }
 
-/** What a zygote is told to import, so nothing else. */
+/** Checks the name of a module, which a zygote will import. */
 function isModuleName(name: unknown): name is string {
   return (
     typeof name === "string" &&
@@ -199,7 +199,7 @@ function isModuleName(name: unknown): name is string {
   );
 }
 
-/** Waits no longer than the signal lets it. A worker that is forked all the same ends at once: it finds its lifeline cut. */
+/** Waits until the signal aborts. A worker that is forked after that ends at once: its lifeline is closed. */
 function unlessAborted(forking: Promise<ForkedWorker>, signal: AbortSignal): Promise<ForkedWorker> {
   return new Promise((resolve, reject) => {
     const onAbort = () => {

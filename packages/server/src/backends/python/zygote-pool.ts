@@ -6,40 +6,40 @@ import { Zygote, ZygoteEnded, type ForkedWorker, type ForkOptions } from "./zygo
 
 export interface ZygotePoolOptions {
   readonly workerDirectory: string;
-  /** See ZygoteOptions; for zygotes of environments that are the operator's. */
+  /** See `ZygoteOptions`; for zygotes of the operator's environments. */
   readonly tenancy: () => string;
   readonly zygotesMax: number;
-  /** A zygote that forked nothing for so long ends; the next load starts another. */
+  /** Time without a fork after which a zygote ends; the next load starts another. */
   readonly idleMs: number;
   readonly learnedModulesMax: number;
-  /** What the operator lets be imported ahead, see pre-imports.ts. */
+  /** Modules that the operator allows to be imported ahead, see pre-imports.ts. */
   readonly preImports: ReadonlySet<string>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** What is known of one environment while anything of it is warm. */
+/** The state of one environment while it has a zygote. */
 interface Warm {
   readonly environment: PythonEnvironment;
   zygote: Promise<Zygote>;
-  /** A second one that warms up with more modules; takes over when it is ready. */
+  /** A second zygote that starts with more modules, and replaces the first when it is ready. */
   successor: Promise<void> | null;
   readonly learned: Set<string>;
-  /** Modules that spoiled a zygote: never imported ahead again. */
+  /** Modules that made a zygote unable to fork: never imported ahead again. */
   readonly refused: Set<string>;
   users: number;
   idle: Disposable | null;
 }
 
-/** Zygotes by environment: bounded in number, the one idle for longest goes first, and they learn what models import. */
+/** Zygotes by environment: bounded in number (the one idle for longest ends first). They learn the modules that models import. */
 export class ZygotePool implements AsyncDisposable {
   readonly #options: ZygotePoolOptions;
   /** Least recently used first. */
   readonly #warm = new Map<string, Warm>();
   readonly #ending: TaskGroup;
-  /** Ends interpreters that are starting, whatever they are doing. */
+  /** Aborts interpreters that are starting. */
   readonly #closing = new AbortController();
-  /** Once is enough: the reason is the kernel's. */
+  /** True after the warning about missing confinement was logged, whose reason is the same for the whole machine. */
   #isUnconfinedSaid = false;
 
   constructor(options: ZygotePoolOptions) {
@@ -48,8 +48,8 @@ export class ZygotePool implements AsyncDisposable {
   }
 
   /**
-   * Forks a worker of an environment, the first of its family, starting its zygote first where there is none. A zygote that somebody kills
-   * meanwhile is followed by another, once: what ends two of them in a row is told.
+   * Forks a worker of an environment, the first of its family, after starting its zygote if necessary. If the zygote is killed meanwhile,
+   * another one is tried once; the failure of two in a row is reported.
    */
   async fork(environment: PythonEnvironment, fork: ForkOptions): Promise<ForkedWorker> {
     const forking = (zygote: Zygote) => zygote.fork(fork);
@@ -61,14 +61,14 @@ export class ZygotePool implements AsyncDisposable {
     }
   }
 
-  /** What the environment's zygote found out about this machine. */
+  /** Returns the facts about this machine that the environment's zygote determined. */
   async machineFacts(environment: PythonEnvironment): Promise<MachineFacts> {
     const facts = await this.#using(environment, (zygote) => Promise.resolve(zygote.machine));
     assert(facts !== null, "a zygote of tenants' workers tells what the machine allows");
     return facts;
   }
 
-  /** Ends what is warm of one environment; resolves when it has ended. */
+  /** Ends the zygotes of one environment; resolves when they have ended. */
   async endEnvironment(key: string): Promise<void> {
     const warm = this.#warm.get(key);
     if (warm === undefined) return;
@@ -80,12 +80,12 @@ export class ZygotePool implements AsyncDisposable {
     return this.#closing.signal.aborted;
   }
 
-  /** Starts the environment's zygote where there is none. */
+  /** Starts the environment's zygote if there is none. */
   warmUp(environment: PythonEnvironment): Promise<void> {
     return this.#using(environment, () => Promise.resolve());
   }
 
-  /** `work` gets a zygote that forks, at least until it first waits. */
+  /** Calls `work` with a zygote that can fork, at least until `work` first waits. */
   async #using<Result>(environment: PythonEnvironment, work: (zygote: Zygote) => Promise<Result>): Promise<Result> {
     this.#closing.signal.throwIfAborted();
     const warm = this.#take(environment);
@@ -93,7 +93,7 @@ export class ZygotePool implements AsyncDisposable {
     warm.idle?.[Symbol.dispose]();
     try {
       let zygote = await this.#alive(warm);
-      // Its successor may have taken over while it was waited for.
+      // Its successor may have replaced it meanwhile.
       while (zygote.isRetired) zygote = await this.#alive(warm);
       return await work(zygote);
     } finally {
@@ -102,7 +102,7 @@ export class ZygotePool implements AsyncDisposable {
     }
   }
 
-  /** Modules that a loaded model imported: the next zygote of the environment has them before it forks. */
+  /** Records modules that a loaded model imported: the next zygote of the environment imports them before it forks. */
   learn(environment: PythonEnvironment, modules: readonly string[]): void {
     const warm = this.#warm.get(environment.key);
     if (warm === undefined || this.#closed) return;
@@ -110,13 +110,13 @@ export class ZygotePool implements AsyncDisposable {
     const allowed = modules.filter((name) => mayBeImportedAhead(name, preImports));
     const fresh = allowed.filter((name) => !warm.learned.has(name) && !warm.refused.has(name));
     const room = this.#options.learnedModulesMax - warm.learned.size;
-    // Models name what they like: what was refused is remembered within bounds, too.
+    // Models choose these names, so the refused ones are bounded too.
     if (fresh.length === 0 || room <= 0 || warm.refused.size > 16 * this.#options.learnedModulesMax) return;
     for (const name of fresh.slice(0, room)) warm.learned.add(name);
     warm.successor ??= this.#succeed(warm).finally(() => (warm.successor = null));
   }
 
-  /** Warms a second zygote up beside the first, which goes on forking; loads never wait for an import that they do not need. */
+  /** Starts a second zygote with more modules while the first continues to fork; loads never wait for an import that they do not need. */
   async #succeed(warm: Warm): Promise<void> {
     for (;;) {
       const modules = [...warm.learned];
@@ -135,7 +135,7 @@ export class ZygotePool implements AsyncDisposable {
         return;
       }
       const former = warm.zygote;
-      // Ended while the successor warmed up: the environment, or the whole pool.
+      // The environment, or the whole pool, was closed while the successor started.
       if (this.#closed || this.#warm.get(warm.environment.key) !== warm) return await successor[Symbol.asyncDispose]();
       warm.zygote = Promise.resolve(successor);
       this.#retire(former);
@@ -160,7 +160,7 @@ export class ZygotePool implements AsyncDisposable {
       users: 0,
       idle: null,
     };
-    warm.zygote.catch(() => {}); // Whoever forks hears of it.
+    warm.zygote.catch(() => {}); // The caller of the next fork receives the rejection.
     this.#warm.set(environment.key, warm);
     return warm;
   }
@@ -173,11 +173,11 @@ export class ZygotePool implements AsyncDisposable {
     );
   }
 
-  /** The environment's zygote, a new one where it has died or never came up. */
+  /** Returns the environment's zygote, or starts one when it has died or never started. */
   async #alive(warm: Warm): Promise<Zygote> {
     const current = warm.zygote;
     const zygote = await current.catch(() => null);
-    // A pool that was closed meanwhile has ended what it knew of: nobody would end another.
+    // A pool that was closed meanwhile would never end another zygote.
     this.#closing.signal.throwIfAborted();
     if (zygote?.alive) return zygote;
     if (warm.zygote === current) {
@@ -213,12 +213,12 @@ export class ZygotePool implements AsyncDisposable {
     this.#ending.run(() =>
       zygote.then(
         (one) => (this.#closed ? one[Symbol.asyncDispose]() : one.retire()),
-        () => {}, // It never came up: nothing to end.
+        () => {}, // It never started: nothing to end.
       ),
     );
   }
 
-  /** Whoever waits for a zygote or a fork is refused at once. */
+  /** Rejects pending calls at once and ends all zygotes. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new InferenceError("UNAVAILABLE", "the Python backend is shutting down"));
     const successors = [...this.#warm.values()].map((warm) => warm.successor);

@@ -9,31 +9,31 @@ import { FrameChannel } from "./frame-channel.ts";
 import { decodeJson, readHeader } from "./frame-decoder.ts";
 import { encodeFrame, headerBytes, kinds, MalformedRecord } from "./wire.ts";
 
-/** A process of its own from here on: the zygote may end, it does not. The receiver owns the descriptors. */
+/** A forked worker process, which is independent of the zygote's end. The receiver owns the descriptors. */
 export interface ForkedWorker {
   readonly pid: number;
   readonly socketFd: number;
   /** Closing it ends the worker at once. */
   readonly lifelineFd: number;
-  /** Where the worker prints. */
+  /** The read end of the worker's output. */
   readonly outputFd: number;
 }
 
 export interface ForkOptions {
   readonly arenaFd: number;
   readonly family: number;
-  /** What the worker applies to itself; null where the environment does for all of its workers. */
+  /** The confinement that the worker applies to itself; null when the environment applies it to all of its workers. */
   readonly plan: ConfinementPlan | null;
-  /** The bytes of the model's file, see `shared-files.ts`; null: the worker reads it where it lies. */
+  /** Memory with the model's file, see `shared-files.ts`; null: the worker reads the file itself. */
   readonly fileFd: number | null;
 }
 
 export interface ZygoteOptions {
   readonly environment: PythonEnvironment;
-  /** Holds `galatea_zygote.py`. */
+  /** Directory of `galatea_zygote.py`. */
   readonly workerDirectory: string;
   readonly modules: readonly string[];
-  /** For `tenant.facts` of a zygote that forks tenants' workers; empty for one that does not. */
+  /** Arguments of `tenant.facts` for a zygote that forks tenants' workers; empty for others. */
   readonly tenancy: string;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -42,7 +42,7 @@ export interface ZygoteOptions {
 const reasonBytesMax = 4096;
 /** Activation and imports of a large environment on a slow disk take a minute or two. */
 const startMsMax = 300_000;
-/** A fork takes milliseconds. A zygote that takes longer than this, stopped or swapped out, is ended, and another one started. */
+/** A fork takes milliseconds. A zygote that exceeds this limit, stopped or swapped out, is ended and another one started. */
 const forkMsMax = 30_000;
 
 interface PendingFork {
@@ -52,7 +52,7 @@ interface PendingFork {
   readonly timer: Disposable;
 }
 
-/** What READY carries. */
+/** The body of READY. */
 interface ReadyFacts {
   readonly python: string;
   readonly numpy: string;
@@ -62,7 +62,7 @@ interface ReadyFacts {
   readonly machine: MachineFacts | null;
 }
 
-/** The interpreter is the user's: what it says of itself is read as what a worker says. */
+/** Parses the body. The interpreter may belong to a user, so its messages are untrusted, like a worker's. */
 function readyFacts(frame: Buffer): ReadyFacts {
   if (readHeader(frame).kind !== kinds.zygoteReady)
     throw new MalformedRecord("a zygote that does not say that it is ready");
@@ -76,30 +76,30 @@ function readyFacts(frame: Buffer): ReadyFacts {
     Array.isArray(failed) &&
     failed.every((one) => typeof one === "string");
   if (!isRead) throw new MalformedRecord("a zygote whose facts are none");
-  // Told by an interpreter of the operator's alone, which is believed.
+  // Sent only by an interpreter of the operator, which is trusted.
   const machine = (body["machine"] ?? null) as MachineFacts | null;
   return { python, numpy, threads, unconfined, failed, machine };
 }
 
-/** A fork that was asked of a zygote which has ended, or ended before it answered: no worker of it goes on. */
+/** A fork by a zygote that had ended, or ended before it responded: no worker of it continues. */
 export class ZygoteEnded extends InferenceError {
   constructor(options?: ErrorOptions) {
     super("UNAVAILABLE", "the Python zygote has ended", options);
   }
 }
 
-/** A warm interpreter that forks. Everything it forks is a child of this process. */
+/** A warm interpreter that forks workers. Everything it forks is a child of this process. */
 export class Zygote implements AsyncDisposable {
   readonly modules: readonly string[];
-  /** Why its workers could look into each other, see confinement.py; null where they cannot. */
+  /** The reason why its workers could access each other, see confinement.py; null when they cannot. */
   readonly unconfined: string | null;
-  /** What it found out for the plans of tenants; null where it was not asked to. */
+  /** Facts for the plans of tenants; null when they were not requested. */
   readonly machine: MachineFacts | null;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #process: SpawnedProcess;
   readonly #channel: FrameChannel;
-  /** By family. */
+  /** Pending forks by family. */
   readonly #pending = new Map<number, PendingFork>();
   readonly #fd: number;
   #alive = true;
@@ -123,7 +123,7 @@ export class Zygote implements AsyncDisposable {
     this.#channel = channel;
   }
 
-  /** Starts an interpreter and waits until it is warm. Throws INTERNAL with its last words when it is not to be had. */
+  /** Starts an interpreter and waits until it is warm. Throws INTERNAL with its last output when it fails. */
   static async open(options: ZygoteOptions, signal: AbortSignal | null): Promise<Zygote> {
     const { environment, clock, logger } = options;
     const pair = openSocketPair();
@@ -187,7 +187,7 @@ export class Zygote implements AsyncDisposable {
       pid: child.pid,
     });
     for (const failed of facts.failed) logger.warning(`not imported ahead: ${failed}`, { zygote: environment.key });
-    // More than one thread: what was imported ahead spoils this interpreter for forking.
+    // With more than one thread, modules imported ahead have made this interpreter unable to fork.
     if (facts.threads !== 1 && options.modules.length > 0) {
       await zygote[Symbol.asyncDispose]();
       throw new InferenceError("INTERNAL", `importing ${options.modules.join(", ")} starts threads`);
@@ -199,12 +199,12 @@ export class Zygote implements AsyncDisposable {
     return this.#alive;
   }
 
-  /** It forks no more. */
+  /** True when it does not fork any more. */
   get isRetired(): boolean {
     return this.#isRetired;
   }
 
-  /** Forks no more from now on, and ends when what is under way is done. */
+  /** Stops forking, and ends when pending forks are complete. */
   async retire(): Promise<void> {
     this.#isRetired = true;
     while (this.#pending.size > 0) await new Promise<void>((resolve) => (this.#onSettled = resolve));
@@ -216,8 +216,8 @@ export class Zygote implements AsyncDisposable {
   }
 
   /**
-   * Forks a worker that sees the memory file `arenaFd` and nothing else of this process. `family` is its number in `WorkerFamilies`;
-   * null as its plan keeps it to what the zygote itself is kept to, and away from other processes.
+   * Forks a worker that has the memory file `arenaFd` and no other descriptor of this process. `family` is its number in
+   * `WorkerFamilies`. With `plan` null, the worker has only the confinement of the zygote, and is isolated from other processes.
    */
   fork({ arenaFd, family, plan, fileFd }: ForkOptions): Promise<ForkedWorker> {
     return new Promise((resolve, reject) => {
@@ -250,7 +250,7 @@ export class Zygote implements AsyncDisposable {
     const pending = this.#pending.get(id);
     if (pending === undefined) return;
     if (kind === kinds.zygoteForked && !isAdoptable(extra)) {
-      // It has ended and was waited for already, or it is another process than the zygote says.
+      // It has ended and was reaped already, or the zygote reported another process.
       this.#fail(id, new InferenceError("UNAVAILABLE", "cannot fork a Python worker: it ended before it began"));
     } else if (kind === kinds.zygoteForked) {
       this.#pending.delete(id);
@@ -284,7 +284,7 @@ export class Zygote implements AsyncDisposable {
     this.#channel.close();
   }
 
-  /** Its workers go on. */
+  /** Its workers continue. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#onClosed();
     this.#channel.close();

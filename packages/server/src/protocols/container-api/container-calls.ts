@@ -2,7 +2,7 @@ import type { InferenceError } from "@galatea/base";
 import type { ModelTarget } from "../../engine/index.ts";
 import type { Exchange } from "../http-listener/index.ts";
 
-/** Where a call came in: for the container's model, or for one of the archives that it holds. */
+/** The route of a call: to the container's model, or to one of its archives. */
 export type CallDoor = "invocations" | "invoke";
 
 export interface OpenAiContainerCall {
@@ -11,14 +11,14 @@ export interface OpenAiContainerCall {
   readonly door: CallDoor;
 }
 
-/** How calls are understood and answered: Triton's language, or that of a payload codec. */
+/** The format of calls: Triton's, or that of a payload codec. */
 export interface ContainerCalls {
-  /** Answers, in every outcome; only what is wrong with the body itself is thrown (BodyError), for the listener to answer. */
+  /** Responds in every outcome; throws only errors of the body itself (BodyError), to which the listener responds. */
   answer(exchange: Exchange, target: ModelTarget, door: CallDoor): Promise<void>;
-  /** Answers a call that is wrong before its model is asked. */
+  /** Responds to an invalid call without its model. */
   refuse(exchange: Exchange, error: InferenceError, door: CallDoor): void;
-  /** Answers a call of OpenAI's API, whose path is `/v1/chat/completions` or the like. */
+  /** Responds to a call of OpenAI's API, with a path such as `/v1/chat/completions`. */
   openAi(exchange: Exchange, call: OpenAiContainerCall): Promise<void>;
-  /** Answers GET /execution-parameters of a container with this model; null where there is nothing to say. */
+  /** Responds to GET /execution-parameters of a container with this model; null when there are none. */
   readonly executionParameters: ((exchange: Exchange, target: ModelTarget) => void | Promise<void>) | null;
 }

@@ -4,7 +4,7 @@ import type { Listener } from "../listener.ts";
 
 export type ContainerOptions = Omit<ContainerRoutesOptions, "isPrivate"> & Omit<HttpListenerOptions, "handle">;
 
-/** Binds the container contract to a port (8080 of Triton) or a Unix socket and starts to answer. */
+/** Binds the container API to a port (Triton's 8080) or a Unix socket and starts to serve. */
 export function openContainer(options: ContainerOptions): Promise<Listener> {
   const handle = containerHandler({ ...options, isPrivate: "socketPath" in options.address });
   return openHttpListener({ ...options, handle });

@@ -12,46 +12,46 @@ import { PayloadCalls } from "./payload-calls.ts";
 import type { PayloadCodec } from "./payload-codec.ts";
 import { TritonCalls, type InferenceType } from "./triton-calls.ts";
 
-/** What bodies are: Triton's, where a call of /invocations may be one of several things, or what a codec makes of them. */
+/** The format of bodies: Triton's, in which a call of /invocations has one of several forms, or that of a codec. */
 export type ContainerLanguage =
   | { readonly kind: "triton"; readonly inferenceType: InferenceType }
   | { readonly kind: "payload"; readonly codec: PayloadCodec };
 
 export interface ContainerRoutesOptions {
-  /** Whether only the platform reaches it: it may say how long executions take before their worker is ended. */
+  /** True if only the platform can reach the listener: it may state a time limit of executions. */
   readonly isPrivate: boolean;
   readonly engine: Engine;
   readonly clock: Clock;
   readonly limits: HttpLimits;
   readonly containerLimits: ContainerLimits;
-  /** What /ping tells (SAGEMAKER_TRITON_PING_MODE): all models ready, or the server alive. */
+  /** The meaning of /ping (SAGEMAKER_TRITON_PING_MODE): all models are ready, or the server is live. */
   readonly pingMode: "ready" | "live";
-  /** The model of /invocations. */
+  /** The model that /invocations calls. */
   readonly defaultModelName: string;
   readonly language: ContainerLanguage;
-  /** The directory that stands for /opt/ml. */
+  /** The directory that replaces /opt/ml. */
   readonly mlRoot: string;
   readonly chooseModelDirectory: ChooseModelDirectory;
-  /** What of the confinement of tenants this machine does not allow, and why; null while that is not known, and where there are no tenants. */
+  /** Returns the confinement of tenants that this machine does not support, with reasons; null while unknown, and without tenants. */
   readonly unconfined: () => Readonly<Record<string, string>> | null;
   /** Called at each ping. */
   readonly onPing: () => void;
 }
 
-/** Beside a ping's answer, for the platform: what `unconfined` gives, as JSON. */
+/** Header of ping responses for the platform: the value of `unconfined` as JSON. */
 const unconfinedHeader = "X-Galatea-Unconfined";
 
-/** Beside the answers to a load and to what is asked about one model: what the model holds in memory. */
+/** Header of responses to a load and to a description of a model: the model's memory in bytes. */
 const modelBytesHeader = "X-Galatea-Model-Bytes";
 
 /** A request header of the platform: how long the caller waits for the response, in milliseconds. */
 const callLimitHeader = "x-galatea-call-limit-ms";
-/** The same of a call in another language than Triton's that does not say it: what the toolkits of those containers allow. */
+/** Limit of a call in another format than Triton's without that header, which the toolkits of those containers have. */
 const payloadMsMax = 60_000;
 
 const targetModelHeader = "x-amzn-sagemaker-target-model";
 
-/** A path of the multi-model contract: /models, /models/<id>, /models/<id>/invoke; id "" for the collection. */
+/** A path of the multi-model API: /models, /models/<id>, /models/<id>/invoke; id "" for the collection. */
 interface ModelRoute {
   readonly id: string;
   readonly invoke: boolean;
@@ -59,7 +59,7 @@ interface ModelRoute {
 
 type Answer = (exchange: Exchange, id: string) => void | Promise<void>;
 
-/** Answers one request of the container contract. What it throws is a bug or a broken body. */
+/** Returns the handler of the container API's requests. An exception of it is a bug or a BodyError. */
 export function containerHandler(options: ContainerRoutesOptions): (exchange: Exchange) => void | Promise<void> {
   const routes = new ContainerRoutes(options);
   const single: Readonly<Record<string, readonly [method: string, answer: Answer]>> = {
@@ -80,7 +80,7 @@ export function containerHandler(options: ContainerRoutesOptions): (exchange: Ex
     if (openAi !== null && exchange.method === "POST") return routes.openAi(exchange, openAi);
     const route = modelRoute(exchange.path);
     if (route === null) return replyEmpty(exchange, 400);
-    // Triton answers GET /models/<id>/invoke as GET /models/<id>; both ask about the model.
+    // Triton treats GET /models/<id>/invoke as GET /models/<id>; both describe the model.
     if (route.invoke && exchange.method === "POST") return routes.invoke(exchange, route.id);
     const answers = route.id === "" ? collection : model;
     const answer = Object.hasOwn(answers, exchange.method) ? answers[exchange.method] : undefined;
@@ -100,7 +100,7 @@ function replyEmpty(exchange: Exchange, status: number): void {
   reply(exchange, status, "text/plain", "");
 }
 
-/** Headers are Latin-1 at most, and paths are anything. */
+/** Header values are limited to Latin-1, while paths are not. */
 function asciiJson(value: unknown): string {
   return JSON.stringify(value).replace(/[^ -~]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
@@ -159,7 +159,7 @@ class ContainerRoutes {
     await this.#calls.answer(exchange, target, "invoke");
   };
 
-  /** Nobody waits for an execution that takes longer than its call: its worker is ended then. */
+  /** Sets the time limit of executions: the caller does not wait for a longer one, so its worker is then ended. */
   #limit(exchange: Exchange): void {
     const { isPrivate, language } = this.#options;
     const stated = isPrivate ? Number(exchange.request.headers[callLimitHeader]) : 0;
@@ -197,7 +197,7 @@ class ContainerRoutes {
       if (isForbiddenPath(model.url)) return replyEmpty(exchange, 400);
       const cost = await this.#models.load(model, exchange.signal);
       reply(exchange, 200, "text/plain", "", [
-        // Beyond the contract, as what the model holds: our platform reads them instead of guessing from file sizes.
+        // Not part of the contract, like the model's memory: the platform reads both instead of estimating from file sizes.
         "X-Galatea-Load-Milliseconds",
         cost.milliseconds.toFixed(3),
         modelBytesHeader,
@@ -220,7 +220,7 @@ class ContainerRoutes {
   };
 }
 
-/** Triton gives these JSON bodies no content type of their own. */
+/** Triton sends these JSON bodies without a content type of their own. */
 function replyPlainJson(exchange: Exchange, value: unknown): void {
   reply(exchange, 200, "text/plain", Buffer.from(JSON.stringify(value)));
 }
@@ -236,7 +236,7 @@ function refuse(exchange: Exchange, thrown: unknown): void {
   replyError(exchange, status, thrown.message);
 }
 
-/** A request must not reach another archive's model by its header (server#8923); without the header the path decides. */
+/** The header must not direct a request to another archive's model (server#8923); without the header the path decides. */
 function isForAnother(exchange: Exchange, model: HostedModel): boolean {
   const target = exchange.request.headers[targetModelHeader];
   return target !== undefined && target !== model.servedName;
@@ -255,7 +255,7 @@ async function readLoadBody(exchange: Exchange, options: ContainerRoutesOptions)
   const limits = { ...options.limits, bodyBytesMax: options.containerLimits.loadBodyBytesMax };
   const body = await readWholeBody(exchange, limits);
   const members = new Map<string, string>();
-  // Triton goes on after a body that is no JSON, and dies; here it is an error like any other.
+  // Triton continues after a body that is not JSON, and crashes; here it is an ordinary error.
   parsingRequestJson(() => {
     const check = new JsonScanner(body);
     if (check.peek() === -1) check.fail("The document is empty.", check.at);

@@ -2,14 +2,14 @@ import { InferenceError, type Clock } from "@galatea/base";
 import type { Engine } from "../../engine/index.ts";
 import { parseModelPath, resolveModelPath } from "./model-path.ts";
 
-/** Which directory of an unpacked archive is the model, and which its repository; made elsewhere, handed in. */
+/** Finds the directory of an unpacked archive that is the model, and its repository; the command passes it in. */
 export type ChooseModelDirectory = (
   directory: string,
 ) => Promise<{ readonly repositoryDirectory: string; readonly modelDirectoryName: string }>;
 
 export interface HostedModelsOptions {
   readonly engine: Engine;
-  /** The directory that stands for /opt/ml. */
+  /** The directory that replaces /opt/ml. */
   readonly mlRoot: string;
   readonly chooseModelDirectory: ChooseModelDirectory;
   readonly clock: Clock;
@@ -24,10 +24,10 @@ export interface HostedModel {
   readonly servedName: string;
 }
 
-/** What a load cost, told to the platform so that it need not guess. */
+/** The cost of a load, reported to the platform. */
 export interface LoadCost {
   readonly milliseconds: number;
-  /** What the engine charges the archive's models with. */
+  /** Bytes that the engine charges the archive's models with. */
   readonly memoryBytes: number;
 }
 
@@ -36,7 +36,7 @@ type ModelState =
   | { readonly at: "loaded"; readonly model: HostedModel }
   | { readonly at: "unloading"; readonly model: HostedModel; readonly settled: Promise<unknown> };
 
-/** The archives that are loaded, each in a namespace of its own. Calls for one id wait for what is under way with it. */
+/** The loaded archives, each in its own namespace. Calls for one id wait for its pending load or unload. */
 export class HostedModels {
   readonly #options: HostedModelsOptions;
   readonly #states = new Map<string, ModelState>();
@@ -45,7 +45,7 @@ export class HostedModels {
     this.#options = options;
   }
 
-  /** The loaded model of this id; undefined while it loads or unloads, as if it were not there. */
+  /** Returns the loaded model of this id; undefined while it loads or unloads. */
   loaded(id: string): HostedModel | undefined {
     const state = this.#states.get(id);
     return state?.at === "loaded" ? state.model : undefined;
@@ -57,7 +57,7 @@ export class HostedModels {
     return models;
   }
 
-  /** Loads the archive at `url`. ALREADY_EXISTS when the id is loaded; otherwise the engine's reason. */
+  /** Loads the archive at `url`. ALREADY_EXISTS when the id is loaded; otherwise the engine's error. */
   async load(model: HostedModel, signal: AbortSignal): Promise<LoadCost> {
     const path = parseModelPath(model.url);
     await this.#settled(model.id);
@@ -95,7 +95,7 @@ export class HostedModels {
     };
   }
 
-  /** Unloads the model and resolves when its memory is given back; false when it is not loaded. */
+  /** Unloads the model and resolves when its memory is free; false when it is not loaded. */
   async unload(id: string, check: (model: HostedModel) => void): Promise<boolean> {
     await this.#settled(id);
     const state = this.#states.get(id);

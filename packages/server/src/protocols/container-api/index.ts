@@ -1,9 +1,11 @@
 /**
- * The container contract of SageMaker hosting: /ping, /invocations, and for multi-model endpoints /models
- * with load (200, 409, 507, 400), list, describe, unload and invoke. Archives live below `mlRoot`, which stands for /opt/ml;
- * each is a namespace of the engine. A load's reply carries, beyond the contract, `X-Galatea-Load-Milliseconds` (duration
- * of the load) and `X-Galatea-Model-Bytes` (growth of the engine's memory over it).
- * What bodies and errors of calls are is a language: Triton's, or that of a `PayloadCodec` (bytes and a content type in, and out).
+ * The HTTP API of a SageMaker container: /ping, /invocations, and for multi-model endpoints /models with load (200, 409, 507, 400),
+ * list, describe, unload and invoke. Archives are below `mlRoot`, which replaces /opt/ml; each is a namespace of the engine.
+ *
+ * In addition to the contract, the response to a load has `X-Galatea-Load-Milliseconds` (duration of the load) and
+ * `X-Galatea-Model-Bytes` (growth of the engine's memory).
+ *
+ * The format of bodies and errors is Triton's, or that of a `PayloadCodec` (bytes with a content type in both directions).
  */
 export { openContainer, type ContainerOptions } from "./container-listener.ts";
 export type { ContainerLanguage } from "./container-routes.ts";

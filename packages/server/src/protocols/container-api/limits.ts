@@ -1,8 +1,8 @@
-/** Bounds of the container contract beyond those of its HTTP listener. */
+/** Limits of the container API in addition to those of its HTTP listener. */
 export interface ContainerLimits {
-  /** Archives registered at a time. */
+  /** Maximum number of registered archives. */
   readonly modelsMax: number;
-  /** The body of a load call: a name and a path. */
+  /** Body of a load call: a name and a path. */
   readonly loadBodyBytesMax: number;
 }
 

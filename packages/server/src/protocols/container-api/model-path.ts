@@ -2,13 +2,13 @@ import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { InferenceError } from "@galatea/base";
 
-/** What a load call's `url` names: the archive's hash and, below its `model` folder, at most one folder. */
+/** The parsed `url` of a load call: the archive's hash and, below its `model` folder, at most one folder. */
 export interface ModelPath {
   readonly hash: string;
   readonly subdirectory: string;
 }
 
-/** Folders that are never a model, answered with an empty 400. */
+/** Folders that are never a model, rejected with an empty 400. */
 const forbiddenPrefixes = ["/dev", "/proc", "/sys"] as const;
 
 export function isForbiddenPath(url: string): boolean {
@@ -17,7 +17,9 @@ export function isForbiddenPath(url: string): boolean {
 
 const form = /^\/opt\/ml\/models\/([0-9A-Za-z._]+)\/model\/?([0-9A-Za-z._]+)?$/;
 
-/** The path stays `/opt/ml/models/<hash>/model[/<subdir>]` on the wire, wherever the files are. Dots alone are no name. */
+/**
+ * Parses `/opt/ml/models/<hash>/model[/<subdir>]`, which clients send regardless of the files' location. Names of dots alone are invalid.
+ */
 export function parseModelPath(url: string): ModelPath {
   const match = form.exec(url);
   const hash = match?.[1] ?? "";
@@ -36,8 +38,8 @@ function isDots(name: string): boolean {
 }
 
 /**
- * Where the path lies below `mlRoot` (which stands for /opt/ml), links resolved. A link that leaves the archive's own folder
- * is refused like a missing folder: one tenant's archive must not open another's.
+ * Resolves the path below `mlRoot` (which replaces /opt/ml) and its links. A link that leaves the archive's own folder is treated like a
+ * missing folder: one tenant's archive must not open another's.
  */
 export async function resolveModelPath(mlRoot: string, path: ModelPath, url: string): Promise<string> {
   const archive = join(mlRoot, "models", path.hash);

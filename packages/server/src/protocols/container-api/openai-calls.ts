@@ -7,10 +7,10 @@ import { eachMember, parsingRequestJson } from "../infer-codec/index.ts";
 import { ownedOutcome, StreamedAnswers } from "../infer-http/index.ts";
 import { readPayload } from "./payload-body.ts";
 
-/** The one input and the one output of a Triton model that speaks OpenAI's language itself: JSON, BYTES of one element. */
+/** The input and the output of a Triton model that implements OpenAI's API itself: JSON, BYTES of one element. */
 const openAiInput = "openai_request";
 const openAiOutput = "openai_response";
-/** The request's parameter that says what is asked: `/v1/chat/completions` and the like. */
+/** The request parameter with the API's path: `/v1/chat/completions` and others. */
 const pathParameter = "openai_path";
 
 const jsonType = "application/json";
@@ -18,9 +18,9 @@ const eventsType = "text/event-stream; charset=utf-8";
 const lengthBytes = 4;
 
 /**
- * OpenAI's API in front of Triton models that take its requests as they come. Each answer of a model is one JSON document; where the
- * request asks for a stream it is an event, and `[DONE]` ends them, else the model has one answer. How a chat becomes a prompt is for the
- * model to know, as its tokens are.
+ * OpenAI's API for Triton models that receive its requests unchanged. Each response of a model is one JSON document. When the request
+ * selects a stream, each is an event, and `[DONE]` ends them; otherwise the model sends one response. The model converts chats to
+ * prompts, because it knows its tokens.
  */
 export class OpenAiCalls {
   readonly #engine: Engine;
@@ -31,7 +31,7 @@ export class OpenAiCalls {
     this.#limits = limits;
   }
 
-  /** Answers in every outcome but a BodyError, which it throws. */
+  /** Responds in every outcome except a BodyError, which it throws. */
   async answer(exchange: Exchange, target: ModelTarget, path: string): Promise<void> {
     try {
       using model = this.#engine.open(target);
@@ -103,7 +103,7 @@ function checkSpeaks({ view: { config } }: ServedModel): void {
   throw new InferenceError("NOT_FOUND", text);
 }
 
-/** Throws INVALID_ARG for what is no JSON. */
+/** Throws INVALID_ARG for invalid JSON. */
 function asksForStream(body: Uint8Array): boolean {
   let isStreamed = false;
   parsingRequestJson(() => {
@@ -113,7 +113,7 @@ function asksForStream(body: Uint8Array): boolean {
     const scanner = new JsonScanner(body);
     if (scanner.peek() !== 0x7b) return;
     eachMember(scanner, scanner.at, (name, at) => {
-      // `t` of true.
+      // First letter of true.
       if (name === "stream") isStreamed = body[at] === 0x74;
     });
   });
@@ -130,7 +130,7 @@ function inferenceRequest(
   return newInferenceRequest({ ...target, inputs: [tensor], parameters, receivedNs, executionMsMax, signal });
 }
 
-/** The response stays the caller's. */
+/** The caller still owns the response. */
 function documentOf({ outputs }: InferenceResponse): Uint8Array {
   const output = outputs.find(({ name }) => name === openAiOutput);
   if (output === undefined || output.data.length < lengthBytes) {
@@ -147,7 +147,7 @@ function errorDocument(error: InferenceError): string {
   return JSON.stringify({ error: { message: error.message, type, param: null, code: error.code.toLowerCase() } });
 }
 
-/** A line end between the tokens of a document would end its event. */
+/** A line break between the tokens of a document would end its event. */
 const oneLine = (document: Uint8Array) =>
   Buffer.from(document)
     .toString("latin1")

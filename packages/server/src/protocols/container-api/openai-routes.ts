@@ -1,4 +1,4 @@
-/** OpenAI's calls of a model. The platform answers for its list of models itself. */
+/** Paths of OpenAI's API that call a model. The platform itself serves its list of models. */
 const openAiPaths: ReadonlySet<string> = new Set([
   "/v1/chat/completions",
   "/v1/completions",
@@ -6,11 +6,11 @@ const openAiPaths: ReadonlySet<string> = new Set([
   "/v1/responses",
 ]);
 
-/** A call of OpenAI's API: of the container's model, or of an archive of many, whose id then stands before the path. */
+/** A call of OpenAI's API: of the container's model, or of one of several archives, whose id then precedes the path. */
 export interface OpenAiRoute {
   /** Null for the container's own model. */
   readonly id: string | null;
-  /** Without what names the archive. */
+  /** Path without the prefix that names the archive. */
   readonly path: string;
 }
 

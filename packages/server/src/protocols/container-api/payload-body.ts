@@ -19,7 +19,10 @@ export interface PayloadBody {
 
 const lengthBytes = 4;
 
-/** Reads a body to where a model can read it: one of known length is copied once, from the socket's buffer. The caller owns the tensor. */
+/**
+ * Reads a body into memory that a model can read: one of known length is copied once, from the socket's buffer. The caller owns the
+ * tensor.
+ */
 export async function readPayload(
   exchange: Exchange,
   arena: BlockSource | null,
@@ -52,7 +55,7 @@ async function gatherPayload(exchange: Exchange, arena: BlockSource | null, limi
     const bytes = gathered.bytes();
     const body = placePayload(bytes.length, arena);
     body.bytes.set(bytes);
-    // From here on it is the arena that accounts for them; plain memory stays counted.
+    // From here on the arena accounts for the bytes; plain memory stays counted.
     if (arena !== null) exchange.memory.shrinkTo(exchangeBytes);
     return body;
   } finally {

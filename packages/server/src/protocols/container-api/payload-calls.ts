@@ -26,13 +26,13 @@ export interface PayloadCallsOptions {
   readonly codec: PayloadCodec;
 }
 
-/** A body up to this is copied out of its output, which is released at once. */
+/** Bodies up to this size are copied out of their output, which is released at once. */
 const copiedBytesMax = 16 * 1024;
 
-/** Unloading other models may cure it: what the multi-model contract has the status for. */
+/** Status of the multi-model API for a lack of memory that unloading other models may cure. */
 const insufficientStorage = 507;
 
-/** Calls in the language of a payload codec. */
+/** Calls in the format of a payload codec. */
 export class PayloadCalls implements ContainerCalls {
   readonly executionParameters: ContainerCalls["executionParameters"];
   readonly #options: PayloadCallsOptions;
@@ -53,7 +53,7 @@ export class PayloadCalls implements ContainerCalls {
     return this.#ask(exchange, target, { door, asks: "invocation" });
   }
 
-  /** It is a body as any other: what it says is between its client and the codec, or the model. */
+  /** Treated like any other body: its content is between the client and the codec, or the model. */
   openAi(exchange: Exchange, { target, door }: OpenAiContainerCall): Promise<void> {
     return this.answer(exchange, target, door);
   }
@@ -87,7 +87,10 @@ export class PayloadCalls implements ContainerCalls {
     send(exchange, isCured ? { ...answer, status: insufficientStorage } : answer, null);
   }
 
-  /** Each answer of the model is a part of ours; the first says all that is said of it. An error behind it breaks the answer off. */
+  /**
+   * Sends each response of the model as a chunk of one HTTP response; the first sets the status and headers. A later error breaks the
+   * response off.
+   */
   async #stream(exchange: Exchange, call: PayloadCall): Promise<void> {
     const { model, head } = call;
     let stream: ReplyStream | null = null;
@@ -96,7 +99,7 @@ export class PayloadCalls implements ContainerCalls {
       if (exchange.signal.aborted) return;
       if (answer.outcome instanceof InferenceError) {
         if (stream === null) throw answer.outcome;
-        // What was written leaves, and the end of the connection says that it is not all.
+        // The bytes written so far are sent, and the end of the connection shows that the response is incomplete.
         exchange.response.socket?.destroySoon();
         return;
       }
@@ -123,7 +126,7 @@ export class PayloadCalls implements ContainerCalls {
     try {
       request = await codec.decode(payload, model);
     } finally {
-      // What the model is not given is nobody's.
+      // Releases the body if the model does not get it.
       const isTaken = request?.inputs.some(({ data }) => data === body.tensor.data) === true;
       if (!isTaken) body.tensor.block?.release();
     }
@@ -144,10 +147,10 @@ function headOf({ request: { headers } }: Exchange): PayloadHead {
   return { contentType: headers["content-type"] ?? "", accept: headers.accept ?? "", headers };
 }
 
-/** What no header may hold: a model's code says what its type is. */
+/** Characters that headers must not contain: a model's code determines the content type. */
 const unsafe = /[^\t\x20-\x7e\x80-\xff]/g;
 
-/** Sends the answer; `response`, which it may be a view of, is released when it has left. */
+/** Sends the response; `response`, of which it may be a view, is released when it was sent. */
 function send(exchange: Exchange, answer: PayloadReply, response: InferenceResponse | null): void {
   const { status, body } = answer;
   const contentType = answer.contentType.replace(unsafe, " ");

@@ -4,7 +4,7 @@ import type { ServedModel } from "../../engine/index.ts";
 import type { InferenceResponse, ParameterValue } from "../../inference/index.ts";
 import type { Tensor } from "../../tensor/index.ts";
 
-/** What is said of a payload beside its bytes. Headers that were not sent are "". */
+/** The headers of a payload; "" when absent. */
 export interface PayloadHead {
   readonly contentType: string;
   readonly accept: string;
@@ -15,17 +15,20 @@ export type PayloadQuestion = "invocation" | "execution-parameters";
 
 /** The body of a call. */
 export interface CallPayload extends PayloadHead {
-  /** Whether it is a call of the model, or GET /execution-parameters, which has no body. */
+  /** The kind of call: an invocation, or GET /execution-parameters, which has no body. */
   readonly asks: PayloadQuestion;
   readonly bytes: Uint8Array;
-  /** The same bytes as the only element of a BYTES tensor of shape [1], in the model's arena: nothing is copied where the model takes it. */
+  /** The bytes as the only element of a BYTES tensor of shape [1], in the model's arena: no copy when the model takes it. */
   readonly tensor: Tensor;
-  /** Between the pieces of long work on the bytes. */
+  /** Yields to the event loop during long work on the bytes. */
   readonly loopQueue: EventLoopQueue;
   readonly signal: AbortSignal;
 }
 
-/** What the model is asked: the codec gives the tensors away. `payload.tensor`, under whatever name and shape, may be one of them. */
+/**
+ * The call of the model. The codec passes the ownership of the tensors on. `payload.tensor`, under any name and shape, may be one of
+ * them.
+ */
 export interface PayloadRequest {
   readonly inputs: readonly Tensor[];
   readonly parameters: ReadonlyMap<string, ParameterValue>;
@@ -34,15 +37,15 @@ export interface PayloadRequest {
 export interface PayloadReply {
   /** 200 to 599. */
   readonly status: number;
-  /** "" for none. */
+  /** Empty for none. */
   readonly contentType: string;
-  /** Beside type and length: name, value, name, value. Each is text that a header may hold. */
+  /** Headers besides type and length: name, value, name, value. Values must be valid in a header. */
   readonly headers?: readonly string[];
-  /** A text of Latin-1 characters, or bytes, which may be a view of an output: it is held until the bytes have left. */
+  /** A text of Latin-1 characters, or bytes, which may be a view of an output: the output is kept until they were sent. */
   readonly body: string | Uint8Array;
 }
 
-/** Thrown by a codec where what came is answered without asking the model. */
+/** Thrown by a codec to respond without calling the model. */
 export class PayloadRefusal extends Error {
   readonly reply: PayloadReply;
 
@@ -53,19 +56,19 @@ export class PayloadRefusal extends Error {
 }
 
 /**
- * The language of a kind of container, other than Triton's: how a body of some content type becomes inputs of a model, and outputs a body
- * of a type that is accepted. What is common to all kinds (the routes, loading, memory, limits) is not its concern.
+ * The format of a kind of container other than Triton's: converts a body of some content type to a model's inputs, and outputs to a body
+ * of an accepted type. The routes, loading, memory and limits are common to all kinds, and not part of it.
  */
 export interface PayloadCodec {
-  /** Throws PayloadRefusal, or InferenceError for `failed`. What it has allocated by then is its own to release. */
+  /** Throws PayloadRefusal, or InferenceError for `failed`; before it throws, it releases its own allocations. */
   decode(payload: CallPayload, model: ServedModel): PayloadRequest | Promise<PayloadRequest>;
-  /** The response stays the caller's. */
+  /** The caller still owns the response. */
   encode(response: InferenceResponse, head: PayloadHead, model: ServedModel): PayloadReply | Promise<PayloadReply>;
-  /** The answer where the engine, or the model, gave an error. */
+  /** Returns the response for an error of the engine, or the model. */
   failed(error: InferenceError): PayloadReply;
   /**
-   * The answer to GET /execution-parameters; null: 404, which leaves a transform job to its defaults; "model": what the container's model
-   * answers, which is asked with an empty body and may answer 404 itself.
+   * The response to GET /execution-parameters; null: 404, so that a transform job uses its defaults; "model": the response of the
+   * container's model, called with an empty body, which may itself be 404.
    */
   readonly executionParameters: PayloadReply | "model" | null;
 }

@@ -8,8 +8,8 @@ import type { CallDoor, ContainerCalls, OpenAiContainerCall } from "./container-
 import { OpenAiCalls } from "./openai-calls.ts";
 
 /**
- * What /invocations is (SAGEMAKER_TRITON_INFERENCE_TYPE): a KServe inference, or a call of the generate extension with one answer or a
- * stream of them.
+ * The kinds of calls to /invocations (SAGEMAKER_TRITON_INFERENCE_TYPE): a KServe inference, or a call of the generate extension with one
+ * response or a stream.
  */
 export const inferenceTypes = ["infer", "generate", "generate_stream"] as const;
 export type InferenceType = (typeof inferenceTypes)[number];
@@ -17,13 +17,13 @@ export type InferenceType = (typeof inferenceTypes)[number];
 export interface TritonCallsOptions {
   readonly engine: Engine;
   readonly limits: HttpLimits;
-  /** What a call of /invocations is; those of archives are inferences. */
+  /** The kind of calls to /invocations; those to archives are inferences. */
   readonly inferenceType: InferenceType;
 }
 
 const binaryTypePrefix = "application/vnd.sagemaker-triton.binary+json;json-header-size=";
 
-/** Calls in Triton's forms. */
+/** Calls in Triton's format. */
 export class TritonCalls implements ContainerCalls {
   readonly executionParameters = null;
   readonly #engine: Engine;
@@ -63,12 +63,12 @@ export class TritonCalls implements ContainerCalls {
   }
 
   /**
-   * For the container's model the statuses are those of the KServe port; for an archive's every error is 400, but 507 for those that
-   * unloading others may cure.
+   * Responds with an error. For the container's model the statuses are those of the KServe port; for an archive's every error is 400,
+   * except for 507 when unloading others may help.
    */
   #refuse(exchange: Exchange, { error, contentType }: InferCallError, door: CallDoor): void {
     if (door === "invocations") return replyFailure(exchange, error, contentType);
-    // Beyond the contract: the memory for requests is full, which unloading others does not cure and coming again does.
+    // Not part of the contract: when the memory for requests is full, unloading other models does not help, but a later try does.
     const isModels = error.reason === "out-of-memory";
     if (!isModels && isMemoryReason(error.reason)) return replyFailure(exchange, error, "application/json");
     replyFailure(exchange, error, "application/json", isModels ? 507 : 400);
@@ -80,14 +80,14 @@ export class TritonCalls implements ContainerCalls {
       if (type === "infer") await this.#infer(exchange, target);
       else await this.#generate(type, exchange, target);
     } catch (thrown) {
-      // What is wrong with the model or the content type counts like errors of the inference itself.
+      // Errors of the model or the content type are reported like errors of the inference itself.
       if (!(thrown instanceof InferenceError) || thrown instanceof BodyError) throw thrown;
       throw new InferCallError(thrown, type === "infer" ? "text/plain" : "application/json");
     }
   }
 
   async #infer(exchange: Exchange, target: ModelTarget): Promise<void> {
-    // Throws what is wrong with the model before the request is looked at.
+    // Throws errors of the model before the request is read.
     using model = this.#engine.open(target);
     const coding = requestEncoding(exchange.request.headers["content-encoding"]);
     if (coding === null) return replyError(exchange, 415, "Unsupported compression type");
@@ -105,7 +105,7 @@ export class TritonCalls implements ContainerCalls {
   }
 }
 
-/** Length of the JSON header from the content type; null when the type is another, which means all JSON. */
+/** Returns the length of the JSON header from the content type; null for another type, which means only JSON. */
 function jsonHeaderBytes(exchange: Exchange, compressed: boolean): number | null {
   const type = exchange.request.headers["content-type"];
   const at = type?.indexOf(binaryTypePrefix) ?? -1;

@@ -4,18 +4,18 @@ import type { InferenceRequest, Outcome } from "../../inference/index.ts";
 import { StreamedAnswers } from "../infer-http/index.ts";
 
 /**
- * The answers to one request, in order, as they are made: one of most models. Whoever iterates owns each as it comes, and may stop
- * at any time; the next one is asked for when the one before has left.
+ * The responses to one request, in order, as they are produced; most models send one. The iterating caller owns each response, and may
+ * stop at any time; the next one is requested when the previous one was sent.
  */
 export type Answers = AsyncIterable<Outcome>;
 
 export type AnswersOf = (model: ServedModel, request: InferenceRequest) => Answers;
 
-/** The answers of any model; the request's tensors are taken over. */
+/** Sends a request to any model and returns its responses; owns the request's tensors. */
 export const answersOf: AnswersOf = (model, request) =>
   model.view.config.decoupled ? new StreamedAnswers(model, request) : onlyAnswerOf(model, request);
 
-/** The answer of a model that gives one to each request. */
+/** Yields the response of a model that sends one to each request. */
 async function* onlyAnswerOf(model: ServedModel, request: InferenceRequest): Answers {
   try {
     yield await model.infer(request);

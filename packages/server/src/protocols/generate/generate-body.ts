@@ -9,7 +9,7 @@ import { mapGenerateRequest } from "./generate-mapping.ts";
 export interface GenerateBodyOptions {
   readonly model: ServedModel;
   readonly limits: HttpLimits;
-  /** In which long JSON is read. */
+  /** Yields to the event loop while long JSON is read. */
   readonly loopQueue: EventLoopQueue;
 }
 
@@ -20,7 +20,10 @@ export interface GenerateBody {
   readonly tensors: readonly Tensor[];
 }
 
-/** Reads and decodes a request's body; numbers go from its text straight to where the tensors will stay. Nothing stays allocated when it throws. */
+/**
+ * Reads and decodes a request's body; numbers are written from its text directly into tensor memory. When it throws, nothing stays
+ * allocated.
+ */
 export async function readGenerateBody(exchange: Exchange, options: GenerateBodyOptions): Promise<GenerateBody> {
   const { memory } = exchange;
   const body = await gatherBody(exchange, options.limits);
@@ -33,7 +36,7 @@ export async function readGenerateBody(exchange: Exchange, options: GenerateBody
   }
 }
 
-/** Between the pieces of a long body others have the loop. */
+/** Decodes a long body in chunks, between which the event loop runs. */
 async function decode(body: Buffer, exchange: Exchange, options: GenerateBodyOptions): Promise<GenerateBody> {
   const { model, loopQueue } = options;
   const { inputBytesMax } = options.limits;

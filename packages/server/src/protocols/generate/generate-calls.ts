@@ -30,25 +30,25 @@ import { GenerateEncoder, type AnswerForm, type AnswerText } from "./generate-en
 
 export interface GenerateCallOptions {
   readonly limits: HttpLimits;
-  /** Where answers come from; the model itself where none is named. */
+  /** Sends requests; to the model itself by default. */
   readonly answersOf?: AnswersOf;
 }
 
 export interface GenerateCallRequest {
   readonly target: ModelTarget;
-  /** The model of the target, held by the caller until this call has been answered. */
+  /** The model of the target, leased by the caller until this call has ended. */
   readonly model: ServedModel;
 }
 
-/** Triton's answer to any error of a model, whatever its code; what our own limits refuse says so. */
+/** Triton's status for every error of a model; only the server's own limits have other statuses. */
 const modelErrorStatus = 400;
 
 const notOneAnswer =
   "generate expects model to produce exactly 1 response, use generate stream for model that generates various number of responses";
 
 /**
- * One call of the generate extension, from a request whose line has been judged to the reply on its way. What is wrong with the request is
- * thrown before anything has been sent; what is wrong with an answer goes out as Triton words it.
+ * Calls of the generate extension, from the parsed request line to the response. Errors of the request are thrown before anything was
+ * sent; errors of a response are sent with Triton's texts.
  */
 export class GenerateCalls {
   readonly #options: GenerateCallOptions;
@@ -59,7 +59,7 @@ export class GenerateCalls {
     this.#options = options;
   }
 
-  /** Sends the model's only answer; the status is the first answer's even where there are more, or none. */
+  /** Sends the model's only response; the status is the first response's even if there are more, or none. */
   async generate(exchange: Exchange, request: GenerateCallRequest): Promise<void> {
     const { id, answers } = await this.#ask(exchange, request);
     let first: PrintedAnswer | null = null;
@@ -75,7 +75,7 @@ export class GenerateCalls {
     replyPieces(exchange, first.status, ["Content-Type", "application/json"], first.text);
   }
 
-  /** Sends each answer as an event once the one before has left; the status is the first one's. */
+  /** Sends each response as an event after the previous one was sent; the status is the first one's. */
   async stream(exchange: Exchange, request: GenerateCallRequest): Promise<void> {
     const { id, answers } = await this.#ask(exchange, request);
     await replyEvents(exchange, answers, (outcome, hasBegun) =>
@@ -94,7 +94,7 @@ export class GenerateCalls {
     return { id: body.id, answers: ask(model, inferenceRequest(body, target, exchange)) };
   }
 
-  /** Throws an error that the engine had before there was an answer, unless a reply has begun. */
+  /** Throws an error of the engine that comes before any response, unless the HTTP response has begun. */
   async #print(exchange: Exchange, outcome: Outcome, asked: AskedText): Promise<PrintedAnswer> {
     if (outcome instanceof InferenceError) return printedError(outcome, asked);
     try {
@@ -121,7 +121,7 @@ export class GenerateCalls {
 interface AskedText {
   readonly id: string;
   readonly form: AnswerForm;
-  /** Whether a part of the reply has been sent. */
+  /** True if a part of the HTTP response has been sent. */
   readonly hasBegun: boolean;
 }
 

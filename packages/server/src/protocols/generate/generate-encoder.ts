@@ -3,14 +3,14 @@ import type { InferenceResponse, ParameterValue } from "../../inference/index.ts
 import { elementCount, JsonDataPrinting, JsonSink, type Tensor } from "../../tensor/index.ts";
 import { printInChunks, printParameter } from "../infer-codec/index.ts";
 
-/** An answer's text: latin1 (each character is one byte of UTF-8), or pieces of it. */
+/** A response's text: latin1 (each character is one byte of UTF-8), or chunks of it. */
 export type AnswerText = string | readonly Buffer[];
 
-/** Prints answers as flat objects; one sink serves all answers of a thread. */
+/** Prints responses as flat objects; one sink serves all responses of a thread. */
 export class GenerateEncoder {
   readonly #sink = new JsonSink();
 
-  /** Throws for outputs that JSON cannot hold. */
+  /** Throws for outputs that JSON cannot represent. */
   encode(response: InferenceResponse, id: string, form: AnswerForm): PrintedText {
     const sink = this.#sink;
     try {
@@ -22,7 +22,7 @@ export class GenerateEncoder {
     return taken(sink);
   }
 
-  /** The same for a long text, piece by piece. The response's tensors stay as they are until it is over. */
+  /** Prints a long response in chunks. Its tensors must not change until it is complete. */
   async encodeInChunks(
     response: InferenceResponse,
     id: string,
@@ -35,7 +35,7 @@ export class GenerateEncoder {
   }
 }
 
-/** An object, or an event that carries one. */
+/** An object, or an event that contains one. */
 export type AnswerForm = "object" | "event";
 
 interface PrintedText {
@@ -48,7 +48,10 @@ function taken(sink: JsonSink): PrintedText {
   return { text: sink.take(), textBytes };
 }
 
-/** Prints all but the elements of tensors, which whoever iterates has printed before the next step. */
+/**
+ * Prints everything except the elements of tensors: it yields the printing of each tensor, which the caller performs before the next
+ * step.
+ */
 function* printed(
   sink: JsonSink,
   members: ReadonlyMap<string, Tensor | ParameterValue>,
@@ -61,7 +64,7 @@ function* printed(
     separator = 0x2c;
     sink.string(name);
     sink.byte(0x3a);
-    // One element stands for itself, whatever the shape says around it.
+    // A single element is printed as a plain value, whatever its shape is.
     if (typeof value === "object") yield new JsonDataPrinting(sink, value, elementCount(value.shape) === 1 ? "" : "[]");
     else printParameter(sink, value);
   }
@@ -69,7 +72,7 @@ function* printed(
   if (form === "event") sink.ascii("\n\n");
 }
 
-/** What the protocol says of the model comes before an output of the same name, and an output before a parameter. */
+/** Fields of the protocol take precedence over an output of the same name, and an output over a parameter. */
 function membersOf(response: InferenceResponse, id: string): ReadonlyMap<string, Tensor | ParameterValue> {
   const members = new Map<string, Tensor | ParameterValue>([
     ["model_name", response.modelName],
@@ -81,7 +84,7 @@ function membersOf(response: InferenceResponse, id: string): ReadonlyMap<string,
   return members;
 }
 
-/** Triton's order of members: its map's, of bytes. */
+/** Returns the members in Triton's order: that of a map, by bytes. */
 function sortedByBytes<Value>(members: ReadonlyMap<string, Value>): [string, Value][] {
   return [...members].sort(([left], [right]) => Buffer.compare(Buffer.from(left), Buffer.from(right)));
 }

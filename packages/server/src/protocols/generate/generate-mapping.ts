@@ -15,27 +15,30 @@ import {
 } from "../infer-codec/index.ts";
 import { shapeOfElements } from "./input-shape.ts";
 
-/** The member whose own members are taken as if they stood beside it. */
+/** The member whose own members are treated as members of the request. */
 const nestedKeyword = "parameters";
 
-/** What a request's members are to the model; its tensors are not read yet. */
+/** The members of a request as a model's inputs and parameters; the tensors are not read yet. */
 export interface GenerateMapping {
   readonly scanner: JsonScanner;
   readonly id: string;
   readonly parameters: ReadonlyMap<string, ParameterValue>;
   readonly inputs: readonly InputHeader[];
-  /** The first member that cannot be mapped ends the mapping. It is told after what is wrong with the elements of inputs before it. */
+  /** The first member that cannot be mapped, which ends the mapping. Reported after errors in the elements of earlier inputs. */
   readonly failure: InferenceError | null;
 }
 
 export interface MappingOptions {
   readonly config: ModelConfig;
   readonly inputBytesMax: number;
-  /** What parameters become is taken from here. */
+  /** Lease for the memory of parameters. */
   readonly memory: ByteLease;
 }
 
-/** Of the document that the scanner stands at. Throws what is wrong with it as such; inputs are bounded each (--http-max-input-size), the rest by `memory`. */
+/**
+ * Maps the document at the scanner's position. Throws errors of the document as a whole; each input is limited (--http-max-input-size),
+ * the rest by `memory`.
+ */
 export function mapGenerateRequest(scanner: JsonScanner, options: MappingOptions): GenerateMapping {
   const rootAt = parsingRequestJson(() => checkDocument(scanner));
   if (scanner.bytes[rootAt] !== 0x7b) throw new InferenceError("INTERNAL", "attempt to get members for non-object");
@@ -52,7 +55,7 @@ export function mapGenerateRequest(scanner: JsonScanner, options: MappingOptions
   return { scanner, id, parameters, inputs, failure };
 }
 
-/** The one pass that checks the syntax of all of it: after it every error is about meaning. Returns where the root value lies. */
+/** Checks the syntax of the whole document, so that later errors concern only its meaning. Returns the offset of the root value. */
 function checkDocument(scanner: JsonScanner): number {
   if (scanner.peek() === -1) scanner.fail("The document is empty.", scanner.at);
   const rootAt = scanner.at;
@@ -61,7 +64,10 @@ function checkDocument(scanner: JsonScanner): number {
   return rootAt;
 }
 
-/** Calls `visit` with every member of the object at `at`, equal names too, the scanner before its value, and steps over what it did not. */
+/**
+ * Calls `visit` with every member of the object at `at`, including equal names, with the scanner before its value, and skips values that
+ * it did not read.
+ */
 function visitMembers(scanner: JsonScanner, at: number, visit: (name: string, valueAt: number) => number): void {
   scanner.at = at;
   if (!scanner.open(0x7d)) return;
@@ -101,12 +107,12 @@ class Mapper {
     this.#inputOf = new Map(options.config.inputs.map((input) => [input.name, input]));
   }
 
-  /** The first `id` of the request itself; it is a parameter, too, as any other member. */
+  /** Reads the first `id` of the request itself; it is also a parameter, like any other member. */
   readId(rootAt: number): void {
     eachMember(this.#scanner, rootAt, (name, at) => {
       if (name === "id") this.id = stringAt(this.#scanner, at, (text) => unableToParse("id", text));
     });
-    // The same members are visited once more.
+    // Not counted, because the same members are visited once more.
     this.#scanner.visitedCount = 0;
   }
 
@@ -126,7 +132,7 @@ class Mapper {
       const text = `Expected JSON object for keyword: '${nestedKeyword}': attempt to access JSON non-object as object`;
       throw new InferenceError("INTERNAL", text);
     }
-    // Of equal names the first is what counts.
+    // The first of equal names counts.
     if (this.#nestedTaken) return endOf(this.#scanner, at);
     this.#nestedTaken = true;
     const seen = new Set<string>();
@@ -141,8 +147,8 @@ class Mapper {
   }
 
   /**
-   * Returns the end of the value at `at`. Of equal names of one object the first counts (`seen` are that object's), of equal parameters of
-   * two objects the one that comes later.
+   * Maps a member; returns the end of its value at `at`. Of equal names in one object the first counts (`seen` belongs to that object),
+   * of equal parameters in two objects the later one.
    */
   #take(name: string, at: number, seen: Set<string>): number {
     const input = this.#inputOf.get(name);
@@ -155,7 +161,7 @@ class Mapper {
     return end;
   }
 
-  /** Takes memory for what so much text becomes before it becomes that. */
+  /** Takes memory for a parameter's text before it is decoded. */
   #count(textBytes: number): void {
     this.#parameterTextBytes += textBytes;
     const parsedBytes = parsedTextBytes(this.#parameterTextBytes);
@@ -190,7 +196,10 @@ class Mapper {
     return end;
   }
 
-  /** Of the array itself, which the scanner is behind then: what lies in arrays inside it shows when the elements are read. */
+  /**
+   * Counts the elements of the array and moves the scanner after it. Nested arrays count as one; the error shows when the elements are
+   * read.
+   */
   #countElements(): number {
     const scanner = this.#scanner;
     const walkedCount = scanner.skipWalked();

@@ -1,5 +1,6 @@
 /**
- * Triton's generate extension over HTTP: a flat JSON object in, whose members are the model's inputs or else parameters, and one out,
- * whose members are its outputs. `generate` sends the one answer, `generate_stream` each answer as a server-sent event when it is there.
+ * Triton's generate extension over HTTP. A request is a flat JSON object whose members are the model's inputs or parameters, and a
+ * response is one whose members are its outputs. `generate` sends one response, `generate_stream` sends each response as a server-sent
+ * event.
  */
 export { GenerateCalls } from "./generate-calls.ts";

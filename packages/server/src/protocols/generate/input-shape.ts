@@ -1,6 +1,6 @@
 /**
- * The shape of an input of which `count` elements came in a row: the configured dimensions, where the last variable one (the batch's too)
- * takes what is left and every other is 1. Null where the elements do not come out even.
+ * Returns the shape of an input with `count` elements in a flat list: in the configured dimensions the last variable one (the batch's
+ * too) takes the remainder and every other is 1. Null when the count is not divisible.
  */
 export function shapeOfElements(configured: readonly number[], count: number): readonly number[] | null {
   let fixed = 1;

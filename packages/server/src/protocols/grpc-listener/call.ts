@@ -16,11 +16,11 @@ import { MessageSplitter, prefixBytes, writePrefix, type MessageSink } from "./m
 import type { ReadMemory } from "./read-memory.ts";
 import { encodeStatusMessage, GrpcError, grpcStatus, grpcStatusOf, type GrpcStatus } from "./status.ts";
 
-/** What a method does with the messages of its client. Whatever it throws ends the call with that error's status. */
+/** Receives the client's messages of a call. An exception ends the call with that error's status. */
 export interface CallReceiver {
-  /** A message of so many bytes begins. */
+  /** Called when a message of `byteLength` bytes begins. */
   begin(byteLength: number): MessageSink;
-  /** The client sends no more messages; all that it sent have ended. */
+  /** Called when the client has sent its last message, and all of them have ended. */
   halfClosed(): void;
 }
 
@@ -30,30 +30,32 @@ export interface CallOptions {
   readonly limits: GrpcLimits;
   readonly compressionLevel: CompressionLevel;
   readonly clock: Clock;
-  /** What messages take while they are in flight. */
+  /** Budget for messages in flight. */
   readonly budget: ByteBudget;
-  /** The memory that the call's connection is read into. */
+  /** The memory into which the call's connection is read. */
   readonly reads: ReadMemory;
 }
 
-/** Messages up to this are joined into one buffer: cheaper than several writes. */
+/** Messages up to this size are joined into one buffer: cheaper than several writes. */
 const joinedBytesMax = 16 * 1024;
-/** About what a call takes beside its messages: Node's objects, metadata, ours. Never a reason to refuse it, but counted. */
+/**
+ * Estimated memory of a call besides its messages: objects of Node and the server, metadata. Counted, but never a reason to reject it.
+ */
 const callBytes = 4 * 1024;
 /** gRPC's core sends no date. */
 const respondOptions = { waitForTrailers: true, sendDate: false };
-/** How long a client may go on sending after its call has ended. */
+/** Time for which a client may continue to send after its call has ended. */
 const lingerMs = 2000;
 
 /**
- * One call: messages in, messages out, one status at the end. `signal` aborts when nobody waits for it any more: the client has
- * cancelled or gone, its deadline has passed, or the server cuts it off.
+ * One call: messages in both directions, one status at the end. `signal` aborts when nothing waits for it any more: the client has
+ * cancelled or gone, its deadline has passed, or the server ends it without a status.
  */
 export class Call {
   readonly headers: IncomingHttpHeaders;
-  /** What this call holds of the memory for requests in flight; all of it goes back when nothing of the call is on its way any more. */
+  /** The call's lease of the memory for requests in flight; released when no bytes of the call are in flight any more. */
   readonly memory: ByteLease;
-  /** The time that its client gave it; null without a deadline. */
+  /** The call's deadline from its client; null without one. */
   readonly timeoutMs: number | null;
   readonly #stream: ServerHttp2Stream;
   readonly #limits: GrpcLimits;
@@ -65,7 +67,7 @@ export class Call {
   readonly #answerEncoding: MessageEncoding;
   readonly #deadline: Disposable | null;
   #splitter: MessageSplitter | null = null;
-  /** Messages that are being expanded, and those behind them, which keep their order. */
+  /** Messages that are being decompressed, followed by later ones, in order. */
   #expanding: Promise<void> | null = null;
   #state: "reading" | "answering" | "finished" = "reading";
   #releases: (() => void)[] = [];
@@ -87,7 +89,7 @@ export class Call {
     this.timeoutMs = parseGrpcTimeout(headers["grpc-timeout"] as string | undefined);
     this.#deadline = this.timeoutMs === null ? null : clock.timer(this.timeoutMs, () => this.#onDeadline());
     stream.once("close", () => this.#onClose());
-    // Told by `close` too; without a listener it would end the process.
+    // `close` reports it too; without a listener it would end the process.
     stream.on("error", () => {});
   }
 
@@ -95,25 +97,25 @@ export class Call {
     return this.#controller.signal;
   }
 
-  /** Whether the status has been sent, or can be sent to nobody. */
+  /** True when the status has been sent, or cannot be sent any more. */
   get isOver(): boolean {
-    // The stream tells its end a turn after it has come; one that its client ended without an error is closed, and not destroyed as
-    // long as there are bytes in it that nobody has read.
+    // The stream reports its end one tick late. A stream that its client ended without an error is closed, and not destroyed while it has
+    // unread bytes.
     return this.#closed || this.#state === "finished" || this.#stream.closed || this.#stream.destroyed;
   }
 
-  /** Whether the server has ended the call without a status. */
+  /** True if the server has ended the call without a status. */
   get isCutOff(): boolean {
     return this.#isCutOff;
   }
 
-  /** Called once when nothing of this call is on its way any more. */
+  /** Calls `release` once when no bytes of this call are in flight any more. */
   onClosed(release: () => void): void {
     if (this.#closed) release();
     else this.#releases.push(release);
   }
 
-  /** Hands the client's messages to `receiver` as they arrive. */
+  /** Passes the client's messages to `receiver` as they arrive. */
   receive(receiver: CallReceiver): void {
     const stream = this.#stream;
     if (this.#requestEncoding === null) {
@@ -135,7 +137,7 @@ export class Call {
     stream.on("end", () => this.#guard(() => this.#onHalfClose(receiver)));
   }
 
-  /** Reads no more from the client until `resume`: what it sends stays with it. */
+  /** Stops reading from the client until `resume`: flow control stops the client. */
   pause(): void {
     this.#isHeld = true;
     this.#stream.pause();
@@ -161,13 +163,13 @@ export class Call {
     void this.#expanding.then(() => this.#guard(() => receiver.halfClosed()));
   }
 
-  /** A message that is compressed, or that follows one: gathered, expanded off the loop, then handed on in one piece. */
+  /** Collects a message that is compressed, or follows one; it is decompressed in the thread pool, then passed on in one chunk. */
   #gather(receiver: CallReceiver, byteLength: number, compressed: boolean): MessageSink {
     const packed = new GatheredMessage(byteLength, this.memory);
     return {
       write: (chunk) => packed.write(chunk),
       end: () => {
-        // One at a time: a client cannot have many messages expanded at once.
+        // One at a time: a client cannot have many messages decompressed at once.
         this.#stream.pause();
         const before = this.#expanding ?? Promise.resolve();
         const expanding: Promise<void> = before.then(async () => {
@@ -196,8 +198,8 @@ export class Call {
   }
 
   /**
-   * Sends one message made of these pieces, which must not change until `sent` is called; it is called once in every outcome.
-   * False: the client reads more slowly than messages come, wait for `drained`.
+   * Sends one message of these chunks, which must not change until `sent` is called, once in every outcome. Returns false when the client
+   * reads too slowly: wait for `drained`.
    */
   send(pieces: readonly Uint8Array[], sent: () => void): boolean {
     if (this.isOver) {
@@ -217,7 +219,7 @@ export class Call {
     return this.#write(pieces, byteLength, sent);
   }
 
-  /** As `send`, compressed where the client accepts it and the server was told to. */
+  /** Sends a message as `send` does, compressed if the client accepts it and the server is configured to. */
   async sendCompressed(pieces: readonly Uint8Array[], sent: () => void): Promise<boolean> {
     const encoding = this.#answerEncoding;
     if (encoding === "identity") return this.send(pieces, sent);
@@ -259,13 +261,13 @@ export class Call {
     return taken;
   }
 
-  /** Bytes that belong to nobody else: counted until they have left. */
+  /** Writes bytes of a separate copy: counted until they were sent. */
   #writeCopy(bytes: Buffer): boolean {
     this.memory.growAnyway(bytes.length);
     return this.#stream.write(bytes, () => this.memory.shrinkBy(bytes.length));
   }
 
-  /** Resolves when the client has read what was sent, or reads nothing any more. */
+  /** Resolves when the client has read everything sent, or does not read any more. */
   drained(): Promise<void> {
     if (this.isOver || !this.#stream.writableNeedDrain) return Promise.resolve();
     return new Promise((resolve) => {
@@ -295,7 +297,7 @@ export class Call {
     };
   }
 
-  /** The end of every call that nobody broke off. */
+  /** Ends the call with a status. */
   finish(status: GrpcStatus, message = ""): void {
     if (this.isOver) return;
     const trailers: Record<string, string | number> = { "grpc-status": grpcStatus[status] };
@@ -311,7 +313,7 @@ export class Call {
       this.#stream.end();
     }
     if (this.#stream.readableEnded) return;
-    // What the client still sends is of no use to anybody; it gets a moment to read the status and stop by itself.
+    // Discards what the client still sends; it has a moment to read the status and stop by itself.
     this.#stream.removeAllListeners("data");
     this.#stream.resume();
     const linger = this.#clock.timer(lingerMs, () => this.#stream.close(constants.NGHTTP2_NO_ERROR));
@@ -323,7 +325,7 @@ export class Call {
     this.finish(status, message);
   }
 
-  /** Without a status: the client sees its connection's end. */
+  /** Ends the call without a status: the client sees the end of its connection. */
   cutOff(): void {
     this.#isCutOff = true;
     this.#stream.close(constants.NGHTTP2_CANCEL);
@@ -335,7 +337,7 @@ export class Call {
     this.#controller.abort(error);
   }
 
-  /** No byte has moved for the stall time. A model that is at work may take as long as it likes; a client may not. */
+  /** Called when no byte has moved for the stall time. A running model may take any time; a client may not. */
   #onStall(): void {
     if (this.#stream.writableLength > 0) return this.cutOff();
     if (this.#splitter?.inMessage === true && !this.#isHeld && this.#expanding === null)

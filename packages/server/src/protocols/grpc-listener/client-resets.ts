@@ -2,16 +2,19 @@ import { isIPv6 } from "node:net";
 import type { Clock, Logger } from "@galatea/base";
 import type { GrpcLimits } from "./limits.ts";
 
-/** The consequence for a connection whose client has reset a call. */
+/** The action on a connection whose client has reset a call. */
 export type ResetVerdict = "keep" | "close" | "destroy";
 
-/** Addresses that are counted at a time: only those that have reset calls in the last seconds are. */
+/** Maximum number of addresses that are counted; only those with resets in the last seconds are. */
 const addressesMax = 10_000;
-/** After this time without resets an address has its full burst again: no client is refused for longer. */
+/** Time without resets after which an address has its full burst again: no client is rejected for longer. */
 const forgivenAfterSeconds = 10;
-/** A call with a deadline of its own is often reset by honest clients of a server that is late. */
+/** Cost of resetting a call with a deadline, which correct clients of a slow server often do. */
 const deadlineCost = 0.1;
-/** A call that ran for less costs something even if its deadline has passed: without this, calls with deadlines of a nanosecond are reset for nothing. */
+/**
+ * A call that ran for less has a cost even if its deadline has passed. Without this, resetting calls with deadlines of a nanosecond would
+ * be free.
+ */
 const timedOutMsMin = 50;
 
 /**
@@ -22,13 +25,13 @@ export class ClientResets {
   readonly #limits: GrpcLimits;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  /** In the order of their last reset. */
+  /** Ordered by their last reset. */
   readonly #addresses = new Map<
     string,
     {
       readonly tokens: number;
       readonly atNs: number;
-      /** Logged: once until the address is quiet again. */ readonly isReported: boolean;
+      /** True after a log line, until the address is quiet again. */
     }
   >();
 
@@ -46,14 +49,14 @@ export class ClientResets {
     this.#logger = logger;
   }
 
-  /** Whether new connections of an address are refused: it went on after its connections were closed. */
+  /** Returns whether new connections of an address are rejected, because it continued after its connections were closed. */
   isRefused(address: string): boolean {
     return this.#tokens(networkOf(address)) < -this.#limits.resetBurstMax;
   }
 
   /**
-   * Counts one reset of a call that ran for `ranMs`, with the deadline that its client gave it. A call that ran for a while and whose deadline
-   * is near has timed out and costs nothing; half of the deadline, since a call may wait before the server reads it.
+   * Counts one reset of a call that ran for `ranMs`, with its client's deadline. A call that ran for a while and is close to its deadline
+   * has timed out and costs nothing; close means half of the deadline, since a call may wait before the server reads it.
    */
   count(
     address: string,
@@ -90,7 +93,7 @@ export class ClientResets {
   }
 }
 
-/** One customer of a network has 2^64 addresses of IPv6: they count as one. */
+/** Returns the network of an address: a customer with an IPv6 network has 2^64 addresses, which count as one. */
 function networkOf(address: string): string {
   if (!isIPv6(address) || address.startsWith("::ffff:")) return address;
   const [head = ""] = address.split("::");

@@ -14,14 +14,14 @@ export interface ConnectionOptions {
   readonly prefaceTimeoutMs: number;
   readonly windowBytes: number;
   readonly clock: Clock;
-  /** Of all connections of the listener. */
+  /** Resets of all connections of the listener. */
   readonly resets: ClientResets;
 }
 
-/** How long calls go on whose connection is closed because its client has reset too many others. */
+/** Time for running calls on a connection that is closed because its client has reset too many others. */
 const closeGraceMs = 1000;
 
-/** One client's connection: its calls, its age, and whether it is alive. */
+/** One client's connection: its calls, its age, and its keepalive. */
 export class Connection {
   readonly reads = new ReadMemory();
   readonly #options: ConnectionOptions;
@@ -29,7 +29,7 @@ export class Connection {
   readonly #calls = new Set<Call>();
   readonly #strikes: PingStrikes;
   readonly #address: string;
-  /** Closed because its client has reset too many calls. */
+  /** True while closing because its client has reset too many calls. */
   #isEnding = false;
   readonly #timers = new Set<Disposable>();
   #ping: Disposable | null = null;
@@ -51,7 +51,7 @@ export class Connection {
       session.close();
     });
     session.once("close", () => this.#onClose());
-    // What breaks a connection ends its calls, each by its own stream.
+    // An error of the connection ends its calls, each through its own stream.
     session.on("error", () => session.destroy());
     this.#grow();
     this.#watch();
@@ -76,30 +76,30 @@ export class Connection {
     const { clock, resets } = this.#options;
     const startNs = clock.monotonicNs();
     stream.once("close", () => {
-      // The end of a connection ends its calls, too; some are ended by the server.
+      // The end of a connection also ends its calls, and the server ends some itself: neither counts.
       if (this.#session.destroyed || call?.isCutOff === true) return;
       if (stream.rstCode === constants.NGHTTP2_NO_ERROR && stream.writableFinished) return;
       const ranMs = (clock.monotonicNs() - startNs) / 1e6;
       const verdict = resets.count(this.#address, { ranMs, deadlineMs: call?.timeoutMs ?? null });
       if (verdict === "keep") return;
-      // Clients take a GOAWAY without an error as a reason to connect again, and keep the calls that run.
+      // Clients treat a GOAWAY without an error as a reason to reconnect, and keep their running calls.
       if (!this.#isEnding) {
         this.#isEnding = true;
         this.close();
         this.#after(closeGraceMs, () => this.#endSocket());
       }
-      // The session itself would read what its client still sends, without end.
+      // Ends the socket because the session itself would continue to read from the client.
       if (verdict === "destroy" || this.#calls.size === 0) this.#endSocket();
     });
   }
 
-  /** Not inside of a read: Node ends the process when a session is destroyed there. */
+  /** Ends the socket after the current read: Node crashes when a session is destroyed inside of it. */
   #endSocket(): void {
     const { socket } = this.#options;
     setImmediate(() => socket.destroySoon());
   }
 
-  /** Takes no new calls, and ends when those it has have ended. */
+  /** Accepts no new calls, and ends when the running ones have ended. */
   close(): void {
     this.#session.close();
   }
@@ -108,7 +108,9 @@ export class Connection {
     this.#session.destroy();
   }
 
-  /** Clients that never reconnect would stay with an old server behind a load balancer for ever. */
+  /**
+   * Limits the connection's age. Behind a load balancer, clients that never reconnect would otherwise stay with an old server for ever.
+   */
   #grow(): void {
     const { connectionAgeMaxMs, connectionAgeGraceMs } = this.#options.keepalive;
     if (connectionAgeMaxMs === null) return;
@@ -118,7 +120,7 @@ export class Connection {
     });
   }
 
-  /** A peer that is gone without a word is found by the pings that it does not answer. */
+  /** Detects a peer that is gone without closing the connection, by pings without a reply. */
   #watch(): void {
     const { clock, keepalive } = this.#options;
     this.#ping = clock.timer(keepalive.timeMs, () => {

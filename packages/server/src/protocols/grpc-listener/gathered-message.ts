@@ -3,8 +3,8 @@ import type { ByteLease } from "@galatea/base";
 const firstBytes = 64 * 1024;
 
 /**
- * The bytes of a message that is needed whole, in one buffer that grows with what has come: an announced length alone takes no memory.
- * The buffer is taken from `memory`; whoever owns the lease gives it back.
+ * The bytes of a message that is needed as a whole, in one buffer that grows with the received bytes: an announced length alone takes no
+ * memory. The buffer is charged to `memory`, whose owner releases it.
  */
 export class GatheredMessage {
   readonly #byteLengthMax: number;
@@ -21,7 +21,7 @@ export class GatheredMessage {
     return this.#buffer.subarray(0, this.#used);
   }
 
-  /** What of the lease is this buffer's. */
+  /** Bytes of the lease that this buffer takes. */
   get heldBytes(): number {
     return this.#buffer.length;
   }
@@ -35,7 +35,7 @@ export class GatheredMessage {
 
   #grow(needed: number): void {
     const length = Math.min(this.#byteLengthMax, Math.max(needed, 2 * this.#buffer.length, firstBytes));
-    // Both are there while the bytes are copied.
+    // Both buffers exist while the bytes are copied.
     this.#memory.grow(length);
     const grown = Buffer.allocUnsafeSlow(length);
     this.#buffer.copy(grown, 0, 0, this.#used);

@@ -1,7 +1,6 @@
 /**
- * gRPC for every protocol that speaks it: a listener over HTTP/2 with every limit named, calls whose signal aborts when the client
- * has cancelled or its deadline has passed, messages that are read as they arrive, and one status at the end of each call.
- * Knows no service and no model.
+ * A gRPC listener over HTTP/2 with limits on everything. Calls have a signal that aborts when the client has cancelled or the deadline
+ * has passed; messages are read as they arrive; each call ends with one status. Knows no service and no model.
  */
 export { Call, type CallReceiver } from "./call.ts";
 export { GatheredMessage } from "./gathered-message.ts";

@@ -1,14 +1,14 @@
-/** The keepalive flags of `serve`, under the meaning that gRPC's core gives them. */
+/** The keepalive flags of `serve`, with the meaning that gRPC's core gives them. */
 export interface KeepaliveOptions {
-  /** How often an idle peer is pinged, and how long its answer may take. */
+  /** Interval of pings to an idle peer, and the time limit of its replies. */
   readonly timeMs: number;
   readonly timeoutMs: number;
-  /** Whether a connection without a call is pinged too. */
+  /** True to ping connections without calls too. */
   readonly permitWithoutCalls: boolean;
-  /** Pings of a client that come faster than this are strikes; beyond `pingStrikesMax` (0: any number) the connection is closed. */
+  /** Pings of a client at shorter intervals are strikes; over `pingStrikesMax` (0: unlimited) the connection is closed. */
   readonly receivedPingIntervalMinMs: number;
   readonly pingStrikesMax: number;
-  /** A connection is asked to end at this age, and ended this much later; null: it may grow as old as it likes. */
+  /** At this age a connection is asked to end, and ended this much later; null: no limit. */
   readonly connectionAgeMaxMs: number | null;
   readonly connectionAgeGraceMs: number | null;
 }
@@ -16,11 +16,11 @@ export interface KeepaliveOptions {
 /** Without a call gRPC's core allows a client one ping in two hours, unless the server permits pings without calls. */
 const idlePingIntervalMs = 7_200_000;
 
-/** The bytes that the answer to a ping takes on the wire. */
+/** Size of the reply to a ping. */
 const pingAnswerBytes = 17;
 
 /**
- * Counts the pings of one client that come too fast. As in gRPC's core, any data that the server sends, other than answers to pings,
+ * Counts the pings of one client that come too fast. As in gRPC's core, any data that the server sends, other than replies to pings,
  * resets the count: clients measure a connection by pings while they receive.
  */
 export class PingStrikes {
@@ -28,16 +28,16 @@ export class PingStrikes {
   #strikes = 0;
   #lastNs = Number.NEGATIVE_INFINITY;
   #pings = 0;
-  /** Bytes sent besides the answers to pings, as the last pings found them. */
+  /** Bytes sent, without replies to pings, at the last ping. */
   #sentBytes = 0;
 
   constructor(options: KeepaliveOptions) {
     this.#options = options;
   }
 
-  /** Counts a ping. `sentBytes` is all that the connection has sent. Returns whether the ping is one too many. */
+  /** Counts a ping. `sentBytes` are all bytes that the connection has sent. Returns whether the ping is one too many. */
   pinged(nowNs: number, hasCalls: boolean, sentBytes: number): boolean {
-    // Answers that have not left yet make this less than it is, never more.
+    // Pending replies make this less than it is, never more.
     const besidesAnswers = sentBytes - this.#pings++ * pingAnswerBytes;
     if (besidesAnswers > this.#sentBytes) {
       this.#sentBytes = besidesAnswers;

@@ -1,32 +1,32 @@
-/** Every bound of a gRPC listener in one place. Where Triton has one of its own, the default is Triton's. */
+/** All limits of a gRPC listener. Defaults are Triton's where Triton has the limit. */
 export interface GrpcLimits {
   /** A whole request message, and a whole response message. */
   readonly messageBytesMax: number;
-  /** Metadata of a request; what gRPC's own implementations take. */
+  /** Metadata of a request; the default of gRPC's own implementations. */
   readonly metadataBytesMax: number;
-  /** Calls of one connection that run at a time; a client that begins more waits. */
+  /** Concurrent calls of one connection; a client that starts more waits. */
   readonly callsPerConnectionMax: number;
   readonly connectionsMax: number;
-  /** Bytes that one call may have on their way to the server before it reads them. */
+  /** Bytes of one call that the client may send before the server reads them. */
   readonly callWindowBytes: number;
-  /** The same of all calls of one connection together. */
+  /** Bytes of all calls of one connection that the client may send before the server reads them. */
   readonly connectionWindowBytes: number;
-  /** Of a frame from the client. One call to JavaScript for each, and for each buffer that is read: 64 KiB. */
+  /** Size of a frame from the client. Each frame, and each buffer of 64 KiB that is read, costs one call to JavaScript. */
   readonly frameBytesMax: number;
-  /** Memory of the HTTP/2 library for one connection: its streams, header tables and frames that wait to be acknowledged. */
+  /** Memory of the HTTP/2 library for one connection: its streams, header tables and unacknowledged frames. */
   readonly connectionMebibytesMax: number;
   /**
-   * Calls that the clients of one address may reset in a second, and in one go, over all of its connections: then the connection that
-   * resets is closed, and beyond twice as many new connections of the address are refused for some seconds.
+   * Calls that the clients of one address may reset in a second, and at once, over all of its connections. Over this the connection that
+   * resets is closed, and over twice as many new connections of the address are rejected for some seconds.
    */
   readonly resetsPerSecondMax: number;
   readonly resetBurstMax: number;
-  /** The same for one connection, with the calls whose deadlines have passed: the HTTP/2 library ends it. */
+  /** Resets of one connection, including calls whose deadlines have passed: the HTTP/2 library ends it. */
   readonly connectionResetsPerSecondMax: number;
   readonly connectionResetBurstMax: number;
-  /** A new connection must have said that it speaks HTTP/2 within this. */
+  /** Time limit for a new connection's HTTP/2 preface. */
   readonly prefaceTimeoutMs: number;
-  /** A call without progress while a message is read or written ends after this. */
+  /** Time without progress of reading or writing a message after which a call ends. */
   readonly stallTimeoutMs: number;
   readonly backlog: number;
 }

@@ -23,7 +23,7 @@ import { GrpcError } from "./status.ts";
 export interface GrpcTls {
   readonly certificate: Buffer;
   readonly key: Buffer;
-  /** Set: clients need a certificate that one of these has signed. */
+  /** If set, clients need a certificate that one of these has signed. */
   readonly clientRoots: Buffer | null;
 }
 
@@ -34,20 +34,22 @@ export interface GrpcListenerOptions {
   readonly compressionLevel: CompressionLevel;
   readonly tls: GrpcTls | null;
   readonly clock: Clock;
-  /** What messages take while they are in flight. */
+  /** Budget for messages in flight. */
   readonly budget: ByteBudget;
   readonly logger: Logger;
-  /** By path (`/<package>.<service>/<method>`): what begins to answer a call. Null: there is no such method. */
+  /** Returns the handler of a method by path (`/<package>.<service>/<method>`); null when there is none. */
   readonly method: (path: string) => ((call: Call) => void) | null;
 }
 
-/** A gRPC front end whose certificates can be replaced. */
+/** A gRPC front end with replaceable certificates. */
 export interface SecureListener extends Listener {
-  /** Uses these certificates for new connections; open ones keep theirs. Throws where they are not valid or TLS is off, and changes nothing then. */
+  /**
+   * Uses these certificates for new connections; open ones keep theirs. When they are invalid or TLS is off, throws and changes nothing.
+   */
   replaceTls(tls: GrpcTls): void;
 }
 
-/** Binds and starts to answer. Rejects where the address is taken. */
+/** Binds and starts to serve. Rejects when the address is in use. */
 export async function openGrpcListener(options: GrpcListenerOptions): Promise<SecureListener> {
   const listener = new GrpcListener(options);
   await listener.listen();
@@ -58,10 +60,10 @@ class GrpcListener implements SecureListener {
   readonly #options: GrpcListenerOptions;
   readonly #server: Http2Server;
   readonly #connections = new Map<ServerHttp2Session, Connection>();
-  /** Under the connections, and of clients that have not come to be one: TLS has not been agreed upon. */
+  /** Sockets of all connections, including those of clients whose TLS handshake is not complete. */
   readonly #sockets = new Set<Socket>();
   readonly #resets: ClientResets;
-  /** The socket whose session is being made. */
+  /** The socket whose session is being created. */
   #accepted: Socket | null = null;
   #isClosing = false;
   #activeCount = 0;
@@ -73,9 +75,9 @@ class GrpcListener implements SecureListener {
     this.#resets = new ClientResets(options);
     this.#server.on("session", (session) => this.#onSession(session));
     this.#server.on("stream", (stream, headers) => this.#onStream(stream, headers));
-    // A connection that fails in its handshake is its client's affair.
+    // A failed handshake affects only its client.
     this.#server.on("sessionError", () => {});
-    // The session hides its socket, and is made in the next listener of the same event.
+    // The session hides its socket, and is created by the next listener of the same event.
     this.#server.prependListener(options.tls === null ? "connection" : "secureConnection", (socket: Socket) => {
       this.#accepted = socket;
     });
@@ -198,7 +200,7 @@ function serverOf({ limits, tls }: GrpcListenerOptions): Http2Server {
     maxSessionMemory: limits.connectionMebibytesMax,
     streamResetBurst: limits.connectionResetBurstMax,
     streamResetRate: limits.connectionResetsPerSecondMax,
-    // gRPC keeps blanks around metadata; a field that is checked for them is dropped.
+    // gRPC allows white space around metadata; a field checked for it would be dropped.
     strictFieldWhitespaceValidation: false,
   };
   if (tls === null) return createServer(options);

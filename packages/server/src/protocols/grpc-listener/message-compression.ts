@@ -4,12 +4,12 @@ import { InferenceError, type ByteLease } from "@galatea/base";
 import { GatheredMessage } from "./gathered-message.ts";
 import { GrpcError } from "./status.ts";
 
-/** What messages may be packed with, by the names of the header `grpc-encoding`. */
+/** Encodings of messages, by the names of the header `grpc-encoding`. */
 export type MessageEncoding = "identity" | "gzip" | "deflate";
 
 export const acceptedEncodings = "identity, deflate, gzip";
 
-/** What comes out of one step of inflation. */
+/** Size of the output of one inflation step. */
 const inflateStepBytes = 64 * 1024;
 const expanders = { gzip: createGunzip, deflate: createInflate } as const;
 const compressors = {
@@ -17,15 +17,15 @@ const compressors = {
   deflate: promisify<Uint8Array, ZlibOptions, Buffer>(deflate),
 } as const;
 
-/** Null for an encoding that this server does not know. */
+/** Returns null for an unknown encoding. */
 export function messageEncoding(header: string | undefined): MessageEncoding | null {
   if (header === undefined || header === "identity") return "identity";
   return header === "gzip" || header === "deflate" ? header : null;
 }
 
 /**
- * Expands a whole message, off the event loop. What comes out is taken from `memory` as it comes; a message beyond the bound ends where
- * it passes it.
+ * Decompresses a whole message in the thread pool. Its output is charged to `memory` as it grows; a message over the limit is rejected
+ * when it exceeds it.
  */
 export async function expandMessage(
   packed: Uint8Array,
@@ -58,11 +58,11 @@ export async function expandMessage(
   return expanded;
 }
 
-/** --grpc-infer-response-compression-level to zlib's; null: responses are not compressed. */
+/** zlib's levels by --grpc-infer-response-compression-level; null: responses are not compressed. */
 export const compressionLevels = { none: null, low: 1, medium: 6, high: 9 } as const;
 export type CompressionLevel = keyof typeof compressionLevels;
 
-/** The first of ours that the client accepts. */
+/** Returns the first supported encoding that the client accepts. */
 export function answerEncoding(acceptHeader: string | undefined, level: CompressionLevel): MessageEncoding {
   if (level === "none" || acceptHeader === undefined) return "identity";
   const accepted = acceptHeader.split(",").map((name) => name.trim());

@@ -1,21 +1,21 @@
 import { GrpcError } from "./status.ts";
 
-/** Takes the bytes of one message as they arrive. A chunk is good until the call returns: its memory is used again. */
+/** Receives the bytes of one message as they arrive. A chunk is valid until the call returns: its memory is reused. */
 export interface MessageSink {
   write(chunk: Buffer): void;
-  /** All of it has come. */
+  /** Called at the end of the message. */
   end(): void;
 }
 
 export interface SplitterOptions {
   readonly messageBytesMax: number;
-  /** A message begins. Throws to refuse it. */
+  /** Called when a message begins. Throws to reject it. */
   readonly open: (byteLength: number, compressed: boolean) => MessageSink;
 }
 
 const prefixBytes = 5;
 
-/** Cuts what a call's client sends into messages: each is one byte of flags, its length in four bytes, then its bytes. */
+/** Splits the bytes of a call into messages: each is one byte of flags, its length in four bytes, then its bytes. */
 export class MessageSplitter {
   readonly #options: SplitterOptions;
   readonly #prefix = Buffer.alloc(prefixBytes);
@@ -27,12 +27,12 @@ export class MessageSplitter {
     this.#options = options;
   }
 
-  /** Whether a message has begun and not ended. */
+  /** True inside of a message. */
   get inMessage(): boolean {
     return this.#sink !== null || this.#prefixAt > 0;
   }
 
-  /** Throws GrpcError, or what the sink throws. */
+  /** Throws GrpcError, or the sink's error. */
   push(chunk: Buffer): void {
     let at = 0;
     while (at < chunk.length) {
@@ -76,7 +76,7 @@ export class MessageSplitter {
   }
 }
 
-/** The five bytes in front of a message. */
+/** Writes the five bytes before a message. */
 export function writePrefix(into: Uint8Array, byteLength: number, compressed: boolean): void {
   into[0] = compressed ? 1 : 0;
   into[1] = byteLength >>> 24;

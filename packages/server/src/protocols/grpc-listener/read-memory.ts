@@ -16,11 +16,11 @@ const freedBytesMin = 16 * 1024;
 export class ReadMemory {
   /** The buffer whose slices are being pushed. */
   #buffer: ArrayBufferLike | null = null;
-  /** The last buffer of a connection that has no calls now. */
+  /** The last buffer of a connection without calls. */
   #last: WeakRef<ArrayBufferLike> | null = null;
-  /** Whether a slice of the buffer was not consumed as it was pushed. */
+  /** True if a slice of the buffer was not consumed as it was pushed. */
   #isHeld = false;
-  /** Whether slices were pushed to a stream before it was watched: then no buffer is known to be unused. */
+  /** True if slices were pushed to a stream before it was watched: then no buffer is known to be unused. */
   #hasMissedSlices = false;
   #pushed: Uint8Array | null = null;
 
@@ -48,12 +48,12 @@ export class ReadMemory {
     this.#isHeld = false;
   }
 
-  /** Takes back a slice to which nothing refers. One that was not consumed as it was pushed stays as it is, and its buffer with it. */
+  /** Accepts a slice without references. One that was not consumed as it was pushed keeps its buffer. */
   consumed(slice: Uint8Array): void {
     if (slice === this.#pushed) this.#pushed = null;
   }
 
-  /** Lets the collector have the last buffer, if it looks before the next one comes: a connection without calls would keep it for nothing. */
+  /** Leaves the last buffer to the garbage collector: a connection without calls would keep it unused. */
   forget(): void {
     if (this.#buffer !== null && isLarge(this.#buffer)) this.#last = new WeakRef(this.#buffer);
     this.#buffer = null;

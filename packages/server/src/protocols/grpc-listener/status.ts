@@ -17,7 +17,7 @@ export const grpcStatus = {
 
 export type GrpcStatus = keyof typeof grpcStatus;
 
-/** The one table from the inference vocabulary to gRPC's status, as Triton has it. */
+/** gRPC's status by inference code, as in Triton. */
 export const statusOfInferenceCode: Readonly<Record<InferenceCode, GrpcStatus>> = {
   UNKNOWN: "UNKNOWN",
   INTERNAL: "INTERNAL",
@@ -29,7 +29,7 @@ export const statusOfInferenceCode: Readonly<Record<InferenceCode, GrpcStatus>> 
   CANCELLED: "CANCELLED",
 };
 
-/** A status that has no name in the inference vocabulary: deadlines, and messages that gRPC itself refuses. */
+/** An error with a status that has no inference code: deadlines, and messages that gRPC itself rejects. */
 export class GrpcError extends Error {
   readonly status: GrpcStatus;
 
@@ -40,7 +40,7 @@ export class GrpcError extends Error {
   }
 }
 
-/** Where an error's reason says more than its code. */
+/** Statuses by reason, which take precedence over those by code. */
 const statusOfReason: Readonly<Partial<Record<InferenceReason, GrpcStatus>>> = {
   "memory-exceeded": "RESOURCE_EXHAUSTED",
 };
@@ -52,13 +52,13 @@ export function grpcStatusOf(thrown: unknown): { readonly status: GrpcStatus; re
   return { status, message };
 }
 
-/** Clients refuse metadata of more than 8 KiB; a status text is a part of it, and its escapes make it longer. */
+/** Clients reject metadata of more than 8 KiB, which includes the status text; escaping makes it longer. */
 const messageBytesMax = 6 * 1024;
 const cutNote = " ... (cut)";
 
 /**
- * `grpc-message`: printable ASCII but for `%` as it is, every other byte of the UTF-8 as `%XX`. A blank at either end is escaped, too:
- * clients that check HTTP/2's fields for such blanks drop the text.
+ * Encodes `grpc-message`: printable ASCII except `%` unchanged, every other byte of the UTF-8 as `%XX`. A space at either end is escaped
+ * too: clients that check HTTP/2 fields for such spaces drop the text.
  */
 export function encodeStatusMessage(message: string): string {
   if (message.length < messageBytesMax && /^(?! )[ -$&-~]*(?<! )$/.test(message)) return message;

@@ -4,22 +4,22 @@ import type { HttpLimits } from "./limits.ts";
 import { statusOf } from "./reply.ts";
 
 /**
- * Takes a body as it comes. `write` may throw; the rest of the body is then read and dropped before the error is told, unless it is
- * memory that is wanting: then nothing more is read.
+ * Receives a body as it arrives. `write` may throw: the rest of the body is then read and dropped before the error is reported. After a
+ * lack of memory nothing more is read.
  */
 export interface BodySink {
   write(chunk: Buffer): void;
-  /** Called before a failure is told: what was written is nobody's. */
+  /** Called before a failure is reported, to release what was written. */
   discard?(): void;
 }
 
-/** A request that is answered on another status than its error's code has (413 for a body over its bound). */
+/** An error with another status than its code has (413 for a body over its limit). */
 export class BodyError extends InferenceError {
   readonly status: number;
-  /** The rest of the body is not worth reading: the connection ends after the reply. */
+  /** True if the rest of the body is not read: the connection ends after the response. */
   readonly closes: boolean;
 
-  /** `refusal`: the error whose code and reason it keeps. */
+  /** `refusal`: the error whose code and reason are kept. */
   constructor(status: number, message: string, closes: boolean, refusal: InferenceError | null = null) {
     super(refusal?.code ?? "INVALID_ARG", message, { cause: refusal, reason: refusal?.reason ?? null });
     this.status = status;
@@ -27,18 +27,18 @@ export class BodyError extends InferenceError {
   }
 }
 
-/** What is told of an error met while a body is read: one for want of memory ends the reading. */
+/** Returns the error that is reported while a body is read: a lack of memory ends the reading. */
 function asBodyError(error: unknown): unknown {
   if (!(error instanceof InferenceError) || !isMemoryReason(error.reason)) return error;
   return new BodyError(statusOf(error), error.message, true, error);
 }
 
-/** Takes memory for so many bytes of a body before they are read. Throws BodyError. */
+/** Takes memory for the bytes of a body before they are read. Throws BodyError. */
 export function admit(exchange: Exchange, bytes: number): void {
   admitting(() => exchange.memory.grow(bytes));
 }
 
-/** Calls what takes memory for a body of which nothing has been read. Where there is none, that is a BodyError. */
+/** Calls `take`, which takes memory for an unread body. Converts a lack of memory to a BodyError. */
 export function admitting<Made>(take: () => Made): Made {
   try {
     return take();
@@ -47,7 +47,7 @@ export function admitting<Made>(take: () => Made): Made {
   }
 }
 
-/** Content-Length as a number, -1 for a chunked body, 0 for none. Node has refused the malformed. */
+/** Returns Content-Length as a number, -1 for a chunked body, 0 for none. Node has rejected malformed ones. */
 export function declaredLength(exchange: Exchange): number {
   const { headers } = exchange.request;
   if (headers["transfer-encoding"] !== undefined) return -1;
@@ -56,8 +56,8 @@ export function declaredLength(exchange: Exchange): number {
 }
 
 /**
- * Feeds the whole body to `sink` and resolves with it at the body's end. Rejects with BodyError over a limit, with the sink's own error after
- * the body has been read, and with the signal's reason when the client goes away.
+ * Passes the whole body to `sink` and resolves with it at the body's end. Rejects with BodyError over a limit, with the sink's own error
+ * after the body was read, and with the signal's reason when the client is gone.
  */
 export function readBody<Sink extends BodySink>(exchange: Exchange, limits: HttpLimits, sink: Sink): Promise<Sink> {
   const { request, response } = exchange;
@@ -95,7 +95,7 @@ export function readBody<Sink extends BodySink>(exchange: Exchange, limits: Http
       }
     });
     request.on("end", () => (failure === undefined ? resolve(sink) : fail(failure)));
-    // The request errors when its connection ends early; who waits for the body learns it from here, others from the signal.
+    // The request emits an error when its connection ends early. Readers of the body get it here, others by the signal.
     request.on("error", (error) => fail(InferenceError.from(exchange.signal.reason ?? error)));
     const abandon = (error: BodyError) => {
       request.removeAllListeners("data");
@@ -117,8 +117,8 @@ function tooLarge(byteLength: number, limits: HttpLimits): BodyError {
 const discardedBytesMin = 16 * 1024;
 
 /**
- * Gives the memory of a piece or body that has been copied back at once; nobody may look at it again. The collector does not see how large
- * these pieces are until they add up to 64 MiB, and then goes through the whole heap: a tenth of the server's time with tensors of 1 MB.
+ * Frees the memory of a consumed chunk or body at once; it must not be used again. The garbage collector does not see the size of these
+ * chunks until they add up to 64 MiB, and then marks the whole heap: a tenth of the server's time with tensors of 1 MB.
  */
 export function discardChunk(chunk: Buffer): void {
   const { buffer } = chunk;
@@ -126,7 +126,7 @@ export function discardChunk(chunk: Buffer): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
-/** Frees the memory of chunks as `discardChunk` does. Each has a buffer of its own, which it need not fill. */
+/** Frees the memory of chunks as `discardChunk` does. Each has its own buffer, which it need not fill. */
 export function discardPieces(pieces: readonly Buffer[]): void {
   for (const { buffer } of pieces) if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
@@ -134,14 +134,17 @@ export function discardPieces(pieces: readonly Buffer[]): void {
 const emptyBody = Buffer.alloc(0);
 
 /**
- * The whole body in one buffer. A body that came in one piece is that piece, not a copy; else the buffer doubles as bytes
- * arrive, so that a client that announces gigabytes and sends little costs little.
+ * Reads the whole body to one buffer. A body in one chunk is not copied; otherwise the buffer doubles as bytes arrive, so that a client
+ * that announces gigabytes and sends little costs little.
  */
 export async function readWholeBody(exchange: Exchange, limits: HttpLimits): Promise<Buffer> {
   return (await gatherBody(exchange, limits)).bytes();
 }
 
-/** The whole body, for who can say when it is needed no more. Throws BodyError at once where there is no memory for its announced length. */
+/**
+ * Reads the whole body, for callers that discard it explicitly. Throws BodyError at once when there is no memory for its announced
+ * length.
+ */
 export function gatherBody(exchange: Exchange, limits: HttpLimits): Promise<GatheredBody> {
   const declared = declaredLength(exchange);
   if (declared === 0) return Promise.resolve(new GatheredBody(0, exchange.memory));
@@ -155,7 +158,10 @@ export class GatheredBody implements BodySink {
   #buffer: Buffer = emptyBody;
   #used = 0;
 
-  /** `declared` is -1 when nobody knows the length; then the buffer's bytes are taken from `memory` as it grows, else they were before. */
+  /**
+   * `declared` is -1 for an unknown length; then the buffer's bytes are taken from `memory` as it grows, otherwise they were taken
+   * before.
+   */
   constructor(declared: number, memory: ByteLease) {
     this.#declared = declared;
     this.#memory = memory;
@@ -181,7 +187,7 @@ export class GatheredBody implements BodySink {
   #grow(needed: number): void {
     const doubled = Math.max(needed, 2 * this.#buffer.length, 64 * 1024);
     const length = this.#declared >= needed ? Math.min(doubled, this.#declared) : doubled;
-    // Both are there while the bytes are copied.
+    // Both buffers exist while the bytes are copied.
     if (this.#declared === -1) this.#memory.grow(length);
     const grown = Buffer.allocUnsafeSlow(length);
     grown.set(this.#buffer.subarray(0, this.#used));
@@ -190,7 +196,7 @@ export class GatheredBody implements BodySink {
     this.#buffer = grown;
   }
 
-  /** Gives the memory back at once, not when the collector looks. Nobody may look at the body again. */
+  /** Frees the memory at once instead of waiting for the garbage collector. The body must not be used again. */
   discard(): void {
     discardChunk(this.#buffer);
     this.#buffer = emptyBody;

@@ -5,17 +5,17 @@ import { codingText } from "./transfer-coding.ts";
 
 const lingerMsMax = 2000;
 
-/** Connections that end with an answer that is on its way. */
+/** Connections that end after a response that is being sent. */
 const ending = new WeakSet<Socket>();
 
-/** Whether the connection ends with an answer that is on its way: a further request on it is dropped, never executed. */
+/** Returns whether the connection ends after a response that is being sent: a further request on it is dropped, never executed. */
 export function isEnding(socket: Socket): boolean {
   return ending.has(socket);
 }
 
 /**
- * A refused client that is still sending would meet a reset and lose our answer: what it sends is read and dropped for a while. In place
- * of what Node does after the last reply of a connection, which is to destroy it with what has not been read.
+ * Reads and drops what a rejected client still sends, for a while; otherwise it would get a reset and lose the response. Replaces Node's
+ * behavior after the last response of a connection, which is to destroy it with its unread data.
  */
 export function lingerAfterReply(socket: Socket, timeoutMs: number): void {
   if (ending.has(socket)) return;
@@ -38,9 +38,9 @@ const clientErrors: Readonly<Record<string, readonly [status: string, message: s
 };
 
 /**
- * Bytes that are no HTTP. Requests that came whole before them are answered in their order, and the connection ends with the last of
- * these answers: what stands behind is never looked at again, for Node's parser stays in its error. Where nothing is to be answered
- * the bytes themselves are, in the protocol's error shape. Node calls this once for every further piece of such a connection.
+ * Handles invalid HTTP. Complete requests before the invalid bytes get their responses in order, and the connection ends with the last of
+ * these; data after them is never read, because Node's parser stays in its error. Without such requests the invalid bytes get an error
+ * response in the protocol's format. Node calls this once for every further chunk of such a connection.
  */
 export function onClientError(
   error: NodeJS.ErrnoException,
@@ -55,15 +55,15 @@ export function onClientError(
   }
   const awaited = [...live].filter(({ request, response }) => request.complete || response.writableEnded);
   const last = awaited.at(-1);
-  // A client that has closed its side is taken for one that has gone.
+  // A client that has closed its side counts as gone.
   if (last !== undefined && error.code !== "HPE_INVALID_EOF_STATE") {
     lingerAfterReply(socket, stallTimeoutMs);
     last.response.shouldKeepAlive = false;
-    // Its head may have left already, and then it does not say that it is the last.
+    // Its head may have been sent already without `Connection: close`.
     last.onClosed(() => socket.destroySoon());
     return;
   }
-  // An answer now would be taken for a part of the one that has begun.
+  // A response now would be taken for a part of the one that has begun.
   if (last !== undefined || [...live].some(({ response }) => response.headersSent)) {
     socket.destroy();
     return;
@@ -89,7 +89,7 @@ function malformedText(error: NodeJS.ErrnoException): string {
   return `malformed HTTP request: ${error.message}`;
 }
 
-/** The header lines of the packet at fault, as far as they are in it. */
+/** Returns the complete header lines of the faulty packet. */
 function headOf(packet: Buffer | undefined): string {
   const text = packet?.toString("latin1") ?? "";
   const end = text.indexOf("\r\n\r\n");

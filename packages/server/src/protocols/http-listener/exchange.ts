@@ -2,29 +2,32 @@ import { ByteLease, type ByteBudget, type Clock } from "@galatea/base";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 /**
- * One request and its reply. `signal` aborts when the client is gone before the reply has left, at every stage.
- * Exactly one of the `reply` functions of this folder ends it.
+ * One request and its response. `signal` aborts when the client is gone before the response was sent, at every stage. Exactly one of the
+ * `reply` functions of this module ends it.
  */
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** The path as it came: no decoding, no query string. */
+  /** The path as received, without decoding or query string. */
   readonly path: string;
   readonly method: string;
   readonly signal: AbortSignal;
-  /** Of whoever is asked on behalf of this exchange, too. */
+  /** The clock for this exchange and the calls made for it. */
   readonly clock: Clock;
-  /** When its head had come; its body may follow. */
+  /** Time at which its head was complete; its body may follow. */
   readonly receivedNs: number;
-  /** What this exchange holds of the memory for requests in flight; all of it goes back when the exchange is closed. */
+  /** The exchange's lease of the memory for requests in flight; released when the exchange is closed. */
   readonly memory: ByteLease;
   /** See `RequestHead`. */
   executionMsMax: number | null;
-  /** Called once when nothing of this exchange is on its way any more: the reply was written, or the connection is gone. */
+  /** Calls `release` once when no bytes of this exchange are in flight any more: the response was written, or the connection is gone. */
   onClosed(release: () => void): void;
 }
 
-/** About what an exchange takes beside its body: Node's objects, header lines, ours. Never a reason to refuse it, but counted. */
+/**
+ * Estimated memory of an exchange besides its body: objects of Node and the server, header lines. Counted, but never a reason to reject
+ * it.
+ */
 export const exchangeBytes = 4 * 1024;
 
 export interface ExchangeParts {
@@ -32,12 +35,12 @@ export interface ExchangeParts {
   readonly clock: Clock;
 }
 
-/** Who made it, told before all others that it is closed. */
+/** The owner of an exchange, notified before all others that it is closed. */
 export interface ExchangeOwner {
   exchangeClosed(exchange: LiveExchange): void;
 }
 
-/** What a connection keeps of its exchanges, so that the end of the connection reaches each of them. */
+/** An exchange as its connection keeps it, so that the end of the connection ends each of them. */
 export class LiveExchange implements Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -84,7 +87,7 @@ export class LiveExchange implements Exchange {
     else this.#releases.push(release);
   }
 
-  /** The reply has been handed to the kernel, or never will be. */
+  /** Ends the exchange: the response has been passed to the kernel, or never will be. */
   close(clientGone: boolean): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -96,7 +99,7 @@ export class LiveExchange implements Exchange {
   }
 }
 
-/** A request line may name the whole URL, as clients do that take this server for a proxy: its path is what counts. */
+/** Returns the path of a request line with a whole URL, which clients of a proxy send. */
 function originForm(url: string): string {
   if (url.startsWith("/")) return url;
   const authority = /^https?:\/\/[^/?#]*/i.exec(url)?.[0];

@@ -1,7 +1,6 @@
 /**
- * HTTP/1.1 for every protocol that speaks it: a listener on a port or a Unix socket with every limit named, exchanges whose
- * signal aborts when the client is gone, bodies read under limits, replies in the protocol's error shape.
- * Knows no route and no model.
+ * An HTTP/1.1 listener on a port or a Unix socket, with limits on everything. Exchanges have a signal that aborts when the client is
+ * gone, bodies are read under limits, errors have the protocol's format. Knows no route and no model.
  */
 export {
   admit,

@@ -1,26 +1,26 @@
-/** Every bound of an HTTP listener in one place. */
+/** All limits of an HTTP listener. */
 export interface HttpLimits {
   /** All header lines of a request together. */
   readonly headerBytesMax: number;
-  /** A whole request body, binary tensors included (Triton has no bound here). */
+  /** A whole request body, including binary tensors (Triton has no limit here). */
   readonly bodyBytesMax: number;
   /** JSON tensors, JSON headers, raw inputs and decompressed bodies: the flag --http-max-input-size. */
   readonly inputBytesMax: number;
   /** Non-empty chunks of a chunked request body. */
   readonly chunksMax: number;
-  /** A client that has begun a request must finish its header lines within this. */
+  /** Time limit for a request's header lines. */
   readonly headersTimeoutMs: number;
-  /** A connection without progress while a body is read or a response is written ends after this. */
+  /** Time without progress of reading a body or writing a response after which a connection ends. */
   readonly stallTimeoutMs: number;
-  /** Longer than the pools of clients keep idle connections, so that it is they who close. */
+  /** Longer than clients' pools keep idle connections, so that the client closes them. */
   readonly keepAliveTimeoutMs: number;
   readonly connectionsMax: number;
-  /** Requests of one connection that are answered at a time; one more is refused with 503, and the connection ends. */
+  /** Concurrent pipelined requests of one connection; one more is rejected with 503, and the connection ends. */
   readonly pipelinedMax: number;
   readonly backlog: number;
 }
 
-/** Those that no flag sets; Triton's where it has one. */
+/** Limits without a flag; Triton's defaults where it has the limit. */
 export const defaultHttpLimits: Omit<HttpLimits, "inputBytesMax"> = {
   headerBytesMax: 64 * 1024,
   bodyBytesMax: 2 ** 31 - 1,

@@ -15,16 +15,16 @@ export interface HttpListenerOptions {
   readonly address: ListenAddress;
   readonly limits: HttpLimits;
   readonly logger: Logger;
-  /** What bodies and answers take while they are in flight. */
+  /** Budget for bodies and responses in flight. */
   readonly budget: ByteBudget;
   readonly clock: Clock;
-  /** Answers one request; what it throws is answered as the protocol's error. */
+  /** Handles one request; an exception is sent as the protocol's error. */
   readonly handle: (exchange: Exchange) => void | Promise<void>;
 }
 
 const liveOf = new WeakMap<Socket, Set<LiveExchange>>();
 
-/** Binds and starts to answer. Rejects with Triton's words when the address is taken. */
+/** Binds and starts to serve. Rejects with Triton's text when the address is in use. */
 export async function openHttpListener(options: HttpListenerOptions): Promise<Listener> {
   const listener = new HttpListener(options);
   await listener.listen();
@@ -45,12 +45,12 @@ class HttpListener implements Listener, ExchangeOwner {
     this.#server = createServer({
       maxHeaderSize: limits.headerBytesMax,
       headersTimeout: limits.headersTimeoutMs,
-      // A total time for a body would cut off slow but honest uploads: progress is what is watched (see #onStall).
+      // A total time limit would cut off slow but legitimate uploads: progress is limited instead (see #onStall).
       requestTimeout: 0,
       keepAliveTimeout: limits.keepAliveTimeoutMs,
       connectionsCheckingInterval: Math.min(30_000, Math.max(100, limits.headersTimeoutMs / 2)),
       noDelay: true,
-      // Triton answers HTTP/1.1 requests without a Host line.
+      // Triton accepts HTTP/1.1 requests without a Host line.
       requireHostHeader: false,
     });
     this.#server.maxConnections = limits.connectionsMax;
@@ -104,7 +104,7 @@ class HttpListener implements Listener, ExchangeOwner {
         deadline.removeEventListener("abort", cutOff);
         resolve();
       });
-      // Not only those that Node calls idle: one on which no request has come yet is not among them.
+      // Also closes connections without any request, which Node does not count as idle.
       for (const [socket, live] of this.#sockets) if (live.size === 0) socket.destroy();
       if (deadline.aborted) cutOff();
       else deadline.addEventListener("abort", cutOff, { once: true });
@@ -115,8 +115,8 @@ class HttpListener implements Listener, ExchangeOwner {
     const live = new Set<LiveExchange>();
     liveOf.set(socket, live);
     this.#sockets.set(socket, live);
-    // node tells a response that its connection has ended only when it is that response's turn; pipelined ones behind it
-    // would keep their memory, so the connection keeps its own list.
+    // Node notifies a response of its connection's end only when it is first in line. Later pipelined ones would keep their memory, so
+    // the connection keeps its own list.
     socket.once("close", () => {
       this.#sockets.delete(socket);
       for (const exchange of live) exchange.close(true);
@@ -145,12 +145,12 @@ class HttpListener implements Listener, ExchangeOwner {
       lingerAfterReply(request.socket, limits.stallTimeoutMs);
       return replyError(exchange, coding.status, coding.message);
     }
-    // What a proxy of HTTP/1.0 made of the chunks is not known: nothing behind them is taken for a request.
+    // A proxy of HTTP/1.0 may have interpreted the chunks differently, so nothing after them is parsed as a request.
     if (request.httpVersionMinor === 0 && request.headers["transfer-encoding"] !== undefined) {
       response.shouldKeepAlive = false;
       lingerAfterReply(request.socket, limits.stallTimeoutMs);
     }
-    // A body that will be refused for its length is refused before the client sends it.
+    // A body that is too long is rejected before the client sends it.
     if (expectsContinue && isWelcome(exchange, limits)) response.writeContinue();
     this.#answer(exchange);
   }
@@ -179,7 +179,7 @@ class HttpListener implements Listener, ExchangeOwner {
     }
     const { response } = exchange;
     if (response.headersSent) {
-      // The reply has begun: the client must see that it is not whole.
+      // The response has begun: the client must see that it is incomplete.
       response.destroy();
       return;
     }
@@ -192,7 +192,7 @@ class HttpListener implements Listener, ExchangeOwner {
     else replyFailure(exchange, error);
   }
 
-  /** No byte has moved for the stall time. A model that is at work may take as long as it likes; a client may not. */
+  /** Called when no byte has moved for the stall time. A running model may take any time; a client may not. */
   #onStall(socket: Socket): void {
     const live = liveOf.get(socket);
     if (live === undefined || live.size === 0 || socket.writableLength > 0) {
@@ -202,7 +202,7 @@ class HttpListener implements Listener, ExchangeOwner {
     for (const exchange of live) {
       if (exchange.request.complete || exchange.response.headersSent) continue;
       exchange.response.shouldKeepAlive = false;
-      // Whoever waits for the body learns it from the request's error, once the answer has left.
+      // Readers of the body get the request's error after the response was sent.
       exchange.onClosed(() => exchange.request.destroy(new Error("the request body did not arrive in time")));
       replyError(exchange, 408, "the request body did not arrive in time");
       return;
@@ -210,7 +210,7 @@ class HttpListener implements Listener, ExchangeOwner {
   }
 }
 
-/** Whether a body of the announced length would be read at all. */
+/** Returns whether a body of the announced length would be read. */
 function isWelcome(exchange: Exchange, limits: HttpLimits): boolean {
   const declared = declaredLength(exchange);
   return declared <= limits.bodyBytesMax && exchange.memory.fits(Math.max(declared, 0));

@@ -3,20 +3,20 @@ import type { Exchange } from "./exchange.ts";
 import { writeHead } from "./reply.ts";
 
 /**
- * A reply of unknown length that goes out in parts. A part that the client has not taken yet keeps its writer waiting, and its memory is
- * counted meanwhile: a client that stops reading holds up its own reply and nothing else.
+ * A response of unknown length, sent in chunks. A chunk that the client has not read keeps its writer waiting, and its memory is counted
+ * meanwhile: a client that stops reading blocks only its own response.
  */
 export class ReplyStream {
   readonly #exchange: Exchange;
 
-  /** Without a content type where it is "". `extra`: other headers, name, value, name, value. */
+  /** Omits the content type when it is "". `extra`: other headers, name, value, name, value. */
   constructor(exchange: Exchange, status: number, contentType: string, extra: readonly string[] = []) {
     this.#exchange = exchange;
     writeHead(exchange, status, contentType === "" ? [...extra] : ["Content-Type", contentType, ...extra]);
     exchange.response.flushHeaders();
   }
 
-  /** Resolves when another part may be written; a string is latin1. Rejects with the signal's reason when the client is gone. */
+  /** Resolves when another chunk may be written; a string is latin1. Rejects with the signal's reason when the client is gone. */
   async write(part: string | readonly Uint8Array[]): Promise<void> {
     const { response, signal, memory } = this.#exchange;
     signal.throwIfAborted();

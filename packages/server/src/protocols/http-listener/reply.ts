@@ -1,7 +1,7 @@
 import type { InferenceCode, InferenceError, InferenceReason } from "@galatea/base";
 import type { Exchange } from "./exchange.ts";
 
-/** One table from the inference vocabulary to HTTP. */
+/** HTTP statuses by inference code. */
 const statusOfCode: Readonly<Record<InferenceCode, number>> = {
   UNKNOWN: 400,
   INTERNAL: 500,
@@ -13,16 +13,16 @@ const statusOfCode: Readonly<Record<InferenceCode, number>> = {
   CANCELLED: 400,
 };
 
-/** Where an error's reason says more than its code. `out-of-memory` does so in the container contract only. */
+/** Statuses by reason, which take precedence over those by code. `out-of-memory` has one in the container API only. */
 const statusOfReason: Readonly<Partial<Record<InferenceReason, number>>> = {
   "memory-full": 503,
   "memory-exceeded": 413,
 };
 
-/** When to come again: memory for requests is held for the time of some executions, not of minutes. */
+/** Retry time of a client: memory for requests is in use for the time of some executions, not for minutes. */
 const retryAfter: ExtraHeaders = ["Retry-After", "1"];
 
-/** As Triton words them, which is not always node's wording. */
+/** Triton's reason phrases, which sometimes differ from Node's. */
 const reasonPhrases: Readonly<Record<number, string>> = {
   200: "OK",
   400: "Bad Request",
@@ -45,8 +45,8 @@ export type ExtraHeaders = readonly string[];
 const noHeaders: ExtraHeaders = [];
 
 /**
- * Sends `body` and ends the exchange. Headers go out as a flat array in one call, which skips node's header table;
- * a string body (latin1: each character is one byte) leaves in the same write as the head.
+ * Sends `body` and ends the exchange. Headers are passed as a flat array in one call, which skips Node's header table; a string body
+ * (latin1: each character is one byte) is sent in the same write as the head.
  */
 export function reply(
   exchange: Exchange,
@@ -59,12 +59,12 @@ export function reply(
   const { response } = exchange;
   if (typeof body === "string") response.end(body, "latin1");
   else response.end(body);
-  // What the client's kernel has not taken at once waits here for a slow reader.
+  // Counts the bytes that the kernel has not accepted yet, because the client reads slowly.
   const { writableLength } = response;
   if (writableLength > 0) exchange.memory.growAnyway(writableLength);
 }
 
-/** Sends several pieces, whose memory the caller accounts for, without joining them; `exchange.onClosed` tells when none of them is needed any more. */
+/** Sends several chunks, whose memory the caller accounts for, without joining them. They may be freed after `exchange.onClosed`. */
 export function replyPieces(
   exchange: Exchange,
   status: number,
@@ -82,21 +82,21 @@ export function replyPieces(
   response.end();
 }
 
-/** Sends the status line and the headers, with none that Triton does not send. */
+/** Sends the status line and the headers, without any that Triton does not send. */
 export function writeHead(exchange: Exchange, status: number, headers: string[]): void {
   const { response } = exchange;
-  // As Triton: no Date, and no Connection line where HTTP/1.1 needs none. (node would add three lines to each reply.)
+  // Triton sends no Date, and no Connection line when HTTP/1.1 does not need it. (Node would add three lines to each response.)
   response.sendDate = false;
   if (response.shouldKeepAlive && exchange.request.httpVersionMinor === 1) response.removeHeader("connection");
   response.writeHead(status, reasonPhrases[status] ?? "Unknown", headers);
 }
 
-/** JSON.stringify escapes what must be escaped; bytes beyond ASCII go out as UTF-8. */
+/** JSON.stringify escapes as required; other than ASCII characters are sent as UTF-8. */
 export function errorBody(message: string): string {
   return Buffer.from(`{"error":${JSON.stringify(message)}}`).toString("latin1");
 }
 
-/** The one error shape of the protocol: an object with the single key `error`. */
+/** Sends an error in the protocol's format: an object with the single key `error`. */
 export function replyError(
   exchange: Exchange,
   status: number,
@@ -107,7 +107,7 @@ export function replyError(
   reply(exchange, status, contentType, errorBody(message), extraHeaders);
 }
 
-/** The error on its reason's or its code's status; a client that may come again is told so. */
+/** Sends an error with the status of its reason or its code, and Retry-After when a later try may succeed. */
 export function replyFailure(
   exchange: Exchange,
   error: InferenceError,

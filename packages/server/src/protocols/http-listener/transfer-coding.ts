@@ -6,9 +6,9 @@ export interface RefusedCoding {
 }
 
 /**
- * Why a request's Transfer-Encoding is refused; null where there is none or it is `chunked`. Where a body ends must not be a matter of
- * opinion between a proxy and us, or one of them takes a body for a request: RFC 9112, section 6.3, asks for 400 where `chunked`
- * is not the last coding, and section 6.1 for 501 where codings that nobody here knows come before it.
+ * Returns the error for a request's Transfer-Encoding; null when there is none or it is `chunked`. A proxy and this server must agree on
+ * the end of a body, or one of them takes a body for a request: RFC 9112, section 6.3, requires 400 when `chunked` is not the last
+ * coding, and section 6.1 requires 501 when unknown codings precede it.
  */
 export function refusedCoding({ headers }: IncomingMessage): RefusedCoding | null {
   const value = headers["transfer-encoding"];

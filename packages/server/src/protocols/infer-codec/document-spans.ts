@@ -1,7 +1,7 @@
 import { InferenceError } from "@galatea/base";
 import { bytesSpell, readJsonString, type JsonScanner } from "../../tensor/index.ts";
 
-/** Where the parts of an input lie in the document; -1 where absent. `dataEnd` is behind the data's last byte. */
+/** Offsets of the parts of an input in the document; -1 for absent ones. `dataEnd` is after the data's last byte. */
 export interface InputSpans {
   nameAt: number;
   shapeAt: number;
@@ -16,10 +16,10 @@ export interface OutputSpans {
   parametersAt: number;
 }
 
-/** Inputs or outputs of a request. `{},` is three bytes of text and forty times as many of memory. */
+/** Maximum number of inputs or outputs of a request: `{},` takes three bytes of text and forty times as many of memory. */
 const listedMax = 100_000;
 
-/** Where the parts of a request lie; lists are null when the member is no array, undefined when it is absent. */
+/** Offsets of the parts of a request; lists are null when the member is not an array, undefined when it is absent. */
 export interface DocumentSpans {
   idAt: number;
   parametersAt: number;
@@ -28,8 +28,8 @@ export interface DocumentSpans {
 }
 
 /**
- * The one pass that checks the syntax of the whole document and notes where things are, without building anything of it:
- * after it every error is about meaning, as in Triton. The first of equal names wins, others are stepped over.
+ * Checks the syntax of the whole document and records the offsets of its parts in one pass, without creating objects. Later errors
+ * concern only its meaning, as in Triton. The first of equal names counts, others are skipped.
  */
 export function scanDocument(scanner: JsonScanner): DocumentSpans {
   const spans: DocumentSpans = { idAt: -1, parametersAt: -1, inputs: undefined, outputs: undefined };
@@ -59,7 +59,7 @@ const documentMembers = ["id", "inputs", "outputs", "parameters"] as const;
 const inputMembers = ["name", "shape", "datatype", "parameters", "data"] as const;
 const outputMembers = ["name", "parameters"] as const;
 
-/** Steps over a member's name to its value; undefined when it is none of `known`. */
+/** Skips a member's name, up to its value; returns undefined when it is not in `known`. */
 function memberName<Name extends string>(scanner: JsonScanner, known: readonly Name[]): Name | undefined {
   const start = scanner.key();
   const end = scanner.nameEnd;

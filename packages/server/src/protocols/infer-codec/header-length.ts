@@ -1,5 +1,5 @@
 /**
- * The leading integer of a header value, as C's strtol reads it (blanks, a sign, trailing text ignored: 2.51 does so);
+ * Returns the leading integer of a header value as C's strtol reads it (white space, a sign and trailing text are ignored, as in 2.51);
  * null without a digit.
  */
 export function leadingInteger(text: string): number | null {

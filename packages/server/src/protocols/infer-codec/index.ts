@@ -1,7 +1,7 @@
 /**
- * The KServe v2 inference body, JSON and binary, both ways, for whoever speaks it over HTTP: the JSON header is checked and
- * read without building objects of it, numbers go straight to tensor memory, binary tails are copied once from the socket
- * (or viewed), responses are printed as bytes. Texts are tritonserver's; asked of version 2.51.
+ * The KServe v2 inference body, JSON and binary, in both directions, for protocols over HTTP. The JSON header is checked and read without
+ * creating objects of it, numbers are written directly to tensor memory, binary tails are copied once from the socket (or viewed),
+ * responses are printed as bytes. Texts are those of tritonserver 2.51.
  */
 export { classify } from "./classification.ts";
 export { leadingInteger } from "./header-length.ts";

@@ -15,16 +15,16 @@ import {
 } from "./json-access.ts";
 import { readRequestParameters } from "./request-parameters.ts";
 
-/** One input as the header describes it; its elements are JSON at `[dataAt, dataEnd)` or `binaryBytes` of the tail. */
+/** One input of the header; its elements are JSON at `[dataAt, dataEnd)` or `binaryBytes` of the tail. */
 export interface InputHeader {
   readonly name: string;
   readonly datatype: Datatype;
   readonly shape: readonly number[];
   readonly elementCount: number;
-  /** -1 when the elements come as binary data. */
+  /** -1 for binary elements. */
   readonly dataAt: number;
   readonly dataEnd: number;
-  /** The JSON is one element, in no array. */
+  /** True if the JSON is one element without an array. */
   readonly isElement: boolean;
   readonly binaryBytes: number;
 }
@@ -32,11 +32,11 @@ export interface InputHeader {
 export interface OutputWish {
   readonly name: string;
   readonly binary: boolean;
-  /** How many classes to report instead of the tensor; 0 for the tensor itself. */
+  /** Number of classes to report instead of the tensor; 0 for the tensor itself. */
   readonly classCount: number;
 }
 
-/** The JSON part of an inference request, checked; tensors not read yet. */
+/** The checked JSON part of an inference request; tensors are not read yet. */
 export interface InferHeader {
   readonly scanner: JsonScanner;
   readonly id: string;
@@ -45,19 +45,22 @@ export interface InferHeader {
   readonly priority: number;
   readonly queueTimeoutUs: number;
   readonly inputs: readonly InputHeader[];
-  /** null asks for all outputs, as `binaryOutputs` says; it says nothing about listed ones. */
+  /** Null selects all outputs, in the format of `binaryOutputs`, which does not apply to listed ones. */
   readonly outputs: readonly OutputWish[] | null;
   readonly binaryOutputs: boolean;
-  /** What this header was granted of the memory it was parsed with; 0 for a small one. */
+  /** Bytes that parsing this header took from the memory lease; 0 for a small one. */
   readonly memoryBytes: number;
 }
 
-/** Up to here what is parsed is no more than a request costs anyway. */
+/** Parsing up to this size takes no more memory than any request. */
 const uncountedBytesMax = 16 * 1024;
-/** Objects take about so many times the bytes of the densest text: `{},` is an object, `1,` a number. */
+/** Ratio of objects to the densest text: `{},` is an object, `1,` a number. */
 const parsedBytesPerByte = 12;
 
-/** Reads the document the scanner stands at. `inputBytesMax` bounds each JSON tensor (--http-max-input-size); what a long text becomes is taken from `memory`. */
+/**
+ * Reads the document at the scanner's position. `inputBytesMax` limits each JSON tensor (--http-max-input-size); the parsed form of a
+ * long text is charged to `memory`.
+ */
 export function parseInferHeader(scanner: JsonScanner, inputBytesMax: number, memory: ByteLease): InferHeader {
   const spans = parsingRequestJson(() => scanDocument(scanner));
   const memoryBytes = parsedBytes(scanner.bytes.length, spans);
@@ -76,14 +79,14 @@ export function parseInferHeader(scanner: JsonScanner, inputBytesMax: number, me
   return { scanner, id, parameters, sequence, priority, queueTimeoutUs, inputs, outputs, binaryOutputs, memoryBytes };
 }
 
-/** Tensors' elements are not counted: they go where the arena accounts for them. */
+/** Returns the parsed size of a text, without the elements of tensors, which the arena accounts for. */
 function parsedBytes(textBytes: number, { inputs }: DocumentSpans): number {
   let bytes = textBytes;
   for (const { dataAt, dataEnd } of inputs ?? []) bytes -= dataEnd - dataAt;
   return parsedTextBytes(bytes);
 }
 
-/** What so much text that is no tensor becomes. */
+/** Returns the parsed size of a text without tensors. */
 export function parsedTextBytes(textBytes: number): number {
   return textBytes <= uncountedBytesMax ? 0 : textBytes * parsedBytesPerByte;
 }
@@ -114,7 +117,7 @@ function readInput(scanner: JsonScanner, spans: InputSpans, inputBytesMax: numbe
   return { name, datatype, shape, elementCount: count, dataAt, dataEnd, isElement: false, binaryBytes: 0 };
 }
 
-/** JSON carries no half floats, in either protocol. */
+/** Rejects half floats, which JSON does not support in either protocol. */
 export function refuseHalfFloats(name: string, datatype: Datatype): void {
   if (datatype !== "FP16" && datatype !== "BF16") return;
   throw new InferenceError(
@@ -123,7 +126,7 @@ export function refuseHalfFloats(name: string, datatype: Datatype): void {
   );
 }
 
-/** An input says where its elements are in exactly one way; anything else is refused before its name is looked at. */
+/** Checks that an input has exactly one source of elements; other inputs are rejected before their name is read. */
 function inputSources(scanner: JsonScanner, spans: InputSpans): { binarySizeAt: number; regionAt: number } {
   let binarySizeAt = -1;
   let regionAt = -1;
@@ -150,7 +153,7 @@ function wrongSources(dataAt: number, binarySizeAt: number, regionAt: number): I
   );
 }
 
-/** No region can be registered yet, so whatever name is given, Triton's answer is this one. */
+/** Returns Triton's error for an unknown region: regions cannot be registered yet, so every name is unknown. */
 function unknownRegion(scanner: JsonScanner, at: number): InferenceError {
   const region = stringAt(scanner, at, (text) => unableToParse("shared_memory_region", text));
   return new InferenceError("NOT_FOUND", `Unable to find shared memory region: '${region}'`);
@@ -193,7 +196,7 @@ function checkedCount(name: string, shape: readonly number[], text: () => string
   );
 }
 
-/** `binary_data_output` of the request says nothing about outputs that are listed: each speaks for itself. */
+/** The request's `binary_data_output` does not apply to listed outputs: each has its own. */
 function readOutputs(scanner: JsonScanner, list: readonly OutputSpans[]): OutputWish[] {
   const outputs = new Map<string, OutputWish>();
   for (const spans of list) {

@@ -9,15 +9,15 @@ export interface EncodeOptions {
   readonly id: string;
   readonly outputs: readonly OutputWish[] | null;
   readonly binaryOutputs: boolean;
-  /** Asked only for outputs with the classification extension. */
+  /** Called only for outputs with the classification extension. */
   readonly labelsOf: (outputName: string) => readonly string[];
   readonly batches: () => boolean;
 }
 
 /**
- * A response body. `json` is latin1 text (each character is one byte of UTF-8) or pieces of it; `tails` are the binary outputs
- * in the order of the JSON's `outputs`, null when no output is binary. Tails are views of the response's tensors:
- * release the response only when they have left.
+ * A response body. `json` is latin1 text (each character is one byte of UTF-8) or chunks of it; `tails` are the binary outputs in the
+ * order of the JSON's `outputs`, null when no output is binary. Tails are views of the response's tensors: release the response after
+ * they were sent.
  */
 export interface EncodedResponse {
   readonly json: string | readonly Buffer[];
@@ -25,7 +25,7 @@ export interface EncodedResponse {
   readonly tails: readonly Uint8Array[] | null;
 }
 
-/** The longest text of an element, comma included, by the bytes it is printed from; of strings, the usual. */
+/** Length of an element's longest text, including the comma, per byte of the tensor; for strings the usual length. */
 const textBytesPerByte: Readonly<Record<Datatype, number>> = {
   BOOL: 6,
   UINT8: 4,
@@ -43,7 +43,7 @@ const textBytesPerByte: Readonly<Record<Datatype, number>> = {
   BF16: 0,
 };
 
-/** About how long the JSON of a response will be at most. */
+/** Returns an approximate upper bound of the length of a response's JSON. */
 export function jsonTextBytesMax(
   response: InferenceResponse,
   options: Pick<EncodeOptions, "outputs" | "binaryOutputs">,
@@ -62,10 +62,10 @@ export function printParameter(sink: JsonSink, value: ParameterValue): void {
   else sink.ascii(String(value));
 }
 
-/** Unused sinks for long texts, kept to be used again: each takes 0.3 MB. */
+/** Maximum number of idle sinks for long texts that are kept: each takes 0.3 MB. */
 const idleSinksMax = 4;
 
-/** One sink serves all responses that a thread encodes at once. Throws for outputs that JSON cannot hold. */
+/** Encodes responses; one sink serves all responses that a thread encodes at once. Throws for outputs that JSON cannot represent. */
 export class ResponseEncoder {
   readonly #sink = new JsonSink();
   readonly #idleSinks: JsonSink[] = [];
@@ -87,7 +87,7 @@ export class ResponseEncoder {
     }
   }
 
-  /** The same for a long text, piece by piece. The response's tensors stay as they are until it is over. */
+  /** Encodes a long response in chunks. Its tensors must not change until it is complete. */
   async encodeInChunks(
     response: InferenceResponse,
     options: EncodeOptions,
@@ -110,7 +110,7 @@ export class ResponseEncoder {
   }
 }
 
-/** The JSON of one response: what is before its outputs, one output after the other, what is behind them. */
+/** Prints the JSON of one response: the beginning, each output, the end. */
 class ResponsePrinting {
   readonly #sink: JsonSink;
   readonly #options: EncodeOptions;
@@ -134,7 +134,7 @@ class ResponsePrinting {
     sink.ascii(',"outputs":[');
   }
 
-  /** An output whose elements are still to be printed, and then its end; null for one that goes out as bytes. */
+  /** Begins an output; returns the printing of its elements, or null for a binary output. */
   output(tensor: Tensor): JsonDataPrinting | null {
     const sink = this.#sink;
     const options = this.#options;

@@ -1,7 +1,7 @@
 import { InferenceError } from "@galatea/base";
 import { type JsonScanner, JsonSyntaxError, readJsonString } from "../../tensor/index.ts";
 
-/** Triton prefixes what its JSON accessors say with the member they stood on. */
+/** Returns Triton's error of a JSON accessor, which begins with the member's name. */
 export function unableToParse(member: string, text: string): InferenceError {
   return new InferenceError("INTERNAL", `Unable to parse '${member}': ${text}`);
 }
@@ -10,7 +10,7 @@ export function missingMember(member: string): InferenceError {
   return unableToParse(member, `attempt to access non-existing object member '${member}'`);
 }
 
-/** Runs `parse` and words a syntax error as Triton does (status 500). */
+/** Runs `parse` and converts a syntax error to Triton's (status 500). */
 export function parsingRequestJson<T>(parse: () => T): T {
   try {
     return parse();
@@ -24,7 +24,7 @@ const nonString = "attempt to access JSON non-string as string";
 const nonBoolean = "attempt to access JSON non-boolean as boolean";
 const nonUnsigned = "attempt to access JSON non-unsigned-integer as unsigned-integer";
 
-/** Each reads the value that starts at `at`; the document has been checked. They throw what `fail` makes of the text. */
+/** Converts an accessor's text to an error. Each accessor below reads the value that starts at `at` of a checked document. */
 export type Fail = (text: string) => InferenceError;
 
 export function stringAt(scanner: JsonScanner, at: number, fail: Fail): string {
@@ -41,7 +41,7 @@ export function booleanAt(scanner: JsonScanner, at: number, fail: Fail): boolean
   return kind === "true";
 }
 
-/** An unsigned integer as a double; beyond 2^53 it is near, which every caller's own bound refuses. */
+/** Reads an unsigned integer as a double; over 2^53 it is approximate, which every caller's own limit rejects. */
 export function unsignedAt(scanner: JsonScanner, at: number, fail: Fail): number {
   scanner.at = at;
   if (scanner.kind() !== "number" || scanner.number() === "double" || scanner.value < 0 || scanner.value >= 2 ** 64) {
@@ -50,7 +50,7 @@ export function unsignedAt(scanner: JsonScanner, at: number, fail: Fail): number
   return scanner.value;
 }
 
-/** The integer that starts at `at`, exact, when it is one. */
+/** Reads the integer that starts at `at` exactly. */
 export function bigintAt(scanner: JsonScanner, at: number): bigint {
   scanner.at = at;
   const kind = scanner.number();
@@ -60,16 +60,16 @@ export function bigintAt(scanner: JsonScanner, at: number): bigint {
   return BigInt(text);
 }
 
-/** Members and dimensions of a document that are looked at one by one: each takes a moment of the loop, and memory beyond its text. */
+/** Maximum number of members and dimensions that are visited one by one: each takes time, and memory in addition to its text. */
 const visitedMax = 100_000;
 
-/** Another entry of the document is visited. Throws where there are too many. */
+/** Counts another visited value of the document. Throws when there are too many. */
 export function countVisited(scanner: JsonScanner): void {
   if (++scanner.visitedCount > visitedMax)
     throw new InferenceError("INVALID_ARG", `a request has at most ${visitedMax} parameters and dimensions`);
 }
 
-/** Calls `visit` with the name and the place of each member of the object at `at`, first of equal names only. */
+/** Calls `visit` with the name and the offset of each member of the object at `at`; of equal names only the first. */
 export function eachMember(scanner: JsonScanner, at: number, visit: (name: string, valueAt: number) => void): void {
   scanner.at = at;
   if (!scanner.open(0x7d)) return;

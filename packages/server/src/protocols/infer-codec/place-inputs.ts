@@ -15,31 +15,31 @@ import { inChunks, readChunkBytes, wholeTextBytesMax } from "./in-chunks.ts";
 import { unableToParse } from "./json-access.ts";
 import type { InferHeader, InputHeader } from "./infer-header.ts";
 
-/** Tensors start on cache lines: native libraries and numpy like their buffers aligned, and the client's JSON has any length. */
+/** Tensors start on cache lines: native libraries and numpy prefer aligned buffers, and the client's JSON has any length. */
 const alignmentBytes = 64;
 
 export interface PlaceOptions {
   readonly modelName: string;
-  /** Bytes behind the JSON header. */
+  /** Bytes after the JSON header. */
   readonly tailBytes: number;
-  /** Where tensors go; null for plain memory. */
+  /** Memory for tensors; null for plain memory. */
   readonly arena: BlockSource | null;
-  /** Of the request; plain memory is taken from it. */
+  /** The request's lease; plain memory is charged to it. */
   readonly memory: ByteLease;
 }
 
-/** Inputs, and the text that the JSON ones are in. */
+/** Inputs, and the text of the JSON ones. */
 export type PlacedHeader = Pick<InferHeader, "scanner" | "inputs">;
 
-/** The request's tensors, JSON ones filled; the tail's bytes are still to be written through `tail`. */
+/** The request's tensors. JSON ones are filled; the tail's bytes must still be written through `tail`. */
 export interface PlacedInputs {
   readonly tensors: readonly Tensor[];
   readonly tail: TailWriter;
 }
 
 /**
- * Allocates one block for all tensors of a request, a part of it for each, and reads the JSON ones into them. The caller owns the tensors.
- * Throws with nothing allocated. With plain memory as target a whole tail can be handed over without a copy: see `viewTail`.
+ * Allocates one block for all tensors of a request, a segment of it for each, and reads the JSON ones into them. The caller owns the
+ * tensors. When it throws, nothing stays allocated. With plain memory a whole tail can be passed on without a copy: see `viewTail`.
  */
 export function placeInputs(header: PlacedHeader, options: PlaceOptions): PlacedInputs {
   const placing = new Placing(header, options);
@@ -52,7 +52,7 @@ export function placeInputs(header: PlacedHeader, options: PlaceOptions): Placed
   }
 }
 
-/** The same for long JSON, piece by piece. Rejects with nothing allocated. */
+/** Places long JSON inputs in chunks. When it rejects, nothing stays allocated. */
 export async function placeInputsInChunks(
   header: PlacedHeader,
   options: PlaceOptions,
@@ -72,7 +72,7 @@ export async function placeInputsInChunks(
   }
 }
 
-/** The tensors of a request on their way to their places in one block. */
+/** The tensors of a request while they are written into one block. */
 class Placing {
   readonly #header: PlacedHeader;
   readonly #block: Block | null;
@@ -118,7 +118,7 @@ class Placing {
   }
 
   placed(): PlacedInputs {
-    // The parts hold the block from here on.
+    // The segments have the block's references from here on.
     if (!this.#isOnly) this.#block?.release();
     return { tensors: this.#tensors, tail: new TailWriter(this.#segments) };
   }
@@ -143,7 +143,7 @@ class Placing {
   }
 }
 
-/** The binary inputs as views of a tail that is in memory already, where tensors need not be in shared memory. */
+/** Returns the binary inputs as views of a tail that is already in memory, for tensors that need not be in shared memory. */
 export function viewTail(header: InferHeader, tail: Uint8Array, options: PlaceOptions): Tensor[] {
   checkTail(header.inputs, options);
   let at = 0;
@@ -182,7 +182,7 @@ function checkTail(inputs: readonly InputHeader[], options: PlaceOptions): void 
   }
 }
 
-/** JSON cannot hold more elements than its text has room for, so a huge shape over a short text allocates little. */
+/** Returns the number of elements, limited by the length of the JSON text, so that a huge shape over a short text allocates little. */
 function jsonCount(input: InputHeader): number {
   if (input.isElement) return 1;
   return Math.min(input.elementCount, jsonElementsMax(input.dataEnd - input.dataAt));
@@ -240,26 +240,26 @@ function jsonDatatype({ datatype }: InputHeader): JsonDataTarget["datatype"] {
   return datatype;
 }
 
-/** What was read is as much as there was room for, which is less than the shape asks for where the text is too short for it. */
+/** Checks that all elements were read: a short text may have had fewer than the shape requires. */
 function checkedCount(input: InputHeader, usedBytes: number): number {
   if (jsonCount(input) === input.elementCount || input.datatype === "BYTES") return usedBytes;
   throw new InferenceError("INTERNAL", "Shape does not match true shape of 'data' field");
 }
 
-/** An error met while an input's elements were read, in Triton's words. */
+/** Converts an error in an input's elements to Triton's. */
 function dataError(input: InputHeader, error: unknown): unknown {
   if (!(error instanceof InferenceError)) return error;
   if (error.code === "INVALID_ARG") {
     return new InferenceError("INVALID_ARG", `Unable to parse 'data': ${error.message} of input '${input.name}'`);
   }
-  // Triton words a wrong element of a BYTES tensor differently from the other datatypes'.
+  // Triton has another text for a wrong element of a BYTES tensor.
   if (input.datatype === "BYTES" && error.reason === "not-a-string") {
     return new InferenceError("INTERNAL", `Unable to parse JSON bytes array: ${error.message}`);
   }
   return unableToParse("data", error.message);
 }
 
-/** Spreads the tail, as it arrives in pieces of any size, over the places of the binary inputs: the one copy from the socket. */
+/** Writes the tail, which arrives in chunks of any size, into the binary inputs: the only copy from the socket. */
 export class TailWriter {
   readonly #segments: readonly Uint8Array[];
   #segment = 0;

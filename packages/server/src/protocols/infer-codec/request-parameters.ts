@@ -29,7 +29,7 @@ interface Draft {
 
 type ReadReserved = (draft: Draft, scanner: JsonScanner, at: number, name: string) => void;
 
-/** The parameters the protocol gives a meaning; every other name is the model's own. */
+/** Parameters with a meaning in the protocol; all others are passed to the model. */
 const reserved: ReadonlyMap<string, ReadReserved> = new Map<string, ReadReserved>([
   [
     "sequence_id",
@@ -81,7 +81,7 @@ function unsigned(scanner: JsonScanner, at: number, name: string): number {
   return unsignedAt(scanner, at, (text) => unableToParse(name, text));
 }
 
-/** What kind of number starts at `at`; "none" for anything that is no integer of 64 bits. */
+/** Returns the kind of the integer at `at`; "none" for anything but a 64-bit integer. */
 function integerAt(scanner: JsonScanner, at: number): "unsigned" | "signed" | "none" {
   scanner.at = at;
   if (scanner.kind() !== "number" || scanner.number() === "double") return "none";
@@ -90,7 +90,7 @@ function integerAt(scanner: JsonScanner, at: number): "unsigned" | "signed" | "n
   return value < 0n && value >= -(2n ** 63n) ? "signed" : "none";
 }
 
-/** The value of a parameter that means something to the model only. */
+/** Reads the value of a parameter for the model. */
 export function customValue(scanner: JsonScanner, at: number, name: string): ParameterValue {
   scanner.at = at;
   switch (scanner.kind()) {

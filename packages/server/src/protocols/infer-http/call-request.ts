@@ -4,17 +4,17 @@ import { deadlineFromNow, newInferenceRequest, type InferenceRequest } from "../
 import { BodyError, type ContentType, type Exchange } from "../http-listener/index.ts";
 import type { DecodedBody } from "./infer-body.ts";
 
-/** What is known of a call when its line and headers have been judged. */
+/** A call whose request line and headers are valid. */
 export interface CallRequest {
   readonly target: ModelTarget;
-  /** The model of the target, held by the caller until this call has been answered. */
+  /** The model of the target, leased by the caller until this call has ended. */
   readonly model: ServedModel;
-  /** Length of the JSON header; null: the whole body is JSON; 0: there is none, the body is the only input. */
+  /** Length of the JSON header; null: the whole body is JSON; 0: no header, the body is the only input. */
   readonly headerBytes: number | null;
   readonly compressed: boolean;
 }
 
-/** What went wrong with an inference, and under which content type Triton says so. */
+/** An error of an inference, with the content type in which Triton reports it. */
 export class InferCallError extends Error {
   readonly error: InferenceError;
   readonly contentType: ContentType;
@@ -26,15 +26,15 @@ export class InferCallError extends Error {
   }
 }
 
-/** An InferCallError or BodyError for what `readInferBody` threw. */
+/** Converts an exception of `readInferBody`. */
 export function bodyErrorOf(thrown: unknown): InferCallError | BodyError {
   if (thrown instanceof BodyError) return thrown;
   const error = InferenceError.from(thrown);
-  // Triton tells these before it looks for JSON.
+  // Triton reports these before it parses JSON.
   return new InferCallError(error, error.reason === "inflation-failed" ? "text/plain" : "application/json");
 }
 
-/** What the engine said instead of an answer: Triton types what its core refused as JSON, what its models said as text. */
+/** Converts an error of the engine: Triton reports errors of its core as JSON, and those of models as text. */
 export function callErrorOf(thrown: unknown): InferCallError {
   const error = InferenceError.from(thrown);
   return new InferCallError(error, error.reason === "request-refused" ? "application/json" : "text/plain");

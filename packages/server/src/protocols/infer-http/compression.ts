@@ -6,7 +6,7 @@ import { GatheredBody } from "../http-listener/index.ts";
 export type RequestEncoding = "identity" | "compressed";
 export type ResponseEncoding = "identity" | "gzip" | "deflate";
 
-/** What a Content-Encoding header asks for; null for one that Triton does not know (it compares case by case). */
+/** Returns the encoding of a Content-Encoding header; null for one that Triton does not support (the names are case-sensitive). */
 export function requestEncoding(header: string | undefined): RequestEncoding | null {
   if (header === undefined || header === "" || header === "identity") return "identity";
   return header === "gzip" || header === "deflate" ? "compressed" : null;
@@ -14,12 +14,12 @@ export function requestEncoding(header: string | undefined): RequestEncoding | n
 
 const compressors = { gzip: promisify(gzip), deflate: promisify(deflate) } as const;
 
-/** What comes out of one step of inflation. */
+/** Size of the output of one inflation step. */
 const inflateStepBytes = 64 * 1024;
 
 /**
- * Expands gzip or zlib data, whichever it is. Throws INVALID_ARG; the bound is --http-max-input-size. What comes out is taken from `memory`
- * as it comes, so that a small body that becomes a large one is refused where memory ends.
+ * Decompresses gzip or zlib data. Throws INVALID_ARG; the limit is --http-max-input-size. The output is charged to `memory` as it grows,
+ * so that a small body with a large content is rejected when memory ends.
  */
 export async function decompress(
   packed: GatheredBody,
@@ -60,8 +60,8 @@ export function compress(pieces: readonly Uint8Array[], encoding: "gzip" | "defl
 }
 
 /**
- * The encoding with the highest q-value among those known; the first named wins a tie, `*` and unknown ones are passed over,
- * and a q-value that is no number counts as 0.
+ * Returns the supported encoding with the highest q-value; the first one wins a tie, `*` and unknown ones are ignored, and an invalid
+ * q-value counts as 0.
  */
 export function responseEncoding(header: string | undefined): ResponseEncoding {
   if (header === undefined || header === "identity") return "identity";

@@ -2,18 +2,21 @@ import { InferenceError } from "@galatea/base";
 import { releaseResponse, type Outcome } from "../../inference/index.ts";
 import { errorBody, ReplyStream, type Exchange } from "../http-listener/index.ts";
 
-/** The content type of Triton's streamed answers. */
+/** The content type of Triton's streamed responses. */
 const eventStreamType = "text/event-stream; charset=utf-8";
 
-/** An answer as text, latin1 (each character is one byte of UTF-8) or pieces of it, and the status of a reply that begins with it. */
+/**
+ * A response as text, latin1 (each character is one byte of UTF-8) or chunks of it, and the status of an HTTP response that begins with
+ * it.
+ */
 export interface PrintedAnswer {
   readonly status: number;
   readonly text: string | readonly Uint8Array[];
 }
 
 /**
- * Sends each answer as an event when the client has taken the one before; the status is the first one's. What `print` throws for the
- * first goes to the caller, and nothing has been sent. The memory of an event is given back when it has left.
+ * Sends each response as an event after the client has read the previous one; the status is the first one's. An exception of `print` for
+ * the first is thrown before anything was sent. The memory of an event is released when it was sent.
  */
 export async function replyEvents(
   exchange: Exchange,
@@ -38,17 +41,17 @@ export async function replyEvents(
     stream ??= new ReplyStream(exchange, 200, eventStreamType);
     stream.end();
   } catch (error) {
-    // The client has gone: nobody is left to be told.
+    // The client has gone: nobody receives the error.
     if (!signal.aborted) throw error;
   }
 }
 
-/** An error among the answers. */
+/** Returns the event of an error. */
 export function errorEvent(error: InferenceError): string {
   return `data: ${errorBody(error.message)}\n\n`;
 }
 
-/** An outcome that is released with its scope, or before. */
+/** Returns an outcome that is released with its scope, or before. */
 export function ownedOutcome(outcome: Outcome): { readonly outcome: Outcome; release(): void } & Disposable {
   let held = !(outcome instanceof InferenceError);
   const release = () => {

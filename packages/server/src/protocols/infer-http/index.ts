@@ -1,6 +1,6 @@
 /**
- * One inference over HTTP, shared by the protocols that carry the KServe body: reads it (JSON, binary, raw, chunked, compressed)
- * under limits, asks the engine, sends the answer without copying large tensors, releases memory when the bytes have left.
+ * Inferences over HTTP, shared by the protocols with the KServe body: reads it (JSON, binary, raw, chunked, compressed) under limits,
+ * calls the engine, sends the response without copying large tensors, and releases memory when the bytes were sent.
  */
 export { requestEncoding, responseEncoding } from "./compression.ts";
 export { InferCallError } from "./call-request.ts";

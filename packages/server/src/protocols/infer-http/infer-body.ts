@@ -31,14 +31,14 @@ import { decompress } from "./compression.ts";
 export interface InferBodyOptions {
   readonly model: ServedModel;
   readonly limits: HttpLimits;
-  /** Length of the JSON header; null: the whole body is JSON; 0: there is none, the body is the only input. */
+  /** Length of the JSON header; null: the whole body is JSON; 0: no header, the body is the only input. */
   readonly headerBytes: number | null;
   readonly compressed: boolean;
-  /** In which long JSON is read. */
+  /** Yields to the event loop while long JSON is read. */
   readonly loopQueue: EventLoopQueue;
 }
 
-/** What a request says beside its tensors: nothing that holds the text it came in. */
+/** The fields of a request besides its tensors, without references to its text. */
 export type CallHeader = Omit<InferHeader, "scanner" | "inputs">;
 
 /** A decoded request. The receiver owns the tensors. */
@@ -48,14 +48,14 @@ export interface DecodedBody {
 }
 
 /**
- * Reads and decodes a request's body. A body of known length goes from the socket straight to where its tensors will stay;
- * a chunked or compressed one is gathered first. Nothing stays allocated when it throws.
+ * Reads and decodes a request's body. A body of known length is read from the socket directly into tensor memory; a chunked or compressed
+ * one is collected first. When it throws, nothing stays allocated.
  */
 export async function readInferBody(exchange: Exchange, options: InferBodyOptions): Promise<DecodedBody> {
   const declared = declaredLength(exchange);
   if (options.compressed) return decodeWhole(await readCompressed(exchange, options), exchange, options);
   if (declared === -1) return decodeWhole(await gatherBody(exchange, options.limits), exchange, options);
-  // An empty body has no JSON either: Triton takes it as a raw request of no bytes.
+  // An empty body has no JSON either: Triton treats it as a raw request of zero bytes.
   if (options.headerBytes === 0 || declared === 0) return streamRaw(exchange, declared, options);
   const headerBytes = options.headerBytes ?? declared;
   if (headerBytes === declared || headerBytes > wholeTextBytesMax) {
@@ -77,7 +77,7 @@ async function readCompressed(exchange: Exchange, { limits }: InferBodyOptions):
   }
 }
 
-/** The body is nobody's afterwards, but for tensors in plain memory, which are views of it. */
+/** Decodes a whole body, which may be freed afterwards unless tensors in plain memory are views of it. */
 function decodeWhole(
   body: GatheredBody,
   exchange: Exchange,
@@ -128,7 +128,7 @@ function decode(body: Buffer, exchange: Exchange, options: InferBodyOptions): De
   return { header: callHeader(header), tensors };
 }
 
-/** The same for long JSON, between whose pieces others have the loop. */
+/** Decodes long JSON in chunks, between which the event loop runs. */
 async function decodeInChunks(body: Buffer, exchange: Exchange, options: InferBodyOptions): Promise<DecodedBody> {
   const { memory, signal } = exchange;
   const yieldOptions = { loopQueue: options.loopQueue, signal };
@@ -144,7 +144,7 @@ async function decodeInChunks(body: Buffer, exchange: Exchange, options: InferBo
     yieldOptions,
   );
   writer.write(tail);
-  // Plain memory, of a model whose arena has gone meanwhile, stays counted.
+  // Plain memory, when the model's arena was closed meanwhile, stays counted.
   if (tensors.every(({ block }) => block !== null)) memory.shrinkTo(exchangeBytes + header.memoryBytes);
   return { header: callHeader(header), tensors };
 }
@@ -182,7 +182,7 @@ function placeRaw(bodyBytes: number, options: InferBodyOptions): ReturnType<type
   return placeRawInput(model.view.config, bodyBytes, model.arena);
 }
 
-/** A raw request says nothing but its bytes; its outputs come back binary. */
+/** A raw request has no header; its outputs are binary. */
 const rawHeader: CallHeader = {
   id: "",
   parameters: noParameters,
@@ -196,7 +196,7 @@ const rawHeader: CallHeader = {
 
 async function streamRaw(exchange: Exchange, declared: number, options: InferBodyOptions): Promise<DecodedBody> {
   const { model, limits } = options;
-  // Plain memory: of a model whose unload did not wait any longer, which the answer will say.
+  // Plain memory, for a model whose unload stopped waiting; the response will report that.
   if (model.arena === null && declared <= limits.inputBytesMax) admit(exchange, declared);
   const { into, tensor } = admitting(() => placeRaw(declared, options));
   let at = 0;
@@ -215,7 +215,7 @@ async function streamRaw(exchange: Exchange, declared: number, options: InferBod
   return { header: rawHeader, tensors: [tensor] };
 }
 
-/** The JSON header usually comes with the first bytes; from then on every byte is copied once, to its tensor. */
+/** The JSON header usually arrives with the first bytes; from then on every byte is copied once, to its tensor. */
 async function streamBinary(
   exchange: Exchange,
   declared: number,
@@ -231,7 +231,7 @@ async function streamBinary(
   let gatheredBytes = 0;
   const begin = (json: Buffer) => {
     header = parseInferHeader(new JsonScanner(json), options.limits.inputBytesMax, memory);
-    // From here on it is the arena that accounts for the tensors.
+    // From here on the arena accounts for the tensors.
     memory.shrinkBy(declared - headerBytes);
     placed = placeInputs(header, placeOptions(options, declared - headerBytes, memory));
   };

@@ -25,9 +25,9 @@ import { settleText, takeForText } from "./text-memory.ts";
 
 export interface InferCallOptions {
   readonly limits: HttpLimits;
-  /** Headers whose names it finds become parameters of the request; none where absent. */
+  /** Headers with matching names become parameters of the request; absent: none. */
   readonly forwardedHeaders?: RegExp | null;
-  /** The headers of a reply whose body is a JSON header of `jsonBytes` and binary outputs behind it. */
+  /** Returns the headers of a response with a JSON header of `jsonBytes` and binary outputs after it. */
   readonly binaryHeaders: (jsonBytes: number) => string[];
 }
 
@@ -39,12 +39,12 @@ function decoupled(): InferenceError {
   return new InferenceError("UNSUPPORTED", "HTTP end point doesn't support models with decoupled transaction policy");
 }
 
-/** Bodies up to this are joined and sent as one buffer: cheaper than four writes. */
+/** Bodies up to this size are joined and sent as one buffer: cheaper than four writes. */
 const joinedBytesMax = 16 * 1024;
 
 /**
- * One inference over HTTP, from a request whose line and headers have been judged to the reply on its way.
- * Throws InferCallError (nothing has been sent) or BodyError (the listener answers).
+ * Inferences over HTTP, from the parsed request line and headers to the response. Throws InferCallError (nothing has been sent) or
+ * BodyError (the listener responds).
  */
 export class InferCalls {
   readonly #options: InferCallOptions;
@@ -76,7 +76,7 @@ export class InferCalls {
     if (replied !== undefined) await replied;
   }
 
-  /** Releases the tensors where a header cannot be forwarded. */
+  /** Releases the tensors when a header cannot be forwarded. */
   #withHeaders(exchange: Exchange, decoded: DecodedBody): DecodedBody {
     const { forwardedHeaders = null } = this.#options;
     if (forwardedHeaders === null) return decoded;
@@ -90,7 +90,7 @@ export class InferCalls {
     }
   }
 
-  /** Nothing to wait for where the text is short and goes out as it is, as nearly always: a promise less for each request. */
+  /** Sends a short uncompressed text synchronously, which saves a promise for nearly every request. */
   #reply(
     exchange: Exchange,
     request: InferCallRequest,
@@ -124,7 +124,7 @@ export class InferCalls {
     return this.#send(exchange, request, encoded, response);
   }
 
-  /** The same for a long text, between whose pieces others have the loop. */
+  /** Sends a long text, printed in chunks between which the event loop runs. */
   async #replyLong(
     exchange: Exchange,
     request: InferCallRequest,
@@ -186,7 +186,7 @@ export class InferCalls {
     try {
       let plainBytes = jsonBytes;
       for (const tail of tails ?? []) plainBytes += tail.length;
-      // What is to be compressed lies there in one piece, and what comes out is no larger worth mentioning.
+      // The uncompressed copy and the compressed output, which is not much larger at most.
       memory.grow(2 * plainBytes);
       body = await compress([...jsonPieces(json), ...(tails ?? [])], encoding);
     } catch (error) {
@@ -204,7 +204,7 @@ export class InferCalls {
 interface LongReply {
   readonly response: InferenceResponse;
   readonly options: EncodeOptions;
-  /** Of the exchange's memory, before any was taken for the text. */
+  /** Bytes of the exchange's lease before memory for the text was taken. */
   readonly heldBytes: number;
 }
 

@@ -14,8 +14,8 @@ const eventStart = Buffer.from("data: ");
 const eventEnd = Buffer.from("\n\n");
 
 /**
- * Inferences of decoupled models over HTTP: the request is a KServe body as of any other model, the reply a stream of events, each the
- * KServe body of one answer, or an error. An error that comes before any answer is an ordinary reply.
+ * Inferences of decoupled models over HTTP. The request is an ordinary KServe body; the HTTP response is a stream of events, each the
+ * KServe body of one response, or an error. An error before any response is an ordinary HTTP response.
  */
 export class InferEvents {
   readonly #options: { readonly limits: HttpLimits };
@@ -26,7 +26,7 @@ export class InferEvents {
     this.#options = options;
   }
 
-  /** Throws InferCallError (nothing has been sent) or BodyError (the listener answers). */
+  /** Throws InferCallError (nothing has been sent) or BodyError (the listener responds). */
   async answer(exchange: Exchange, request: CallRequest): Promise<void> {
     const { target, model, headerBytes, compressed } = request;
     let decoded: DecodedBody;
@@ -84,7 +84,7 @@ function printedError(error: InferenceError, hasBegun: boolean): PrintedAnswer {
   return { status: 200, text: errorEvent(error) };
 }
 
-/** Events are text. */
+/** Rejects binary outputs: events are text. */
 function refuseBinaryOutputs({ header, tensors }: DecodedBody): void {
   const isWanted =
     header.outputs === null

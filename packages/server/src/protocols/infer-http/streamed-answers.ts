@@ -2,27 +2,27 @@ import { InferenceError } from "@galatea/base";
 import type { ServedModel } from "../../engine/index.ts";
 import { releaseResponse, type AnswerSink, type InferenceRequest, type Outcome } from "../../inference/index.ts";
 
-/** An answer that nobody has asked for yet. */
+/** A response that was not requested yet. */
 interface WaitingAnswer {
   readonly outcome: Outcome;
   readonly taken: () => void;
 }
 
 /**
- * The answers of a decoupled model to one request, for one `for await`. An answer counts as taken when the next one is asked for, so that
- * the model is never further ahead of its client than its credit allows. Whoever stops before the end gives the request up: the
- * model sees it cancelled, and what has come or still comes is released.
+ * The responses of a decoupled model to one request, for one `for await`. A response counts as consumed when the next one is requested,
+ * so that the model is never further ahead of its client than its credit allows. Stopping before the end cancels the request for the
+ * model, and releases remaining responses.
  */
 export class StreamedAnswers implements AsyncIterableIterator<Outcome, undefined>, AnswerSink {
   readonly #leaving = new AbortController();
   readonly #waiting: WaitingAnswer[] = [];
-  /** Of the answer that was handed out last. */
+  /** Credit of the last response that was returned. */
   #taken: (() => void) | null = null;
   #isOver = false;
   #hasLeft = false;
   #changed: (() => void) | null = null;
 
-  /** Takes the request's tensors over and asks the model. */
+  /** Sends the request to the model, and owns its tensors. */
   constructor(model: ServedModel, request: InferenceRequest) {
     const { signal: leaving } = this.#leaving;
     const signal = request.signal === null ? leaving : AbortSignal.any([request.signal, leaving]);

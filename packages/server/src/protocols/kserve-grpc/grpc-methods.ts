@@ -22,7 +22,7 @@ export interface GrpcMethodsOptions {
   readonly clock: Clock;
 }
 
-/** Every method of GRPCInferenceService, and what of it is restricted together. */
+/** Every method of GRPCInferenceService, with the API that a restriction names. */
 const categories: Readonly<Record<string, RestrictedApi>> = {
   ServerLive: "health",
   ServerReady: "health",
@@ -46,14 +46,14 @@ const categories: Readonly<Record<string, RestrictedApi>> = {
   LogSettings: "logging",
 };
 
-/** Methods that are known and not built, by what they belong to. */
+/** Methods that are not implemented, by their extension. */
 const notBuilt: Readonly<Partial<Record<RestrictedApi, string>>> = {
   "shared-memory": "the shared memory extension is not supported by this server yet",
   trace: "the trace extension is not supported by this server yet",
   logging: "the logging extension is not supported by this server yet",
 };
 
-/** What begins to answer a call, by its path. */
+/** Returns the handlers of calls, by path. */
 export function grpcMethods(options: GrpcMethodsOptions): ReadonlyMap<string, BeginCall> {
   const { engine, restrictions, forwardedHeaders, budget, clock } = options;
   const inference = new InferenceService({ engine, forwardedHeaders, budget, clock });

@@ -10,15 +10,15 @@ export interface IncomingInferenceOptions {
   readonly byteLength: number;
   readonly engine: Engine;
   readonly clock: Clock;
-  /** Of this request alone; ended with it. */
+  /** The lease of this request alone. */
   readonly memory: ByteLease;
-  /** All of it has come. */
+  /** Called when the whole message was received. */
   readonly done: () => void;
 }
 
 /**
- * One request of a call from its first byte on, and the model that it is for: found when the first tensor comes, so that tensors go where
- * the model wants them, and held until this is disposed of.
+ * One request of a call from its first byte on, and its model. The model is looked up when the first tensor arrives, so that tensors are
+ * read into its arena, and leased until this is disposed.
  */
 export class IncomingInference implements MessageSink, Disposable {
   readonly receivedNs: number;
@@ -26,7 +26,7 @@ export class IncomingInference implements MessageSink, Disposable {
   readonly #reader: InferMessageReader;
   #message: InferMessage | null = null;
   #model: ServedModel | null = null;
-  /** What the model was found by: fields of a message may come in any order, and again. */
+  /** Name and version by which the model was found: fields of a message may come in any order, and repeatedly. */
   #foundBy = "";
 
   constructor(options: IncomingInferenceOptions) {
@@ -52,22 +52,22 @@ export class IncomingInference implements MessageSink, Disposable {
     this.#reader.end();
   }
 
-  /** Of the whole message, for what is told about it. */
+  /** Model name and id of the whole message, for errors about it. */
   get of(): { readonly modelName: string; readonly id: string } {
     return this.#message ?? { modelName: "", id: "" };
   }
 
-  /** Whether others are to have their turn while the whole message is decoded. */
+  /** True if the message is decoded in chunks, between which the event loop runs. */
   get isLong(): boolean {
     return isLongMessage(this.#message!);
   }
 
-  /** The message's model. Throws what is wrong with its name, or with its version. */
+  /** Returns the message's model. Throws errors of its name or version. */
   get model(): ServedModel {
     return this.#open(this.#message!);
   }
 
-  /** The message, whose blocks are the caller's now. */
+  /** Returns the message; the caller then owns its blocks. */
   take(): InferMessage {
     const message = this.#message!;
     this.#message = { ...message, raw: [] };
@@ -78,7 +78,7 @@ export class IncomingInference implements MessageSink, Disposable {
     try {
       return this.#open(message).arena;
     } catch {
-      // Told when the whole message is there; until then its tensors lie in plain memory.
+      // The error is reported when the whole message is received; until then its tensors are in plain memory.
       return null;
     }
   }

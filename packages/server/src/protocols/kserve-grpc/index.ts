@@ -1,5 +1,5 @@
 /**
- * GRPCInferenceService, the health service and reflection. Tensors of requests go from the connection straight into shared memory,
- * those of responses from there to the connection; everything else is read and written by the generated protobuf code.
+ * GRPCInferenceService, the health service and reflection. Tensors are read from the connection directly into shared memory and sent from
+ * there; generated protobuf code reads and writes everything else.
  */
 export { openKserveGrpc, type KserveGrpcOptions } from "./kserve-grpc-listener.ts";

@@ -4,7 +4,7 @@ import { GrpcError, type MessageSink } from "../grpc-listener/index.ts";
 import { readParameterEntry, type WireParameter } from "./infer-parameters.ts";
 import { malformedMessage, ProtobufReader, wireTypes } from "./protobuf-reader.ts";
 
-/** A piece of a message that is decoded when its tensor's datatype is known. */
+/** A range of a message that is decoded when its tensor's datatype is known. */
 export interface Span {
   readonly bytes: Buffer;
   readonly at: number;
@@ -19,7 +19,7 @@ export interface MessageInput {
   /** Dimensions over 2^53 by their index, exact, for the error that rejects them. */
   largeDimensions?: Map<number, bigint>;
   parameters: Map<string, WireParameter>;
-  /** `contents`, in as many pieces as it was sent in; none: its elements are in `raw_input_contents`. */
+  /** Ranges of `contents`, one for each time that it was sent; empty: the elements are in `raw_input_contents`. */
   contents: Span[];
 }
 
@@ -29,13 +29,13 @@ export interface MessageOutput {
   parameters: Map<string, WireParameter>;
 }
 
-/** One entry of `raw_input_contents`, in a block of the model's arena where there is one. */
+/** One entry of `raw_input_contents`, in a block of the model's arena if it has one. */
 export interface RawContents {
   readonly bytes: Uint8Array;
   readonly block: Block | null;
 }
 
-/** A ModelInferRequest as it came. The receiver owns the blocks of `raw`. */
+/** A received ModelInferRequest. The receiver owns the blocks of `raw`. */
 export interface InferMessage {
   modelName: string;
   modelVersion: string;
@@ -44,45 +44,45 @@ export interface InferMessage {
   inputs: MessageInput[];
   outputs: MessageOutput[];
   raw: RawContents[];
-  /** What the message takes beside the arena; whoever receives the message ends the lease with it. */
+  /** Lease of the message's memory besides the arena; the receiver of the message ends it. */
   readonly memory: ByteLease;
 }
 
-/** Entries of all repeated fields together; each costs memory beyond its bytes. */
+/** Maximum number of entries of all repeated fields together; each takes memory in addition to its bytes. */
 const entriesMax = 100_000;
-/** About what an entry takes; a few are not worth counting. */
+/** Estimated memory of an entry; a few are not counted. */
 const entryBytes = 256;
 const entriesCounted = 64;
 
 const fields = { modelName: 1, modelVersion: 2, id: 3, parameters: 4, inputs: 5, outputs: 6, raw: 7 } as const;
 
 export interface InferMessageOptions {
-  /** Of the whole message. */
+  /** Length of the whole message. */
   readonly byteLength: number;
-  /** Of this message alone. */
+  /** The lease of this message alone. */
   readonly memory: ByteLease;
-  /** Where the tensors of the message's model go, as far as the message has told it; null for plain memory. */
+  /** Returns the memory for the tensors of the message's model, as far as the message has named it; null for plain memory. */
   readonly arenaOf: (message: InferMessage) => BlockSource | null;
-  /** All of the message has come. */
+  /** Called when the whole message was received. */
   readonly done: (message: InferMessage) => void;
 }
 
 /**
- * Reads a ModelInferRequest as its bytes arrive. Raw tensors go from the connection's buffers straight into shared memory, their
- * only copy; what comes before them is small. Throws GrpcError; `release` gives back what was placed.
+ * Reads a ModelInferRequest as its bytes arrive. Raw tensors are copied once, from the connection's buffers into shared memory; the
+ * fields before them are small. Throws GrpcError; `release` frees the tensors.
  */
 export class InferMessageReader implements MessageSink {
   readonly #options: InferMessageOptions;
   #message: InferMessage | null;
   #entries = 0;
-  /** Of a field that has not come whole yet: its bytes so far, in a buffer that holds all of it where the length is known. */
+  /** The received bytes of an incomplete field, in a buffer for the whole field if its length is known. */
   #partial: Buffer | null = null;
   #partialAt = 0;
-  /** The raw tensor that is being filled. */
+  /** The raw tensor that is being written. */
   #filling: Uint8Array | null = null;
   #fillAt = 0;
   #receivedBytes = 0;
-  /** Whether a chunk is being read, and not the joined bytes of several. */
+  /** True while reading a chunk, false for the joined bytes of several. */
   #isReadingChunk = false;
 
   constructor(options: InferMessageOptions) {
@@ -111,7 +111,7 @@ export class InferMessageReader implements MessageSink {
     this.#options.done(message);
   }
 
-  /** Gives back what was placed of a message that will not be finished. */
+  /** Frees the tensors of an incomplete message. */
   release(): void {
     for (const { block } of this.#message?.raw ?? []) block?.release();
     if (this.#message !== null) this.#options.memory[Symbol.dispose]();
@@ -127,7 +127,7 @@ export class InferMessageReader implements MessageSink {
     return from + take;
   }
 
-  /** Adds to a field that was cut off where the last chunk ended. */
+  /** Completes a field whose beginning was in the previous chunk. */
   #complete(chunk: Buffer, from: number, behindBytes: number): number {
     const partial = this.#partial!;
     const take = Math.min(partial.length - this.#partialAt, chunk.length - from);
@@ -136,14 +136,14 @@ export class InferMessageReader implements MessageSink {
     if (this.#partialAt < partial.length) return from + take;
     this.#partial = null;
     this.#isReadingChunk = false;
-    // A key or length that is still not whole is kept again, with room for one more byte.
+    // A key or length that is still incomplete is kept again, with space for one more byte.
     this.#read(partial, 0, behindBytes + chunk.length - from - take);
     return from + take;
   }
 
   /**
-   * Reads the fields that lie whole in `bytes`, behind which the message has `behindBytes` more; what is there of a field that does
-   * not is kept. Gives how far it came.
+   * Reads the complete fields in `bytes`, after which the message has `behindBytes` more, and keeps the beginning of an incomplete one.
+   * Returns the offset after them.
    */
   #read(bytes: Buffer, from: number, behindBytes: number): number {
     const reader = new ProtobufReader(bytes, from);
@@ -152,7 +152,7 @@ export class InferMessageReader implements MessageSink {
       const header = fieldHeader(bytes, start);
       if (header === null) return this.#keep(bytes, start, bytes.length - start + 1);
       const { field, wireType, valueAt, valueBytes } = header;
-      // Before memory is taken for it.
+      // Checked before memory is taken for the field.
       if (valueAt + valueBytes > bytes.length + behindBytes)
         throw malformedMessage("a field is longer than the message");
       if (field === fields.raw && wireType === wireTypes.delimited) {
@@ -234,7 +234,7 @@ export class InferMessageReader implements MessageSink {
     return input;
   }
 
-  /** Returns a span that stays valid after the call: a chunk's memory is used again, so its bytes are copied. */
+  /** Returns a range that stays valid after the call: a chunk's memory is reused, so its bytes are copied. */
   #readSpan(reader: ProtobufReader): Span {
     const end = reader.delimited();
     const { bytes, at } = reader;
@@ -296,7 +296,7 @@ interface FieldHeader {
 
 const varintBytesMax = 10;
 
-/** Key and extent of the field at `start`; null when its key, its length or a number is cut off. */
+/** Returns key and extent of the field at `start`; null when its key, its length or a number is incomplete. */
 function fieldHeader(bytes: Buffer, start: number): FieldHeader | null {
   const keyEnd = varintEnd(bytes, start);
   if (keyEnd === -1) return null;

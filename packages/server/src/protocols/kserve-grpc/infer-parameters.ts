@@ -3,7 +3,7 @@ import type { ParameterValue, SequenceFlags } from "../../inference/index.ts";
 import { withForwardedHeaders } from "../forwarded-headers.ts";
 import { malformedMessage, wireTypes, type ProtobufReader } from "./protobuf-reader.ts";
 
-/** An InferParameter under the name of the member that was set; "none": none was. */
+/** An InferParameter by the name of its member; "none" when no member is set. */
 export type WireParameter =
   | { readonly kind: "bool_param"; readonly value: boolean }
   | { readonly kind: "int64_param" | "uint64_param"; readonly value: bigint }
@@ -13,7 +13,7 @@ export type WireParameter =
 
 const none: WireParameter = { kind: "none" };
 
-/** One entry of a map from names to parameters; a name that comes again replaces the first. */
+/** Reads one entry of a map from names to parameters; the last of equal names counts. */
 export function readParameterEntry(entry: ProtobufReader, into: Map<string, WireParameter>): void {
   let name = "";
   let parameter: WireParameter = none;
@@ -41,13 +41,13 @@ function readParameter(reader: ProtobufReader): WireParameter {
   return parameter;
 }
 
-/** What the parameters of a request mean; those that the protocol gives no meaning are the model's own. */
+/** The parameters of a request by their meaning; those without one in the protocol are passed to the model. */
 export interface MessageParameters {
   readonly parameters: ReadonlyMap<string, ParameterValue>;
   readonly sequence: SequenceFlags | null;
   readonly priority: number;
   readonly queueTimeoutUs: number;
-  /** Whether a decoupled model's end is told by a response of its own where it has no data. */
+  /** True if the end of a decoupled model's responses is sent as a separate response when it has no data. */
   readonly wantsEmptyFinalResponse: boolean;
 }
 
@@ -88,20 +88,20 @@ const reserved: ReadonlyMap<string, ReadReserved> = new Map<string, ReadReserved
     "timeout",
     (draft, parameter, name) => {
       if (parameter.kind !== "int64_param") throw wrongType(name, "int64_param");
-      // As in Triton, a negative one is an unsigned number: no bound.
+      // A negative number is converted to unsigned, as in Triton: no limit.
       draft.queueTimeoutUs = Number(BigInt.asUintN(64, parameter.value));
     },
   ],
   [emptyFinalResponse, (draft, parameter, name) => void (draft.wantsEmptyFinalResponse = flag(parameter, name))],
 ]);
 
-/** A call's metadata, names and values in turn, and which of it becomes parameters; null: none. */
+/** A call's metadata, alternating names and values, and the pattern of names that become parameters; null: none. */
 export interface ForwardedHeaders {
   readonly rawHeaders: readonly string[];
   readonly pattern: RegExp | null;
 }
 
-/** Throws INVALID_ARG in Triton's words. */
+/** Throws INVALID_ARG with Triton's text. */
 export function requestParameters(
   wire: ReadonlyMap<string, WireParameter>,
   { rawHeaders, pattern }: ForwardedHeaders,

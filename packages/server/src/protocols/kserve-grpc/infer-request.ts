@@ -7,10 +7,10 @@ import type { InferMessage, MessageInput, MessageOutput, RawContents } from "./i
 import { requestParameters, type ForwardedHeaders, type WireParameter } from "./infer-parameters.ts";
 import { accepts, fillTyped, findContents, typedByteLength, type TypedContents } from "./typed-contents.ts";
 
-/** A request, and what the protocol needs to answer it. */
+/** A request, and the values that the protocol needs for its response. */
 export interface DecodedRequest {
   readonly request: InferenceRequest;
-  /** Of outputs that are wanted as classes: how many. */
+  /** Number of classes, by outputs with the classification extension. */
   readonly classCounts: ReadonlyMap<string, number>;
   readonly wantsEmptyFinalResponse: boolean;
 }
@@ -19,13 +19,13 @@ export interface DecodeOptions {
   readonly model: ServedModel;
   readonly signal: AbortSignal;
   readonly clock: Clock;
-  /** When the first byte of the message came. */
+  /** Time at which the first byte of the message was received. */
   readonly receivedNs: number;
-  /** Metadata of the call that the model sees as parameters. */
+  /** Metadata of the call that is forwarded to the model as parameters. */
   readonly forwarded: ForwardedHeaders;
 }
 
-/** Whether reading the message's typed elements takes so long that others are to have their turn meanwhile. */
+/** Returns whether the message's typed elements are so long that they are decoded in chunks. */
 export function isLongMessage({ inputs }: InferMessage): boolean {
   let bytes = 0;
   for (const { contents } of inputs) for (const { at, end } of contents) bytes += end - at;
@@ -33,8 +33,8 @@ export function isLongMessage({ inputs }: InferMessage): boolean {
 }
 
 /**
- * Turns a message into a request, with Triton's checks in Triton's words. Takes the blocks of the message over: they are the
- * request's, or given back when this throws.
+ * Converts a message to a request, with Triton's checks and texts. Owns the blocks of the message: they belong to the request, or are
+ * released when this throws.
  */
 export function decodeInferRequest(message: InferMessage, options: DecodeOptions): DecodedRequest {
   const decoding = decodeInPieces(message, options);
@@ -43,7 +43,7 @@ export function decodeInferRequest(message: InferMessage, options: DecodeOptions
   return piece.value;
 }
 
-/** The same for a long message, between whose pieces others have the loop. Rejects with the signal's reason once that is aborted. */
+/** Converts a long message in chunks, between which the event loop runs. Rejects with the signal's reason. */
 export async function decodeInChunks(
   message: InferMessage,
   options: DecodeOptions,
@@ -90,7 +90,7 @@ function* decodeInPieces(message: InferMessage, options: DecodeOptions): Generat
   }
 }
 
-/** Each tensor in `tensors` holds a reference to its block. */
+/** Each tensor in `tensors` has a reference to its block. */
 function* placeInputs(message: InferMessage, options: DecodeOptions, tensors: Tensor[]): Generator<void, void> {
   const { raw } = message;
   let rawIndex = 0;
@@ -120,7 +120,7 @@ function rawTensor(
 ): Tensor {
   const datatype = checkedDatatype(message, input, options);
   const shape = checkedShape(input);
-  // When nothing can throw any more: whoever catches gives back the tensors that were made.
+  // Retained when nothing can throw any more: the caller's error handling releases the tensors in the list.
   block?.retain();
   return { name: input.name, datatype, shape, data: bytes, block };
 }
@@ -191,7 +191,7 @@ function readOutputs(outputs: readonly MessageOutput[]) {
   return { requestedOutputs: [...names], classCounts };
 }
 
-/** No region can be registered yet: whatever name is given, Triton's answer is this one. */
+/** Returns Triton's error for an unknown region: regions cannot be registered yet, so every name is unknown. */
 function refuseRegion(tensorName: string, parameters: ReadonlyMap<string, WireParameter>): void {
   if (parameters.size === 0) return;
   const region = parameters.get("shared_memory_region");

@@ -5,16 +5,16 @@ import { ProtobufWriter } from "./protobuf-writer.ts";
 export interface MessageOptions {
   readonly id: string;
   readonly classCounts: ReadonlyMap<string, number>;
-  /** Asked only for outputs that are wanted as classes. */
+  /** Called only for outputs with the classification extension. */
   readonly labelsOf: (outputName: string) => readonly string[];
   readonly batches: () => boolean;
 }
 
-/** Writes responses as protobuf. Raw outputs are views of the response's tensors: release it only when they have left. */
+/** Encodes responses as protobuf. Raw outputs are views of the response's tensors: release it after they were sent. */
 export class ResponseWriter {
   readonly #writer = new ProtobufWriter();
 
-  /** A ModelInferResponse, in pieces that follow each other. */
+  /** Encodes a ModelInferResponse, in consecutive chunks. */
   response(response: InferenceResponse, options: MessageOptions): Uint8Array[] {
     const writer = this.#writer;
     writer.reset();
@@ -47,7 +47,7 @@ export class ResponseWriter {
     return pieces;
   }
 
-  /** A ModelStreamInferResponse around a response. */
+  /** Encodes a ModelStreamInferResponse with a response. */
   inStream(pieces: readonly Uint8Array[]): Uint8Array[] {
     let byteLength = 0;
     for (const piece of pieces) byteLength += piece.byteLength;
@@ -57,7 +57,7 @@ export class ResponseWriter {
     return [writer.take(0), ...pieces];
   }
 
-  /** A ModelStreamInferResponse that tells an error; the id says of which request. */
+  /** Encodes a ModelStreamInferResponse with an error; the id identifies the request. */
   errorInStream(message: string, response: InferenceResponse, id: string): Uint8Array[] {
     const inner = this.response(response, noClasses(id));
     const writer = this.#writer;

@@ -3,10 +3,10 @@ import { grpcStatusOf, type Call, type MessageSink } from "../grpc-listener/inde
 import type { IncomingInference } from "./incoming-inference.ts";
 import type { ResponseWriter } from "./infer-response.ts";
 
-/** Requests of one stream that are under way; a client that sends more is not read until some are answered. */
+/** Maximum number of concurrent requests of one stream; with more, the client is not read until some have ended. */
 const streamRequestsMax = 256;
 
-/** An answer in writing, to be released when its pieces have left. */
+/** An encoded response, to be released when its chunks were sent. */
 interface WrittenAnswer {
   readonly pieces: Uint8Array[];
   readonly response: InferenceResponse;
@@ -15,14 +15,14 @@ interface WrittenAnswer {
 /** `isRefused`: the request did not reach the model. */
 export type StreamedAnswer = WrittenAnswer | { readonly error: unknown; readonly isRefused?: true };
 
-/** How the requests of a stream are answered. */
+/** Executes the requests of a stream. */
 export interface StreamedInference {
-  /** By a model that gives one answer to a request; written in the form that `answer` gives it. Rejects where the model was not asked. */
+  /** Calls a model that sends one response, which is encoded after `answer` has transformed it. Rejects when the model was not called. */
   infer(
     message: IncomingInference,
     answer: (response: InferenceResponse) => InferenceResponse,
   ): Promise<StreamedAnswer>;
-  /** By a decoupled model. `taken` of an answer is to be called when the client has taken it. Rejects where the model was not asked. */
+  /** Calls a decoupled model. `taken` of a response is called when the client has read it. Rejects when the model was not called. */
   answers(
     message: IncomingInference,
     give: (answer: StreamedAnswer, isFinal: boolean, taken: () => void) => void,
@@ -30,19 +30,19 @@ export interface StreamedInference {
 }
 
 /**
- * Answers leave in the order of their requests, errors among them; those of decoupled models leave as they come. The stream goes on after
- * an error, unless it is a model's and the client wants these as the status of the call (`triton_grpc_error`).
+ * Sends responses in the order of their requests, including errors; those of decoupled models in order of arrival. The stream continues
+ * after an error, unless it is a model's and the client selects the call's status for these (`triton_grpc_error`).
  */
 export class InferStream {
   readonly #call: Call;
   readonly #writer: ResponseWriter;
   readonly #inference: StreamedInference;
   readonly #endsAtError: boolean;
-  /** The request that is arriving. */
+  /** The request that is being received. */
   #arriving: IncomingInference | null = null;
   #underWay = 0;
   #isHalfClosed = false;
-  /** The last of the answers that keep their requests' order. */
+  /** The last of the responses in request order. */
   #lastInOrder: Promise<void> = Promise.resolve();
   /** The last write: one at a time. */
   #lastWrite: Promise<void> = Promise.resolve();
@@ -77,10 +77,10 @@ export class InferStream {
     if (this.#underWay === 0) this.#call.finish("OK");
   }
 
-  /** The one answer, in its turn. */
+  /** Sends the only response, in request order. */
   #giveInOrder(message: IncomingInference): Promise<void> {
     const inferring = this.#inference.infer(message, (response) => withFinalFlag(response, true));
-    // Waited for in its turn; until then nobody else looks at its failure.
+    // Awaited in request order; until then nothing else handles its failure.
     inferring.catch(() => {});
     const given = this.#lastInOrder.then(async () => {
       const answer = await inferring.catch((error: unknown): StreamedAnswer => ({ error, isRefused: true }));
@@ -90,7 +90,7 @@ export class InferStream {
     return given;
   }
 
-  /** Any number of answers, as they come. Resolves when all have left. */
+  /** Sends any number of responses in order of arrival. Resolves when all were sent. */
   async #giveAll(message: IncomingInference): Promise<void> {
     let last: Promise<void> = Promise.resolve();
     try {
@@ -104,7 +104,7 @@ export class InferStream {
     await last;
   }
 
-  /** Resolves when the client has taken the answer, or nobody waits for it any more. */
+  /** Resolves when the client has read the response, or nothing waits for it any more. */
   #write(message: IncomingInference, answer: StreamedAnswer, isFinal: boolean): Promise<void> {
     const written = this.#lastWrite.then(async () => {
       const taken = "error" in answer ? await this.#tellError(answer, message, isFinal) : await this.#send(answer);
@@ -138,7 +138,7 @@ export class InferStream {
   }
 }
 
-/** A request for a model that cannot be found has its one answer in order. */
+/** Returns whether the model is decoupled. A request for an unknown model has one response, in request order. */
 function isDecoupled(message: IncomingInference): boolean {
   try {
     return message.model.view.config.decoupled;
@@ -147,12 +147,12 @@ function isDecoupled(message: IncomingInference): boolean {
   }
 }
 
-/** As Triton writes it, without the version. */
+/** Returns Triton's empty response, without the version. */
 export function emptyResponse(modelName: string): InferenceResponse {
   return { modelName, modelVersion: "", outputs: [], parameters: noParameters };
 }
 
-/** Every answer of a stream says whether it is the last of its request. */
+/** Adds the parameter that tells whether a response of a stream is the last of its request. */
 export function withFinalFlag(response: InferenceResponse, isFinal: boolean): InferenceResponse {
   return { ...response, parameters: new Map([...response.parameters, ["triton_final_response", isFinal]]) };
 }

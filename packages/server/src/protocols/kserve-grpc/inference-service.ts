@@ -10,7 +10,7 @@ import { emptyResponse, InferStream, withFinalFlag, type StreamedAnswer } from "
 
 export interface InferenceServiceOptions {
   readonly engine: Engine;
-  /** Metadata whose names it finds becomes request parameters; null: none. */
+  /** Metadata with matching names becomes request parameters; null: none. */
   readonly forwardedHeaders: RegExp | null;
   readonly budget: ByteBudget;
   readonly clock: Clock;
@@ -18,14 +18,14 @@ export interface InferenceServiceOptions {
 
 type Decode = (message: IncomingInference) => DecodedRequest | Promise<DecodedRequest>;
 
-/** The two inference methods: one answer to one request, and a stream of requests and answers. */
+/** The two inference methods: one response to one request, and a stream of requests and responses. */
 export class InferenceService {
   readonly #engine: Engine;
   readonly #forwardedHeaders: RegExp | null;
   readonly #budget: ByteBudget;
   readonly #clock: Clock;
   readonly #writer = new ResponseWriter();
-  /** In which long messages are read. */
+  /** Yields to the event loop while long messages are read. */
   readonly #loopQueue = new EventLoopQueue();
 
   constructor({ engine, forwardedHeaders, budget, clock }: InferenceServiceOptions) {
@@ -35,7 +35,7 @@ export class InferenceService {
     this.#clock = clock;
   }
 
-  /** ModelInfer. */
+  /** Handles ModelInfer. */
   modelInfer(call: Call): void {
     call.receive(
       new OneRequest((byteLength) => {
@@ -48,9 +48,9 @@ export class InferenceService {
     );
   }
 
-  /** ModelStreamInfer. */
+  /** Handles ModelStreamInfer. */
   modelStreamInfer(call: Call): void {
-    // Requests of a stream come to their models in the order in which they were sent, also behind one that takes long to read.
+    // Requests of a stream reach their models in the order in which they were sent, also after one that takes long to decode.
     const order = new SerialQueue();
     const decode = (message: IncomingInference) =>
       order.count === 0 && !message.isLong
@@ -89,7 +89,7 @@ export class InferenceService {
     call.finish("OK");
   }
 
-  /** The pieces of the answer to one request of a stream. */
+  /** Returns the encoded response to one request of a stream. */
   async #inStream(
     message: IncomingInference,
     decode: Decode,
@@ -108,7 +108,7 @@ export class InferenceService {
     return { pieces: this.#pieces(model, decoded, answer(response)), response };
   }
 
-  /** Gives the answers of a decoupled model to one request, as they come; resolves with the last. */
+  /** Sends the responses of a decoupled model to one request as they arrive; resolves with the last. */
   async #answersInStream(
     message: IncomingInference,
     decode: Decode,
@@ -132,7 +132,7 @@ export class InferenceService {
     });
   }
 
-  /** Nothing to wait for where the message is short, as nearly always: a promise less for each request. */
+  /** Decodes a short message synchronously, which saves a promise for nearly every request. */
   #decode(call: Call, message: IncomingInference): DecodedRequest | Promise<DecodedRequest> {
     const { model, receivedNs } = message;
     const { signal } = call;
@@ -150,7 +150,7 @@ export class InferenceService {
     return { rawHeaders, pattern };
   }
 
-  /** Releases the response where it cannot be written. */
+  /** Releases the response when it cannot be encoded. */
   #pieces(model: ServedModel, { request, classCounts }: DecodedRequest, response: InferenceResponse): Uint8Array[] {
     try {
       return this.#writer.response(response, {
@@ -166,7 +166,7 @@ export class InferenceService {
   }
 }
 
-/** The receiver of a method that takes one request. */
+/** The receiver of a method with one request. */
 class OneRequest implements CallReceiver {
   readonly #open: (byteLength: number) => MessageSink;
   #hasBegun = false;

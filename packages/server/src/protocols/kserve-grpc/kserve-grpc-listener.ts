@@ -3,7 +3,7 @@ import { grpcMethods, type GrpcMethodsOptions } from "./grpc-methods.ts";
 
 export type KserveGrpcOptions = GrpcMethodsOptions & Omit<GrpcListenerOptions, "method">;
 
-/** Binds the gRPC front end (Triton's port 8001) and starts to answer. */
+/** Binds the gRPC front end (Triton's port 8001) and starts to serve. */
 export function openKserveGrpc({
   engine,
   restrictions,

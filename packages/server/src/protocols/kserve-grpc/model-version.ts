@@ -3,11 +3,11 @@ import { InferenceError } from "@galatea/base";
 /** Digits of the largest version. */
 const digitsMax = String(2n ** 63n).length;
 
-/** A version as a message names it: "" for none, else a natural number in Triton's reading. Throws INVALID_ARG. */
+/** Checks a version of a message: "" for none, else a natural number as Triton parses it. Throws INVALID_ARG. */
 export function checkedVersion(version: string): string {
   if (version === "") return "";
   const [, sign = "", digits] = /^\s*([+-]?)0*(\d+)/.exec(version) ?? [];
-  // A message may be gigabytes long, and what it takes to read a number grows faster than its length.
+  // A message may be gigabytes long, and the time to parse a number grows faster than its length.
   const value = digits === undefined || digits.length > digitsMax ? null : BigInt(`${sign}${digits}`);
   if (value === null || value >= 2n ** 63n || value < -(2n ** 63n)) {
     throw new InferenceError(

@@ -1,21 +1,21 @@
 import { GrpcError } from "../grpc-listener/index.ts";
 
-/** How a field's value lies on the wire. Groups, long out of use, are refused. */
+/** Wire types of a field. Groups, which are long deprecated, are rejected. */
 export const wireTypes = { varint: 0, fixed64: 1, delimited: 2, fixed32: 5 } as const;
 
 export function malformedMessage(detail: string): GrpcError {
   return new GrpcError("INTERNAL", `the request message is no valid protobuf: ${detail}`);
 }
 
-/** Reads protobuf between two offsets of a buffer, field by field, without making objects. Throws GrpcError. */
+/** Reads protobuf between two offsets of a buffer, field by field, without creating objects. Throws GrpcError. */
 export class ProtobufReader {
   readonly bytes: Buffer;
   at: number;
   readonly end: number;
-  /** Of the field whose key was read last. */
+  /** Number of the field whose key was read last. */
   field = 0;
   wireType = 0;
-  /** The halves of the varint that `readVarint` read last, as 32 bits with a sign. */
+  /** The halves of the varint that `readVarint` read last, as signed 32-bit integers. */
   low = 0;
   high = 0;
 
@@ -25,7 +25,7 @@ export class ProtobufReader {
     this.end = end;
   }
 
-  /** Reads the next field's key; false at the end. */
+  /** Reads the next field's key; returns false at the end. */
   next(): boolean {
     if (this.at >= this.end) return false;
     const key = this.uint32();
@@ -35,7 +35,7 @@ export class ProtobufReader {
     return true;
   }
 
-  /** A varint's lower 32 bits, unsigned. */
+  /** Returns a varint's lower 32 bits, unsigned. */
   uint32(): number {
     const { bytes, end } = this;
     let value = 0;
@@ -62,7 +62,7 @@ export class ProtobufReader {
     return (BigInt(this.high >>> 0) << 32n) | BigInt(this.low >>> 0);
   }
 
-  /** Reads a varint into `low` and `high`, without making a number of it. */
+  /** Reads a varint into `low` and `high`, without converting it to a number. */
   readVarint(): void {
     const { bytes, end } = this;
     let low = 0;
@@ -88,7 +88,7 @@ export class ProtobufReader {
     return BigInt.asIntN(64, this.uint64());
   }
 
-  /** An int64 as a number; beyond 2^53 it is not exact, and no shape or count that is not refused is so large. */
+  /** Reads an int64 as a number; over 2^53 it is approximate, and larger shapes and counts are rejected. */
   int64Number(): number {
     const { bytes } = this;
     const first = bytes[this.at];
@@ -104,7 +104,7 @@ export class ProtobufReader {
     return this.bytes.readDoubleLE(at);
   }
 
-  /** Where a length-delimited value ends; `at` is where it begins. */
+  /** Returns the end of a length-delimited value, which begins at `at`. */
   delimited(): number {
     if (this.wireType !== wireTypes.delimited)
       throw malformedMessage(`field ${this.field} is of another type than expected`);
@@ -120,7 +120,7 @@ export class ProtobufReader {
     return text;
   }
 
-  /** A message within this one; this reader goes on behind it. */
+  /** Returns a reader of a nested message, and skips the message. */
   message(): ProtobufReader {
     const end = this.delimited();
     const inner = new ProtobufReader(this.bytes, this.at, end);
@@ -128,7 +128,7 @@ export class ProtobufReader {
     return inner;
   }
 
-  /** Passes over the value of the field whose key was read last. */
+  /** Skips the value of the field whose key was read last. */
   skip(): void {
     switch (this.wireType) {
       case wireTypes.varint:
@@ -148,7 +148,7 @@ export class ProtobufReader {
     }
   }
 
-  /** The last key's type, or an error. */
+  /** Throws when the last key has another type. */
   expect(wireType: number): void {
     if (this.wireType !== wireType) throw malformedMessage(`field ${this.field} is of another type than expected`);
   }

@@ -1,6 +1,6 @@
 import { wireTypes } from "./protobuf-reader.ts";
 
-/** Writes protobuf into a buffer that grows and is used again for the next message. */
+/** Writes protobuf into a growing buffer, which is reused for the next message. */
 export class ProtobufWriter {
   #bytes = Buffer.allocUnsafeSlow(4096);
   #at = 0;
@@ -13,7 +13,7 @@ export class ProtobufWriter {
     this.#at = 0;
   }
 
-  /** A copy of what was written since `from`. */
+  /** Returns a copy of what was written since `from`. */
   take(from: number): Buffer {
     return Buffer.from(this.#bytes.subarray(from, this.#at));
   }
@@ -28,7 +28,7 @@ export class ProtobufWriter {
     this.#at += byteLength;
   }
 
-  /** A packed field of integers; an empty list is left out. */
+  /** Writes a packed field of integers; an empty list is omitted. */
   packed(field: number, values: readonly number[]): void {
     if (values.length === 0) return;
     const start = this.begin(field);
@@ -36,13 +36,13 @@ export class ProtobufWriter {
     this.end(start);
   }
 
-  /** The key and length of a field whose bytes follow from elsewhere. */
+  /** Writes the key and length of a field whose bytes are sent separately. */
   delimited(field: number, byteLength: number): void {
     this.key(field, wireTypes.delimited);
     this.varint(byteLength);
   }
 
-  /** Begins a message within this one; what is written until `end` is its body. */
+  /** Begins a nested message; everything written until `end` is its body. */
   begin(field: number): number {
     this.key(field, wireTypes.delimited);
     this.#room(1);
@@ -51,7 +51,7 @@ export class ProtobufWriter {
 
   end(start: number): void {
     const byteLength = this.#at - start;
-    // Room for one byte of length was kept; a longer one moves the body.
+    // One byte was reserved for the length; a longer length moves the body.
     let extra = 0;
     for (let rest = byteLength; rest >= 0x80; rest = Math.floor(rest / 128)) extra++;
     if (extra > 0) {
@@ -94,7 +94,7 @@ export class ProtobufWriter {
     this.#bytes[this.#at++] = Number(rest);
   }
 
-  /** A natural number up to 2^53. */
+  /** Writes a natural number up to 2^53. */
   varint(value: number): void {
     this.#room(10);
     let rest = value;

@@ -16,14 +16,14 @@ import {
 } from "./gen/reflection_v1_pb.js";
 import { wholeMessage, type BeginCall } from "./unary-method.ts";
 
-/** A request names one thing; more than this is none. */
+/** A request contains one name; a longer one is invalid. */
 const requestBytesMax = 64 * 1024;
 const notFound = 5;
 const unimplemented = 12;
 
 /**
- * Server reflection: tells clients like grpcurl the services and messages of this server. Version 1 and the older v1alpha differ in
- * nothing but the name.
+ * Returns the method of server reflection, which describes the services and messages of this server to clients like grpcurl. Version 1
+ * and the older v1alpha differ only in the name.
  */
 export function reflectionMethod(services: readonly DescService[]): BeginCall {
   const known = protocolOf(services);
@@ -43,7 +43,7 @@ export function reflectionMethod(services: readonly DescService[]): BeginCall {
 
 interface Protocol {
   readonly services: readonly DescService[];
-  /** With everything that they import, by name. */
+  /** Files including their imports, by name. */
   readonly files: ReadonlyMap<string, DescFile>;
   readonly types: Registry;
 }
@@ -97,13 +97,13 @@ function respond({ messageRequest }: ServerReflectionRequest, { services, files,
   }
 }
 
-/** A symbol is a type, a service, or a member of one. */
+/** Finds the file of a symbol: a type, a service, or a member of one. */
 function fileOf(symbol: string, types: Registry): DescFile | undefined {
   const found = types.get(symbol) ?? types.get(symbol.slice(0, Math.max(0, symbol.lastIndexOf("."))));
   return found?.file;
 }
 
-/** The file and all that it imports, which saves the client from asking for each. */
+/** Returns the file and all its imports, which saves the client further requests. */
 function described(file: DescFile | undefined, name: string) {
   if (file === undefined) return failed(notFound, `'${name}' is not known`);
   const fileDescriptorProto = withImports(file).map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));

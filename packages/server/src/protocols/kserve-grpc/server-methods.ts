@@ -4,7 +4,7 @@ import { GRPCInferenceService as service, type ModelRepositoryParameter } from "
 import { checkedVersion } from "./model-version.ts";
 import { unaryMethod, type BeginCall } from "./unary-method.ts";
 
-/** The methods of GRPCInferenceService that tell of the server and its models, and that load and unload them. */
+/** Returns the methods of GRPCInferenceService that describe the server and its models, and that load and unload them. */
 export function serverMethods(engine: Engine): ReadonlyMap<string, BeginCall> {
   const { method } = service;
   return new Map<string, BeginCall>([
@@ -63,7 +63,7 @@ export function serverMethods(engine: Engine): ReadonlyMap<string, BeginCall> {
   ]);
 }
 
-/** A model of the server's own repositories. */
+/** Returns a model of the server's own repositories. */
 function targetOf(modelName: string, version: string): ModelTarget {
   return { namespace: "", modelName, modelVersion: checkedVersion(version) };
 }
@@ -73,7 +73,7 @@ function configOf(engine: Engine, name: string, version: string) {
   return model.view.config.message;
 }
 
-/** Clients ask with this whether a model is there: an unknown one is not ready, and no error. */
+/** Returns false for an unknown model: clients use this to test whether a model exists. */
 function isModelReady(engine: Engine, target: ModelTarget): boolean {
   try {
     using model = engine.open(target);
@@ -106,7 +106,7 @@ function duration({ count, ns }: DurationStatistics) {
   return { count: BigInt(count), ns: BigInt(Math.round(ns)) };
 }
 
-/** No response cache is built: its two durations are there, because perf_analyzer reads every member without looking. */
+/** There is no response cache. Its two durations are present because perf_analyzer reads every member unconditionally. */
 function statisticsRow(row: ModelStatistics) {
   return {
     name: row.name,

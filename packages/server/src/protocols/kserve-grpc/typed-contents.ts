@@ -2,19 +2,19 @@ import { datatypes, type Datatype } from "../../tensor/index.ts";
 import { malformedMessage, ProtobufReader, wireTypes } from "./protobuf-reader.ts";
 import type { Span } from "./infer-message.ts";
 
-/** What a field of InferTensorContents holds; the narrow integers travel in the wide ones' fields. */
+/** The element type of a field of InferTensorContents; narrow integers use the fields of wide ones. */
 type Kind = "bool" | "int32" | "int64" | "uint32" | "uint64" | "fp32" | "fp64" | "bytes";
 
 interface ContentsField {
   readonly kind: Kind;
-  /** The datatype that Triton names in its error when the tensor has another one. */
+  /** The datatype that Triton names in its error for a tensor with another one. */
   readonly datatype: Datatype;
   readonly accepts: readonly Datatype[];
-  /** Bytes of a packed element; 0: as many as its varint, or its length, takes. */
+  /** Bytes of a packed element; 0: the length of its varint or string. */
   readonly wireBytes: 0 | 4 | 8;
 }
 
-/** By field number. */
+/** Fields by their number. */
 const contentsFields: ReadonlyMap<number, ContentsField> = new Map([
   [1, { kind: "bool", datatype: "BOOL", accepts: ["BOOL"], wireBytes: 0 }],
   [2, { kind: "int32", datatype: "INT32", accepts: ["INT8", "INT16", "INT32"], wireBytes: 0 }],
@@ -26,24 +26,24 @@ const contentsFields: ReadonlyMap<number, ContentsField> = new Map([
   [8, { kind: "bytes", datatype: "BYTES", accepts: ["BYTES"], wireBytes: 0 }],
 ]);
 
-/** The elements that one field of a `contents` holds; they stay in the message until `fillTyped`. */
+/** The elements in one field of a `contents`; they stay in the message until `fillTyped`. */
 export interface TypedContents {
   readonly number: number;
   readonly field: ContentsField;
   readonly spans: readonly Span[];
   elementCount: number;
-  /** Of BYTES with their length prefixes. */
+  /** Size of BYTES elements with their length prefixes. */
   textBytes: number;
 }
 
-/** What is read or written before others may have their turn: some tenths of a millisecond. */
+/** Bytes that are read or written between two event loop ticks: some tenths of a millisecond. */
 const pieceBytes = 32 * 1024;
-/** About what a value costs beside its bytes, in bytes of a packed one. */
+/** Estimated cost of a value besides its bytes, in bytes of a packed one. */
 const valueBytes = 16;
 
 /**
- * The fields of a `contents` that hold elements, in the order of their numbers. Nothing is made for each element. Yields between pieces of
- * long ones.
+ * Returns the fields of a `contents` that have elements, by field number. Creates nothing for each element. Yields between chunks of long
+ * fields.
  */
 export function* findContents(spans: readonly Span[]): Generator<void, TypedContents[]> {
   const found = new Map<number, TypedContents>();
@@ -60,10 +60,10 @@ export function* findContents(spans: readonly Span[]): Generator<void, TypedCont
   return [...found.values()].filter(({ elementCount }) => elementCount > 0).sort((a, b) => a.number - b.number);
 }
 
-/** Reads on from where the reader is, to `end` at least, and to the end of an element. */
+/** Reads from the reader's position to at least `end`, up to the end of an element. */
 type VisitPiece = (number: number, field: ContentsField, reader: ProtobufReader, end: number) => void;
 
-/** Calls `visit` for each value that a known field has, for a long one of packed varints piece by piece. Yields when others may have a turn. */
+/** Calls `visit` for each value of a known field, for long packed varints chunk by chunk. Yields between chunks. */
 function* eachPiece(spans: readonly Span[], visit: VisitPiece): Generator<void, void> {
   let done = 0;
   for (const { bytes, at, end } of spans) {
@@ -107,7 +107,7 @@ function wireTypeOf({ kind, wireBytes }: ContentsField): number {
   return wireBytes === 4 ? wireTypes.fixed32 : wireTypes.fixed64;
 }
 
-/** Elements of a packed field; a string is one. */
+/** Returns the number of elements of a packed field; a string is one. */
 function countOf({ kind, wireBytes }: ContentsField, { bytes, at }: ProtobufReader, end: number): number {
   if (kind === "bytes") return 1;
   if (wireBytes > 0) {
@@ -123,15 +123,12 @@ export function accepts(contents: TypedContents, datatype: Datatype): boolean {
   return contents.field.accepts.includes(datatype);
 }
 
-/** Bytes of the tensor that `fillTyped` makes, of a datatype that the field accepts. */
+/** Returns the size of the tensor that `fillTyped` writes, of a datatype that the field accepts. */
 export function typedByteLength(contents: TypedContents, datatype: Datatype): number {
   return contents.field.kind === "bytes" ? contents.textBytes : contents.elementCount * datatypes[datatype].byteSize;
 }
 
-/**
- * Writes the elements as the tensor has them: little-endian, packed, narrow integers cut to their width. Yields between pieces of long
- * ones.
- */
+/** Writes the elements in the tensor's format: little-endian, packed, narrow integers truncated. Yields between chunks of long fields. */
 export function* fillTyped(contents: TypedContents, datatype: Datatype, into: Uint8Array): Generator<void, void> {
   const write = writers[datatype];
   const view = new DataView(into.buffer, into.byteOffset, into.byteLength);

@@ -8,10 +8,10 @@ import {
 } from "@bufbuild/protobuf";
 import { GatheredMessage, GrpcError, type Call, type MessageSink } from "../grpc-listener/index.ts";
 
-/** What answers a call of a method. */
+/** Handles a call of a method. */
 export type BeginCall = (call: Call) => void;
 
-/** Requests of these methods are read whole; only files of a model to load make one large. */
+/** Returns a handler that reads requests to a buffer; they are large only with the files of a model to load. */
 export function unaryMethod<const Method extends DescMethod>(
   method: Method,
   answer: (
@@ -63,8 +63,8 @@ function tooMany(): GrpcError {
 }
 
 /**
- * Gathers a message whole. Its bytes are taken from the call's memory until `release` is called, or the call has ended: what was parsed of
- * them may be views.
+ * Collects a message in one buffer. Its bytes are charged to the call until `release` is called, or the call has ended: parsed values may
+ * be views of them.
  */
 export function wholeMessage(
   call: Call,

@@ -2,12 +2,12 @@ import type { InferenceError, YieldOptions } from "@galatea/base";
 import type { JsonScanner } from "../../tensor/index.ts";
 import { inChunks } from "../infer-codec/index.ts";
 
-/** Of text that is decoded in a turn: about 0.3 ms. */
+/** Text decoded per event loop tick: about 0.3 ms. */
 export const decodeChunkBytes = 256 * 1024;
 
 /**
- * What the string at `scanner.at` says as base64, a piece a turn of the event loop; the scanner ends up behind it. The string must have been
- * checked. Rejects with `refusal()` for what is no base64, and with the signal's reason.
+ * Decodes the string at `scanner.at` from base64, one chunk per event loop tick; the scanner is then after it. The string must have been
+ * checked. Rejects with `refusal()` for invalid base64, and with the signal's reason.
  */
 export async function decodedBase64(
   scanner: JsonScanner,
@@ -26,7 +26,7 @@ interface TextPlace {
   readonly end: number;
 }
 
-/** Characters that say three bytes. */
+/** Characters that encode three bytes. */
 const groupLength = 4;
 
 class Base64Decoding {
@@ -36,7 +36,7 @@ class Base64Decoding {
   readonly #content: Buffer;
   #at: number;
   #length = 0;
-  /** What of the pieces before fills no group. */
+  /** Characters of earlier chunks that do not fill a group. */
   #rest = "";
 
   constructor(scanner: JsonScanner, { at, end }: TextPlace, refusal: () => InferenceError) {
@@ -47,16 +47,16 @@ class Base64Decoding {
     this.#content = Buffer.allocUnsafeSlow(Math.ceil(((end - at) * 3) / groupLength));
   }
 
-  /** True when all is decoded. */
+  /** Decodes one chunk; returns true at the end. */
   advance(): boolean {
     const text = this.#rest + this.#piece();
     const isLast = this.#at >= this.#end;
-    // Padding says nothing, and ends the text.
+    // Padding encodes nothing, and ends the text.
     const known = isLast ? text.replace(/=+$/, "") : text;
     const count = isLast ? known.length : known.length - (known.length % groupLength);
     this.#rest = known.slice(count);
     const written = this.#content.write(known.slice(0, count), this.#length, "base64");
-    // Node drops what is no base64; Triton gives up on the whole load.
+    // Node ignores invalid base64; Triton fails the whole load.
     if (written < Math.floor((count * 3) / groupLength)) throw this.#refusal();
     this.#length += written;
     return isLast;
@@ -78,7 +78,7 @@ class Base64Decoding {
     return this.#unescaped(until);
   }
 
-  /** The same of text with escapes, further by the rest of one at most. */
+  /** Returns text without its escapes, up to the end of an escape. */
   #unescaped(until: number): string {
     const { bytes } = this.#scanner;
     const characters = new Uint8Array(until - this.#at);
@@ -89,7 +89,7 @@ class Base64Decoding {
       const isPoint = byte === 0x5c && escaped === 0x75;
       const code = isPoint ? this.#scanner.hexUnit(this.#at, this.#at + 2) : byte === 0x5c ? (escaped as number) : byte;
       this.#at += isPoint ? 6 : byte === 0x5c ? 2 : 1;
-      // Of the escapes of one letter none but the slash's says a character of base64.
+      // Among the single-letter escapes only the slash's encodes a base64 character.
       if (code > 0x7f || (byte === 0x5c && !isPoint && code !== 0x2f)) throw this.#refusal();
       characters[count++] = code;
     }

@@ -15,11 +15,11 @@ import { decodedBase64 } from "./base64-text.ts";
 export interface RepositoryRoutes {
   readonly engine: Engine;
   readonly limits: HttpLimits;
-  /** In which long documents are read. */
+  /** Yields to the event loop while long documents are read. */
   readonly loopQueue: EventLoopQueue;
 }
 
-/** A checked document, or null for an empty body. Between the pieces of a long one others have the loop. */
+/** Returns a checked document, or null for an empty body. Reads a long one in chunks, between which the event loop runs. */
 async function readJson(
   exchange: Exchange,
   { loopQueue }: RepositoryRoutes,
@@ -39,19 +39,19 @@ async function readJson(
   return scanner;
 }
 
-/** Of documents that carry no files: --http-max-input-size, as for other JSON. */
+/** Returns the limits of documents without files: --http-max-input-size, as for other JSON. */
 function smallBodies(limits: HttpLimits): HttpLimits {
   return { ...limits, bodyBytesMax: Math.min(limits.bodyBytesMax, limits.inputBytesMax) };
 }
 
-/** Where the values of the wanted members of the document's root object lie; a root of another kind has none. */
+/** Returns the offsets of the members of the document's root object; empty for another root. */
 function membersOf(scanner: JsonScanner | null): ReadonlyMap<string, number> {
   const members = new Map<string, number>();
   if (scanner !== null && scanner.peek() === 0x7b) eachMember(scanner, scanner.at, (name, at) => members.set(name, at));
   return members;
 }
 
-/** Calls `visit` for each member of `parameters`, when there are any. */
+/** Calls `visit` for each member of `parameters`, if any. */
 function eachParameter(
   scanner: JsonScanner | null,
   visit: (scanner: JsonScanner, name: string, at: number) => void,
@@ -80,7 +80,7 @@ export async function answerIndex(exchange: Exchange, routes: RepositoryRoutes):
   replyJson(exchange, (await routes.engine.repositoryIndex(readyOnly)).map(indexRow));
 }
 
-/** Members without a value are left out, as Triton does. */
+/** Members without a value are omitted, as in Triton. */
 function indexRow(entry: IndexEntry): Record<string, string> {
   return {
     name: entry.name,

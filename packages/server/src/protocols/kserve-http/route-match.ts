@@ -1,4 +1,4 @@
-/** What a path was matched to: the row and the values of its `:name` segments. */
+/** The result of matching a path: the row and the values of its `:name` segments. */
 export interface RouteMatch<Row> {
   readonly row: Row;
   readonly values: readonly string[];
@@ -13,8 +13,8 @@ interface Node<Row> {
 }
 
 /**
- * Matches raw paths (nothing is decoded, as in Triton) against patterns like `/v2/models/:model/versions/#version/infer`.
- * Literals win over parameters; a parameter takes one segment that is not empty, `#` one of digits.
+ * Matches raw paths (without decoding, as in Triton) against patterns like `/v2/models/:model/versions/#version/infer`. Literals take
+ * precedence over parameters; `:` matches one non-empty segment, `#` one of digits.
  */
 export class RouteTable<Row extends { readonly pattern: string }> {
   readonly #root: Node<Row> = newNode();

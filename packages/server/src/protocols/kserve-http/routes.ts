@@ -25,7 +25,7 @@ export interface KserveRoutesOptions {
   readonly engine: Engine;
   readonly limits: HttpLimits;
   readonly restrictions: Restrictions;
-  /** See InferCallOptions. */
+  /** See `InferCallOptions`. */
   readonly forwardedHeaders?: RegExp | null;
 }
 
@@ -35,11 +35,11 @@ interface Route {
   readonly pattern: string;
   readonly category: RestrictedApi;
   readonly methods: Readonly<Record<string, Answer>>;
-  /** Under which content type this route's errors go out; Triton has both. */
+  /** The content type of this route's errors; Triton uses both. */
   readonly errorType: ContentType;
 }
 
-/** Routes of Triton that this server knows and does not serve: refused by name with 501. */
+/** Triton routes that are not implemented: rejected by name with 501. */
 const notBuilt: readonly (readonly [
   pattern: string,
   methods: readonly string[],
@@ -160,7 +160,7 @@ function replyEmpty(exchange: Exchange, status: number): void {
   reply(exchange, status, "text/plain", "");
 }
 
-/** The route's pattern lets only digits through; what does not fit 64 bits is refused as Triton does. */
+/** Checks a version, which has only digits by the route's pattern; one that exceeds 64 bits is rejected as in Triton. */
 function checkedVersion(version: string | undefined): string {
   if (version === undefined) return "";
   if (version.length > 18 && BigInt(version) >= 2n ** 63n) {
@@ -172,7 +172,7 @@ function checkedVersion(version: string | undefined): string {
   return version;
 }
 
-/** A model of the server's own repositories. */
+/** Returns a model of the server's own repositories. */
 function targetOf(modelName: string, version: string | undefined): ModelTarget {
   return { namespace: "", modelName, modelVersion: checkedVersion(version) };
 }
@@ -193,8 +193,8 @@ function inferAnswer(options: KserveRoutesOptions): Answer {
   return async (exchange, [model, version]) => {
     const { headers } = exchange.request;
     const target = targetOf(model!, version);
-    // Throws what is wrong with the model before the body is looked at; an unhealthy model is the engine's to refuse.
-    // Not with `using`, which costs 120 ns more.
+    // Throws errors of the model before the body is read; the engine rejects calls of an unhealthy model. Not with `using`, which costs
+    // 120 ns more.
     const opened = engine.open(target);
     try {
       const coding = requestEncoding(headers["content-encoding"]);
@@ -215,8 +215,8 @@ function inferAnswer(options: KserveRoutesOptions): Answer {
 }
 
 /**
- * Length of the JSON header, null when the body is all JSON. 2.51 reads a value without digits as 0, a raw request;
- * newer servers refuse it, and so do we.
+ * Returns the length of the JSON header, null when the whole body is JSON. 2.51 reads a value without digits as 0, a raw request; newer
+ * versions of Triton reject it, as this server does.
  */
 function headerLength(exchange: Exchange, compressed: boolean): number | null {
   const got = exchange.request.headers["inference-header-content-length"];
@@ -235,7 +235,7 @@ function headerLength(exchange: Exchange, compressed: boolean): number | null {
   return value;
 }
 
-/** Answers one request of the protocol. */
+/** Returns the handler of the protocol's requests. */
 export function kserveHandler(options: KserveRoutesOptions): (exchange: Exchange) => void | Promise<void> {
   const table = new RouteTable(routeRows(options));
   const { restrictions } = options;
@@ -262,7 +262,7 @@ export function kserveHandler(options: KserveRoutesOptions): (exchange: Exchange
   };
 }
 
-/** Errors of the vocabulary go out as the route words them; bugs and broken bodies are the listener's. */
+/** Sends an InferenceError in the route's content type; the listener handles bugs and broken bodies. */
 function refuse(exchange: Exchange, error: unknown, errorType: ContentType): void {
   if (!(error instanceof InferenceError) || error instanceof BodyError) throw error;
   if (exchange.signal.aborted || exchange.response.headersSent) return;

@@ -9,10 +9,10 @@ function duration(statistics: DurationStatistics): DurationJson {
   return { count: statistics.count, ns: Math.round(statistics.ns) };
 }
 
-/** No response cache is built: its two keys are always there, because perf_analyzer reads every key without looking. */
+/** There is no response cache. Its two keys are present because perf_analyzer reads every key unconditionally. */
 const never: DurationJson = { count: 0, ns: 0 };
 
-/** The body of /v2/models/stats: every key of the protocol, also those that are always empty. */
+/** Returns the body of /v2/models/stats: every key of the protocol, including those that are always empty. */
 export function statisticsJson(rows: readonly ModelStatistics[]): unknown {
   return {
     model_stats: rows.map((row) => ({

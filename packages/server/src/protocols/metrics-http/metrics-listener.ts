@@ -8,13 +8,13 @@ import {
 import type { Listener } from "../listener.ts";
 
 export interface MetricsHttpOptions extends Omit<HttpListenerOptions, "handle"> {
-  /** The exposition text, made when it is asked for. */
+  /** Returns the exposition; called for each scrape. */
   readonly text: () => string | Promise<string>;
 }
 
 const contentType = "text/plain; charset=utf-8";
 
-/** Binds the metrics listener (port 8002 of Triton). */
+/** Binds the metrics listener (Triton's port 8002). */
 export function openMetricsHttp(options: MetricsHttpOptions): Promise<Listener> {
   return openHttpListener({ ...options, handle: (exchange) => answer(exchange, options.text) });
 }

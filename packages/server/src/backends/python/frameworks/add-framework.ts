@@ -16,13 +16,13 @@ import { deleteEnvironments, directoriesOf, madeFramework, placeOf, type Framewo
 
 export interface AddOptions {
   readonly framework: Framework;
-  /** The directory below which environments are made. */
+  /** Parent directory of environments. */
   readonly directory: string;
-  /** A directory of wheels, which takes the package index's place; null: there is none. */
+  /** A directory of wheels that replaces the package index; null: none. */
   readonly wheels: string | null;
-  /** Takes the locked versions by whomever they were built (for the CPU alone, say), in place of the locked files. */
+  /** True to install the locked versions from any build (for example without CUDA) instead of the locked files. */
   readonly anyBuild: boolean;
-  /** Interpreters to try, best first. */
+  /** Interpreters to try, in order of preference. */
   readonly pythons: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
@@ -30,20 +30,20 @@ export interface AddOptions {
   readonly signal: AbortSignal;
 }
 
-/** What one making of an environment works with. */
+/** The state of creating one environment. */
 interface Making {
   readonly options: AddOptions;
   readonly place: FrameworkPlace;
   readonly installer: InstallerOptions;
-  /** Begins each call that installs. */
+  /** Beginning of each command that installs. */
   readonly install: readonly [command: string, ...args: string[]];
 }
 
 const mebibyte = 2 ** 20;
 
 /**
- * Makes a framework's environment; one that is there already is taken as it is. What a call that was cut short, by whatever, has installed
- * stays and is not installed again. Throws an Error with the reason and what can be done.
+ * Creates a framework's environment; an existing one is used as it is. An interrupted call is continued by the next one, which does not
+ * repeat completed installations. Throws an Error with the reason and a remedy.
  */
 export async function addFramework(options: AddOptions): Promise<FrameworkPlace> {
   const { directory, framework } = options;
@@ -55,7 +55,7 @@ export async function addFramework(options: AddOptions): Promise<FrameworkPlace>
   if ((await madeFramework([directory], framework)) !== null) return place;
   try {
     await make(place, options);
-    // What an older version of the product had made is used no more.
+    // Environments of older versions of the product are not used any more.
     await deleteEnvironments(directory, framework, place.directory);
   } catch (error) {
     options.signal.throwIfAborted();
@@ -64,12 +64,12 @@ export async function addFramework(options: AddOptions): Promise<FrameworkPlace>
   return place;
 }
 
-/** Deletes what was made of a framework; false where there was nothing. Models that run go on as long as they import nothing new. */
+/** Deletes a framework's environments; returns false when there were none. Running models continue as long as they import nothing new. */
 export async function removeFramework(
   options: Pick<AddOptions, "framework" | "directory" | "clock" | "onProgress" | "signal">,
 ): Promise<boolean> {
   const { directory, framework } = options;
-  // A directory that has none may be another user's.
+  // A directory without environments may be another user's.
   if ((await directoriesOf(directory, framework)).length === 0) return false;
   using _turn = await takeTurn(directory, options);
   return await deleteEnvironments(directory, framework);
@@ -87,7 +87,7 @@ async function make(place: FrameworkPlace, options: AddOptions): Promise<void> {
   await rename(partial, join(place.directory, "ready"));
 }
 
-/** Said before anything is downloaded; what was installed by a former call is there already. */
+/** Reported before anything is downloaded. Packages installed by an earlier call need no more space. */
 async function refuseSmallDisk({ directory }: FrameworkPlace, { framework, directory: parent }: AddOptions) {
   if ((await stat(directory).catch(() => null)) !== null) return;
   const { bavail, bsize } = await statfs(parent);
@@ -99,7 +99,7 @@ async function refuseSmallDisk({ directory }: FrameworkPlace, { framework, direc
     );
 }
 
-/** Finds or makes the empty environment. Gives what begins each call that installs. */
+/** Finds or creates the empty environment. Returns the beginning of each command that installs. */
 async function openEnvironment(
   { directory, python }: FrameworkPlace,
   installer: InstallerOptions,
@@ -109,7 +109,7 @@ async function openEnvironment(
   const install: Making["install"] = uv
     ? ["uv", "--quiet", "pip", "install", "--compile-bytecode", "--python", python]
     : [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-cache-dir"];
-  // An environment that uv began may have no pip.
+  // An environment created by uv may have no pip.
   const isUsable = await canRun(python, uv ? ["-c", ""] : ["-m", "pip", "--version"], installer);
   if (isUsable) return install;
   await rm(directory, { recursive: true, force: true });
@@ -124,7 +124,7 @@ async function openEnvironment(
   return install;
 }
 
-/** The lock's own files, group by group; each group that is installed is noted, and not installed again. */
+/** Installs the lock's files, group by group; each installed group is recorded, and not installed again. */
 async function installLocked({ options, place, installer, install }: Making): Promise<void> {
   const groups = await readPins(options.framework.lock, process.arch);
   const total = groups.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -139,7 +139,7 @@ async function installLocked({ options, place, installer, install }: Making): Pr
       installer.onProgress(`${index + 1} of ${groups.length} (${share}): ${names}`);
       const file = await requirementsFile(place, group, lockedLine);
       const own = ["--no-deps", "--only-binary", ":all:", "--require-hashes", "-r", file];
-      // What a call that was cut short had half installed is no reason to leave it so.
+      // Reinstalls packages that an interrupted call may have installed partially.
       await runInstaller(command, [...args, ...fromWheels(options), ...reinstalls(command), ...own], installer);
       await writeFile(note, `${names}\n`, { flag: "a" });
     }
@@ -147,7 +147,7 @@ async function installLocked({ options, place, installer, install }: Making): Pr
   }
 }
 
-/** uv installs anew what it finds; pip would take a half of a package for the package. */
+/** uv replaces packages that it finds; pip would accept a partially installed one. */
 function reinstalls(command: string): readonly string[] {
   return command === "uv" ? ["--reinstall"] : ["--ignore-installed"];
 }
@@ -177,7 +177,7 @@ async function requirementsFile(
   return file;
 }
 
-/** What cannot be imported fails here, and not at the first model. */
+/** Imports the packages, so that a broken one fails here instead of at the first model. */
 async function check({ options: { framework }, place, installer }: Making): Promise<void> {
   const ofPackages = (framework.imports ?? []).filter((name) => !name.startsWith("galatea_"));
   installer.onProgress(`importing ${ofPackages.join(", ") || framework.name}`);

@@ -9,11 +9,11 @@ import { madeFramework, notSetUpText } from "./framework-store.ts";
 
 export interface AddedPackagesOptions {
   readonly framework: Framework;
-  /** Where environments of frameworks are looked for. */
+  /** Directories of frameworks' environments. */
   readonly environments: readonly string[];
-  /** Where packages are installed, in a directory for each list of them. Models may read it. */
+  /** Cache in which packages are installed, one directory per list of packages. Models may read it. */
   readonly kept: KeptDirectories;
-  /** As pip reads them; checked: names and versions and nothing else. */
+  /** Requirements in pip's format; checked to contain only names and versions. */
   readonly packages: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
@@ -22,9 +22,10 @@ export interface AddedPackagesOptions {
 }
 
 /**
- * Packages beside those of a framework's environment, in a directory for `sys.path`: the environment stays as it is, and its warm interpreter
- * serves models with and without them. Wheels alone are taken and nothing of them runs here, nor where the interpreter starts. What the
- * framework has keeps its version. Made once for each list; throws INVALID_ARG with the installer's reason.
+ * Installs packages in addition to a framework's environment, in a directory for `sys.path`: the environment does not change, and its
+ * warm interpreter serves models with and without them. Only wheels are installed, and none of their code runs here or at the
+ * interpreter's start. Packages of the framework keep their version. Created once for each list; throws INVALID_ARG with the installer's
+ * reason.
  */
 export async function addPackages(options: AddedPackagesOptions): Promise<HeldDirectory> {
   const { framework, environments, kept, packages, signal } = options;
@@ -35,13 +36,13 @@ export async function addPackages(options: AddedPackagesOptions): Promise<HeldDi
       `${framework.name}, beside which packages are to be installed, is ${notSetUpText(environments, framework)}`,
     );
   const env = installerEnvironment(options.env);
-  // Where packages come from may be a variable of the container: nobody gets what another's index gave.
+  // The package index may be a variable of the container, so it is part of the key: no container gets packages from another's index.
   const identity = createHash("sha256")
     .update(JSON.stringify([place.directory, packages, Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1))]))
     .digest("hex");
   const name = identity.slice(0, 32);
   try {
-    // Who reads in it knows the list: what others asked for is not listed to models.
+    // Models can open a directory only if they know its list of packages: the parent is not listable.
     await makeDirectory(kept.directory);
     await chmod(kept.directory, 0o711);
     return await kept.hold(
@@ -61,7 +62,7 @@ export async function addPackages(options: AddedPackagesOptions): Promise<HeldDi
   }
 }
 
-/** Without what would have Python import something of somebody else's: the container's environment is its owner's. */
+/** Removes variables that would make Python import foreign modules: the container's environment belongs to its owner. */
 function installerEnvironment(env: AddedPackagesOptions["env"]): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("PYTHON")));
 }

@@ -9,22 +9,22 @@ interface Wheel {
 interface Pin {
   readonly name: string;
   readonly version: string;
-  /** For which interpreters and machines it is, as pip reads it. */
+  /** Environment marker in pip's format: the interpreters and machines that it applies to. */
   readonly marker: string;
   readonly wheels: readonly Wheel[];
 }
 
-/** What is installed with one call of an installer. */
+/** Packages that one command installs. */
 export interface PinGroup {
   readonly pins: readonly Pin[];
-  /** What is downloaded for it, about. */
+  /** Approximate download size. */
   readonly bytes: number;
 }
 
 const groupBytesMax = 256 * 2 ** 20;
 const machines: Readonly<Record<string, string>> = { x64: "x86_64", arm64: "aarch64" };
 
-/** The pins of a lock, those behind each other in one group as long as it stays small. `arch` is this machine's, in Node's words. */
+/** Returns the pins of a lock in small groups of consecutive ones. `arch` is this machine's, as Node names it. */
 export async function readPins(lock: URL, arch: string): Promise<readonly PinGroup[]> {
   const { pins } = JSON.parse(await readFile(lock, "utf8")) as { pins: readonly Pin[] };
   const groups: { pins: Pin[]; bytes: number }[] = [];
@@ -41,18 +41,18 @@ export async function readPins(lock: URL, arch: string): Promise<readonly PinGro
   return groups;
 }
 
-/** The largest of its wheels that this machine may take. */
+/** Returns the size of its largest wheel for this machine. */
 function bytesOf({ wheels }: Pin, machine: string): number {
   const own = wheels.filter(({ file }) => file.includes(machine) || file.endsWith("-any.whl"));
   return own.reduce((most, { bytes }) => Math.max(most, bytes), 0);
 }
 
-/** A line of a requirements file: this version, and no other file than one of the lock's. */
+/** Returns a line of a requirements file: this version, and only the lock's files. */
 export function lockedLine({ name, version, marker, wheels }: Pin): string {
   return [`${name}==${version} ; ${marker}`, ...wheels.map(({ sha256 }) => `--hash=sha256:${sha256}`)].join(" ");
 }
 
-/** A line of a constraints file: this version, built by whomever. */
+/** Returns a line of a constraints file: this version, from any build. */
 export function constraintLine({ name, version, marker }: Pin): string {
   return `${name}==${version} ; ${marker}`;
 }

@@ -4,15 +4,15 @@ import { join } from "node:path";
 import { makeDirectory } from "@galatea/base";
 import type { Framework } from "./framework-rows.ts";
 
-/** Where a framework's environment is, or is going to be. */
+/** The location of a framework's environment, which may not exist yet. */
 export interface FrameworkPlace {
   readonly directory: string;
   readonly python: string;
 }
 
 /**
- * `<directory>/<name>-<hash of its lock>`: another lock is another environment. Within it `ready` says that it is complete, and
- * `installed` how far its making has come.
+ * Returns `<directory>/<name>-<hash of its lock>`: each lock has its own environment. In it the file `ready` marks a complete one, and
+ * `installed` lists completed installations.
  */
 export async function placeOf(directory: string, framework: Framework): Promise<FrameworkPlace> {
   const lock = createHash("sha256")
@@ -22,7 +22,7 @@ export async function placeOf(directory: string, framework: Framework): Promise<
   return { directory: own, python: join(own, "bin", "python") };
 }
 
-/** Returns the environment in the first of the directories that has it complete; null where none has. */
+/** Returns the environment in the first of the directories that has it complete; null when none has. */
 export async function madeFramework(
   directories: readonly string[],
   framework: Framework,
@@ -35,7 +35,7 @@ export async function madeFramework(
   return null;
 }
 
-/** Returns the part of an error that names the directories without the framework, and the command that sets it up. */
+/** Returns the part of an error that names the directories without the framework, and the command that installs it. */
 export function notSetUpText(directories: readonly string[], { name }: Pick<Framework, "name">): string {
   const looked = directories.map((directory) => `'${directory}'`).join(" or ");
   return `not set up in ${looked}. Do it once with: galatea model add ${name}`;
@@ -54,12 +54,12 @@ export async function linkFramework(directory: string, framework: Framework, pla
     await rename(partial, link);
   } catch (error) {
     await rm(partial);
-    // Another call makes the environment there, or was cut short and is continued by the next one.
+    // Another call creates the environment there, or was interrupted and is continued by the next one.
     if ((error as NodeJS.ErrnoException).code !== "EISDIR") throw error;
   }
 }
 
-/** Every directory of a framework's: of its lock today, and of former ones. */
+/** Returns all directories of a framework: for its current lock, and for earlier ones. */
 export async function directoriesOf(directory: string, { name }: Framework): Promise<readonly string[]> {
   const entries = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];
@@ -69,7 +69,10 @@ export async function directoriesOf(directory: string, { name }: Framework): Pro
   return entries.filter((entry) => own.test(entry)).map((entry) => join(directory, entry));
 }
 
-/** Deletes what there is of a framework but for `kept`; true where there was anything. What is cut short is deleted by the next call. */
+/**
+ * Deletes a framework's environments except for `kept`; returns true when there were any. The next call completes an interrupted
+ * deletion.
+ */
 export async function deleteEnvironments(
   directory: string,
   framework: Framework,
@@ -77,7 +80,7 @@ export async function deleteEnvironments(
 ): Promise<boolean> {
   const found = (await directoriesOf(directory, framework)).filter((one) => one !== kept);
   for (const one of found) {
-    // At once it is no environment any more; then its files go.
+    // Renamed first, so that an incomplete deletion is never used as an environment.
     const gone = one.includes(".gone-") ? one : `${one}.gone-${randomUUID()}`;
     if (gone !== one) await rename(one, gone);
     await rm(gone, { recursive: true, force: true });

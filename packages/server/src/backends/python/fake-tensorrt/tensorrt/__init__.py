@@ -122,7 +122,7 @@ def _fill(context, shape, *_):
     return np.full(shape, context.profile)
 
 
-# What an output is made of: the inputs' arrays, in the order in which it names them.
+# Operations by name: each computes an output from the input arrays, in the order in which it names them.
 _OPERATIONS = {
     "sum": lambda context, shape, one, other: one + other,
     "difference": lambda context, shape, one, other: one - other,

@@ -46,7 +46,7 @@ class FakeCudart:
         return 0
 
     def cudaFree(self, address):
-        # As CUDA does: what is begun is done before memory goes.
+        # Runs pending work before memory is freed, like CUDA.
         self.run_now()
         return 1 if self._held.pop(address, None) is None else 0
 
