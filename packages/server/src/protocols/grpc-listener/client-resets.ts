@@ -32,6 +32,7 @@ export class ClientResets {
       readonly tokens: number;
       readonly atNs: number;
       /** True after a log line, until the address is quiet again. */
+      readonly isReported: boolean;
     }
   >();
 
