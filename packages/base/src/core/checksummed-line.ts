@@ -35,13 +35,6 @@ export function parseChecksummedLine(line: Buffer): ChecksummedLine | null {
   return { text: repaired.toString("utf8"), isRepaired: true };
 }
 
-/** Returns the text of a checksummed line (without its line break) when its checksum is correct, else null; repairs nothing. */
-export function undamagedText(line: Buffer): string | null {
-  if (line.length < sealLength) return null;
-  const text = line.subarray(sealLength);
-  return line.toString("latin1", 0, sealLength) === `${hexOf(crc32(text))} ` ? text.toString("utf8") : null;
-}
-
 /** Longer texts are not searched for a flipped bit: the search takes one step per bit. */
 const repairedBytesMax = 2 ** 20;
 

@@ -37,4 +37,4 @@ export {
   type RecordIoHeader,
 } from "./record-io.ts";
 export { makeSharedDirectory, sharedDirectoryMode, sharedFileMode } from "./shared-directory.ts";
-export { checksummedLine, undamagedText, parseChecksummedLine } from "./checksummed-line.ts";
+export { checksummedLine, parseChecksummedLine } from "./checksummed-line.ts";

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { AwsError, type Clock, KeyedLock, type Logger } from "@galatea/base";
+import { AwsError, KeyedLock, type Logger } from "@galatea/base";
 import { diskError } from "./body-file.ts";
 import { isQuarantined, quarantine } from "./damaged-file.ts";
 import { syncFile, syncFolder } from "./durable-file.ts";
-import { EntryRegister, registerLinesMax } from "./entry-register.ts";
+import { EntrySnapshot } from "./entry-snapshot.ts";
 import { dataName, encodeEntry, entryName, hashOf, type ObjectEntry } from "./object-entry.ts";
 import { ObjectIndex } from "./object-index.ts";
 import { listShard, readBytes, readShard, type ListedShard } from "./object-shard.ts";
@@ -34,7 +34,6 @@ export interface NewObject {
 /** Dependencies that a store's buckets share; the store owns them. */
 export interface BucketTools {
   readonly files: SmallFiles;
-  readonly clock: Clock;
   readonly logger: Logger;
 }
 
@@ -50,7 +49,7 @@ export class DirectoryBucket {
   readonly folder: string;
   readonly index = new ObjectIndex<ObjectEntry>();
   readonly #files: SmallFiles;
-  readonly #register: EntryRegister;
+  readonly #snapshot: EntrySnapshot;
   readonly #locks = new KeyedLock();
   readonly #shards = new Map<string, Shard>();
   /** Greater than every version of this bucket. */
@@ -58,29 +57,24 @@ export class DirectoryBucket {
   #committing = 0;
   #deleted = false;
 
-  constructor(head: BucketHead, folder: string, { files, ...tools }: BucketTools) {
+  constructor(head: BucketHead, folder: string, { files, logger }: BucketTools) {
     this.head = head;
     this.folder = folder;
     this.#files = files;
-    this.#register = new EntryRegister({ ...tools, path: join(folder, "objects.register"), entries: this.index });
+    this.#snapshot = new EntrySnapshot({ path: join(folder, "objects.snapshot"), logger, entries: this.index });
   }
 
   /**
-   * Reads every entry that is not in the register, and removes the remains of interrupted writes. Damaged files are
+   * Reads every entry that is not in the snapshot, and removes the remains of interrupted writes. Damaged files are
    * quarantined and logged.
    */
   async load(logger: Logger): Promise<void> {
     const objects = join(this.folder, "objects");
     await mkdir(objects, { recursive: true });
     const shards = await listShards(objects, logger);
-    const fileCount = [...shards.values()].reduce((sum, { keys }) => sum + keys.size, 0);
-    const { known, versionMax } = await this.#register.read({
-      isThere: (hash, version) =>
-        shards
-          .get(hash.slice(0, 2))
-          ?.keys.get(hash)
-          ?.some((name) => name.version === version) ?? false,
-      linesMax: registerLinesMax(fileCount),
+    const { known, versionMax } = await this.#snapshot.read((hash, version) => {
+      const versions = shards.get(hash.slice(0, 2))?.keys.get(hash) ?? [];
+      return versions.some((name) => name.version === version);
     });
     this.#nextVersion = 1 + versionMax;
     for (const { keys } of shards.values())
@@ -98,7 +92,7 @@ export class DirectoryBucket {
       readCount += read.readCount;
     }
     this.index.load(entries);
-    this.#register.begin(readCount);
+    this.#snapshot.changed(readCount);
   }
 
   /** Returns the path for a new version of a key's bytes: a new name in an existing folder. */
@@ -167,7 +161,7 @@ export class DirectoryBucket {
     await this.#files.create(join(shard.path, entryName(hash, version)), [encoded, ...chunks], [() => shard.synced]);
     const entry = { ...stored, version, offset: stored.data === null ? encoded.byteLength : 0 };
     this.index.set(entry);
-    this.#register.add(entry);
+    this.#snapshot.changed();
     return entry;
   }
 
@@ -199,7 +193,7 @@ export class DirectoryBucket {
       const path = join(this.dataPath(before), "..", entryName(hashOf(key), before.version));
       await rm(path, { force: true });
       this.index.delete(key);
-      this.#register.removed();
+      this.#snapshot.changed();
       await syncFolder(dirname(path));
       await this.#remove(before, null);
     });
@@ -215,7 +209,7 @@ export class DirectoryBucket {
 
   /** Waits until all background writes to the bucket's folder have ended. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#register[Symbol.asyncDispose]();
+    await this.#snapshot[Symbol.asyncDispose]();
   }
 
   async #exclusively<Result>(key: string, task: () => Promise<Result>): Promise<Result> {

@@ -20,7 +20,7 @@ async function filesOf(folder: string): Promise<string[]> {
 }
 
 /** So that the next start reads the entries' own files. */
-const forgetRegister = (folder: string) => rm(join(folder, "buckets", "bkt", "objects.register"), { force: true });
+const forgetSnapshot = (folder: string) => rm(join(folder, "buckets", "bkt", "objects.snapshot"), { force: true });
 
 const partBytes = 5 * 2 ** 20;
 const part = (seed: number, byteLength = partBytes) => Buffer.alloc(byteLength, `${seed}-`);
@@ -33,7 +33,7 @@ test("a damaged entry is set aside and told, the rest of the bucket opens", asyn
     await first.put("bkt", "good", Readable.from([Buffer.from("x")]), { signal });
     await first.put("bkt", "bad", Readable.from([Buffer.from("y")]), { signal });
     await first[Symbol.asyncDispose]();
-    await forgetRegister(folder);
+    await forgetSnapshot(folder);
     const objects = join(folder, "buckets", "bkt", "objects");
     const shard = (await readdir(objects, { recursive: true })).filter((name) => name.endsWith(".json"));
     await writeFile(join(objects, shard[0] ?? ""), "{torn");
@@ -49,7 +49,7 @@ test("a damaged entry is set aside and told, the rest of the bucket opens", asyn
   }
 });
 
-/** A store with a bucket of three objects and an unfinished upload of two parts, closed and without a register. */
+/** A store with a bucket of three objects and an unfinished upload of two parts, closed and without a snapshot. */
 async function makeStore(folder: string): Promise<void> {
   const store = await openDirectoryStore({ folder, logger });
   await store.createBucket("bkt");
@@ -59,7 +59,7 @@ async function makeStore(folder: string): Promise<void> {
     await store.putPart({ bucket: "bkt", key: "m", uploadId }, number, Readable.from([Buffer.from("p")]), { signal });
   }
   await store[Symbol.asyncDispose]();
-  await forgetRegister(folder);
+  await forgetSnapshot(folder);
 }
 
 /** Returns the length of the lines that describe something, with the line feed after the first of two and without the one at the end; an object's bytes may follow them. */

@@ -39,10 +39,10 @@ objectStoreContract("directory", async () => {
   };
 });
 
-/** But for the register, which is written when nobody waits for it. */
+/** Without the snapshot, which is written in the background. */
 async function filesOf(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  return entries.flatMap((entry) => (entry.isFile() && !entry.name.startsWith("objects.register") ? [entry.name] : []));
+  return entries.flatMap((entry) => (entry.isFile() && !entry.name.startsWith("objects.snapshot") ? [entry.name] : []));
 }
 
 /** The bytes that the writer below puts under a small key the n-th time. */

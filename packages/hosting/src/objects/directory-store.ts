@@ -151,7 +151,6 @@ class DirectoryStore implements BucketStore {
     return {
       objects: new DirectoryBucket(head, folder, {
         files: this.#files,
-        clock: this.#clock,
         logger: this.#logger,
       }),
       uploads: new DirectoryUploads(join(folder, "uploads"), tools),

@@ -1,0 +1,149 @@
+import { lstat, open, rename, rm, type FileHandle } from "node:fs/promises";
+import { checksummedLine, parseChecksummedLine, type Logger } from "@galatea/base";
+import { writeBuffers } from "./durable-file.ts";
+import { hashOf, type ObjectEntry } from "./object-entry.ts";
+
+const header = checksummedLine(JSON.stringify({ entries: 1 }));
+const entriesPerWrite = 500;
+const readBytes = 2 ** 20;
+/** An entry has a key and headers of some kilobytes at most. */
+const lineBytesMax = 2 ** 20;
+/** A snapshot is written after so many changes, and a tenth of the entries. */
+const changesMin = 1000;
+
+export interface EntrySnapshotOptions {
+  readonly path: string;
+  readonly logger: Logger;
+  /** The bucket's entries as they are now. */
+  readonly entries: { readonly size: number; all(): Iterable<ObjectEntry> };
+}
+
+/** What a snapshot says. */
+export interface ReadSnapshot {
+  /** By their keys' hashes, the entries whose files exist. */
+  readonly known: ReadonlyMap<string, ObjectEntry>;
+  /** The greatest version in it, also of files that no longer exist. */
+  readonly versionMax: number;
+}
+
+/**
+ * A bucket's entries in one file, so that a start need not open each object's file: on a disk that reads 1000 files a second, 50,000 would take
+ * 50 s. The folders alone say which objects exist, and the name of an entry's file never comes again, so a line is right or of a file that no longer
+ * exists. A missing or damaged line costs the next start one file to open. The snapshot is not synced, and no write fails with it.
+ */
+export class EntrySnapshot implements AsyncDisposable {
+  readonly #options: EntrySnapshotOptions;
+  #changeCount = 0;
+  #writing: Promise<void> | null = null;
+  #isClosed = false;
+  #hasFailed = false;
+
+  constructor(options: EntrySnapshotOptions) {
+    this.#options = options;
+  }
+
+  /** Reads the snapshot, and removes one that is not whole: a line that was not read may name a version that is given out again. */
+  async read(isThere: (hash: string, version: number) => boolean): Promise<ReadSnapshot> {
+    const { path } = this.#options;
+    const known = new Map<string, ObjectEntry>();
+    let versionMax = 0;
+    const take = (entry: ObjectEntry) => {
+      versionMax = Math.max(versionMax, entry.version);
+      const hash = hashOf(entry.head.key);
+      if (isThere(hash, entry.version)) known.set(hash, entry);
+    };
+    // A damaged snapshot, or a disk that cannot read it, does not stop the start.
+    const isWhole = await readSnapshot(path, take).catch(() => false);
+    if (!isWhole) {
+      await rm(path, { recursive: true, force: true });
+      this.#changeCount = Infinity;
+    }
+    await rm(asideOf(path), { recursive: true, force: true });
+    return { known, versionMax };
+  }
+
+  /** Counts entries that the snapshot does not have, or has and that are gone. */
+  changed(count = 1): void {
+    this.#changeCount += count;
+    const isDue = this.#changeCount > changesMin + this.#options.entries.size / 10;
+    if (isDue && !this.#isClosed) this.#writing ??= this.#write().finally(() => (this.#writing = null));
+  }
+
+  /** Writes what has changed. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    await this.#writing;
+    if (this.#changeCount > 0) await this.#write();
+  }
+
+  /** The former snapshot stays until this one is whole. */
+  async #write(): Promise<void> {
+    const { path, entries, logger } = this.#options;
+    // After a failure, too: the next attempt comes after as many further changes.
+    this.#changeCount = 0;
+    const aside = asideOf(path);
+    try {
+      await writeSnapshot(aside, [...entries.all()]);
+      await rename(aside, path);
+      this.#hasFailed = false;
+    } catch (error) {
+      const message =
+        "the snapshot of a bucket's entries was not written: the next start reads the files of some objects";
+      if (!this.#hasFailed) logger.warning(message, { path, error: String(error) });
+      this.#hasFailed = true;
+      await rm(aside, { force: true }).catch(() => undefined);
+    }
+  }
+}
+
+const asideOf = (path: string) => `${path}.new`;
+
+async function writeSnapshot(path: string, entries: readonly ObjectEntry[]): Promise<void> {
+  await using file = await open(path, "w");
+  let offset = 0;
+  const write = async (lines: readonly string[]) => {
+    const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(""));
+    await writeBuffers(file, [bytes], { offset, byteLength: bytes.byteLength });
+    offset += bytes.byteLength;
+  };
+  await write([header]);
+  for (let at = 0; at < entries.length; at += entriesPerWrite) {
+    await write(entries.slice(at, at + entriesPerWrite).map((entry) => checksummedLine(JSON.stringify(entry))));
+  }
+}
+
+/** Whether all of it was read. */
+async function readSnapshot(path: string, take: (entry: ObjectEntry) => void): Promise<boolean> {
+  // A pipe in its place would block the open for ever.
+  if (!(await lstat(path)).isFile()) return false;
+  await using file = await open(path, "r");
+  let isWhole = true;
+  let isHeader = true;
+  for await (const line of linesOf(file)) {
+    if (isHeader && line.toString() !== header) return false;
+    if (!isHeader) {
+      const read = parseChecksummedLine(line);
+      if (read === null || read.isRepaired) isWhole = false;
+      else take(JSON.parse(read.text) as ObjectEntry);
+    }
+    isHeader = false;
+  }
+  return isWhole && !isHeader;
+}
+
+/** Yields the lines of a file, also what follows the last line feed; each is valid until the next. Throws for a line that is too long. */
+async function* linesOf(file: FileHandle): AsyncGenerator<Buffer> {
+  const buffer = Buffer.allocUnsafe(readBytes + lineBytesMax);
+  let kept = 0;
+  for (let at = 0; ;) {
+    const { bytesRead } = await file.read(buffer, kept, readBytes, at);
+    if (bytesRead === 0) break;
+    at += bytesRead;
+    const filled = buffer.subarray(0, kept + bytesRead);
+    let start = 0;
+    for (let end = 0; (end = filled.indexOf(10, start)) >= 0; start = end + 1) yield filled.subarray(start, end);
+    kept = filled.copy(buffer, 0, start);
+    if (kept > lineBytesMax) throw new Error("a line is too long");
+  }
+  if (kept > 0) yield buffer.subarray(0, kept);
+}
