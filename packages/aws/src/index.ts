@@ -1,4 +1,4 @@
-/** The AWS side of the platform: one gateway for all services, and the one list of them. */
+/** The AWS APIs of the platform: one gateway for all services, and the list of services. */
 export {
   createGateway,
   isLoopbackName,

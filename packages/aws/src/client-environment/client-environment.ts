@@ -2,43 +2,44 @@ import { join } from "node:path";
 import { earlierProxy, proxyUrl } from "./proxy-access.ts";
 
 export interface ClientEnvironmentOptions {
-  /** `http://127.0.0.1:8770` */
+  /** URL of the platform, such as `http://127.0.0.1:8770`. */
   readonly url: string;
   readonly region: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Where the files lie that the variables name. */
+  /** Directory of the files that the variables name. */
   readonly directory: string;
-  /** What clients need to be answered on the hosts that they build themselves; null: left out. */
+  /** Settings for hosts that clients derive themselves; null: none. */
   readonly proxy: ClientProxy | null;
-  /** The environment of the shell that is to have the variables. */
+  /** The present environment of the shell. */
   readonly shell: Readonly<Record<string, string | undefined>>;
 }
 
 export interface ClientProxy {
-  /** Of the platform's TLS side. */
+  /** Certificate of the platform's TLS listener. */
   readonly certificatePem: string;
-  /** The authorities that the shell's clients trust besides. */
+  /** The other authorities that the shell's clients trust. */
   readonly authoritiesPem: string;
 }
 
 export interface ClientEnvironment {
-  /** Null: to be unset. */
+  /** Null: unset the variable. */
   readonly variables: Readonly<Record<string, string | null>>;
-  /** To be written before the variables are used. */
+  /** Files to write before the variables are used. */
   readonly files: readonly { readonly path: string; readonly text: string }[];
 }
 
-/** With these a client would sign as somebody else than with the key beside them. */
+/** Variables with which a client would sign with another identity than the given key. */
 const otherIdentities = ["AWS_SESSION_TOKEN", "AWS_PROFILE"];
 
 /**
- * What boto3, the AWS CLI and the SageMaker SDK have to find so that they talk to this platform with code unchanged.
+ * Returns the variables and files with which boto3, the AWS CLI and the SageMaker SDK use this platform with unchanged
+ * code.
  *
- * The SageMaker SDK builds the address of STS itself, always with https and past AWS_ENDPOINT_URL and AWS_DATA_PATH. With `proxy`
- * its call leaves through HTTPS_PROXY, which is this platform: it answers the STS hosts itself, under a certificate that AWS_CA_BUNDLE
- * trusts, and passes every other host on, through the proxy that the shell had before. Every program of the shell goes that way,
- * so that it is asked for apart.
+ * The SageMaker SDK derives the address of STS itself, always with https and independent of AWS_ENDPOINT_URL and
+ * AWS_DATA_PATH. With `proxy` its call goes through HTTPS_PROXY, which is this platform: it serves the STS hosts
+ * itself, with a certificate that AWS_CA_BUNDLE trusts, and passes connections to other hosts on, through the shell's
+ * previous proxy. Every program of the shell then uses the proxy, so it is optional.
  */
 export function clientEnvironment(options: ClientEnvironmentOptions): ClientEnvironment {
   const { url, region, directory, proxy, shell } = options;
@@ -49,9 +50,9 @@ export function clientEnvironment(options: ClientEnvironmentOptions): ClientEnvi
     AWS_REGION: region,
     AWS_ACCESS_KEY_ID: options.accessKeyId,
     AWS_SECRET_ACCESS_KEY: options.secretAccessKey,
-    // Saves the delay of asking an instance's metadata address that is not there.
+    // Avoids the timeout of a request to an instance metadata address that does not exist.
     AWS_EC2_METADATA_DISABLED: "true",
-    // For operations of hosts of their own (logs.StartLiveTail) clients would put a prefix before the platform's host name.
+    // Without it, clients prefix the platform's host name for operations with hosts of their own (logs.StartLiveTail).
     AWS_DISABLE_HOST_PREFIX_INJECTION: "true",
     SAGEMAKER_SUPPRESS_V2_WARNING: "1",
     SAGEMAKER_USER_CONFIG_OVERRIDE: configuration,
@@ -65,7 +66,7 @@ export function clientEnvironment(options: ClientEnvironmentOptions): ClientEnvi
     const excepted = (shell.NO_PROXY ?? shell.no_proxy ?? "").split(",").map((name) => name.trim());
     const local = [...new Set([...excepted, ...own])].filter((name) => name !== "").join(",");
     const before = earlierProxy(shell.HTTPS_PROXY ?? shell.https_proxy, url);
-    // Clients differ in which spelling wins when a shell has both.
+    // Clients differ in which spelling has priority when a shell has both.
     variables.HTTPS_PROXY = variables.https_proxy = proxyUrl(url, options.secretAccessKey, before);
     variables.NO_PROXY = variables.no_proxy = local;
     files.push({ path: certificate, text: `${proxy.certificatePem}${proxy.authoritiesPem}` });
@@ -73,7 +74,7 @@ export function clientEnvironment(options: ClientEnvironmentOptions): ClientEnvi
   return { variables, files };
 }
 
-/** Usage pings would go to the managed service, which this environment has nothing to do with. */
+/** Disables usage telemetry to the managed service. */
 function sdkConfiguration(): string {
   return ["SchemaVersion: '1.0'", "SageMaker:", "  PythonSDK:", "    Modules:", "      TelemetryOptOut: true", ""].join(
     "\n",

@@ -9,11 +9,11 @@ import { proxyAccess } from "./proxy-access.ts";
 
 export interface HttpsHostsOptions {
   readonly certificate: Certificate;
-  /** Names that this server answers itself; the certificate is for them. */
+  /** Host names that this server serves itself; the certificate is for them. */
   readonly hosts: readonly string[];
-  /** Connections passed on at a time. */
+  /** Maximum number of tunnelled connections. */
   readonly tunnelsMax: number;
-  /** Signs the addresses that `proxyUrl` makes. It may change: then addresses that were signed before are refused. */
+  /** Returns the secret that signs the URLs of `proxyUrl`. When it changes, earlier URLs are rejected. */
   readonly secret: () => string;
 }
 
@@ -22,14 +22,15 @@ interface Target {
   readonly port: number;
 }
 
-/** How long another proxy may take to connect. */
+/** Maximum time for another proxy to connect. */
 const upstreamMsMax = 60_000;
 
 /**
- * Makes an HTTP server a CONNECT proxy for clients of this machine: a connection to one of `hosts` is decrypted and served like any
- * other request to this server. One to another host is refused, unless its client has an address that `galatea env --proxy` printed:
- * its shell's other programs send everything here, and it is passed on the way it went before. Callers from other machines are
- * refused. Disposing the result ends what is passed on, which the server's own close knows nothing of.
+ * Makes an HTTP server a CONNECT proxy for clients of this machine: a connection to one of `hosts` is decrypted and
+ * served like any other request to this server. A connection to another host is tunnelled along the shell's previous
+ * route if the client has a proxy URL from `galatea env --proxy`, because all programs of its shell use the proxy;
+ * otherwise it is rejected. Callers from other machines are rejected. Disposal ends the tunnels, which the server's own
+ * close does not know.
  */
 export function answerHttpsHosts(server: Server, options: HttpsHostsOptions): Disposable {
   const { certificatePem: cert, keyPem: key } = options.certificate;
@@ -86,7 +87,7 @@ function connectDirectly(target: Target, client: Socket, join: (outer: Socket) =
   });
 }
 
-/** Over the proxy that the client's shell had before, as that shell would have gone. */
+/** Connects through the proxy that the client's shell had before. */
 function connectThrough(
   upstream: URL,
   { host, port }: Target,
@@ -131,7 +132,7 @@ function refuse(socket: Socket, status: string): void {
   socket.end(`HTTP/1.1 ${status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
 }
 
-/** `host:port`, as CONNECT has it. */
+/** Parses the `host:port` of a CONNECT request. */
 function parseTarget(text: string): Target | null {
   const match = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9.-]+)):(\d{1,5})$/i.exec(text);
   const host = (match?.[1] ?? match?.[2] ?? "").toLowerCase();

@@ -1,6 +1,6 @@
 /**
- * What `galatea env` prints and writes: variables and files with which unchanged clients reach this platform, the certificate that the
- * SageMaker SDK's https calls need, and the CONNECT handler that answers those calls on the platform's one port.
+ * The output of `galatea env`: variables and files with which unchanged clients reach this platform, the certificate
+ * for the SageMaker SDK's https calls, and the CONNECT handler that serves those calls on the platform's port.
  */
 
 export {

@@ -1,14 +1,17 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 
-/** What a client may have passed on by the platform's CONNECT proxy, and through which proxy. */
+/** The tunnels that a client may open through the platform's CONNECT proxy, and the proxy behind it. */
 export interface ProxyAccess {
-  /** The proxy that the client's shell had before, null: none. */
+  /** The shell's previous proxy, null: none. */
   readonly upstream: URL | null;
 }
 
 const direct = "direct";
 
-/** The proxy's address for one shell: who knows it is passed on to hosts that are not the platform's, over the shell's own proxy. */
+/**
+ * Returns the proxy's URL for one shell: a client with it can open tunnels to any host, through the shell's previous
+ * proxy.
+ */
 export function proxyUrl(platformUrl: string, secret: string, upstream: string | null): string {
   const user = upstream === null ? direct : Buffer.from(upstream).toString("base64url");
   const url = new URL(platformUrl);
@@ -17,7 +20,7 @@ export function proxyUrl(platformUrl: string, secret: string, upstream: string |
   return url.href.replace(/\/$/, "");
 }
 
-/** Reads `Proxy-Authorization`; null where it is not one that `proxyUrl` made with this secret. */
+/** Reads `Proxy-Authorization`; null if it is not from `proxyUrl` with this secret. */
 export function proxyAccess(header: string | undefined, secret: string): ProxyAccess | null {
   const encoded = /^basic +(\S+)$/i.exec(header ?? "")?.[1];
   if (encoded === undefined) return null;
@@ -29,7 +32,7 @@ export function proxyAccess(header: string | undefined, secret: string): ProxyAc
 }
 
 /**
- * The proxy that a shell had before: what its variable says, or, where that is this platform already, what its address carries.
+ * Returns the shell's previous proxy: the value of its variable or, if that is this platform, the proxy in its URL.
  * Null for none.
  */
 export function earlierProxy(variable: string | undefined, platformUrl: string): string | null {

@@ -1,14 +1,14 @@
 type Shell = Readonly<Record<string, string | undefined>>;
 
-/** One variable that a shell is to set, or, with null, to unset. */
+/** A variable that a shell sets or, with null, unsets. */
 export type ShellChange = readonly [name: string, value: string | null];
 
-/** The variable in which a shell keeps what it had before: name to value, null where there was none. */
+/** The variable with the shell's previous values: name to value, null where there was none. */
 export const beforeName = "GALATEA_ENV_BEFORE";
 
 /**
- * What a shell has to do to have these variables. What it had before stays known to it, so that it can be had back; what an
- * earlier call had set and this one does not is given back now.
+ * Returns the changes that set these variables in a shell. Keeps the previous values for `shellRestored`, and restores
+ * variables that an earlier call has set and this one does not.
  */
 export function shellChanges(variables: Readonly<Record<string, string | null>>, shell: Shell): readonly ShellChange[] {
   const before = valuesBefore(shell);
@@ -21,13 +21,13 @@ export function shellChanges(variables: Readonly<Record<string, string | null>>,
   return [...Object.entries(variables), ...given, [beforeName, kept]];
 }
 
-/** What a shell has to do to have what it had before. */
+/** Returns the changes that restore a shell's previous values. */
 export function shellRestored(shell: Shell): readonly ShellChange[] {
   const before = valuesBefore(shell);
   return shell[beforeName] === undefined ? [] : [...before, [beforeName, null]];
 }
 
-/** The shell as it was before it had any of these variables. */
+/** Returns the shell's environment without the changes of earlier calls. */
 export function shellBefore(shell: Shell): Shell {
   return {
     ...shell,

@@ -1,4 +1,4 @@
-/** The hosts of STS that SDKs know: what the certificate is for and what the platform answers itself behind CONNECT. */
+/** Returns the STS hosts that SDKs know: the names of the certificate, which the platform serves behind CONNECT. */
 export function stsHosts(): readonly string[] {
   const regional = awsRegions.map((region) => `sts.${region}.amazonaws.com`);
   const china = ["cn-north-1", "cn-northwest-1"].map((region) => `sts.${region}.amazonaws.com.cn`);

@@ -6,22 +6,22 @@ import type { Gateway } from "../wire/index.ts";
 
 const backlog = 1024;
 
-/** Every bound of the platform's port in one place. */
+/** The limits of the platform's port. */
 export interface PlatformServerLimits {
-  /** Longer than the pools of boto3 keep an idle connection, so that it is they who close it. */
+  /** Longer than boto3's pools keep an idle connection, so that the client closes it. */
   readonly keepAliveTimeoutMs: number;
   readonly headersTimeoutMs: number;
-  /** A connection on which no byte moves ends after this; longer than any answer is held back: an invocation has 60 s. */
+  /** Time without any byte after which a connection ends; longer than a response may take: an invocation has 60 s. */
   readonly stallTimeoutMs: number;
   readonly headerBytesMax: number;
   readonly connectionsMax: number;
-  /** What is under way when the platform stops may end within this; then it is cut off. */
+  /** Time for requests in flight to end when the platform stops; then they are cut off. */
   readonly stopGraceMs: number;
-  /** Requests in flight may end within this time when the platform restarts; new ones wait meanwhile. */
+  /** Time for requests in flight to end when the platform restarts; new ones wait meanwhile. */
   readonly restartGraceMs: number;
-  /** A platform that restarts answers connections without a request for so long, in case their next one is on its way. */
+  /** Time for which a restarting platform serves idle connections, whose next request may be in transit. */
   readonly restartIdleMs: number;
-  /** Streams are told so then, and have so long to say it. */
+  /** Time for cut-off streams to send an error. */
   readonly cutMs: number;
 }
 
@@ -40,12 +40,14 @@ export const platformServerLimits: PlatformServerLimits = {
 export interface PlatformServer {
   readonly server: Server;
   /**
-   * Takes no more connections, ends those without a request at once, the others with their answers, and after `graceMs` whatever is
-   * left: answers that are streams end with an error within `cutMs`, so that no client takes a part for the whole, and the others with
-   * their connections. Resolves when no connection is.
+   * Accepts no more connections, ends idle ones at once, the others after their responses, and the rest after
+   * `graceMs`: streamed responses end with an error within `cutMs`, so that no client takes them for complete, and
+   * others with their connections. Resolves when no connection is left.
    */
   readonly close: (graceMs: number) => Promise<void>;
-  /** As `close`, for a restart: each connection ends with its next answer, and no client sees one end that it may be sending a request on. */
+  /**
+   * Closes for a restart: each connection ends after its next response, so that no client loses a request in transit.
+   */
   readonly handOver: () => Promise<void>;
   /** Aborts when streams are cut off. */
   readonly cutting: AbortSignal;
@@ -58,7 +60,7 @@ export function createPlatformServer(limits: PlatformServerLimits): PlatformServ
     noDelay: true,
   });
   server.headersTimeout = limits.headersTimeoutMs;
-  // Uploads of many gigabytes take their time; one on which no byte moves does not.
+  // Uploads of many gigabytes take long; the time without progress is limited instead.
   server.requestTimeout = 0;
   server.timeout = limits.stallTimeoutMs;
   server.maxConnections = limits.connectionsMax;
@@ -96,7 +98,7 @@ export function createPlatformServer(limits: PlatformServerLimits): PlatformServ
   const handOver = async () => {
     isHandedOver = true;
     for (const response of open) if (!response.headersSent) response.setHeader("connection", "close");
-    // Not HTTP's: that ends connections between two requests at once.
+    // HTTP's own close would end connections between two requests at once.
     NetServer.prototype.close.call(server);
     const timer = setTimeout(endUnused, limits.restartIdleMs);
     await cutAfter(limits.restartGraceMs);
@@ -107,7 +109,7 @@ export function createPlatformServer(limits: PlatformServerLimits): PlatformServ
 
 const cutText = "The platform stops: the stream is cut off before its end.";
 
-/** Connections on which no request has come yet: to Node they are not idle. */
+/** Returns connections without a request so far, which Node does not count as idle. */
 function unusedConnections(server: Server): ReadonlySet<Socket> {
   const unused = new Set<Socket>();
   const used = ({ socket }: IncomingMessage) => unused.delete(socket);
@@ -120,14 +122,14 @@ function unusedConnections(server: Server): ReadonlySet<Socket> {
 }
 
 /**
- * Holds the requests that arrive while the platform is being opened. Calling the result gives them to the gateway, in their order,
- * and attaches it for those to come. What waits is bounded by the connections, and by the stall time, after which it ends.
+ * Queues the requests that arrive while the platform is being opened. The returned function passes them to the gateway,
+ * in order, and attaches it for later ones. The number of connections and the stall time limit the queue.
  */
 export function queueRequests(server: Server): (gateway: Gateway) => void {
   const { promise: opened, resolve: open } = Promise.withResolvers<Gateway>();
   const hold = (request: IncomingMessage, response: ServerResponse) => {
     void opened.then((gateway) => {
-      // A client that gave up meanwhile must not have its request carried out when nobody learns the outcome.
+      // The request of a disconnected client must not be executed, because nobody would learn its outcome.
       if (!response.destroyed) gateway.handle(request, response);
     });
   };
@@ -142,7 +144,10 @@ export function queueRequests(server: Server): (gateway: Gateway) => void {
 export interface ListenOptions {
   readonly host: string;
   readonly port: number;
-  /** A listening socket that the platform before this one left open; a new one unless given, at `host` and `port`. */
+  /**
+   * A listening socket that the previous platform process has left open; null or absent: a new one at `host` and
+   * `port`.
+   */
   readonly listeningFd?: number | null;
 }
 
@@ -160,8 +165,8 @@ export function listen(server: Server, { host, port, listeningFd = null }: Liste
 }
 
 /**
- * A descriptor of the server's listening socket for the program that replaces this one: clients that connect before it listens wait in the
- * socket's queue, and none is refused.
+ * Returns a descriptor of the listening socket for the program that replaces this one: clients that connect meanwhile
+ * wait in the socket's queue, and none is refused.
  */
 export function inheritableSocket(server: Server): number {
   const { _handle: handle } = server as Server & { readonly _handle: { readonly fd: number } | null };

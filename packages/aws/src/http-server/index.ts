@@ -1,4 +1,4 @@
-/** The HTTP server of the platform's port: its bounds, requests that wait for the start, and its end. */
+/** The HTTP server of the platform's port: its limits, the queue of requests during the start, and its shutdown. */
 export {
   createPlatformServer,
   queueRequests,

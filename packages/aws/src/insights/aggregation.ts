@@ -4,16 +4,16 @@ import { numberOf, valueText } from "./functions.ts";
 import type { Aggregate, QueryValue } from "./query.ts";
 import { Percentiles } from "./percentiles.ts";
 
-/** What an aggregation holds of the values that it was given. */
+/** The state of an aggregation over the values so far. */
 export interface Aggregation {
   add(value: QueryValue, timestampMs: number): void;
   result(): QueryValue;
 }
 
-/** Says which bound a query came to. */
+/** A query exceeded a limit, which the message names. */
 export class QueryTooLarge extends Error {}
 
-/** Different values of one group that are counted. */
+/** Maximum number of distinct values of one group that are counted. */
 const distinctMax = 100_000;
 
 export function aggregationOf({ of, expression, percent }: Aggregate): Aggregation {
@@ -77,7 +77,7 @@ class CountDistinct implements Aggregation {
   }
 }
 
-/** Welford's way: the deviation of large values that differ little stays exact. */
+/** Welford's algorithm: the deviation of large, similar values stays exact. */
 class Moments implements Aggregation {
   readonly #of: "sum" | "avg" | "stddev";
   #count = 0;
@@ -106,7 +106,7 @@ class Moments implements Aggregation {
   }
 }
 
-/** The least or the greatest number, or of anything the first or the last in order. */
+/** The smallest or the largest number; for other values, the first or the last in order. */
 class Extreme implements Aggregation {
   readonly #direction: number;
   readonly #takesTexts: boolean;

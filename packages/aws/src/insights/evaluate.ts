@@ -6,7 +6,7 @@ import { SearchExpression } from "./search-expression.ts";
 
 export type Evaluate = (record: QueryRecord) => QueryValue;
 
-/** Makes a function of an expression, so that a query's is looked at once and not with every event. */
+/** Compiles an expression to a function, so that it is not interpreted for every event. */
 export function evaluator(expression: QueryExpression, nowMs: number): Evaluate {
   const inner = (of: QueryExpression) => evaluator(of, nowMs);
   switch (expression.is) {
@@ -74,7 +74,7 @@ export function holds(value: QueryValue): boolean {
   return value !== null && value !== false && value !== 0 && value !== "" && value !== "0";
 }
 
-/** As numbers where both are, else as texts. What there is not is equal to nothing, so it is different from everything. */
+/** Compares as numbers if both are, else as texts. A missing value equals nothing, so it differs from everything. */
 export function comparesValues(left: QueryValue, sign: QueryComparison, right: QueryValue): boolean {
   if (left === null || right === null) return sign === "!=" && left !== right;
   const order = orderOf(left, right);
@@ -96,7 +96,7 @@ export function comparesValues(left: QueryValue, sign: QueryComparison, right: Q
   }
 }
 
-/** Numbers by their value and before texts; what there is not comes last. */
+/** Orders numbers by value and before texts; missing values come last. */
 export function orderOf(left: QueryValue, right: QueryValue): number {
   if (left === null || right === null) return Number(left === null) - Number(right === null);
   const [a, b] = [numberOf(left), numberOf(right)];

@@ -7,13 +7,13 @@ interface Arity {
 
 type QueryFunction = Arity & { readonly of: (values: readonly QueryValue[], context: CallFacts) => QueryValue };
 
-/** What functions know of the event and the query. */
+/** The facts about the event and the query that functions use. */
 export interface CallFacts {
   readonly timestampMs: number;
   readonly nowMs: number;
 }
 
-/** Texts that a query makes are no longer than any message. */
+/** Maximum length of texts that a query creates: that of a message. */
 const lengthMax = 256 * 1024;
 
 export function numberOf(value: QueryValue): number | null {
@@ -54,7 +54,7 @@ const extreme = (choose: (...values: number[]) => number): QueryFunction => ({
   },
 });
 
-/** The characters at one or both ends: blanks, or those that are given. */
+/** Returns a function that trims blanks, or given characters, at one or both ends. */
 const trim = (ends: "both" | "left" | "right"): QueryFunction => ({
   least: 1,
   most: 2,
@@ -116,7 +116,7 @@ const functions: Readonly<Record<string, QueryFunction>> = {
     of: ([value = null, part = null, by = null]) => {
       if (value === null || valueText(part) === "") return value;
       const pieces = valueText(value).split(valueText(part));
-      // Each piece but the last brings what stands for the part.
+      // Each occurrence adds the replacement.
       if (pieces.length * valueText(by).length > lengthMax) return null;
       return pieces.join(valueText(by)).slice(0, lengthMax);
     },
@@ -149,14 +149,14 @@ function timed({ least, most, of }: QueryFunction): QueryFunction {
   };
 }
 
-/** How times are told: `2026-11-23 02:40:51.914`, in UTC. */
+/** Formats a time as `2026-11-23 02:40:51.914`, in UTC. */
 export function printTime(ms: number): string {
   return new Date(ms).toISOString().replace("T", " ").replace("Z", "");
 }
 
 const timeMsMax = 8.64e15;
 
-/** Null for what is no time: of a period of next to nothing it is none, either. */
+/** Formats a time; null for an invalid one, including those from dividing by a period near zero. */
 const timeText = (ms: number | null) => (ms !== null && Math.abs(ms) <= timeMsMax ? printTime(ms) : null);
 
 function timeOf(value: QueryValue): number | null {
@@ -167,7 +167,7 @@ function timeOf(value: QueryValue): number | null {
   return Number.isNaN(ms) ? null : ms;
 }
 
-/** By name in small letters. */
+/** By lower-case name. */
 export const functionArities: ReadonlyMap<string, Arity> = new Map(Object.entries(functions));
 
 export function callFunction(name: string, values: readonly QueryValue[], facts: CallFacts): QueryValue {

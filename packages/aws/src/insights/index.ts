@@ -1,6 +1,7 @@
 /**
- * CloudWatch Logs Insights' language: `parseQuery` reads a query or says where it is none, `runQuery` runs it over events in a thread of its
- * own. Regular expressions are run in time in proportion to the text (`search-expression.ts`), groups, rows and memory are bounded.
+ * CloudWatch Logs Insights' language: `parseQuery` parses a query or reports the position of an error, `runQuery` runs
+ * it over events in a thread of its own. Regular expressions take time proportional to the text
+ * (`search-expression.ts`); groups, rows and memory are limited.
  */
 export { QueryTooLarge } from "./aggregation.ts";
 export { parseQuery, rowsMax } from "./parse-query.ts";

@@ -13,7 +13,7 @@ import { ExpressionError, SearchExpression } from "./search-expression.ts";
 const depthMax = 50;
 const comparisons: ReadonlySet<string> = new Set(["=", "!=", "<", "<=", ">", ">="]);
 
-/** Reads the words of a query one after the other. */
+/** Reads the tokens of a query one after the other. */
 export class QueryReader {
   readonly #text: string;
   readonly #words: readonly QueryWord[];
@@ -29,7 +29,7 @@ export class QueryReader {
     return this.#words[this.#at] as QueryWord;
   }
 
-  /** The word that comes next, and is behind afterwards. */
+  /** Consumes and returns the next token. */
   take(): QueryWord {
     const word = this.next;
     if (word.kind !== "end") this.#at += 1;
@@ -52,7 +52,7 @@ export class QueryReader {
     if (!this.takesSign(text)) throw this.unexpected(`'${text}'`);
   }
 
-  /** The name of a field, or one that a field gets. */
+  /** Reads the name of an existing or new field. */
   name(): string {
     const word = this.take();
     if (word.kind !== "name") throw this.error("a field expected", word);
@@ -68,7 +68,7 @@ export class QueryReader {
     return new QueryError(found === "" ? `${message} at the end` : `${message} instead of ${found}`, start, end);
   }
 
-  /** An expression with an alias, or with its own text as its name. */
+  /** Reads an expression with an alias, or with its own text as its name. */
   named(): NamedExpression {
     const start = this.next.start;
     const expression = this.expression();
@@ -77,7 +77,7 @@ export class QueryReader {
     return { name: expression.is === "field" ? expression.name : text, expression };
   }
 
-  /** The text from a word on to where the reader is. */
+  /** Returns the text from an offset to the end of the last consumed token. */
   textFrom(start: number): string {
     return this.#text.slice(start, (this.#words[this.#at - 1] as QueryWord).end);
   }
@@ -125,7 +125,7 @@ export class QueryReader {
     return found === null ? left : isNegated ? { is: "not", of: found } : found;
   }
 
-  /** A text is a part of another; between percent signs, as in SQL, too. */
+  /** Reads a text that has to be contained in another; it may be between percent signs, as in SQL. */
   #like(of: QueryExpression): QueryExpression {
     const word = this.take();
     if (word.kind === "text") return { is: "contains", of, part: word.text.replace(/^%(.*)%$/s, "$1") };
@@ -134,7 +134,7 @@ export class QueryReader {
     return { is: "like", of, expression: word.text };
   }
 
-  /** A regular expression that can be run. */
+  /** Compiles a regular expression, or throws a QueryError at its position. */
   checkedExpression(word: QueryWord, text: string): SearchExpression {
     try {
       return new SearchExpression(text);

@@ -9,12 +9,12 @@ import {
 } from "./query.ts";
 import { wordsOf, type QueryWord } from "./query-words.ts";
 
-/** Rows that a query comes to at most. */
+/** Maximum number of rows of a query's result. */
 export const rowsMax = 10_000;
 const commandsMax = 100;
 const fieldsMax = 200;
 
-/** Commands of the language that are not built. */
+/** Commands of the language that are not implemented. */
 const refused: ReadonlySet<string> = new Set([
   "addtotals",
   "anomaly",
@@ -28,11 +28,11 @@ const refused: ReadonlySet<string> = new Set([
   "unnest",
 ]);
 
-/** Reads a query of CloudWatch Logs Insights' own language. Throws QueryError. */
+/** Parses a query of CloudWatch Logs Insights' own language. Throws QueryError. */
 export function parseQuery(text: string): readonly QueryCommand[] {
   const reader = new QueryReader(text, wordsOf(text));
   const commands: QueryCommand[] = [];
-  // A query may begin with the sign between commands.
+  // A query may begin with the separator of commands.
   reader.takesSign("|");
   do commands.push(command(reader));
   while (reader.takesSign("|"));

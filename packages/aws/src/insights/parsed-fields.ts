@@ -4,7 +4,10 @@ import { SearchExpression } from "./search-expression.ts";
 
 type Parse = Extract<QueryCommand, { readonly do: "parse" }>;
 
-/** The fields that a `parse` finds in a text, in the order of its names; null where it is not found. */
+/**
+ * Returns a parser of the fields of a `parse` command, in the order of its names; it returns null for a text without a
+ * match.
+ */
 export function fieldParser({ pattern, names }: Parse): (value: QueryValue) => readonly (string | null)[] | null {
   if (pattern.kind === "glob") return globParser(pattern.text);
   const search = new SearchExpression(pattern.text);
@@ -16,7 +19,7 @@ export function fieldParser({ pattern, names }: Parse): (value: QueryValue) => r
   };
 }
 
-/** Each `*` is the shortest text up to what stands behind it, the last one up to the end. */
+/** Each `*` matches the shortest text up to the next literal, the last one up to the end. */
 function globParser(glob: string): (value: QueryValue) => readonly (string | null)[] | null {
   const [first = "", ...rest] = glob.split("*");
   return (value) => {

@@ -1,9 +1,9 @@
-/** So many values are kept as they are. */
+/** Number of values that are kept exactly. */
 const exactMax = 1000;
-/** Neighbouring buckets' bounds differ by this factor: a percentile of more values is within 1 % of one of them. */
+/** Ratio of neighbouring buckets' bounds: a percentile of more values is within 1 % of one of them. */
 const growth = 1.02;
 const logGrowth = Math.log(growth);
-/** Bucket numbers are shifted by this, so that those of values near zero are positive. */
+/** Added to bucket numbers, so that those of values near zero are positive. */
 const shift = 40_000;
 
 /** Percentiles of any number of values in bounded memory: exact for a thousand, then from logarithmic buckets. */
@@ -21,7 +21,7 @@ export class Percentiles {
     this.#values = null;
   }
 
-  /** The least value that so many percent of all do not exceed; null where there is none. */
+  /** Returns the smallest value that is at least as large as `percent` of all; null without values. */
   at(percent: number): number | null {
     if (this.#count === 0) return null;
     const rank = Math.max(1, Math.ceil((percent / 100) * this.#count));

@@ -1,6 +1,6 @@
 import type { QueryValue } from "./query.ts";
 
-/** A log event as queries see it. */
+/** A log event for queries. */
 export interface QueryEvent {
   readonly timestampMs: number;
   readonly ingestedMs: number;
@@ -8,15 +8,15 @@ export interface QueryEvent {
   readonly stream: string;
   /** `<account>:<group>` */
   readonly log: string;
-  /** Where it lies, for who asks for it again. */
+  /** Its position in the logs, by which a client can request it again. */
   readonly pointer: string;
 }
 
-/** What the commands of a query hand on: an event with the fields that they have added, or a row of `stats`, which has those alone. */
+/** The record that commands pass on: an event with added fields, or a row of `stats`, which has only its own. */
 export class QueryRecord {
   readonly event: QueryEvent | null;
   readonly #values = new Map<string, QueryValue>();
-  /** Undefined: not read yet; null: the message is no JSON object. */
+  /** Undefined: not parsed yet; null: the message is no JSON object. */
   #document: object | null | undefined;
 
   constructor(event: QueryEvent | null) {
@@ -27,7 +27,7 @@ export class QueryRecord {
     return this.event?.timestampMs ?? 0;
   }
 
-  /** For a bound on memory. */
+  /** Approximate size, for the limit on memory. */
   get length(): number {
     let length = 200 + (this.event?.message.length ?? 0);
     for (const [name, value] of this.#values)
@@ -61,14 +61,14 @@ export class QueryRecord {
     }
   }
 
-  /** What a message that is a JSON object says: members of members behind dots, places of lists by their number. */
+  /** Returns a field of a JSON message: members of members after dots, elements of lists by their number. */
   #discovered(name: string): QueryValue {
     this.#document ??= documentOf(this.event?.message ?? "");
     if (this.#document === null) return null;
     return found(this.#document, name);
   }
 
-  /** The message is not read again. */
+  /** Drops the parsed message. */
   forgetDocument(): void {
     if (this.#document !== null) this.#document = undefined;
   }

@@ -5,15 +5,15 @@ import { QueryRecord, type QueryEvent } from "./query-record.ts";
 import { rowsLengthMax, stageOf, type QueryStage } from "./query-stages.ts";
 
 export interface QueryOptions {
-  /** Of rows, where the query itself has no limit. */
+  /** Maximum number of rows, if the query has no limit. */
   readonly limit: number;
   readonly nowMs: number;
 }
 
-/** Names with their texts, in the order of columns; what a row has no value for is left out. */
+/** Names with their texts, in the order of columns, without missing values. */
 export type QueryRow = readonly (readonly [name: string, value: string])[];
 
-/** What a query came to, and how much it looked at. */
+/** The result of a query, and the amount of data that it read. */
 export interface QueryResult {
   readonly rows: readonly QueryRow[];
   readonly recordsMatched: number;
@@ -29,7 +29,7 @@ interface Column {
   readonly isTime: boolean;
 }
 
-/** One query over the events that it is given. Throws QueryError for one that cannot be read, QueryTooLarge for one that comes to a bound. */
+/** Runs one query over events. Throws QueryError for an invalid query, QueryTooLarge at a limit. */
 export class QueryRun {
   readonly #first: QueryStage;
   readonly #columns: readonly Column[];
@@ -81,7 +81,7 @@ export class QueryRun {
     const pointer = record.get("@ptr");
     if (record.event !== null && typeof pointer === "string") row.push(["@ptr", pointer]);
     const length = row.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
-    // The first row is told whatever its length.
+    // The first row is included whatever its length.
     this.#isFull = this.#rows.length > 0 && this.#rowsLength + length > rowsLengthMax;
     if (this.#isFull) return;
     this.#rowsLength += length;
@@ -89,7 +89,7 @@ export class QueryRun {
   }
 }
 
-/** A query that orders nothing has the newest events first; so has one whose `limit` or `dedup` takes the first of them. */
+/** Adds an order to a query without one: newest events first, also for its `limit` and `dedup`. */
 function ordered(commands: readonly QueryCommand[]): readonly QueryCommand[] {
   const orders = (command: QueryCommand) => command.do === "sort" || command.do === "stats";
   const picks = commands.findIndex(({ do: does }) => does === "limit" || does === "dedup");
@@ -99,14 +99,14 @@ function ordered(commands: readonly QueryCommand[]): readonly QueryCommand[] {
   return [...commands.slice(0, at), byTime, ...commands.slice(at)];
 }
 
-/** As many as the command behind a sort takes of them. */
+/** Returns the number of rows that the command after a sort uses. */
 function keptBy(commands: readonly QueryCommand[], index: number, limit: number): number {
   const next = commands[index + 1];
   if (next?.do === "limit") return next.count;
   return next === undefined ? limit : rowsMax;
 }
 
-/** Before which command the events are counted as matched: behind the filters at the beginning. */
+/** Returns the command before which events count as matched: the first one after the initial filters. */
 function countedAt(commands: readonly QueryCommand[]): number {
   const at = commands.findIndex(
     ({ do: does }) => does === "stats" || does === "sort" || does === "limit" || does === "dedup",

@@ -6,7 +6,7 @@ import { fieldParser } from "./parsed-fields.ts";
 import type { NamedExpression, QueryCommand, SortKey } from "./query.ts";
 import { QueryRecord } from "./query-record.ts";
 
-/** One command at work. It hands on what comes of a record, or keeps it until all have come. */
+/** One running command. It passes records on at once, or after the last one. */
 export interface QueryStage {
   take(record: QueryRecord): void;
   end(): void;
@@ -15,13 +15,13 @@ export interface QueryStage {
 type Next = QueryStage;
 
 const groupsMax = 10_000;
-/** What the rows of a query hold together; those beyond it are left out, as those beyond its limit. */
+/** Maximum size of a query's rows; further ones are dropped, as those above its limit are. */
 export const rowsLengthMax = 8 * 1024 * 1024;
 
 export interface StageOptions {
   readonly next: Next;
   readonly nowMs: number;
-  /** How many rows a sort keeps. */
+  /** Maximum number of rows that a sort keeps. */
   readonly keptMax: number;
 }
 
@@ -70,7 +70,7 @@ function passing(take: (record: QueryRecord) => void, next: Next): QueryStage {
   return { take, end: () => next.end() };
 }
 
-/** Gives what is computed its name. */
+/** Adds computed values by name. */
 function naming(of: readonly NamedExpression[], nowMs: number, next: Next): QueryStage {
   const computed = of
     .filter(({ name, expression }) => expression.is !== "field" || expression.name !== name)
@@ -81,7 +81,7 @@ function naming(of: readonly NamedExpression[], nowMs: number, next: Next): Quer
   }, next);
 }
 
-/** The first record of each combination of values. */
+/** Keeps the first record of each combination of values. */
 function deduplicating(by: readonly Evaluate[], next: Next): QueryStage {
   const seen = new Set<string>();
   return passing((record) => {
@@ -122,7 +122,7 @@ class Grouping implements QueryStage {
   }
 
   end(): void {
-    // Without groups there is one row, of nothing too.
+    // Without groups there is always one row.
     if (this.#by.length === 0 && this.#groups.size === 0) {
       const aggregations = this.#command.aggregates.map(aggregationOf);
       this.#groups.set("", { row: new QueryRecord(null), aggregations });
@@ -138,7 +138,7 @@ class Grouping implements QueryStage {
   }
 }
 
-/** The first rows in order, however many come. */
+/** Keeps the first rows in order, of any number. */
 class Sorting implements QueryStage {
   readonly #keys: readonly { readonly of: Evaluate; readonly direction: number }[];
   readonly #options: StageOptions;
@@ -174,7 +174,7 @@ class Sorting implements QueryStage {
       for (const [index, { direction }] of this.#keys.entries()) {
         const [left = null, right = null] = [a.values[index], b.values[index]];
         const order = orderOf(left, right);
-        // What there is not comes last in either direction.
+        // Missing values come last in either direction.
         if (order !== 0) return left === null || right === null ? order : order * direction;
       }
       return 0;

@@ -7,7 +7,7 @@ export interface QueryThreadData extends QueryOptions {
   readonly text: string;
 }
 
-/** Events, or null when there are no more. */
+/** Events, or null at the end. */
 export type ToQueryThread = readonly QueryEvent[] | null;
 
 export type FromQueryThread =

@@ -4,14 +4,15 @@ import type { QueryEvent } from "./query-record.ts";
 import type { QueryResult } from "./query-run.ts";
 import type { FromQueryThread, QueryThreadData, ToQueryThread } from "./query-thread.ts";
 
-/** What a query may hold: its groups, its rows, and the events that are on their way. */
+/** Maximum heap of a query: its groups, its rows, and events in transit. */
 const heapMebibytesMax = 256;
-/** Batches of events that are on their way to a thread. */
+/** Maximum number of batches in transit to a thread. */
 const batchesMax = 2;
 
 /**
- * Runs a query in a thread of its own, which ends with it: no expression, however slow, holds up others. Events are asked for as fast as it
- * takes them. Rejects with QueryTooLarge where it comes to a bound, and with the signal's reason, which ends the thread wherever it is.
+ * Runs a query in a thread of its own, which ends with it, so that a slow expression blocks nothing else. Reads events
+ * at the thread's pace. Rejects with QueryTooLarge at a limit, and with the signal's reason, which ends the thread at
+ * any point.
  */
 export async function runQuery(
   query: QueryThreadData,
@@ -44,7 +45,7 @@ class QueryThread implements AsyncDisposable {
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: heapMebibytesMax },
     });
-    // Whoever waits for its result hears of it.
+    // The waiting caller handles the error.
     this.#done.promise.catch(() => {});
     this.#worker.on("message", (message: FromQueryThread) => this.#heard(message));
     this.#worker.on("error", (error) => this.fail(outOfMemory(error) ?? error));
@@ -56,7 +57,7 @@ class QueryThread implements AsyncDisposable {
     this.#taken.resolve();
   }
 
-  /** Resolves when more events may come. */
+  /** Resolves when more events can be sent. */
   async take(events: readonly QueryEvent[]): Promise<void> {
     this.#post(events);
     this.#onTheirWay += 1;

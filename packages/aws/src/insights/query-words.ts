@@ -34,8 +34,8 @@ const expression = /\/((?:[^/\\]|\\.)+)\//sy;
 const sign = /=~|!=|<=|>=|[=<>|,()[\]*+\-/%^]/y;
 
 /**
- * The words of a query. A slash begins a regular expression where a value may stand, and divides elsewhere; whether one may is what the
- * word before it says.
+ * Splits a query into tokens. A slash begins a regular expression where a value is expected, and divides elsewhere,
+ * which depends on the previous token.
  */
 export function wordsOf(query: string): readonly QueryWord[] {
   const words: QueryWord[] = [];
@@ -78,7 +78,10 @@ function wordAt(query: string, start: number, before: readonly QueryWord[]): Que
   return found === null ? null : { kind: "sign", text: found[0], ...place(found) };
 }
 
-/** Behind `like`, and behind the field of `parse`, a slash begins a regular expression; behind other values it is a sign. */
+/**
+ * Returns whether a slash is the division sign: after `like`, and after the field of `parse`, it begins a regular
+ * expression; after other values it divides.
+ */
 function divides(before: readonly QueryWord[]): boolean {
   const [above, last] = [before.at(-2), before.at(-1)];
   if (last === undefined) return false;
@@ -87,7 +90,7 @@ function divides(before: readonly QueryWord[]): boolean {
   return last.kind === "sign" && last.text === ")";
 }
 
-/** Words of the language are not case sensitive. */
+/** Returns whether a token is a keyword; keywords are not case sensitive. */
 export function isWord(word: QueryWord, text: string): boolean {
   return word.kind === "name" && !word.isQuoted && word.text.toLowerCase() === text;
 }

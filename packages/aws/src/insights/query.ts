@@ -1,10 +1,10 @@
-/** What an expression comes to; null: the event has no such field, or it cannot be computed. */
+/** The value of an expression; null: the event lacks the field, or the value cannot be computed. */
 export type QueryValue = string | number | boolean | null;
 
 export type QueryComparison = "=" | "!=" | "<" | "<=" | ">" | ">=";
 export type Arithmetic = "+" | "-" | "*" | "/" | "%" | "^";
 
-/** An expression of a query. Places in the query's text say where something is wrong with it. */
+/** An expression of a query. Offsets in the query's text locate errors. */
 export type QueryExpression =
   | { readonly is: "value"; readonly value: string | number }
   | { readonly is: "field"; readonly name: string }
@@ -23,14 +23,14 @@ export type QueryExpression =
       readonly right: QueryExpression;
     }
   | { readonly is: "in"; readonly of: QueryExpression; readonly among: readonly QueryExpression[] }
-  /** A part of a text. */
+  /** True if a text contains another. */
   | { readonly is: "contains"; readonly of: QueryExpression; readonly part: string }
   | { readonly is: "like"; readonly of: QueryExpression; readonly expression: string }
   | { readonly is: "call"; readonly name: string; readonly of: readonly QueryExpression[] }
-  /** Of `bin` and functions like it. */
+  /** A period, for `bin` and similar functions. */
   | { readonly is: "duration"; readonly ms: number };
 
-/** With the name that its column has: its alias, or its own text. */
+/** An expression with the name of its column: its alias, or its own text. */
 export interface NamedExpression {
   readonly name: string;
   readonly expression: QueryExpression;
@@ -55,12 +55,12 @@ export const aggregateNames = [
 export type AggregateName = (typeof aggregateNames)[number];
 
 export interface Aggregate {
-  /** Of its column. */
+  /** Name of its column. */
   readonly name: string;
   readonly of: AggregateName;
   /** Null: `count(*)`. */
   readonly expression: QueryExpression | null;
-  /** Of `pct`. */
+  /** Only for `pct`. */
   readonly percent: number;
 }
 
@@ -72,7 +72,7 @@ export interface SortKey {
 export type QueryCommand =
   | { readonly do: "fields" | "display"; readonly of: readonly NamedExpression[] }
   | { readonly do: "filter"; readonly condition: QueryExpression }
-  /** By a text in which each `*` is a field, or a regular expression whose groups are. */
+  /** `parse` with a text in which each `*` is a field, or with a regular expression whose groups are fields. */
   | {
       readonly do: "parse";
       readonly of: QueryExpression;
@@ -84,7 +84,7 @@ export type QueryCommand =
   | { readonly do: "limit"; readonly count: number }
   | { readonly do: "dedup"; readonly by: readonly QueryExpression[] };
 
-/** Says what of a query cannot be read, and where in its text that stands. */
+/** A syntax error in a query, with its offset. */
 export class QueryError extends Error {
   readonly startOffset: number;
   readonly endOffset: number;

@@ -3,15 +3,16 @@ import { RE2JS, RE2JSException } from "re2js";
 /** The reason why a regular expression cannot be compiled. */
 export class ExpressionError extends Error {}
 
-/** A search may take this many steps for each character, and compiling memory and time for each of them. */
+/** Maximum number of steps, which bounds the time of a search per character, and memory and time of compiling. */
 const stepsMax = 2000;
 
 /**
- * A regular expression in the syntax of RE2, with JavaScript's `\u0000` beside it. Searches take time in proportion to the text's length
- * and the expression's: log lines come from anybody, and expressions from every caller that may query.
+ * A regular expression in the syntax of RE2, plus JavaScript's `\u0000`. A search takes time proportional to the
+ * lengths of the text and the expression: anyone may write log lines, and every caller that may query chooses
+ * expressions.
  */
 export class SearchExpression {
-  /** The names of the groups, from the first on; null for a group without a name. */
+  /** The names of the groups, in order; null for an unnamed one. */
   readonly names: readonly (string | null)[];
   readonly #compiled: RE2JS;
 
@@ -29,7 +30,7 @@ export class SearchExpression {
     return this.#compiled.test(text);
   }
 
-  /** The first place where it is found: the whole, then the groups; null for a group that took part in nothing. */
+  /** Finds the first match: the whole, then the groups; null for a group without a match. */
   find(text: string): readonly (string | null)[] | null {
     const matcher = this.#compiled.matcher(text);
     if (!matcher.find()) return null;
@@ -49,9 +50,12 @@ function compile(source: string): RE2JS {
 /** Escapes, classes, repetitions and single characters. */
 const tokens = /\\(?:x\{[^}]*\}|[pPu]\{[^}]*\}|.)|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(\d+)(?:,(\d*))?\}|./gs;
 
-/** At least as many steps as the compiled expression has: compiling one of ten million characters takes seconds. Throws ExpressionError. */
+/**
+ * Returns an upper bound of the steps of the compiled expression: compiling one of ten million characters takes
+ * seconds. Throws ExpressionError.
+ */
 function stepsOf(source: string): number {
-  // What stands between them would have to be read as no syntax.
+  // The text after it would have to be counted without syntax.
   if (source.includes("\\Q")) throw new ExpressionError("\\Q is not supported");
   const open = [0];
   const add = (count: number) => open.push((open.pop() ?? 0) + count);

@@ -17,8 +17,9 @@ const freeActions: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Actions that depend on their resource; null for the ARN of another kind of resource. No action makes, changes or deletes models and
- * endpoints, lends other credentials, or removes buckets. Objects are named one by one, so that each is checked: no copies, no deletions of many.
+ * Actions that depend on their resource; null for the ARN of another kind of resource. Instances cannot create, change
+ * or delete models and endpoints, assume roles, or remove buckets. Objects are named one by one, so that each is
+ * checked: no copies, no bulk deletions.
  */
 const accesses: Readonly<Record<string, (arn: string) => InstanceAccess | null>> = {
   "sagemaker:InvokeEndpoint": (arn) => ({ to: "endpoint", name: arn.replace(/^.*?:endpoint\//s, "") }),
@@ -53,21 +54,21 @@ function writtenObject(arn: string): InstanceAccess | null {
   return object === null ? null : { to: "object", object, writes: true };
 }
 
-/** Returns null for the ARN of anything else than an object. */
+/** Returns null for an ARN that is not an object's. */
 function objectOf(arn: string): ObjectName | null {
   const [, bucket, key] = /^arn:aws:s3:::([^/]+)\/(.+)$/s.exec(arn) ?? [];
   return bucket === undefined || key === undefined ? null : { bucket, key };
 }
 
-/** What the access keys of instances allow. Every other key is the owner's and may do everything. */
+/** The permissions of instances' access keys. Every other key is the owner's and allows everything. */
 export interface InstancePermissions {
-  /** Returns undefined for keys that are no instance's. */
+  /** Returns undefined for a key that is not an instance's. */
   credential(accessKeyId: string): Credential | undefined;
-  /** Returns the endpoint or transform job whose code has the key; null for keys that are no instance's. */
+  /** Returns the endpoint or transform job whose code has the key; null for a key that is not an instance's. */
   writerOf(accessKeyId: string): string | null;
-  /** By the actions and resources of the services' rows. */
+  /** Decides by the actions and resources of the services' rows. */
   readonly permits: Permits;
-  /** Returns whether a listing shows an object: objects that the caller cannot read are left out. */
+  /** Returns whether a listing shows an object: objects that the caller cannot read are hidden. */
   readonly lists: (accessKeyId: string | null, object: ObjectName) => boolean;
 }
 

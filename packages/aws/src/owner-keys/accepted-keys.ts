@@ -7,7 +7,7 @@ export class AcceptedKeys {
   /** True if signatures are verified. */
   readonly verifies: boolean;
 
-  /** `keys`: null where signatures are not verified. `secret` signs addresses that the platform hands out. */
+  /** `keys`: null if signatures are not verified. `secret` signs the URLs that the platform issues. */
   constructor(keys: readonly RootKey[] | null, secret: string) {
     this.verifies = keys !== null;
     this.#keys = keys ?? [];
@@ -18,7 +18,7 @@ export class AcceptedKeys {
     return this.#keys;
   }
 
-  /** Signs the addresses of logs and of the proxy. */
+  /** Signs the URLs of logs and of the proxy. */
   get secret(): string {
     return this.#secret;
   }
@@ -27,7 +27,7 @@ export class AcceptedKeys {
     return this.#keys.find((key) => key.accessKeyId === accessKeyId);
   }
 
-  /** Replaces the keys. Returns the ids of the former ones that are no longer accepted, or only with another secret. */
+  /** Replaces the keys. Returns the ids of former ones that are no longer accepted, or have another secret now. */
   replace(keys: readonly [RootKey, ...RootKey[]]): ReadonlySet<string> {
     const former = this.#keys;
     if (this.verifies) this.#keys = keys;

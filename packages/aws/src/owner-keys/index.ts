@@ -1,4 +1,6 @@
-/** The keys of the platform's owner, which may do everything: where they come from, which are accepted, and requests that bring one. */
+/**
+ * The keys of the platform's owner, which allow everything: their sources, the accepted ones, and requests with one.
+ */
 export { AcceptedKeys } from "./accepted-keys.ts";
 export { bringsKey } from "./basic-authentication.ts";
 export { keysOf, keySource, KeysRefusal, rootKeys, type KeySource, type RootKey } from "./owner-keys.ts";

@@ -3,20 +3,20 @@ import { chmod, link, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { makeDirectory, type Logger } from "@galatea/base";
 
-/** A key that may do everything on the platform. */
+/** A key that allows everything on the platform. */
 export interface RootKey {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
 }
 
-/** Where the platform's keys come from. */
+/** The source of the platform's keys. */
 export type KeySource =
   | { readonly from: "file"; readonly path: string }
   | { readonly from: "environment"; readonly key: RootKey }
-  /** Made once and kept; the file is its owner's alone. */
+  /** Created once and kept, in a file that only its owner can read. */
   | { readonly from: "data directory"; readonly path: string };
 
-/** Keys that the platform cannot start with; the message is printed as it is. */
+/** Keys with which the platform cannot start; the message is printed unchanged. */
 export class KeysRefusal extends Error {
   constructor(message: string) {
     super(message);
@@ -27,7 +27,7 @@ export class KeysRefusal extends Error {
 const keyIdBytes = 10;
 const secretBytes = 30;
 
-/** A file that was named, else the environment's two variables, else the key in the data directory. */
+/** Returns the source: a named file, else the environment's two variables, else the key in the data directory. */
 export function keySource(
   file: string | null,
   env: Readonly<Record<string, string | undefined>>,
@@ -43,7 +43,7 @@ export function keySource(
   return { from: "environment", key: checkedKey({ accessKeyId, secretAccessKey }, "the environment") };
 }
 
-/** Every key that is let in; the first is the one that `galatea env` prints. */
+/** Returns every accepted key; `galatea env` prints the first. */
 export async function rootKeys(source: KeySource, logger: Logger): Promise<readonly [RootKey, ...RootKey[]]> {
   if (source.from === "environment") return [source.key];
   const { path } = source;
@@ -52,7 +52,7 @@ export async function rootKeys(source: KeySource, logger: Logger): Promise<reado
     return keysOf(await generatedKeys(path), path);
   } catch (error) {
     if (!(error instanceof KeysRefusal)) throw error;
-    // Made by the platform, so damaged by a disk: it is kept aside, and clients get the new key where they got the old one.
+    // A generated file that is damaged by a disk is kept aside, and clients get the new key from its replacement.
     const aside = `${path}.damaged-${randomBytes(6).toString("hex")}`;
     await rename(path, aside);
     logger.error("the platform's credentials are damaged; they are kept aside and made anew", {
@@ -64,7 +64,7 @@ export async function rootKeys(source: KeySource, logger: Logger): Promise<reado
   }
 }
 
-/** The file's text; made where it is not there yet. Of several processes that make it at once one wins. */
+/** Returns the file's text; creates it if absent. Of concurrent processes one wins. */
 async function generatedKeys(path: string): Promise<string> {
   const kept = await readOrNull(path);
   if (kept !== null) return kept;
@@ -94,12 +94,12 @@ async function readOrNull(path: string): Promise<string | null> {
   }
 }
 
-/** As the AWS tools keep credentials, so that AWS_SHARED_CREDENTIALS_FILE may name the file. */
+/** Formats a key like the AWS tools, so that AWS_SHARED_CREDENTIALS_FILE can name the file. */
 function keysText({ accessKeyId, secretAccessKey }: RootKey): string {
   return `[default]\naws_access_key_id = ${accessKeyId}\naws_secret_access_key = ${secretAccessKey}\n`;
 }
 
-/** Reads a credentials file of the AWS tools: every profile's key is let in. */
+/** Reads a credentials file of the AWS tools: the keys of all profiles are accepted. */
 export function keysOf(text: string, path: string): readonly [RootKey, ...RootKey[]] {
   const profiles: Map<string, string>[] = [];
   for (const line of text.split(/\r?\n/)) {
@@ -127,7 +127,7 @@ export function keysOf(text: string, path: string): readonly [RootKey, ...RootKe
 }
 
 function checkedKey(key: RootKey, from: string): RootKey {
-  // The signature's scope separates with slashes, and a shell's line ends with a line.
+  // Slashes separate a signature's scope, and a line break would end a line of the shell.
   if (!/^[\w+=@.-]{3,128}$/.test(key.accessKeyId)) {
     throw new KeysRefusal(`the access key id in ${from} has to be 3 to 128 letters, digits or any of _+=@.-`);
   }

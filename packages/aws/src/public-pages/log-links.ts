@@ -2,17 +2,17 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Clock } from "@galatea/base";
 
 export interface LogLinksOptions {
-  /** Of the platform. */
+  /** URL of the platform. */
   readonly url: string;
-  /** Signs the addresses: those that another secret signed are no longer valid. */
+  /** Returns the secret that signs the URLs: when it changes, earlier ones become invalid. */
   readonly secret: () => string;
   readonly clock: Clock;
 }
 
 export interface LogLinks {
-  /** The address of a page with a group's last lines. Who has it may read them for a day, without a signature. */
+  /** Returns the URL of a page with a group's last lines. It is valid for a day, without a signature. */
   linkTo(group: string): string;
-  /** The group whose page is asked for; null where the address is none of ours, or is over. */
+  /** Returns the group of a URL; null for an unknown or expired one. */
   groupOf(url: string): string | null;
 }
 
@@ -21,15 +21,15 @@ const hourMs = 3600 * 1000;
 const pathPrefix = "/logs/";
 
 /**
- * Where the sentences of errors send people to read logs. The fragment is how the managed service's own links end: nothing reads it
- * here, but people and dashboards look for it.
+ * Creates the links to logs in error messages. The fragment equals that of the managed service's links: nothing reads
+ * it here, but users and dashboards look for it.
  */
 export function createLogLinks({ url, secret, clock }: LogLinksOptions): LogLinks {
   const tokenOf = (group: string, until: number) =>
     createHmac("sha256", secret()).update(`logs ${until} ${group}`).digest("hex").slice(0, 32);
   return {
     linkTo(group) {
-      // By the hour, so that the same error has the same words for a while.
+      // Rounded to the hour, so that the same error has the same text for a while.
       const until = Math.ceil((clock.epochMs() + dayMs) / hourMs) * hourMs;
       const path = group.replace(/^\//, "").split("/").map(encodeURIComponent).join("/");
       return `${url}${pathPrefix}${path}?until=${until}&token=${tokenOf(group, until)}#logEventViewer:group=${group}`;

@@ -12,12 +12,12 @@ import { platformPage, signInQuery, type PlatformPageOptions } from "./platform-
 
 export interface PublicPagesOptions extends PlatformPageOptions {
   readonly gateway: Gateway;
-  /** The sentence with which a request is refused, as the gateway has it. */
+  /** Returns the text with which the gateway rejects a request, or null. */
   readonly refuses: (request: IncomingMessage) => string | null;
   readonly metrics: PlatformMetrics;
   /** The metrics of endpoints and CloudWatch's series as Prometheus text. */
   readonly series: () => Promise<string>;
-  /** Returns whether a request brings an owner's key as name and password of HTTP's basic authentication. */
+  /** Returns whether a request has an owner's key as HTTP basic authentication. */
   readonly bringsKey: (request: IncomingMessage) => boolean;
   readonly links: LogLinks;
   readonly logs: LogStreams;
@@ -36,7 +36,7 @@ interface Page {
 
 const plain = "text/plain; charset=utf-8";
 const prometheus = "text/plain; version=0.0.4; charset=utf-8";
-/** Streams of a group that its page looks at, the last to be written first, and lines that it shows. */
+/** Limits of a group's page: streams, the most recently written first, and lines. */
 const streamsMax = 10;
 const linesMax = 500;
 
@@ -66,10 +66,10 @@ export function publicPages(options: PublicPagesOptions): Gateway {
   };
 }
 
-/** Null for what is not one of these pages; resolves with null for what no page turns out to be. */
+/** Returns null for any other request; resolves with null where the page does not exist. */
 function pageOf(options: PublicPagesOptions, request: IncomingMessage): Promise<Page | null> | null {
   const { method, url = "/", headers } = request;
-  // The first letter tells nearly every request apart: invocations are not looked at any closer.
+  // A first check of the method and path keeps invocations fast.
   if (method !== "GET" && method !== "HEAD") return null;
   const path = pathOf(url);
   const isLogs = path.startsWith("/logs/") && url.includes("token=");
@@ -138,7 +138,7 @@ function send(request: IncomingMessage, response: ServerResponse, { status, type
   response.end(request.method === "HEAD" ? undefined : body);
 }
 
-/** The last lines of all of a group's streams together, in the order of their times. */
+/** Returns the last lines of all of a group's streams, sorted by time. */
 async function logPage({ links, logs }: PublicPagesOptions, url: string): Promise<Page> {
   const group = links.groupOf(url);
   if (group === null)

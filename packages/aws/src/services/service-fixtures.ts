@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { silentLogger, type Clock } from "@galatea/base";
 import { createGateway, type GatewayOptions } from "../wire/index.ts";
 
-/** Time that a test moves by hand; it begins now, because clients sign with the machine's. */
+/** A clock that a test advances; it starts at the present time, because clients sign with the machine's. */
 export class ManualClock implements Clock {
   nowMs = Math.floor(Date.now() / 60_000) * 60_000;
   epochMs(): number {
@@ -18,7 +18,7 @@ export class ManualClock implements Clock {
 }
 
 export interface ServedGateway extends AsyncDisposable {
-  /** For the constructor of any SDK client. */
+  /** Options for the constructor of any SDK client. */
   readonly client: {
     readonly endpoint: string;
     readonly region: string;
@@ -27,7 +27,7 @@ export interface ServedGateway extends AsyncDisposable {
   };
 }
 
-/** A real gateway on a real port with the services under test. */
+/** Serves the services under test with a real gateway on a real port. */
 export async function serveServices(
   services: GatewayOptions["services"],
   credentials: GatewayOptions["credentials"] = null,

@@ -11,7 +11,7 @@ import { snsService } from "./sns/index.ts";
 import { stsService } from "./sts/index.ts";
 
 /**
- * Every AWS service of the platform. Another one is its folder and its line here: `service.ts` makes its row of what it needs, and
+ * Every AWS service of the platform. To add one, add its folder and a line here: its `service.ts` returns its row, and
  * `node scripts/aws-spec.ts` writes the model and types of the row's operations to `spec/gen`.
  */
 const services = [
@@ -28,7 +28,7 @@ const services = [
   snsService,
 ] as const;
 
-/** What the services need, all of them together. */
+/** The dependencies of all services together. */
 export type AwsServicesDependencies = IntersectionOf<Parameters<(typeof services)[number]>[0]>;
 
 type IntersectionOf<Union> = (Union extends unknown ? (part: Union) => void : never) extends (part: infer All) => void

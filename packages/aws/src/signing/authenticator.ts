@@ -16,7 +16,7 @@ import { verifyV2Header, verifyV2Query } from "./signature-v2.ts";
 
 export type CredentialLookup = (accessKeyId: string) => Credential | undefined;
 
-/** What the signature covers of the body; the caller must hold the body to it. */
+/** The part of the body that the signature covers; the caller has to check the body against it. */
 export type SignedPayload =
   | { readonly at: "unsigned" }
   | { readonly at: "sha256"; readonly hex: string }
@@ -57,12 +57,13 @@ export class Authenticator {
   }
 
   /**
-   * `bodySha256` is the hash of the buffered body for services that have it; S3 passes null, takes the header's word and checks
-   * the body against the returned payload while it streams. `service` is the name of the called service in credential scopes.
+   * Verifies a request. `bodySha256`: the hash of the buffered body; S3 passes null, uses the header's value and checks
+   * the body against the returned payload while it streams. `service`: the name of the called service in credential
+   * scopes.
    */
   verify(request: SignedRequest, bodySha256: string | null, service: string): Authentication {
     const proven = this.#proven(request, bodySha256);
-    // A request may carry several forms of signature: who it says it is has to be who signed it.
+    // A request may have several forms of signature: the access key of its scope has to be the one that signed.
     if (credentialScope(request)?.accessKeyId !== proven.credential.accessKeyId) {
       throw new SignatureFailure("malformed", "The request names more than one access key.");
     }
@@ -83,7 +84,7 @@ export class Authenticator {
     throw new SignatureFailure("missing", "Missing Authentication Token");
   }
 
-  /** Verifies a request by the bearer token in its header, which says nothing of the request itself. */
+  /** Verifies a request by the bearer token in its header, which does not depend on the rest of the request. */
   verifyBearer(authorization: string | undefined): Authentication {
     const presigned = bearerRequest(authorization);
     if (presigned === null) throw new SignatureFailure("missing", "Missing Authentication Token");
@@ -93,14 +94,14 @@ export class Authenticator {
     return proven;
   }
 
-  /** Refuses who has no key here, before anything of a body is held. Proves nothing. */
+  /** Rejects callers without a valid key before anything of a body is buffered. Proves nothing. */
   identify(request: SignedRequest): void {
     const scope = credentialScope(request);
     if (scope === null) throw new SignatureFailure("missing", "Missing Authentication Token");
     if (this.#lookup(scope.accessKeyId) === undefined) throw unknownKey();
   }
 
-  /** For form policies, which sign a document instead of a request. */
+  /** Returns the credential of a form policy, which signs a document instead of a request. */
   readonly credential = (accessKeyId: string, sessionToken: string | undefined): Credential => {
     const credential = this.#lookup(accessKeyId);
     if (credential === undefined) throw unknownKey();
@@ -113,7 +114,7 @@ export class Authenticator {
     return credential;
   };
 
-  /** Four hashes of a day, a region and a service, made once for the many requests that have them in common. */
+  /** Caches the key of a day, a region and a service, which takes four hashes and which many requests share. */
   #signingKey(credential: Credential, scope: CredentialScope & { readonly date: string }): KeyObject {
     const name = [credential.secretAccessKey, scope.date, scope.region, scope.service].join("/");
     const known = this.#signingKeys.get(name);
@@ -198,7 +199,7 @@ function checkService({ service }: Proven, expected: string): void {
   throw new SignatureFailure("wrong-service", `Credential should be scoped to correct service: '${expected}'.`);
 }
 
-/** Its value is a line of its own of what is signed. */
+/** Header whose value is also a line of the signed text. */
 const payloadHashHeader = "x-amz-content-sha256";
 
 /** SageMaker's headers name models, variants and inputs; the other `x-amzn-` headers are added by proxies, and change nothing. */
@@ -244,7 +245,7 @@ function payloadOf(declared: string, chain: ChunkChain): SignedPayload {
   }
 }
 
-/** `20260101T000000Z` */
+/** Parses `20260101T000000Z`. */
 function parseTimestamp(text: string): number {
   const match = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z$/.exec(text);
   if (match === null) throw new SignatureFailure("malformed", "AWS authentication requires a valid Date or x-amz-date");

@@ -4,28 +4,29 @@ import { emptySha256, hmacSha256, sha256Hex, signatureEquals } from "./signature
 import { SignatureFailure } from "./signed-request.ts";
 
 export interface ChunkedBodyOptions {
-  /** Verifies `chunk-signature` of every chunk and the trailer's; null: signatures are skipped. */
+  /** Verifies `chunk-signature` of every chunk and the trailer's; null: signatures are ignored. */
   readonly chain: ChunkChain | null;
-  /** Trailer headers are put here, lower case, once the body has ended. */
+  /** Receives the trailer headers, in lower case, once the body has ended. */
   readonly trailers: Map<string, string>;
 }
 
-/** A body that is not framed as aws-chunked says. */
+/** A body without the framing of aws-chunked. */
 export class ChunkFramingError extends Error {}
 
-/** A body of more small chunks than it may have. */
+/** A body with too many small chunks. */
 export class ChunkSizeError extends Error {}
 
 const lineBytesMax = 4096;
-/** What S3 asks of every chunk but the last. */
+/** S3's minimum size of every chunk but the last. */
 const chunkBytesMin = 8192;
-/** Chunks below the minimum that a body may have all the same: S3 refuses the second one. Each costs as much as a large one. */
+/** Maximum number of smaller chunks in a body: S3 rejects the second one. Each costs as much as a large one. */
 const smallChunksMax = 1024;
 const trailerLinesMax = 32;
 
 /**
- * Undoes `Content-Encoding: aws-chunked`: yields the chunks' bytes as views of what came, verifying while they pass. Holds one
- * line at most. Ends with the source, behind the terminating chunk and its trailers; the source is left to the caller where it throws.
+ * Decodes `Content-Encoding: aws-chunked`: yields the chunks' bytes as views of the input, and verifies them. Buffers
+ * at most one line. Ends with the source, after the terminating chunk and its trailers; if it throws, the caller has to
+ * dispose of the source.
  */
 export async function* decodeAwsChunked(
   source: AsyncIterable<Buffer>,
@@ -104,7 +105,7 @@ class LineReader {
     this.#source = source[Symbol.asyncIterator]();
   }
 
-  /** Between 1 and `bytesMax` bytes, without copying. */
+  /** Returns between 1 and `bytesMax` bytes, without copying. */
   async bytes(bytesMax: number): Promise<Buffer> {
     if (this.#rest.byteLength === 0) await this.#more();
     if (this.#ended) throw new ChunkFramingError("the body ended inside a chunk");
@@ -119,7 +120,7 @@ class LineReader {
     return line;
   }
 
-  /** Null where the source ended with nothing left: the last empty line is not always sent. */
+  /** Returns null at the end of the source: the last empty line is not always sent. */
   async lineOrEnd(): Promise<string | null> {
     let from = 0;
     for (;;) {

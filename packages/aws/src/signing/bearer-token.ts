@@ -7,9 +7,12 @@ import {
   type SignedRequest,
 } from "./signed-request.ts";
 
-/** As SageMaker's own libraries make them for clients that know one key and no signatures: a presigned request that is never sent. */
+/**
+ * Prefix of bearer tokens as SageMaker's libraries make them, for clients without request signatures: a presigned
+ * request that is never sent.
+ */
 const tokenPrefix = "sagemaker-api-key-";
-/** Said behind the signature, which does not cover it. */
+/** Appended after the signature, which does not cover it. */
 const version = "&Version=1";
 /** The service in the credential scope of tokens. */
 export const bearerService = "sagemaker";
@@ -17,7 +20,10 @@ const presignedHost = "sagemaker.amazonaws.com";
 const secondsMax = 12 * 3600;
 const emptySha256 = createHash("sha256").digest("hex");
 
-/** The presigned request that a header's bearer token is, unproven; null for any other header, and for a token that is none. */
+/**
+ * Returns the presigned request that a header's bearer token contains, not verified; null for any other header, and for
+ * an invalid token.
+ */
 export function bearerRequest(authorization: string | undefined): SignedRequest | null {
   const [, token] = /^Bearer +(\S+)$/i.exec(authorization ?? "") ?? [];
   if (token?.startsWith(tokenPrefix) !== true) return null;
@@ -27,13 +33,13 @@ export function bearerRequest(authorization: string | undefined): SignedRequest 
   return { method: "POST", url, headers: { host: presignedHost, "x-amz-content-sha256": emptySha256 } };
 }
 
-/** Who the token says to be of; proven only by Authenticator.verifyBearer. */
+/** Returns the scope that a token claims; verified only by Authenticator.verifyBearer. */
 export function bearerScope(authorization: string | undefined): CredentialScope | null {
   const presigned = bearerRequest(authorization);
   return presigned === null ? null : parseCredential(queryValue(presigned.url, "X-Amz-Credential"));
 }
 
-/** What a token has to say beside a signature that is right. Throws SignatureFailure. */
+/** Checks the fields of a token other than its signature. Throws SignatureFailure. */
 export function checkBearer({ url }: SignedRequest): void {
   const seconds = Number(queryValue(url, "X-Amz-Expires"));
   const isForCalls = queryValue(url, "Action") === "CallWithBearerToken";

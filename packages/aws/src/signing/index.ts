@@ -1,6 +1,7 @@
 /**
- * Amazon's request signatures, verified and made, and the chunked bodies that carry them. Nothing here knows a protocol's codes:
- * a refused signature is a SignatureFailure with a reason. Bodies are the caller's to hold to the returned payload.
+ * Amazon's request signatures, verified and made, and the chunked bodies that use them. Nothing here knows a protocol's
+ * codes: an invalid signature is a SignatureFailure with a reason. The caller has to check bodies against the returned
+ * payload.
  */
 export { Authenticator, type CredentialLookup, type SignedPayload } from "./authenticator.ts";
 export { bearerScope } from "./bearer-token.ts";

@@ -8,7 +8,7 @@ export interface RequestToSign {
   /** Headers to sign beside `Host` and the date, by their names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly region: string;
-  /** The name that the service is signed for by. */
+  /** The name of the service in the signature. */
   readonly service: string;
   readonly timeMs: number;
 }

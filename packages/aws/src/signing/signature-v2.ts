@@ -23,7 +23,7 @@ const subresources = new Set(
 
 const skewMsMax = 15 * 60 * 1000;
 
-/** boto3's presigned URLs against an own endpoint: `AWSAccessKeyId`, `Signature`, `Expires`. */
+/** Verifies boto3's presigned URLs for a custom endpoint: `AWSAccessKeyId`, `Signature`, `Expires`. */
 export function verifyV2Query(request: SignedRequest, find: Find, nowMs: number): Credential {
   const expires = queryValue(request.url, "Expires") ?? "";
   if (!/^\d{1,15}$/.test(expires)) {
@@ -35,7 +35,7 @@ export function verifyV2Query(request: SignedRequest, find: Find, nowMs: number)
   const token = queryValue(request.url, "x-amz-security-token");
   const credential = find(queryValue(request.url, "AWSAccessKeyId") ?? "", token);
   if (Number(expires) * 1000 < nowMs) throw new SignatureFailure("expired", "Request has expired");
-  // A token given in the query was signed as if it were a header.
+  // A token in the query was signed as if it were a header.
   const extra = token === undefined ? {} : { "x-amz-security-token": token };
   hold(request, {
     expires,
@@ -46,7 +46,7 @@ export function verifyV2Query(request: SignedRequest, find: Find, nowMs: number)
   return credential;
 }
 
-/** `Authorization: AWS key:signature` */
+/** Verifies `Authorization: AWS key:signature`. */
 export function verifyV2Header(request: SignedRequest, find: Find, nowMs: number): Credential {
   const match = /^AWS ([^:\s]+):(\S+)$/.exec(request.headers.authorization ?? "");
   if (match === null) throw new SignatureFailure("malformed", "Authorization header is not in the expected form.");
@@ -62,7 +62,7 @@ export function verifyV2Header(request: SignedRequest, find: Find, nowMs: number
 }
 
 interface V2Parts {
-  /** Date header or Expires parameter. */
+  /** The Date header or the Expires parameter. */
   readonly expires: string;
   readonly extra: Readonly<Record<string, string>>;
   readonly secret: string;

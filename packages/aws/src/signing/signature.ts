@@ -7,13 +7,16 @@ export const hmacSha256 = (key: string | Uint8Array | KeyObject, data: string): 
   createHmac("sha256", key).update(data).digest();
 export const emptySha256 = sha256Hex("");
 
-/** As an object of the library's: bytes are made one again by each HMAC, which takes as long as the rest of a verification. */
+/**
+ * Returns the key as a KeyObject: HMAC converts bytes to one each time, which takes as long as the rest of a
+ * verification.
+ */
 export function signingKey(secret: string, date: string, region: string, service: string): KeyObject {
   const regionKey = hmacSha256(hmacSha256(`AWS4${secret}`, date), region);
   return createSecretKey(hmacSha256(hmacSha256(regionKey, service), "aws4_request"));
 }
 
-/** RFC 3986: what encodeURIComponent leaves and Amazon's canonical form does not. */
+/** Encodes by RFC 3986, including characters that encodeURIComponent leaves. */
 export function uriEncode(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 }
@@ -21,9 +24,9 @@ export function uriEncode(text: string): string {
 export interface CanonicalOptions {
   readonly signedHeaders: readonly string[];
   readonly payloadHash: string;
-  /** S3 signs the path once encoded; every other service encodes the encoded path again. */
+  /** S3 signs the path encoded once; every other service encodes the encoded path again. */
   readonly encodePathTwice: boolean;
-  /** Left out of the query: a presigned URL's own signature. */
+  /** Parameter that is excluded from the query: a presigned URL's own signature. */
   readonly omitQuery: string | null;
 }
 

@@ -1,14 +1,14 @@
 import type { IncomingHttpHeaders } from "node:http";
 
-/** What signatures are computed over: the request as it came, nothing decoded. */
+/** The input of signatures: the request as it was received, without decoding. */
 export interface SignedRequest {
   readonly method: string;
-  /** Path and query as on the request line. */
+  /** Path and query of the request line. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
 }
 
-/** Who says to have signed; proven only by Authenticator.verify. */
+/** The claimed signer of a request; verified only by Authenticator.verify. */
 export interface CredentialScope {
   readonly accessKeyId: string;
   /** Empty in SigV2, which has no scope. */
@@ -27,7 +27,7 @@ export type SignatureFailureReason =
   | "expired"
   | "skewed";
 
-/** Protocols own the table from reason to their code and status. */
+/** An invalid signature. Each protocol maps reasons to its codes and statuses. */
 export class SignatureFailure extends Error {
   readonly reason: SignatureFailureReason;
   /** Names of the headers that are not signed; empty for other failures. */
@@ -46,7 +46,7 @@ export function pathOf(url: string): string {
   return at === -1 ? url : url.slice(0, at);
 }
 
-/** The query's pairs in order, still encoded. A name without `=` has the value "". */
+/** Returns the query's pairs in order, still encoded. A name without `=` has the value "". */
 export function rawQueryOf(url: string): (readonly [string, string])[] {
   const at = url.indexOf("?");
   if (at === -1) return [];
@@ -59,7 +59,7 @@ export function rawQueryOf(url: string): (readonly [string, string])[] {
   return pairs;
 }
 
-/** Malformed escapes stay as they are: the signature will tell. */
+/** Decodes a component; malformed escapes stay, and the signature fails. */
 export function decodeComponent(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -79,7 +79,10 @@ export interface AuthorizationHeader extends CredentialScope {
   readonly signature: string;
 }
 
-/** `AWS4-HMAC-SHA256 Credential=…/date/region/service/aws4_request, SignedHeaders=…, Signature=…` or null. */
+/**
+ * Parses `AWS4-HMAC-SHA256 Credential=…/date/region/service/aws4_request, SignedHeaders=…, Signature=…`; null for other
+ * headers.
+ */
 export function parseAuthorization(header: string | undefined): AuthorizationHeader | null {
   if (header === undefined || !header.startsWith("AWS4-HMAC-SHA256")) return null;
   const fields = new Map<string, string>();
@@ -98,14 +101,14 @@ export function parseAuthorization(header: string | undefined): AuthorizationHea
 
 export function parseCredential(text: string | undefined): (CredentialScope & { readonly date: string }) | null {
   const parts = (text ?? "").split("/");
-  // An access key may itself hold a slash; the scope's four parts are counted from the end.
+  // An access key may contain a slash, so the scope's four parts are counted from the end.
   const [date, region, service, terminator] = parts.slice(-4);
   const accessKeyId = parts.slice(0, -4).join("/");
   if (accessKeyId === "" || date === undefined || region === undefined || service === undefined) return null;
   return terminator === "aws4_request" ? { accessKeyId, date, region, service } : null;
 }
 
-/** Reads the scope from the header, the presigned query, or SigV2's forms (which only S3 takes). Null: unsigned. */
+/** Reads the scope from the header, the presigned query, or SigV2's forms (which only S3 accepts). Null: unsigned. */
 export function credentialScope(request: SignedRequest): CredentialScope | null {
   const authorization = request.headers.authorization;
   const header = parseAuthorization(authorization);

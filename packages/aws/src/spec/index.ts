@@ -1,6 +1,6 @@
 /**
- * The published service models as plain data; each service takes its own from `gen/`, where its types are too. What a model means is
- * aws/wire's business.
+ * The published service models as plain data; each service imports its own from `gen/`, with its types. The module
+ * `wire` interprets them.
  */
 export {
   asServiceModel,

@@ -1,4 +1,7 @@
-/** One AWS service as its owner published it, less its documentation. Written by scripts/aws-spec.ts, interpreted by aws/wire. */
+/**
+ * The published model of one AWS service, without its documentation. Written by scripts/aws-spec.ts, interpreted by
+ * `wire`.
+ */
 export interface ServiceModel {
   readonly service: string;
   readonly apiVersion: string;
@@ -6,10 +9,10 @@ export interface ServiceModel {
   readonly jsonVersion?: "1.0" | "1.1";
   readonly targetPrefix?: string;
   readonly xmlNamespace?: string;
-  /** Errors also carry the code that the service had in its query protocol. */
+  /** True if errors also have the code of the service's former query protocol. */
   readonly queryCompatible?: boolean;
   readonly operations: Readonly<Record<string, OperationModel>>;
-  /** Known and not built: refused by name. */
+  /** Operations that are not implemented; the error names them. */
   readonly otherOperations: readonly string[];
   /** By shape name. */
   readonly errors: Readonly<Record<string, ErrorModel>>;
@@ -26,7 +29,7 @@ export interface OperationModel {
 }
 
 export interface ErrorModel {
-  /** The code on the wire where it is not the shape's name. */
+  /** The code on the wire, if it is not the shape's name. */
   readonly code?: string;
   readonly status?: number;
   readonly fault?: boolean;
@@ -75,10 +78,10 @@ export type BlobShape = Traits & Bounds & { readonly type: "blob"; readonly stre
 export type BooleanShape = Traits & { readonly type: "boolean" };
 export type TimestampShape = Traits & { readonly type: "timestamp"; readonly timestampFormat?: TimestampFormat };
 
-/** Those that hold a value and no other shape. */
+/** Shapes of single values. */
 export type ScalarShape = StringShape | NumberShape | BlobShape | BooleanShape | TimestampShape;
 
 export type Shape = StructureShape | ListShape | MapShape | ScalarShape;
 
-/** Of a file that scripts/aws-spec.ts wrote: the compiler infers `type: string` from JSON, so the closed unions are asserted here. */
+/** Asserts the closed unions of a file of scripts/aws-spec.ts: the compiler infers `type: string` from JSON. */
 export const asServiceModel = (json: unknown): ServiceModel => json as ServiceModel;

@@ -6,7 +6,8 @@ import { networkInterfaces } from "node:os";
 import type { AttemptOutcome, SendMessage } from "../topics/index.ts";
 
 /**
- * Addresses of cloud metadata services, which give machines their credentials. No message is ever sent there: no subscriber has such an address.
+ * Addresses of cloud metadata services, which give machines their credentials. Messages are never sent there: no
+ * subscriber has such an address.
  */
 const cloudMetadata = new BlockList();
 for (const address of ["169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200"])
@@ -48,7 +49,7 @@ loopback.addSubnet("0.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 loopback.addAddress("::", "ipv6");
 
-/** Returns whether an address is one of this machine's now: networks come and go. */
+/** Returns whether an address is currently one of this machine's. */
 function isOwn(address: string): boolean {
   const own = new BlockList();
   for (const { address: each, family } of Object.values(networkInterfaces()).flatMap((found) => found ?? [])) {
@@ -73,9 +74,9 @@ class ForbiddenAddress extends Error {
 }
 
 export interface SenderOptions {
-  /** True if programs of this machine may be subscribed. */
+  /** True if programs of this machine may subscribe. */
   readonly toThisMachine: boolean;
-  /** True if link-local and private addresses of other machines may be. */
+  /** True if link-local and private addresses of other machines may subscribe. */
   readonly toPrivateNetworks: boolean;
 }
 
@@ -90,7 +91,10 @@ export function addressRefusal(address: string, options: SenderOptions): Refusal
   return privateNetworks.check(address, family) && !options.toPrivateNetworks ? "private-network" : null;
 }
 
-/** One request for each message, over a connection of its own; the address is looked at when it is connected to, so no name leads elsewhere later. */
+/**
+ * Returns a sender with one request and one connection per message. The address is checked when it is connected to, so
+ * that a name cannot lead elsewhere later.
+ */
 export function messageSender(options: SenderOptions, resolve: typeof resolveName = resolveName): SendMessage {
   const lookup: LookupFunction = (hostname, asked: LookupOptions, done) => {
     resolve(hostname, { ...asked, all: true }, (error, addresses: LookupAddress[]) => {
@@ -113,7 +117,7 @@ export function messageSender(options: SenderOptions, resolve: typeof resolveNam
       };
       const parsed = new URL(url);
       const host = parsed.hostname.replace(/^\[|\]$/g, "");
-      // A name that is an address is never looked up.
+      // A name that is an address is not looked up.
       const refusal = isIP(host) === 0 ? null : addressRefusal(host, options);
       if (refusal !== null) return fail(new ForbiddenAddress(host, refusal));
       const open = parsed.protocol === "https:" ? requestHttps : requestHttp;
@@ -130,7 +134,7 @@ export function messageSender(options: SenderOptions, resolve: typeof resolveNam
         },
         (response) => {
           settle({ kind: "answered", status: response.statusCode ?? 0 });
-          // Nobody reads what it says.
+          // The body of the response is not needed.
           response.destroy();
         },
       );

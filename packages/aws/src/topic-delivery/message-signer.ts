@@ -10,7 +10,7 @@ import type { Sign } from "../topics/index.ts";
 export interface MessageSigner {
   readonly sign: Sign;
   readonly certificatePem: string;
-  /** Named after the certificate: receivers keep what they have fetched. */
+  /** Named after the certificate, because receivers cache it. */
   readonly certificatePath: string;
 }
 
@@ -23,7 +23,9 @@ interface KeptKey {
   readonly untilMs: number;
 }
 
-/** The key is made once and kept below `directory`; one that cannot be read is kept aside and made anew. */
+/**
+ * Opens the signer. The key is created once and kept below `directory`; an unreadable one is kept aside and replaced.
+ */
 export async function openMessageSigner(
   directory: string,
   { clock, logger }: { readonly clock: Clock; readonly logger: Logger },

@@ -8,9 +8,9 @@ export interface TopicPage {
 }
 
 /**
- * What the messages of topics link to, and nobody signs for: the certificate of their signatures, and the links by which receivers confirm
- * and leave. A link works for who was sent it: it holds a token, or the name of a subscription that cannot be guessed. Null for other
- * addresses. Rejects with AwsError.
+ * The unsigned pages that messages of topics link to: the certificate of their signatures, and the links to confirm and
+ * unsubscribe. A link has a token, or the name of a subscription that cannot be guessed. Null for other URLs. Rejects
+ * with AwsError.
  */
 export type TopicPages = (url: string) => Promise<TopicPage | null>;
 

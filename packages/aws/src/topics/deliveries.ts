@@ -7,20 +7,20 @@ import type { TopicMessage, WrittenMessage } from "./message-text.ts";
 import type { RecordTopicMetric } from "./topic-metrics.ts";
 import type { Subscription } from "./topic.ts";
 
-/** Makes one request; what it rejects with is a bug. Nothing of the answer but its status is looked at. */
+/** Sends one request; rejects only on bugs. Of the response only the status is used. */
 export type SendMessage = (url: string, message: WrittenMessage, signal: AbortSignal) => Promise<AttemptOutcome>;
 
 export interface DeliveryLimits {
-  /** Of messages for one subscription that are on their way: further ones are given up. */
+  /** Maximum number of messages that wait for one subscription; further ones are given up. */
   readonly waitingMax: number;
   readonly waitingBytesMax: number;
-  /** At once to one endpoint, and to all of them. */
+  /** Maximum number of concurrent requests to one endpoint, and to all of them. */
   readonly sendingEachMax: number;
   readonly sendingMax: number;
   readonly attemptMs: number;
-  /** Between looks at what is due. */
+  /** Interval of the check for due messages. */
   readonly lookMs: number;
-  /** Messages that were given up and are kept. */
+  /** Maximum number of undelivered messages that are kept. */
   readonly deadMax: number;
 }
 
@@ -38,9 +38,9 @@ export interface DeliveriesOptions {
   readonly documents: Documents;
   readonly limits: DeliveryLimits;
   readonly send: SendMessage;
-  /** Null for what is gone, or is not to be sent this. */
+  /** Returns null for a deleted subscription, or one that does not get this message. */
   readonly written: (delivery: Delivery) => ReadyDelivery | null;
-  /** Null for a subscription that takes as many as come. */
+  /** Returns null for a subscription without a rate limit. */
   readonly receivesPerSecondMax: (subscriptionArn: string) => number | null;
   readonly record: RecordTopicMetric;
   readonly ended: (ended: EndedDelivery) => void;
@@ -49,7 +49,7 @@ export interface DeliveriesOptions {
   readonly logger: Logger;
 }
 
-/** A message as it is sent now, to where, and by which policy. */
+/** A message ready to send, with its destination and policy. */
 interface ReadyDelivery {
   readonly endpoint: string;
   readonly message: WrittenMessage;
@@ -66,19 +66,22 @@ interface Line {
   readonly waiting: Map<string, WaitingDelivery>;
   bytes: number;
   sendingCount: number;
-  /** Where it may have a message every so often only: when the next one. */
+  /** Time of the next message of a subscription with a rate limit. */
   nextMs: number;
 }
 
 const kind = "sns-delivery";
 const deadKind = "sns-dead-letter";
-/** Each has a message of up to 256 KiB. */
+/** Number of records per read; each has a message of up to 256 KiB. */
 const readAtOnce = 200;
 
-/** Messages on their way: each is a document until its endpoint has taken it, or it is given up. Whoever posts one never waits. */
+/**
+ * Messages in delivery: each is a document until its endpoint has accepted it, or it is given up. Publishers never wait
+ * for a delivery.
+ */
 export class Deliveries implements AsyncDisposable {
   readonly #options: DeliveriesOptions;
-  /** By subscription, in the order of their turns. */
+  /** By subscription, in round-robin order. */
   readonly #lines = new Map<string, Line>();
   readonly #tasks: TaskGroup;
   readonly #posted = new Gate();
@@ -105,7 +108,10 @@ export class Deliveries implements AsyncDisposable {
     return deliveries;
   }
 
-  /** The changes that put a message on its way to each of the subscriptions; `written` is to be called when they are. */
+  /**
+   * Returns the changes that queue a message for each of the subscriptions; the caller calls `written` once they are
+   * committed.
+   */
   post(subscriptions: readonly Subscription[], message: TopicMessage) {
     const { clock, limits, newId, logger } = this.#options;
     const nowMs = clock.epochMs();
@@ -167,14 +173,18 @@ export class Deliveries implements AsyncDisposable {
     }
   }
 
-  /** One message of each subscription in its turn, for as long as there are places; when the next may have one that must wait for it. */
+  /**
+   * Sends one message of each subscription in turn, while slots are free; returns the time at which the next
+   * rate-limited one is due.
+   */
   #dispatch(): number {
     const { limits, clock, receivesPerSecondMax } = this.#options;
     const nowMs = clock.epochMs();
     let nextMs = Infinity;
     for (let isBegun = true; isBegun;) {
       isBegun = false;
-      // A copy: whoever had a turn goes to the end and must not be met again in this round.
+      // Iterates over a copy: a subscription moves to the end when it is served, and must not be served twice in a
+      // round.
       for (const [arn, line] of Array.from(this.#lines)) {
         if (this.#sendingCount >= limits.sendingMax) return nextMs;
         if (line.waiting.size === 0 && line.sendingCount === 0 && line.nextMs <= nowMs) this.#lines.delete(arn);
@@ -217,7 +227,7 @@ export class Deliveries implements AsyncDisposable {
     });
   }
 
-  /** When it is to be tried again; null where it is over. */
+  /** Resolves with the time of the next attempt; null when the delivery has ended. */
   async #deliver(key: string, closing: AbortSignal): Promise<number | null> {
     const { documents, clock, written, limits, send, record, ended, logger } = this.#options;
     const found = await documents.get(kind, key);
@@ -253,7 +263,7 @@ export class Deliveries implements AsyncDisposable {
     return null;
   }
 
-  /** Kept, instead of the oldest ones; `written` is to be called when it is, and not where nothing was written. */
+  /** Keeps an undelivered message in place of the oldest ones; the caller calls `written` only after the commit. */
   #buried(key: string, body: string) {
     const surplusCount = Math.max(0, this.#dead.size + 1 - this.#options.limits.deadMax);
     const surplus = [...this.#dead.values().take(surplusCount)];
@@ -268,7 +278,7 @@ export class Deliveries implements AsyncDisposable {
     return { changes, written };
   }
 
-  /** Until it is written: what an endpoint has taken is not sent again for a disk that is full for a while. */
+  /** Repeats a write until it succeeds: otherwise a full disk would repeat a delivered message. */
   async #persist(
     { subscriptionArn: name }: Delivery,
     changes: readonly DocumentChange[],

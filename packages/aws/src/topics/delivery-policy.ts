@@ -4,27 +4,27 @@ import { invalidParameter } from "./topic.ts";
 const backoffFunctions = ["linear", "arithmetic", "geometric", "exponential"] as const;
 type BackoffFunction = (typeof backoffFunctions)[number];
 
-/** When a message is tried again that its endpoint did not take; the names are SNS's. */
+/** The retries of a message that its endpoint has not accepted; the names are SNS's. */
 export interface RetryPolicy {
   readonly minDelayTarget: number;
   readonly maxDelayTarget: number;
   readonly numRetries: number;
-  /** At once, then after the smallest delay, then after delays that grow, then after the largest. */
+  /** Immediate retries, then retries after the minimum delay, then after growing delays, then after the maximum. */
   readonly numNoDelayRetries: number;
   readonly numMinDelayRetries: number;
   readonly numMaxDelayRetries: number;
   readonly backoffFunction: BackoffFunction;
 }
 
-/** How messages come to one HTTP endpoint. */
+/** The delivery settings of one HTTP endpoint. */
 export interface DeliveryPolicy {
   readonly retries: RetryPolicy;
-  /** Null for as many as come. */
+  /** Null for no limit. */
   readonly receivesPerSecondMax: number | null;
   readonly contentType: string;
 }
 
-/** As SNS does for HTTP endpoints that no policy is given for. */
+/** SNS's policy for HTTP endpoints without one. */
 export const defaultDeliveryPolicy: DeliveryPolicy = {
   retries: {
     minDelayTarget: 20,
@@ -39,7 +39,7 @@ export const defaultDeliveryPolicy: DeliveryPolicy = {
   contentType: "text/plain; charset=UTF-8",
 };
 
-/** SNS's limits: of one delay, of the number of tries, and of all delays together. */
+/** SNS's limits: of one delay, of the number of retries, and of all delays together. */
 const delaySecondsMax = 3600;
 const retriesMax = 100;
 const allSecondsMax = 3600;
@@ -59,7 +59,7 @@ const contentTypes = new Set([
   "application/xml",
 ]);
 
-/** Milliseconds until the next attempt after `attemptCount` of them; null where there is none. */
+/** Returns the milliseconds until the next attempt after `attemptCount` attempts; null if there is none. */
 export function redeliveryDelayMs(policy: RetryPolicy, attemptCount: number): number | null {
   const { numRetries, numNoDelayRetries, numMinDelayRetries, numMaxDelayRetries } = policy;
   const retry = attemptCount - 1;
@@ -72,7 +72,10 @@ export function redeliveryDelayMs(policy: RetryPolicy, attemptCount: number): nu
   return Math.round(1000 * grown(policy, count <= 1 ? 0 : which / (count - 1)));
 }
 
-/** From the smallest delay to the largest. SNS's documentation shows these curves, one below the other, and has no formulas. */
+/**
+ * Returns a delay between the minimum and the maximum. SNS's documentation shows these curves, one below the other,
+ * without formulas.
+ */
 function grown({ backoffFunction, minDelayTarget: min, maxDelayTarget: max }: RetryPolicy, way: number): number {
   switch (backoffFunction) {
     case "linear":
@@ -90,7 +93,9 @@ function grown({ backoffFunction, minDelayTarget: min, maxDelayTarget: max }: Re
 
 export type PolicyLevel = "topic" | "subscription";
 
-/** What a policy says; what it leaves open is null. A topic's says whether its subscriptions may have one of their own. */
+/**
+ * The settings of a policy; missing ones are null. A topic's policy says whether its subscriptions may have their own.
+ */
 export interface PartialDeliveryPolicy {
   readonly retries: RetryPolicy | null;
   readonly receivesPerSecondMax: number | null;
@@ -98,7 +103,7 @@ export interface PartialDeliveryPolicy {
   readonly mayBeOverridden: boolean;
 }
 
-/** The policy that holds where another one holds without it. */
+/** Returns a policy with its missing settings taken from another one. */
 export function policyOver(under: DeliveryPolicy, said: PartialDeliveryPolicy): DeliveryPolicy {
   return {
     retries: said.retries ?? under.retries,
@@ -116,7 +121,7 @@ const members = {
   subscription: { retries: "healthyRetryPolicy", throttle: "throttlePolicy", request: "requestPolicy" },
 } as const;
 
-/** Throws AwsError, with `where` before its words. */
+/** Throws AwsError, with `where` before its text. */
 export function parseDeliveryPolicy(text: string, level: PolicyLevel, where = ""): PartialDeliveryPolicy {
   const refuse = (what: string) => invalidParameter(`${where}DeliveryPolicy: ${what}`);
   if (Buffer.byteLength(text) > policyBytesMax) throw refuse(`it is longer than ${policyBytesMax} bytes`);
@@ -194,7 +199,7 @@ function objectOf(json: unknown, refuse: Refuse): Readonly<Record<string, unknow
   throw refuse("a policy must be a JSON object");
 }
 
-/** As GetSubscriptionAttributes and GetTopicAttributes tell the policy that holds. */
+/** Returns the effective policy as GetSubscriptionAttributes and GetTopicAttributes show it. */
 export function effectivePolicyText(
   policy: DeliveryPolicy,
   level: PolicyLevel,

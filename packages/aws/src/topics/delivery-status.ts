@@ -2,24 +2,27 @@ import { createHash } from "node:crypto";
 import type { AttemptOutcome, Delivery } from "./delivery.ts";
 import type { Topic } from "./topic.ts";
 
-/** How a message to one subscription ended. */
+/** The end of a message's delivery to one subscription. */
 export interface EndedDelivery {
   readonly delivery: Delivery;
   readonly endpoint: string;
   readonly isDelivered: boolean;
-  /** Of the last attempt; null for a message that was not tried. */
+  /** Of the last attempt; null for a message without an attempt. */
   readonly outcome: AttemptOutcome | null;
-  /** Why it is given up; null for one that was delivered. */
+  /** The reason for giving it up; null for a delivered message. */
   readonly why: string | null;
 }
 
-/** A line for a log group, where a topic's roles ask for it. */
+/** A line for a log group, if the topic's roles enable it. */
 export interface StatusLine {
   readonly group: string;
   readonly text: string;
 }
 
-/** What SNS logs of deliveries: failures, and of the others as many of a hundred as the topic says. `chance`: in [0, 1). */
+/**
+ * Returns SNS's log line for a delivery: for all failures, and for the configured percentage of successes. `chance`: in
+ * [0, 1).
+ */
 export function deliveryStatus(
   topic: Topic,
   ended: EndedDelivery,

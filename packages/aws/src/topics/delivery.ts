@@ -2,7 +2,7 @@ import { unreachable } from "@galatea/base";
 import { redeliveryDelayMs, type RetryPolicy } from "./delivery-policy.ts";
 import type { TopicMessage } from "./message-text.ts";
 
-/** A message on its way to one subscription. */
+/** A message in delivery to one subscription. */
 export interface Delivery {
   readonly subscriptionArn: string;
   readonly message: TopicMessage;
@@ -10,12 +10,12 @@ export interface Delivery {
   readonly notBeforeMs: number;
 }
 
-/** What came of an attempt. */
+/** The outcome of an attempt. */
 export type AttemptOutcome =
   | { readonly kind: "answered"; readonly status: number }
-  /** No answer, or none in time. */
+  /** There was no response, or none in time. */
   | { readonly kind: "unreachable"; readonly why: string }
-  /** Its address is one that nothing is sent to. */
+  /** Messages must not be sent to its address. */
   | { readonly kind: "forbidden"; readonly why: string };
 
 export type DeliveryMove =
@@ -39,7 +39,7 @@ export function afterAttempt(
     case "answered": {
       const { status } = outcome;
       if (status >= 200 && status <= 299) return { do: "forget" };
-      // What the endpoint says is wrong with the request is wrong with the next one, too.
+      // A client error would be the same for the next attempt.
       const isFinal = status >= 400 && status <= 499 && status !== 429;
       return isFinal
         ? { do: "give-up", why: `the endpoint answered ${status}` }

@@ -2,7 +2,7 @@ import type { MessageAttribute } from "./message-text.ts";
 import { ruleAccepts, FilterFault, ruleOf, type FilterRule, type FilterValue } from "./filter-rule.ts";
 import { invalidParameter, type FilterScope, type FilterText } from "./topic.ts";
 
-/** What a message must be like: all of these, of which one may be a choice. */
+/** A condition on a message: all conditions hold together, and one may be a choice of several. */
 type Clause =
   | { readonly is: "field"; readonly path: string; readonly rules: readonly FilterRule[] }
   | { readonly is: "either"; readonly of: readonly (readonly Clause[])[] };
@@ -10,15 +10,15 @@ type Clause =
 export interface FilterPolicy {
   readonly scope: FilterScope;
   readonly clauses: readonly Clause[];
-  /** Paths of the fields that are looked at, and of what they lie in. */
+  /** Paths of the fields that the policy reads, and of the objects around them. */
   readonly paths: ReadonlySet<string>;
 }
 
-/** SNS's own limits: of a policy's text, its names, how its values multiply, and how deep it goes. */
+/** SNS's own limits: of a policy's text, its names, its combinations of values, and its depth. */
 const policyBytesMax = 262_144;
 const keysMax = 5;
 const combinationsMax = 150;
-/** A policy's depth multiplies its combinations, and each choice adds to them, so none that SNS takes goes deeper. */
+/** Depth and choices multiply a policy's combinations, so no policy that SNS accepts is deeper. */
 const levelsMax = combinationsMax;
 
 /** Throws AwsError in SNS's words, with `where` before them. */
@@ -53,14 +53,17 @@ interface Reading {
 
 interface Place {
   readonly path: string;
-  /** Of the names that it lies in. */
+  /** Number of enclosing names. */
   readonly depth: number;
-  /** Of the objects that it lies in: those of choices, too. */
+  /** Number of enclosing objects, including those of choices. */
   readonly level: number;
   readonly combinations: number;
 }
 
-/** The clauses of an object, and how many combinations there are with those before it: each list's length times its depth. */
+/**
+ * Reads the clauses of an object, and the number of combinations including earlier ones: each list's length times its
+ * depth.
+ */
 function readClauses(json: Readonly<Record<string, unknown>>, place: Place, reading: Reading) {
   const { path, depth, combinations } = place;
   const level = place.level + 1;
@@ -94,7 +97,7 @@ function readClauses(json: Readonly<Record<string, unknown>>, place: Place, read
   return { clauses, combinations: product };
 }
 
-/** What of a message's body policies look at: read once for all subscriptions, and only where one wants it. */
+/** The fields of a message's body that policies read: parsed at most once for all subscriptions, on demand. */
 export class FilteredMessage {
   readonly attributes: Readonly<Record<string, MessageAttribute>>;
   readonly #text: string;
@@ -105,7 +108,7 @@ export class FilteredMessage {
     this.attributes = message.attributes;
   }
 
-  /** Undefined where the body is no JSON. */
+  /** Returns undefined for a body that is not JSON. */
   body(): unknown {
     return (this.#body ??= { json: parsed(this.#text) }).json;
   }
@@ -119,13 +122,12 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What CloudWatch counts a message as that a subscription's filter keeps back. */
+/** The result of a filter, by which CloudWatch counts the messages that it excludes. */
 export type FilterVerdict = "passes" | "attributes-differ" | "no-attributes" | "body-differs" | "no-body";
 
 /**
- * Returns whether a message is for a subscription with this policy. Whoever subscribes chooses the rules, and whoever
- * publishes the values: together they may take seconds, so it is looked at in pieces of some milliseconds, between
- * which others may have their turns.
+ * Returns whether a message passes a subscription's policy. Subscribers choose the rules and publishers the values, so
+ * together they may take seconds: the generator yields after each few milliseconds of work.
  */
 export function* filterVerdict(policy: FilterPolicy, message: FilteredMessage): Generator<void, FilterVerdict, void> {
   if (policy.clauses.length === 0) return "passes";
@@ -140,15 +142,15 @@ export function* filterVerdict(policy: FilterPolicy, message: FilteredMessage): 
   return (yield* holds(policy.clauses, (path) => found.get(path) ?? null, effort)) ? "passes" : "body-differs";
 }
 
-/** A value that is compared costs as much as a hundred characters of a text that is searched. */
+/** Cost of comparing a value, in characters of a text that is searched. */
 const comparisonChars = 100;
 const pieceChars = 500_000;
 
-/** How much has been looked at since the last piece. */
+/** Work since the last yield. */
 class Effort {
   #chars = 0;
 
-  /** Returns whether a piece is over with this value. */
+  /** Returns whether to yield after this value. */
   isOver(value: unknown): boolean {
     this.#chars += comparisonChars + (typeof value === "string" ? value.length : 0);
     if (this.#chars < pieceChars) return false;
@@ -157,7 +159,7 @@ class Effort {
   }
 }
 
-/** Null for a field that is not there. */
+/** Returns null for a missing field. */
 type Values = (path: string) => readonly FilterValue[] | null;
 
 function* holds(clauses: readonly Clause[], values: Values, effort: Effort): Generator<void, boolean, void> {
@@ -185,7 +187,7 @@ function* clauseHolds(clause: Clause, values: Values, effort: Effort): Generator
   return false;
 }
 
-/** Each attribute is read once, however many clauses look at it. */
+/** Returns a reader of attributes that parses each once, however many clauses use it. */
 function attributesRead(attributes: Readonly<Record<string, MessageAttribute>>): Values {
   const known = new Map<string, readonly FilterValue[] | null>();
   return (name) => {
@@ -197,7 +199,10 @@ function attributesRead(attributes: Readonly<Record<string, MessageAttribute>>):
   };
 }
 
-/** SNS's filters do not see binary attributes. An array is as good as any of its elements. */
+/**
+ * Returns an attribute's values: binary attributes are invisible to SNS's filters, and an array has the values of its
+ * elements.
+ */
 function attributeValues(
   attributes: Readonly<Record<string, MessageAttribute>>,
   name: string,
@@ -213,8 +218,8 @@ function attributeValues(
 }
 
 /**
- * The values at each of the paths, of every element of an array that lies on the way. Only what lies on a path is looked at, and deep
- * documents cost no stack: whoever may publish chooses both.
+ * Collects the values at each of the paths, including those of every element of an array on the way. It visits only the
+ * paths, and uses no stack for deep documents, which publishers choose.
  */
 function* bodyValues(body: Readonly<Record<string, unknown>>, paths: ReadonlySet<string>, effort: Effort) {
   const found = new Map<string, FilterValue[]>();

@@ -1,12 +1,12 @@
 import { BlockList, isIP } from "node:net";
 import { unreachable } from "@galatea/base";
 
-/** What a message is looked at for: a value of its body, or of an attribute of it. */
+/** A value of a message's body or attribute. */
 export type FilterValue = string | number | boolean | null;
 
 type Comparison = "=" | "<" | "<=" | ">" | ">=";
 
-/** What a value must be like. */
+/** A condition on a value. */
 export type FilterRule =
   | { readonly is: "equal"; readonly value: FilterValue }
   | { readonly is: "prefix" | "suffix" | "equals-ignore-case"; readonly text: string }
@@ -16,10 +16,10 @@ export type FilterRule =
   | { readonly is: "cidr"; readonly network: BlockList }
   | { readonly is: "exists"; readonly isThere: boolean }
   | { readonly is: "anything-but"; readonly but: FilterRule }
-  /** Looked up and not gone through: a list may have tens of thousands. */
+  /** A set, because a list may have tens of thousands of values. */
   | { readonly is: "none-of"; readonly values: ReadonlySet<FilterValue> };
 
-/** Returns whether a value that is there is as a rule says. */
+/** Returns whether an existing value satisfies a rule. */
 export function ruleAccepts(rule: FilterRule, value: FilterValue): boolean {
   switch (rule.is) {
     case "equal":
@@ -66,7 +66,7 @@ function isWithin(value: number, { comparison, bound }: { readonly comparison: C
   }
 }
 
-/** Takes each part where it is found first, so the time is that of a few searches and never that of trying all ways. */
+/** Matches each part at its first occurrence, so the time is that of a few searches, without backtracking. */
 function matchesParts(parts: readonly string[], text: string): boolean {
   const first = parts[0] ?? "";
   const last = parts.at(-1) ?? "";
@@ -82,7 +82,7 @@ function matchesParts(parts: readonly string[], text: string): boolean {
   return true;
 }
 
-/** Reads one rule of a policy; what it throws says in SNS's words what is wrong, without its `Invalid parameter: `. */
+/** Reads one rule of a policy; throws SNS's text for an error without its `Invalid parameter: `. */
 export function ruleOf(json: unknown): FilterRule {
   if (json === null || typeof json === "string" || typeof json === "boolean") return { is: "equal", value: json };
   if (typeof json === "number") return { is: "equal", value: inRange(json) };
@@ -114,7 +114,7 @@ export function ruleOf(json: unknown): FilterRule {
   }
 }
 
-/** What is wrong with a policy. */
+/** An error in a policy. */
 export class FilterFault extends Error {
   override readonly name = "FilterFault";
 }
@@ -124,16 +124,16 @@ function textOf(operator: string, value: unknown): string {
   throw new FilterFault(`${operator} match pattern must be a string`);
 }
 
-/** SNS compares numbers from minus to plus a billion. */
+/** Checks SNS's range for numbers, from minus to plus a billion. */
 function inRange(value: number): number {
   if (value >= -1e9 && value <= 1e9) return value;
   throw new FilterFault("Numbers must be between -1000000000 and 1000000000");
 }
 
-/** What a value is to be like that is anything but this. */
+/** Returns the rule for `anything-but`. */
 function exceptionOf(value: unknown): FilterRule {
   if (!Array.isArray(value)) {
-    // It would be read within itself as deep as it goes.
+    // Nested `anything-but` would recurse as deep as the input.
     if (isException(value)) throw new FilterFault("Unsupported anything-but pattern: anything-but");
     const but = ruleOf(value);
     const isSimple = ["equal", "prefix", "suffix", "wildcard", "equals-ignore-case"].includes(but.is);
@@ -154,7 +154,7 @@ const isException = (value: unknown) =>
 
 const comparisons: readonly string[] = ["=", "<", "<=", ">", ">="] satisfies readonly Comparison[];
 
-/** One comparison, or a range: `[">", 0, "<=", 150]`. */
+/** Reads one comparison, or a range: `[">", 0, "<=", 150]`. */
 function boundsOf(value: unknown) {
   if (!Array.isArray(value) || value.length === 0) throw new FilterFault("Invalid member in numeric match: ]");
   const [first, low, second, high, ...more] = value as readonly unknown[];

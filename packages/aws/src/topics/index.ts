@@ -1,7 +1,7 @@
 /**
- * Topics as SNS has them: who is subscribed, what is published to them, and the messages on their way to HTTP endpoints. A message is a
- * document for each of its subscriptions until that has taken it, so nothing of what was published is lost by a platform that ends.
- * The door knows no HTTP: requests are made by the `SendMessage` it is given.
+ * SNS topics: subscriptions, publications, and messages in delivery to HTTP endpoints. A message is a document for each
+ * of its subscriptions until that has accepted it, so a crash of the platform loses nothing that was published. The
+ * module knows no HTTP: the caller passes in a `SendMessage`.
  */
 export type { AttemptOutcome } from "./delivery.ts";
 export { parseDeliveryPolicy } from "./delivery-policy.ts";

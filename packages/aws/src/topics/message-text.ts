@@ -6,7 +6,7 @@ export interface MessageAttribute {
   readonly Value: string;
 }
 
-/** What a subscription's endpoint is sent, as far as it does not depend on when it is sent. */
+/** The message for a subscription's endpoint, without its parts that depend on the time of sending. */
 export type TopicMessage =
   | {
       readonly type: "Notification";
@@ -26,7 +26,7 @@ export type TopicMessage =
       readonly token: string;
     };
 
-/** Where receivers find what a message names. */
+/** URLs that a message contains. */
 export interface MessageLinks {
   readonly certificateUrl: string;
   readonly subscribeUrl: (topicArn: string, token: string) => string;
@@ -49,7 +49,7 @@ export interface WrittenMessage {
 
 const timestamp = (ms: number) => new Date(ms).toISOString();
 
-/** The request that SNS makes for a message: the names, order and signature of its documentation. */
+/** Returns the HTTP request that SNS sends for a message, with the names, order and signature of its documentation. */
 export function writtenMessage(
   message: TopicMessage,
   writing: MessageWriting & { readonly isRaw: boolean; readonly contentType: string },
@@ -107,7 +107,7 @@ function document(message: TopicMessage, writing: MessageWriting): object {
   }
 }
 
-/** Names and values in the order of their names, each on a line of its own. */
+/** Returns names and values sorted by name, each on a line of its own. */
 export function textToSign(message: TopicMessage, links: MessageLinks): string {
   const { type, messageId, topicArn, text, timestampMs } = message;
   const common = {

@@ -8,12 +8,12 @@ import {
 import { parseFilterPolicy, type FilterPolicy } from "./filter-policy.ts";
 import type { Subscription, Topic } from "./topic.ts";
 
-/** What the policies of topics and subscriptions say, read once for each that is there. */
+/** The parsed policies of topics and subscriptions, each parsed once. */
 export class SubscriptionPolicies {
   readonly #filters = new WeakMap<Subscription, FilterPolicy>();
   readonly #said = new WeakMap<Topic | Subscription, PartialDeliveryPolicy>();
 
-  /** Null for a subscription that gets every message. */
+  /** Returns null for a subscription that gets every message. */
   filter(subscription: Subscription): FilterPolicy | null {
     if (subscription.filter === null || subscription.filter.policy === "") return null;
     const found = this.#filters.get(subscription);
@@ -29,7 +29,7 @@ export class SubscriptionPolicies {
     return { policy: policyOver(defaultDeliveryPolicy, said), mayBeOverridden: said.mayBeOverridden };
   }
 
-  /** The subscription's own over its topic's, where the topic lets it have one. */
+  /** Returns the subscription's own policy over its topic's, if the topic allows it. */
   ofSubscription(topic: Topic, subscription: Subscription): DeliveryPolicy {
     const { policy, mayBeOverridden } = this.ofTopic(topic);
     const said = mayBeOverridden ? this.#saidBy(subscription, "subscription") : null;

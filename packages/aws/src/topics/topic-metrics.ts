@@ -1,6 +1,6 @@
 import type { FilterVerdict } from "./filter-policy.ts";
 
-/** What CloudWatch has of topics, with SNS's own names and units. */
+/** CloudWatch's metrics of topics, with SNS's own names and units. */
 export const topicMetricUnits = {
   NumberOfMessagesPublished: "Count",
   PublishSize: "Bytes",
@@ -17,7 +17,7 @@ export type TopicMetric = keyof typeof topicMetricUnits;
 
 export type RecordTopicMetric = (topicArn: string, metric: TopicMetric, value: number) => void;
 
-/** What a message that a filter keeps back is counted as, beside NumberOfNotificationsFilteredOut. */
+/** The metric of a message that a filter excludes, in addition to NumberOfNotificationsFilteredOut. */
 export const filteredMetrics: Readonly<Record<Exclude<FilterVerdict, "passes">, TopicMetric>> = {
   "attributes-differ": "NumberOfNotificationsFilteredOut-MessageAttributes",
   "no-attributes": "NumberOfNotificationsFilteredOut-NoMessageAttributes",

@@ -2,7 +2,7 @@ import { AwsError } from "@galatea/base";
 
 export type SignatureVersion = "1" | "2";
 
-/** What somebody publishes to, and others subscribe to. */
+/** A topic, to which messages are published and endpoints subscribe. */
 export interface Topic {
   readonly arn: string;
   readonly name: string;
@@ -10,24 +10,24 @@ export interface Topic {
   readonly createdMs: number;
   readonly displayName: string;
   readonly signatureVersion: SignatureVersion;
-  /** As it was said; null for SNS's own. */
+  /** The text of the request; null for SNS's default. */
   readonly deliveryPolicy: string | null;
   /** Which deliveries are logged; null for none. */
   readonly feedback: DeliveryFeedback | null;
 }
 
-/** By the roles that SNS would write to CloudWatch Logs with. */
+/** Identified by the roles with which SNS would write to CloudWatch Logs. */
 export interface DeliveryFeedback {
   readonly successRole: string | null;
-  /** In percent. */
+  /** Percentage. */
   readonly successSampleRate: number;
   readonly failureRole: string | null;
 }
 
-/** What of a message a filter looks at. */
+/** The part of a message that a filter reads. */
 export type FilterScope = "MessageAttributes" | "MessageBody";
 
-/** A subscription's filter, as it was said; an empty policy lets everything through. */
+/** The filter of a subscription, as in its request; an empty policy lets everything pass. */
 export interface FilterText {
   readonly policy: string;
   readonly scope: FilterScope;
@@ -36,7 +36,7 @@ export interface FilterText {
 export type DeliveryProtocol = "http" | "https";
 
 export type SubscriptionState =
-  /** Its endpoint has been sent the token, and has not come back with it. */
+  /** The token was sent to the endpoint, which has not confirmed it yet. */
   | { readonly at: "pending"; readonly token: string; readonly untilMs: number }
   | { readonly at: "confirmed"; readonly mayLeaveByLink: boolean };
 
@@ -49,7 +49,7 @@ export interface Subscription {
   readonly isRaw: boolean;
   /** Null for one that gets every message. */
   readonly filter: FilterText | null;
-  /** As it was said; null for its topic's. */
+  /** The text of the request; null for its topic's. */
   readonly deliveryPolicy: string | null;
   readonly state: SubscriptionState;
 }
@@ -68,7 +68,7 @@ export function topicArn(name: string, owner: { readonly region: string; readonl
   return `arn:aws:sns:${owner.region}:${owner.accountId}:${name}`;
 }
 
-/** The topic that a subscription's ARN, or one of its own, names; null for what is neither. */
+/** Returns the topic of a topic's or subscription's ARN; null for any other ARN. */
 export function topicOfArn(arn: string): string | null {
   return (
     /^(arn:aws[a-z-]*:sns:[a-z0-9-]*:\d{12}:[A-Za-z0-9_-]{1,256}(?:\.fifo)?)(?::[0-9a-f-]{36})?$/.exec(arn)?.[1] ?? null

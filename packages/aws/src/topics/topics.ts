@@ -35,7 +35,7 @@ export interface TopicsOptions {
   readonly record: RecordTopicMetric;
   /** Writes a line to a log group. */
   readonly log: (line: StatusLine) => void;
-  /** In [0, 1): which deliveries are logged. */
+  /** Returns a number in [0, 1); decides which deliveries are logged. */
   readonly random: () => number;
   readonly newId: () => string;
   readonly newToken: () => string;
@@ -43,7 +43,7 @@ export interface TopicsOptions {
   readonly logger: Logger;
 }
 
-/** What somebody publishes. */
+/** A message to publish. */
 export interface Publication {
   readonly topicArn: string;
   readonly subject: string | null;
@@ -54,7 +54,10 @@ export interface Publication {
 const topicKind = "sns-topic";
 const subscriptionKind = "sns-subscription";
 
-/** Topics and who subscribes to them, in memory and as documents; what is published is on its way when it is recorded. Throws AwsError. */
+/**
+ * Topics and subscriptions, in memory and as documents; a published message is in delivery once it is recorded. Throws
+ * AwsError.
+ */
 export class Topics implements AsyncDisposable {
   readonly #options: TopicsOptions;
   readonly #topics = new Map<string, Topic>();
@@ -87,7 +90,7 @@ export class Topics implements AsyncDisposable {
     return topics;
   }
 
-  /** By ARN. */
+  /** Returns topics sorted by ARN. */
   list(): readonly Topic[] {
     return [...this.#topics.values()].toSorted((a, b) => (a.arn < b.arn ? -1 : 1));
   }
@@ -100,7 +103,7 @@ export class Topics implements AsyncDisposable {
     return this.find(arn) ?? raise(topicNotFound());
   }
 
-  /** Of one topic or of all, by ARN. */
+  /** Returns the subscriptions of one topic or of all, sorted by ARN. */
   subscriptions(topicArn: string | null): readonly Subscription[] {
     const nowMs = this.#options.clock.epochMs();
     return [...this.#subscriptions.values()]
@@ -112,7 +115,7 @@ export class Topics implements AsyncDisposable {
     return this.#subscriptions.get(arn) ?? raise(subscriptionNotFound());
   }
 
-  /** One that is there stays as it is. */
+  /** Creates a topic; an existing one stays unchanged. */
   async create(topic: Topic): Promise<void> {
     await this.#lock.run("", async () => {
       if (this.#topics.has(topic.arn)) return;
@@ -134,7 +137,7 @@ export class Topics implements AsyncDisposable {
     });
   }
 
-  /** With its subscriptions. What is on its way to them is not sent any more. Of a topic that is not there it is done already. */
+  /** Deletes a topic with its subscriptions, and cancels their deliveries. Succeeds for an unknown topic. */
   async delete(arn: string): Promise<void> {
     await this.#lock.run("", async () => {
       const gone = [...this.#subscriptions.values()].filter((each) => each.topicArn === arn);
@@ -145,7 +148,7 @@ export class Topics implements AsyncDisposable {
     });
   }
 
-  /** The endpoint is sent a token, with which it confirms; one that has subscribed already is given. */
+  /** Subscribes an endpoint, which gets a token to confirm it; returns an existing subscription of the endpoint. */
   async subscribe(asked: {
     readonly topicArn: string;
     readonly protocol: DeliveryProtocol;
@@ -200,7 +203,7 @@ export class Topics implements AsyncDisposable {
     });
   }
 
-  /** By the token that the endpoint was sent. */
+  /** Confirms a subscription by the token that its endpoint got. */
   async confirm(topicArn: string, token: string, mayLeaveByLink: boolean): Promise<Subscription> {
     return await this.#lock.run("", async () => {
       this.topic(topicArn);
@@ -222,7 +225,7 @@ export class Topics implements AsyncDisposable {
     });
   }
 
-  /** Of one that is not there it is done already. */
+  /** Deletes a subscription; succeeds for an unknown one. */
   async unsubscribe(arn: string): Promise<void> {
     await this.#lock.run("", async () => {
       if (!this.#subscriptions.has(arn)) return;
@@ -231,7 +234,7 @@ export class Topics implements AsyncDisposable {
     });
   }
 
-  /** Resolves with the message's id when it is on its way to everybody who has confirmed. */
+  /** Resolves with the message's id when it is in delivery to all confirmed subscriptions. */
   async publish(publication: Publication): Promise<string> {
     const prepared = (await this.prepare(publication)) ?? raise(topicNotFound());
     if (prepared.changes.length > 0) await this.#write(prepared.changes);
@@ -239,7 +242,7 @@ export class Topics implements AsyncDisposable {
     return prepared.messageId;
   }
 
-  /** What publishes a message when it is written, with whatever else; null where there is no such topic. */
+  /** Prepares a publication for a transaction with other changes; null for an unknown topic. */
   async prepare({ topicArn, subject, text, attributes }: Publication) {
     if (this.find(topicArn) === null) return null;
     const { newId, clock } = this.#options;
@@ -262,7 +265,7 @@ export class Topics implements AsyncDisposable {
     return { changes: posted.changes, written, messageId };
   }
 
-  /** The retries and pace that hold for a topic, or for a subscription, as SNS tells them. */
+  /** Returns the effective retries and rate limit of a topic or a subscription, as SNS shows them. */
   effectivePolicy(of: Topic | Subscription): string {
     if ("topicArn" in of) {
       const own = this.#policies.ofSubscription(this.topic(of.topicArn), of);
@@ -272,7 +275,10 @@ export class Topics implements AsyncDisposable {
     return effectivePolicyText(policy, "topic", { mayBeOverridden });
   }
 
-  /** Who a message is for. Whoever publishes chooses how much there is to look at, so each long look has a turn of its own. */
+  /**
+   * Returns the subscriptions that a message is for. Publishers choose the amount of work, so the event loop runs other
+   * work in between.
+   */
   async #filtered(confirmed: readonly Subscription[], message: Publication) {
     const meant: Subscription[] = [];
     const filteredOut: (keyof typeof filteredMetrics)[] = [];
@@ -322,13 +328,13 @@ export class Topics implements AsyncDisposable {
     return this.#deliveries?.post(subscriptions, message) ?? raise(new Error("bug: topics that are not open"));
   }
 
-  /** A message is sent to who is subscribed when it is sent. */
+  /** Returns the message for a subscription that still exists when it is sent. */
   #written({ subscriptionArn, message }: Delivery) {
     const subscription = this.#subscriptions.get(subscriptionArn);
     const topic = this.find(message.topicArn);
     if (subscription === undefined || topic === null) return null;
     const { state, isRaw, endpoint } = subscription;
-    // A confirmation is for the token that is asked for now.
+    // A confirmation is valid only for the current token.
     if (message.type === "Notification" ? state.at !== "confirmed" : !isAskedFor(state, message.token)) return null;
     const { links, sign } = this.#options;
     const version = topic.signatureVersion;
@@ -342,7 +348,7 @@ export class Topics implements AsyncDisposable {
   }
 }
 
-/** Of the text of a message, beyond which looking into it for one subscription has a turn of the event loop. */
+/** Length of a message's text above which its filters run in a tick of their own. */
 const longTextChars = 16_384;
 
 type Terms = Pick<Subscription, "isRaw" | "filter" | "deliveryPolicy">;

@@ -9,20 +9,20 @@ import { closeIfUnread } from "./last-answer.ts";
 import type { CallContext } from "./service-row.ts";
 import { writeXml } from "./xml.ts";
 
-/** Where an error goes and how it is told. */
+/** The target and the format of an error response. */
 export interface ErrorReply {
   readonly response: ServerResponse;
   readonly context: CallContext;
-  /** Null for a service that the platform does not have. */
+  /** Null for an unknown service. */
   readonly words: ErrorWords | null;
   readonly protocol: OperationProtocol | "rest-json";
-  /** For the log. */
+  /** Operation name for the log. */
   readonly operation: string;
   readonly logger: Logger;
   readonly clock?: Clock;
 }
 
-/** Writes what was thrown in the protocol of the request; a bug is logged. Once an answer has begun it can only be broken off. */
+/** Writes an error in the protocol of the request; logs a bug. A response that has begun can only be broken off. */
 export function answerError(reply: ErrorReply, thrown: unknown): void {
   const { response, context, words, protocol } = reply;
   if (!(thrown instanceof AwsError || thrown instanceof SignatureFailure || context.signal.aborted)) {
@@ -66,7 +66,7 @@ export const jsonType = (model: ServiceModel | null) => `application/x-amz-json-
 
 export function send(response: ServerResponse, status: number, contentType: string, content: string | Buffer): void {
   const body = Buffer.from(content);
-  // Blanks were sent ahead of it.
+  // Whitespace was sent before the document.
   if (response.headersSent) return void response.end(body);
   response.writeHead(status, { "Content-Type": contentType, "Content-Length": body.byteLength });
   response.end(body);

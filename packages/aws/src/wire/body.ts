@@ -4,12 +4,12 @@ import { createGunzip } from "node:zlib";
 import { AwsError, readToBuffer, takeForCall, type ByteLease } from "@galatea/base";
 import type { RawExchange } from "./service-row.ts";
 
-/** Bytes that one step of inflation yields at most. */
+/** Maximum output of one step of decompression. */
 const inflateStepBytes = 64 * 1024;
 
 /**
- * Reads a whole body of at most `bytesMax`, a longer one is refused before it is held; with the SHA-256 of the bytes, computed piece by
- * piece, because that of a long body all at once would hold everybody up.
+ * Reads a body of at most `bytesMax`, rejecting a longer one before it is buffered, and its SHA-256. The hash is
+ * computed in chunks, because that of a long body at once would block the event loop.
  */
 export async function readHashedBody(
   request: IncomingMessage,
@@ -26,7 +26,7 @@ export async function readHashedBody(
   return { body, sha256Hex: hash.digest("hex") };
 }
 
-/** Null where the request does not say; else its memory is taken. */
+/** Returns the announced length, after taking its memory; null if the request has none. */
 function announcedLength(request: IncomingMessage, bytesMax: number, memory: ByteLease): number | null {
   const announced = request.headers["content-length"];
   if (announced === undefined) return null;
@@ -36,9 +36,9 @@ function announcedLength(request: IncomingMessage, bytesMax: number, memory: Byt
 }
 
 /**
- * Undoes `Content-Encoding: gzip`, which metric publishers use. Takes memory for the inflated bytes step by step, so that a small body
- * takes little and a body that inflates to much is refused where memory ends. Throws AwsError for a body over `bytesMax`, for one that
- * finds no memory, and for one that is not gzip; the memory taken until then is returned.
+ * Decodes `Content-Encoding: gzip`, which metric publishers use. Takes memory for the output step by step, so that a
+ * small body takes little and a decompression bomb is rejected when memory runs out. Throws AwsError for a body over
+ * `bytesMax`, for one without memory, and for invalid gzip; it returns the memory then.
  */
 export async function decodeBody(
   request: IncomingMessage,
@@ -60,7 +60,7 @@ export async function decodeBody(
       inflatedBytes += chunk.length;
       chunks.push(chunk);
     }
-    // The chunks and their copy exist at the same time.
+    // The chunks and their concatenation exist at the same time.
     takeForCall(memory, inflatedBytes);
     const inflated = Buffer.concat(chunks, inflatedBytes);
     memory.shrinkBy(inflatedBytes);
@@ -73,8 +73,9 @@ export async function decodeBody(
 }
 
 /**
- * The request itself where nothing is verified; else, once its signature is, the same request with its body already read. Who has no
- * key has no body held for it. `service`: the name of the called service in credential scopes.
+ * Returns the request itself if nothing is verified; otherwise, after verifying its signature, the same request with
+ * its body already read. Without a valid key no body is buffered. `service`: the name of the called service in
+ * credential scopes.
  */
 export async function verifiedRequest(
   { request, response, context, authenticator }: RawExchange,

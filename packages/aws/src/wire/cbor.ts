@@ -1,4 +1,7 @@
-/** What an error holds, as CBOR (RFC 8949): texts, numbers, booleans, null, lists, and maps with texts as keys. Requests are not read. */
+/**
+ * Encodes the content of errors as CBOR (RFC 8949): texts, numbers, booleans, null, lists, and maps with texts as keys.
+ * Requests in CBOR are not decoded.
+ */
 export function encodeCbor(value: unknown): Buffer {
   if (value === null || value === undefined) return Buffer.from([0xf6]);
   if (typeof value === "boolean") return Buffer.from([value ? 0xf5 : 0xf4]);
@@ -21,7 +24,7 @@ function encodeNumber(value: number): Buffer {
   return bytes;
 }
 
-/** A major type and its argument, below 2^32. */
+/** Returns a major type and its argument, below 2^32. */
 function head(major: number, argument: number): Buffer {
   if (argument < 24) return Buffer.from([(major << 5) | argument]);
   const [code, byteLength] = argument < 2 ** 8 ? [24, 1] : argument < 2 ** 16 ? [25, 2] : [26, 4];

@@ -4,17 +4,17 @@ import type { ErrorModel, ServiceModel } from "../spec/index.ts";
 import type { OperationProtocol } from "./service-table.ts";
 import type { ValidationCodes } from "./service-row.ts";
 
-/** What a service says of its errors. */
+/** A service's errors. */
 export interface ErrorWords {
   readonly model: ServiceModel;
   readonly validationCodes: ValidationCodes;
 }
 
-/** An error as a protocol tells it. */
+/** An error in a protocol. */
 export interface WireError {
-  /** The shape's name, or the code where no model lists it. */
+  /** The shape's name, or the code if no model lists it. */
   readonly type: string;
-  /** The code that query clients and query-compatible services know. */
+  /** The code for query clients and query-compatible services. */
   readonly code: string;
   readonly status: number;
   readonly fault: boolean;
@@ -34,7 +34,7 @@ const signatureCodes: Readonly<Record<SignatureFailureReason, readonly [json: st
   skewed: ["InvalidSignatureException", "SignatureDoesNotMatch"],
 };
 
-/** Anything that is neither an AwsError nor a refused signature is a bug, told as InternalFailure. */
+/** Converts a thrown value: anything but an AwsError or an invalid signature is a bug, reported as InternalFailure. */
 export function asAwsError(thrown: unknown, protocol: OperationProtocol | "rest-json"): AwsError {
   if (thrown instanceof AwsError) return thrown;
   if (!(thrown instanceof SignatureFailure)) {
@@ -47,7 +47,7 @@ export function asAwsError(thrown: unknown, protocol: OperationProtocol | "rest-
   return new AwsError(protocol === "query" ? query : json, message, { cause: thrown, statusFallback });
 }
 
-/** A disk that takes no more is no secret and no bug; of all else the log has the details. */
+/** Returns the text of an internal error: a full disk is named, everything else is only in the log. */
 function internalText(thrown: unknown): string {
   const fault = diskFault(thrown);
   if (fault === null) return "An internal error occurred; the server's log has the details.";
@@ -66,13 +66,13 @@ export function wireError(words: ErrorWords | null, error: AwsError): WireError 
 
 function modelled(model: ServiceModel | null, code: string): [string, ErrorModel | undefined] {
   const errors = model?.errors ?? {};
-  // Two shapes may have one code: that of the name is meant.
+  // If two shapes have one code, the shape with that name is used.
   if (Object.hasOwn(errors, code)) return [code, errors[code]];
   for (const [shape, error] of Object.entries(errors)) if (error.code === code) return [shape, error];
   return [code, undefined];
 }
 
-/** The member that carries the message is `message` or `Message`, as the shape says. */
+/** Returns the error's document; the message's member is `message` or `Message`, by its shape. */
 export function errorDocument(model: ServiceModel | null, error: WireError): Record<string, unknown> {
   const shape = model?.shapes[error.type];
   const members = shape?.type === "structure" ? Object.keys(shape.members) : [];

@@ -2,16 +2,16 @@ import { crc32 } from "node:zlib";
 
 export const eventStreamType = "application/vnd.amazon.eventstream";
 
-/** Names and texts. Names are shorter than 256 bytes, texts than 32 KiB. */
+/** Headers of names and texts. Names are shorter than 256 bytes, texts than 32 KiB. */
 export type EventHeaders = readonly (readonly [name: string, value: string])[];
 
-/** What stands before the headers: the length of the whole message, that of its headers, and the checksum of both. */
+/** Bytes before the headers: the length of the whole message, that of its headers, and the checksum of both. */
 const preludeBytes = 12;
 const checksumBytes = 4;
-/** The type of a header whose value is a text. */
+/** The type of a header with a text value. */
 const textType = 7;
 
-/** The bytes of headers; for a kind of message of which there are many they are made once. */
+/** Returns the bytes of headers; callers reuse them for frequent kinds of messages. */
 export function encodeEventHeaders(headers: EventHeaders): Buffer {
   const parts: Buffer[] = [];
   for (const [name, value] of headers) {
@@ -27,7 +27,7 @@ export function encodeEventHeaders(headers: EventHeaders): Buffer {
   return Buffer.concat(parts);
 }
 
-/** One message of an Amazon event stream. */
+/** Encodes one message of an Amazon event stream. */
 export function encodeEvent(headers: Buffer, payload: Uint8Array): Buffer {
   const payloadAt = preludeBytes + headers.length;
   const end = payloadAt + payload.length;

@@ -1,12 +1,15 @@
 export interface Selection<Row, Entry> {
-  /** What is listed of a row, null for one that was not asked for. */
+  /** Returns the list entry of a row, null for a row that does not match. */
   readonly entryOf: (row: Row) => Entry | null;
-  /** Negative where the first comes before the second. */
+  /** Negative if the first comes before the second. */
   readonly order: (a: Entry, b: Entry) => number;
   readonly countMax: number;
 }
 
-/** Returns the entries that come first, in order. Each batch of rows is looked at in a turn of its own, and a few pages of entries are held. */
+/**
+ * Returns the first entries in order. Each batch of rows is processed in a tick of its own, and a few pages of entries
+ * are in memory.
+ */
 export async function firstInOrder<Row, Entry>(
   batches: AsyncIterable<readonly Row[]>,
   { entryOf, order, countMax }: Selection<Row, Entry>,

@@ -4,22 +4,22 @@ import type { Authenticator, CredentialLookup } from "../signing/index.ts";
 import type { ServiceRow } from "./service-row.ts";
 import type { ServiceTable } from "./service-table.ts";
 
-/** True if the owner of a proven key may do that to the resource with that ARN. */
+/** Returns whether the owner of a verified key may perform an action on the resource with an ARN. */
 export type Permits = (accessKeyId: string, action: string, resource: string) => boolean;
 
 export interface GatewayOptions {
   readonly services: readonly ServiceRow[];
-  /** Null: open, nothing is verified. */
+  /** Null: nothing is verified. */
   readonly credentials: CredentialLookup | null;
-  /** Without it everybody may do everything. */
+  /** By default every caller may do everything. */
   readonly permits?: Permits;
   readonly regionDefault: string;
   readonly accountIdDefault: string;
-  /** Of a modelled operation's request, before and after decompression. */
+  /** Maximum size of a modelled operation's request, before and after decompression. */
   readonly operationBodyBytesMax?: number;
-  /** The sentence with which a request is refused before anything else of it is looked at, or null. */
+  /** Returns the text with which a request is rejected before anything else is checked, or null. */
   readonly refuses?: (request: IncomingMessage) => string | null;
-  /** For the bodies and answers that are held; without it they are bounded one by one. */
+  /** Memory of buffered bodies and responses; without it each is limited on its own. */
   readonly requestMemory?: ByteBudget;
   readonly logger: Logger;
   readonly clock?: Clock;

@@ -19,13 +19,13 @@ import { writeXml } from "./xml.ts";
 export interface Gateway {
   /** Serves one request; never rejects. For `server.on("request")` and `server.on("checkContinue")` alike. */
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Registers both. */
+  /** Registers `handle` for both events. */
   attach(server: Server): void;
 }
 
 const operationBodyBytesMaxDefault = 4 * 2 ** 20;
 
-/** One handler for every AWS API of the platform. */
+/** Creates one handler for every AWS API of the platform. */
 export function createGateway(options: GatewayOptions): Gateway {
   const clock = options.clock ?? systemClock;
   const gateway: GatewayState = {
@@ -64,7 +64,7 @@ async function serve(gateway: GatewayState, request: IncomingMessage, response: 
   const userAgent = request.headers["user-agent"] ?? "";
   const turn = () => gateway.loopQueue.next(signal);
   const context = contextOf(gateway, scope, { signal, memory, turn, userAgent });
-  // What is answered here is data, never a page: a browser neither guesses its type nor runs what is in it.
+  // Responses are data, not pages: a browser must not guess their type or run scripts in them.
   response.setHeader("X-Content-Type-Options", "nosniff");
   const { authenticator, logger, clock } = gateway;
   const exchange = { request, response, context, authenticator, logger, clock };
@@ -79,7 +79,7 @@ function contextOf(
 ): CallContext {
   const accessKeyId = scope?.accessKeyId ?? null;
   const credential = accessKeyId === null ? undefined : gateway.credentials?.(accessKeyId);
-  // An access key of twelve digits names its account, as other self-hosted clouds have it.
+  // An access key of twelve digits names its account, as in other self-hosted clouds.
   const named = accessKeyId !== null && /^\d{12}$/.test(accessKeyId) ? accessKeyId : gateway.accountIdDefault;
   const region = scope === null || scope.region === "" ? gateway.regionDefault : scope.region;
   const accountId = credential?.accountId ?? named;
@@ -161,7 +161,7 @@ function resolve(
     const { name, isServed } = destination;
     throw isServed ? noOperation(name, method, pathOf(url)) : unknownService(`'${name}'`);
   }
-  // An image or a link in any page is a GET.
+  // GET would let an image or a link in any page call an action.
   if (method !== "POST") {
     throw new AwsError("MethodNotAllowed", "Actions are carried out for POST only.", { statusFallback: 405 });
   }
@@ -202,7 +202,7 @@ async function run(gateway: GatewayState, asked: Asked, exchange: RawExchange, b
     : parseJsonInput(model, operation.input, body);
   const code = isForm ? validationCodes.query : validationCodes.json;
   if (operation.input !== undefined) validateInput(model, operation.input, parsed, code);
-  // The rows' types are written from the model that was checked against just now.
+  // The rows' types are generated from the model that has just checked the input.
   const input = parsed as never;
   const action = `${service.iamPrefix}:${asked.operation}`;
   checkPermit(gateway, context, { action, resource: () => row.resource?.(input, context) ?? "*", protocol });
@@ -210,7 +210,7 @@ async function run(gateway: GatewayState, asked: Asked, exchange: RawExchange, b
   const output = (await row.handle(input, context)) as Readonly<Record<string, unknown>>;
   if (isForm) {
     const content = queryResult(model, operation, output, context.requestId);
-    // A hundred thousand datapoints take as long to gather as to write.
+    // A hundred thousand data points take as long to collect as to write.
     await context.turn();
     return send(response, 200, "text/xml", writeXml(`${asked.operation}Response`, content, model.xmlNamespace ?? null));
   }
@@ -249,7 +249,10 @@ function unknownOperation(service: ModelledService, operation: string, protocol:
   return new AwsError(protocol === "query" ? "InvalidAction" : "UnknownOperationException", message);
 }
 
-/** Throws AwsError where the caller may not carry out the action of a row. Without authentication every caller may carry out every action. */
+/**
+ * Throws AwsError if the caller may not perform the action of a row. Without authentication every caller may perform
+ * every action.
+ */
 function checkPermit(
   gateway: GatewayState,
   { accessKeyId }: CallContext,

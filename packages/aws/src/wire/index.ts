@@ -1,9 +1,9 @@
 /**
- * Amazon's protocols, driven by the rows of the services and their published models. `createGateway` serves every API on one port: it
- * tells services apart, verifies signatures where credentials are configured, reads bodies up to a bound, parses and checks inputs,
- * asks whether the caller may, calls the handlers and writes outputs and errors. Handlers throw AwsError; anything else is a bug and
- * becomes InternalFailure. `service-row.ts` says what a row is: `ModelledService` for operations of members, `RawService` for traffic
- * of bodies (S3, sagemaker-runtime).
+ * Amazon's protocols, driven by the rows of the services and their published models. `createGateway` serves every API
+ * on one port: it finds the service, verifies signatures if credentials are configured, reads bodies up to a limit,
+ * parses and checks inputs, checks permissions, calls the handlers and writes outputs and errors. Handlers throw
+ * AwsError; anything else is a bug and becomes InternalFailure. `service-row.ts` defines rows: `ModelledService` for
+ * operations with members, `RawService` for operations with bodies (S3, sagemaker-runtime).
  */
 export { createGateway, type Gateway } from "./gateway.ts";
 export type { GatewayOptions, Permits } from "./gateway-options.ts";

@@ -3,10 +3,10 @@ import type { MemberModel, ScalarShape, ServiceModel, StructureShape } from "../
 import { formatTimestamp, parseTimestamp } from "./timestamp.ts";
 import { shapeOf } from "./validate.ts";
 
-/** Deeper than any model goes; recursion ends here whatever a client sends. */
+/** Maximum depth of recursion, above that of any model. */
 const depthMax = 64;
 
-/** Reads a JSON body as `shapeName`: members the model does not know are ignored, null means absent, wrong types are refused. */
+/** Parses a JSON body as `shapeName`: unknown members are ignored, null means absent, wrong types are rejected. */
 export function parseJsonInput(
   model: ServiceModel,
   shapeName: string | undefined,
@@ -104,7 +104,7 @@ function asObject(value: unknown): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-/** The service's own wording: the token it met and what the model wanted. */
+/** Returns the service's own error: the token that was found, and the expected type. */
 function wrongType(value: unknown, wanted: string): AwsError {
   return new AwsError("SerializationException", `${tokenOf(value)} can not be converted to ${wanted}`);
 }
@@ -117,7 +117,9 @@ function tokenOf(value: unknown): string {
   return Array.isArray(value) ? "START_ARRAY" : "START_OBJECT";
 }
 
-/** Writes an output: only members of the model, absent where undefined or null, dates as epoch seconds, blobs as base64. */
+/**
+ * Writes an output: only members of the model, absent if undefined or null, dates as epoch seconds, blobs as base64.
+ */
 export function toJson(model: ServiceModel, member: MemberModel, value: unknown): unknown {
   const shape = shapeOf(model, member.shape);
   switch (shape.type) {

@@ -5,9 +5,10 @@ const quietMs = 2000;
 const looksMax = 10;
 
 /**
- * To be called before an answer that may come before its request's body has: the connection then ends with it. What the client still
- * sends is read and dropped until that is all, until none of it comes for two seconds, or for twenty at most. A connection that is
- * closed over unread bytes is reset, and the reset takes the answer away from a client that has not read it yet.
+ * Call this before a response that may precede the end of its request's body: the connection then ends with the
+ * response. Remaining input is read and dropped until its end, until none arrives for two seconds, or for twenty
+ * seconds at most. A connection that is closed with unread bytes is reset, and a client that has not read the response
+ * loses it.
  */
 export function closeIfUnread(response: ServerResponse, clock: Clock): void {
   const { req: request, socket } = response;
@@ -16,7 +17,7 @@ export function closeIfUnread(response: ServerResponse, clock: Clock): void {
   if (socket !== null) {
     const close = socket.destroySoon.bind(socket);
     let isAnswered = false;
-    // What node calls once the last answer is written.
+    // Node calls this method once the last response is written.
     socket.destroySoon = () => {
       isAnswered = true;
       if (request.complete) close();
@@ -40,6 +41,6 @@ export function closeIfUnread(response: ServerResponse, clock: Clock): void {
   request.resume();
 }
 
-/** Of a request that is answered at once, node has not said yet that nothing follows its head. */
+/** A request that is answered at once: Node has not reported the end of its body yet. */
 const hasBody = (headers: IncomingHttpHeaders) =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;

@@ -7,10 +7,13 @@ import { toJson } from "./json-protocol.ts";
 import { StreamWriter } from "./stream-writer.ts";
 import { shapeOf } from "./validate.ts";
 
-/** The member of an operation's output that is an event stream: its handler answers with an iterable of events of one member each. */
+/**
+ * The member of an operation's output that is an event stream: its handler returns an iterable of events with one
+ * member each.
+ */
 export interface EventMember {
   readonly name: string;
-  /** By the event's type. */
+  /** Members by event type. */
   readonly events: Readonly<Record<string, MemberModel>>;
 }
 
@@ -32,8 +35,9 @@ export interface EventsExchange {
 }
 
 /**
- * Answers with an event stream, after AWS JSON's message for the output's other members, of which there are none. An AwsError whose code is
- * one of the stream's events becomes that exception; any other failure ends the stream as an error without a shape.
+ * Sends an event stream, after AWS JSON's initial message with the output's other members, of which there are none. An
+ * AwsError with the code of one of the stream's events becomes that exception; any other failure ends the stream as an
+ * error without a shape.
  */
 export async function sendEvents(
   { response, signal, model, logger }: EventsExchange,

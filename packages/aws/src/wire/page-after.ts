@@ -1,18 +1,18 @@
 import { pageToken, positionOfToken, type Listing } from "./page-token.ts";
 
 export interface PageQuery {
-  /** At most; no more than `pageMax`. */
+  /** Requested maximum; at most `pageMax`. */
   readonly countMax: number | undefined;
   readonly pageMax: number;
-  /** As a page before gave it; undefined for the first. */
+  /** The token of the previous page; undefined for the first. */
   readonly token: string | undefined;
   readonly isDescending?: boolean;
   readonly listing: Listing;
-  /** The error for a token that is none of this listing's. */
+  /** Returns the error for a token of another listing. */
   readonly refusal: (token: string) => Error;
 }
 
-/** A page of what is in the order of its places, no two of which are equal, and the token of the next; undefined where there is no more. */
+/** Returns a page of items, sorted by unique positions, and the token of the next page; undefined at the end. */
 export function pageAfter<Item>(
   all: readonly Item[],
   placeOf: (item: Item) => string,

@@ -1,23 +1,25 @@
 import { createHash } from "node:crypto";
 
-/** What is listed: the operation, and what it was asked for. A token is good for the listing that gave it and for no other. */
+/** A listing: the operation and its input. A token is valid only for the listing that issued it. */
 export interface Listing {
   readonly operation: string;
   readonly input: object;
 }
 
-/** The members of inputs that say which page, and not what is listed. */
+/** Members of inputs that select the page, not the listing. */
 const tokenMembers = ["NextToken", "nextToken", "Marker"];
 const lengthMembers = ["MaxResults", "maxResults", "MaxRecords", "MaxDatapoints", "MaxItems", "limit"];
 const pageMembers = new Set([...tokenMembers, ...lengthMembers]);
 const digestBytes = 9;
 
-/** The token of the page behind this place. It holds under any length of pages, and in the next run of the platform too. */
+/**
+ * Returns the token of the page after a position. It is valid for any page length, and after a restart of the platform.
+ */
 export function pageToken(listing: Listing, place: string): string {
   return Buffer.concat([digestOf(listing, place), Buffer.from(place)]).toString("base64url");
 }
 
-/** The place that a token stands for; throws what `refusal` gives for one that this listing did not give. */
+/** Returns the position of a token; throws the error of `refusal` for a token of another listing. */
 export function positionOfToken(listing: Listing, token: string, refusal: (token: string) => Error): string {
   const bytes = Buffer.from(token, "base64url");
   const place = bytes.subarray(digestBytes).toString();

@@ -1,8 +1,8 @@
 import { assert } from "@galatea/base";
 
 /**
- * The models' patterns are Java's and unanchored, yet mean the whole value. These are their Java-isms, in the form they take
- * inside a character class and outside of one.
+ * The models' patterns are Java's and unanchored, but apply to the whole value. These are Java's character classes, for
+ * use inside and outside of brackets.
  */
 const classes: Readonly<Record<string, string>> = {
   ASCII: "\\x00-\\x7F",
@@ -17,10 +17,10 @@ const classes: Readonly<Record<string, string>> = {
   Punct: "!-\\/:-@\\[-`{-~",
 };
 
-/** Above this many characters no pattern is tried: some models bound a value by its pattern alone, and time by nothing. */
+/** Maximum number of characters that a pattern is tested on: some models limit a value only by a slow pattern. */
 export const patternInputCharsMax = 16_384;
 
-/** Null when the pattern is malformed as published (there are such): then only the other constraints hold. */
+/** Returns null for a pattern that is malformed as published: then only the other constraints apply. */
 export function compilePattern(pattern: string): RegExp | null {
   const source = `^(?:${rewriteJava(pattern)})$`;
   for (const flags of ["u", ""]) {

@@ -7,7 +7,7 @@ import type { XmlContent, XmlElements } from "./xml.ts";
 const parametersMax = 20_000;
 const nestedMax = 32;
 
-/** `Foo.member.1.Bar=x` as a tree: each node has a text, children, or both. */
+/** A tree of `Foo.member.1.Bar=x`: each node has a text, children, or both. */
 interface FormNode {
   text: string | null;
   readonly children: Map<string, FormNode>;
@@ -118,7 +118,7 @@ function scalarFromText(shape: ScalarShape, member: MemberModel, text: string, p
   }
 }
 
-/** The content of an answer's element, which is called as the operation with `Response` behind it. */
+/** Returns the content of a response's element, whose name is the operation's followed by `Response`. */
 export function queryResult(
   model: ServiceModel,
   operation: OperationModel,

@@ -2,15 +2,21 @@ import { AwsError } from "@galatea/base";
 
 const shownCharsMax = 128;
 
-/** A member that would change what runs, or promises protection, and is not built: refused, never accepted and forgotten. */
+/**
+ * A member that would change the behaviour or promise protection, and is not implemented: it is rejected, never
+ * ignored.
+ */
 export interface RefusedMember {
   /** Names from the input inwards, joined by dots. */
   readonly path: string;
-  /** Returns whether a value asks for nothing that is not so here. */
+  /** Returns whether a value requests only the existing behaviour. */
   readonly harmless?: (value: unknown) => boolean;
 }
 
-/** Throws an error that names the first member of these that an input has and that is not harmless; `of` says whose it is. */
+/**
+ * Throws an error that names the first of these members in an input that is not harmless; `of` is the owner's name in
+ * the text.
+ */
 export function refuseMembers(
   input: object,
   members: readonly RefusedMember[],

@@ -1,14 +1,14 @@
-/** Operations of a published model that a service will not have, or does not have yet, and what to do instead of them. */
+/** Operations of a published model that are not implemented, with advice. */
 export interface RefusedOperations {
-  /** What they are about, as documentation lists them. */
+  /** Their subject, as documentation lists it. */
   readonly area: string;
   /** Matches their names. */
   readonly named: RegExp;
-  /** Ends the error's text. */
+  /** The end of the error's text. */
   readonly advice: string;
 }
 
-/** What is said to an operation beside its name; null where no row is about it. */
+/** Returns the advice for an operation; null if no row matches. */
 export function adviceFor(operation: string, rows: readonly RefusedOperations[]): string | null {
   return rows.find(({ named }) => named.test(operation))?.advice ?? null;
 }

@@ -5,57 +5,66 @@ import type { ServiceModel } from "../spec/index.ts";
 import type { RefusedMember } from "./refused-members.ts";
 import type { RefusedOperations } from "./refused-operations.ts";
 
-/** Who asked, as far as the wire tells: account and region come from the credential scope, never from the URL. */
+/** The caller of an operation: account and region come from the credential scope, never from the URL. */
 export interface CallContext {
   readonly requestId: string;
   readonly region: string;
   readonly accountId: string;
-  /** The key that signed, null for an unsigned request. Proven only where credentials are configured. */
+  /** The key that signed, null for an unsigned request. Verified only if credentials are configured. */
   readonly accessKeyId: string | null;
-  /** The header `User-Agent`; empty where there is none. */
+  /** The header `User-Agent`; empty if absent. */
   readonly userAgent: string;
   readonly signal: AbortSignal;
-  /** What the call holds of the memory for calls in flight: its body, its answer. All of it goes back when the connection is done with it. */
+  /**
+   * The call's share of the memory for calls in flight: its body and its response. All of it is returned when the
+   * connection is done with the call.
+   */
   readonly memory: ByteLease;
-  /** Waits for the call's next turn of the event loop; rejects when the client is gone. Before each piece of a long computation. */
+  /**
+   * Resolves in the call's next tick of the event loop; rejects when the client has disconnected. Awaited before each
+   * step of a long computation.
+   */
   readonly turn: () => Promise<void>;
 }
 
-/** One AWS API of the platform. What the gateway knows of a service is what its row says. */
+/** One AWS API of the platform; a row is all that the gateway knows of a service. */
 export type ServiceRow = ModelledService | RawService;
 
 interface ServiceFacts {
-  /** The name that SigV4 signs for. Services may share one. */
+  /** The service name in SigV4 scopes. Several services may share one. */
   readonly scope: string;
 }
 
-/** A service whose requests are members of a published model, which the gateway parses, checks and answers by. */
+/** A service with a published model, by which the gateway parses and checks requests and writes responses. */
 export interface ModelledService extends ServiceFacts {
   readonly kind: "modelled";
   readonly model: ServiceModel;
   readonly validationCodes: ValidationCodes;
-  /** The service in IAM's actions: what a caller must be allowed to do is `<iamPrefix>:<operation>`. */
+  /** The service in IAM's actions, which are `<iamPrefix>:<operation>`. */
   readonly iamPrefix: string;
   readonly operations: Readonly<Record<string, OperationRow<never> | LazyRow<OperationRow<never>>>>;
-  /** What is said to the model's other operations, beside that they are not built. */
+  /** Advice for operations of the model that are not implemented. */
   readonly refusals?: readonly RefusedOperations[];
 }
 
-/** The code of the errors for inputs that fail the model's constraints. */
+/** The error codes for inputs that violate the model's constraints. */
 export interface ValidationCodes {
   readonly json: string;
   readonly query: string;
 }
 
 /**
- * One operation. Its input was parsed and checked against the published model (required members, types, patterns, lengths, enums) with
- * the service's own sentences; its output is serialised by it, and members that the model does not know are left out. Timestamps are
- * Date, blobs Uint8Array, integers number. Handlers throw AwsError.
+ * One operation. Its input was parsed and checked against the published model (required members, types, patterns,
+ * lengths, enums) with the service's own messages; its output is serialised by the model without unknown members.
+ * Timestamps are Date, blobs Uint8Array, integers number. Handlers throw AwsError.
  */
 export interface OperationRow<Input, Output = object> {
-  /** The ARN of what the operation is about; `*` unless given, for operations that IAM allows or denies for everything at once. */
+  /**
+   * Returns the ARN of the operation's resource; `*` by default, for operations that IAM allows or denies for all
+   * resources at once.
+   */
   readonly resource?: (input: Input, context: CallContext) => string;
-  /** Members of the input that are not built. */
+  /** Members of the input that are not implemented. */
   readonly refuses?: readonly RefusedMember[];
   readonly handle: (input: Input, context: CallContext) => Promise<Output>;
 }
@@ -72,12 +81,12 @@ type OperationTypes<Operations> = {
 /** Imports the code of an operation, which the first call needs, and returns its row. */
 export type LazyRow<Row> = () => Promise<Row>;
 
-/** Rows of which some are loaded by their first call. */
+/** Rows, some of which are loaded by their first call. */
 export type LazyOperationRows<Operations extends OperationTypes<Operations>> = {
   readonly [Name in keyof Operations]: OperationRows<Operations>[Name] | LazyRow<OperationRows<Operations>[Name]>;
 };
 
-/** The named operations, whose rows `load` imports. */
+/** Returns rows for the named operations, which `load` imports. */
 export function lazyRows<Rows extends Readonly<Record<Name, OperationRow<never>>>, Name extends string>(
   names: readonly Name[],
   load: () => Promise<Rows>,
@@ -86,31 +95,31 @@ export function lazyRows<Rows extends Readonly<Record<Name, OperationRow<never>>
   return Object.fromEntries(rows) as { readonly [Each in Name]: LazyRow<Rows[Each]> };
 }
 
-/** For operations that IAM allows or denies for everything at once. */
+/** For operations that IAM allows or denies for all resources at once. */
 export const anyResource = (): string => "*";
 
 /**
- * A service whose traffic is bodies rather than members. It reads its requests itself: the gateway gives it the request as it came, asks
- * whether the caller may do what was opened, and has it done.
+ * A service whose requests are bodies rather than members. It reads its requests itself: the gateway passes the request
+ * on, checks the permission for the opened call, and runs it.
  */
 export interface RawService extends ServiceFacts {
   readonly kind: "raw";
-  /** By name. The actions are IAM's words for what a caller must be allowed to do. */
+  /** Operations by name, with their actions in IAM. */
   readonly operations: Readonly<Record<string, { readonly action: string }>>;
   readonly protocol: "rest-json" | "rest-xml";
   /**
-   * Requests for the paths of the model's operations are this service's. Null for a service without a model that is interpreted here:
-   * it takes everything that is signed for its scope, and everything unsigned that no other service takes.
+   * Requests for the paths of the model's operations belong to this service. Null for a service without such a model:
+   * it gets everything signed for its scope, and everything unsigned that no other service takes.
    */
   readonly model: ServiceModel | null;
-  /** Those that stand on every answer. */
+  /** Sets the headers of every response. */
   readonly setHeaders: (response: ServerResponse, requestId: string) => void;
   /**
-   * Authenticates (some know presigned URLs or signed chunks, and bodies must not be buffered to be verified), finds the operation, and
-   * checks what the request says beside its body. Answers `Expect: 100-continue` when it reads the body.
+   * Authenticates the request (with presigned URLs or signed chunks, whose bodies must not be buffered), finds the
+   * operation, and checks everything but the body. Answers `Expect: 100-continue` when it reads the body.
    */
   readonly open: (exchange: RawExchange) => Promise<OpenedCall>;
-  /** Answers what was thrown, in the service's own shape. */
+  /** Sends an error in the service's own format. */
   readonly answerError: (exchange: RawExchange, thrown: unknown) => void;
 }
 
@@ -118,13 +127,13 @@ export interface RawExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly context: CallContext;
-  /** Null: the platform is open, nothing is verified. */
+  /** Null: nothing is verified. */
   readonly authenticator: Authenticator | null;
   readonly logger: Logger;
   readonly clock: Clock;
 }
 
-/** One operation of a raw service; `Call` is what the service made of the request. */
+/** One operation of a raw service; `Call` is the opened request. */
 export interface RawOperationRow<Call> {
   readonly action: string;
   readonly resource: (call: Call) => string;
@@ -134,7 +143,7 @@ export interface RawOperationRow<Call> {
 export interface OpenedCall {
   readonly action: string;
   readonly resource: () => string;
-  /** Further actions, about everything there is, that the caller needs to be allowed for the way in which it calls. */
+  /** Further actions, on all resources, that this form of the call needs. */
   readonly needs?: readonly string[];
   readonly handle: () => Promise<void>;
 }

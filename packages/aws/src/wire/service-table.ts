@@ -11,10 +11,10 @@ import {
 import type { ModelledService, RawService, ServiceRow } from "./service-row.ts";
 
 export type WireProtocol = "json" | "query" | "cbor" | "rest-json" | "rest-xml";
-/** Those in which the gateway reads and answers operations itself. */
+/** Protocols in which the gateway reads requests and writes responses itself. */
 export type OperationProtocol = Exclude<WireProtocol, "rest-json" | "rest-xml">;
 
-/** What a request is, before anything of its body but a form's Action was read. */
+/** The service and operation of a request, before anything of its body but a form's Action was read. */
 export type Destination =
   | {
       readonly at: "operation";
@@ -23,9 +23,9 @@ export type Destination =
       readonly operation: string;
     }
   | { readonly at: "raw"; readonly service: RawService }
-  /** Null: the form's own Version tells. */
+  /** Null: determined by the form's own Version. */
   | { readonly at: "form"; readonly service: ModelledService | null }
-  /** `name`: a service; one of the platform's (`isServed`) has no operation there. */
+  /** `name`: a service; if it is one of the platform's (`isServed`), the operation is unknown. */
   | {
       readonly at: "unknown";
       readonly name: string;
@@ -33,9 +33,9 @@ export type Destination =
       readonly protocol: OperationProtocol;
     };
 
-/** The rows of the platform's services, and the service and operation that a request names. */
+/** The rows of the platform's services, and the search for a request's service and operation. */
 export class ServiceTable {
-  /** Takes what no other service does. */
+  /** Gets the requests that no other service takes. */
   readonly #fallback: RawService | null;
   readonly #byScope = new Map<string, ServiceRow[]>();
   readonly #byTarget = new Map<string, ModelledService>();
@@ -59,7 +59,10 @@ export class ServiceTable {
     this.#fallback = fallbacks[0] ?? null;
   }
 
-  /** Looks in this order: a scope that one service has all of, target prefix, the paths of raw services, RPC path, form action. */
+  /**
+   * Finds the destination in this order: a scope of a single service, target prefix, the paths of raw services, RPC
+   * path, form action.
+   */
   destinationOf(request: IncomingMessage): {
     readonly destination: Destination;
     readonly scope: CredentialScope | null;
@@ -69,7 +72,7 @@ export class ServiceTable {
     return { destination: this.#destination(request, scope?.service ?? null), scope };
   }
 
-  /** The service of a form, by its Version. */
+  /** Returns the service of a form, by its Version. */
   ofVersion(version: string): ModelledService | null {
     return this.#byVersion.get(version) ?? null;
   }
@@ -90,7 +93,8 @@ export class ServiceTable {
       return { at: "operation", service, protocol: "cbor", operation: decodeComponent(rpcOperation ?? "") };
     }
     const contentType = headers["content-type"] ?? "";
-    // The query protocol knows one path; an unsigned upload by curl to any other says the same content type and is S3's.
+    // The query protocol has one path; an unsigned upload by curl to any other path has the same content type and is
+    // S3's.
     const isForm =
       path === "/" &&
       (contentType.startsWith("application/x-www-form-urlencoded") || queryValue(url, "Action") !== undefined);
@@ -115,12 +119,12 @@ export class ServiceTable {
     return { at: "operation", service, protocol: "json", operation: target.slice(dot + 1) };
   }
 
-  /** The modelled service that is signed for by that name. */
+  /** Returns the modelled service with a scope's name. */
   #ofScope(scope: string): ModelledService | null {
     return this.#byScope.get(scope)?.find((row) => row.kind === "modelled") ?? null;
   }
 
-  /** By what stands before the dot in X-Amz-Target, which is also the name in the paths of RPC protocols. */
+  /** Returns the service of the prefix of X-Amz-Target, which is also the name in the paths of RPC protocols. */
   #ofTarget(prefix: string): ModelledService | null {
     return this.#byTarget.get(prefix) ?? null;
   }
@@ -133,7 +137,7 @@ export class ServiceTable {
   }
 }
 
-/** `/endpoints/{EndpointName}/invocations` and the like with any one segment for each label. */
+/** Matches `/endpoints/{EndpointName}/invocations` and the like, with any one segment for each label. */
 function pathPattern(uris: readonly string[]): RegExp {
   const patterns = uris.map((uri) =>
     uri

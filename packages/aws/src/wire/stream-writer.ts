@@ -2,15 +2,15 @@ import type { ServerResponse } from "node:http";
 import { drained } from "@galatea/base";
 
 /**
- * An answer that goes out in parts, however long nothing comes between them. While its client does not take what is written, the port's
- * time for connections without progress counts, and its writer waits.
+ * A response in chunks, with pauses of any length. While its client does not read, the port's limit for connections
+ * without progress applies, and the writer waits.
  */
 export class StreamWriter {
   readonly #response: ServerResponse;
   readonly #signal: AbortSignal;
   readonly #stallMsMax: number;
 
-  /** The head leaves with the first part. */
+  /** The head is sent with the first chunk. */
   constructor(response: ServerResponse, signal: AbortSignal) {
     this.#response = response;
     this.#signal = signal;
@@ -18,11 +18,12 @@ export class StreamWriter {
     response.socket?.setTimeout(0);
   }
 
-  /** Resolves when another part may be written. Rejects with the signal's reason when the client is gone. */
+  /** Resolves when another chunk can be written. Rejects with the signal's reason when the client has disconnected. */
   async write(part: Uint8Array | string): Promise<void> {
     const response = this.#response;
     this.#signal.throwIfAborted();
-    // Not corked: what a corked response in chunks is told of its socket is lost (Node 24), and then nothing holds its writer up.
+    // Without cork: a corked chunked response loses the socket's backpressure (Node 24), and then the writer never
+    // waits.
     if (response.write(part)) return;
     response.socket?.setTimeout(this.#stallMsMax);
     await drained(response, this.#signal);

@@ -1,7 +1,7 @@
 import { AwsError, unreachable } from "@galatea/base";
 import type { TimestampFormat } from "../spec/index.ts";
 
-/** JSON: epoch seconds (fractions allowed); query and XML: ISO 8601; headers: RFC 1123. Any of them is read. */
+/** Parses epoch seconds (JSON, with fractions), ISO 8601 (query and XML) and RFC 1123 (headers) in any protocol. */
 export function parseTimestamp(value: unknown, format: string | undefined): Date {
   const numeric = typeof value === "string" && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value;
   const date =

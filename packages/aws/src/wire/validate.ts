@@ -2,7 +2,7 @@ import { AwsError, assert, unreachable } from "@galatea/base";
 import type { ListShape, MapShape, ServiceModel, Shape, StringShape, StructureShape } from "../spec/index.ts";
 import { compilePattern, patternInputCharsMax } from "./pattern.ts";
 
-/** Failures named in one message; the count before them is always the true one up to here. */
+/** Maximum number of failures in one message, which also has their total up to this limit. */
 const failuresMax = 50;
 const shownCharsMax = 1024;
 
@@ -12,9 +12,9 @@ interface Walk {
 }
 
 /**
- * Checks a parsed input against its shape and throws the service's validation error with every failed constraint, in the wording
- * of Amazon's framework: paths in lowerCamelCase, list items as `list.1.member`, constraints of a list's or map's scalars told on
- * the collection.
+ * Checks a parsed input against its shape and throws the service's validation error with every violated constraint, in
+ * the wording of Amazon's framework: paths in lowerCamelCase, list items as `list.1.member`, constraints of a list's or
+ * map's scalars reported for the collection.
  */
 export function validateInput(model: ServiceModel, shapeName: string, value: unknown, code: string): void {
   const walk: Walk = { model, failures: [] };
@@ -153,7 +153,7 @@ const valueText = (side: "less" | "greater", bound: number) =>
 const patternText = (pattern: string) => `Member must satisfy regular expression pattern: ${pattern}`;
 const enumText = (values: readonly string[]) => `Member must satisfy enum value set: [${values.join(", ")}]`;
 
-/** Compiled once per shape of a model; the models are fixed, so this is bounded by them. */
+/** Compiled once per shape of a model; the models are fixed, which bounds the map. */
 const compiled = new WeakMap<StringShape, { readonly expression: RegExp | null }>();
 function patternOf(shape: StringShape): RegExp | null {
   let entry = compiled.get(shape);
@@ -169,7 +169,7 @@ function join(path: string, member: string): string {
   return path === "" ? name : `${path}.${name}`;
 }
 
-/** As Java prints collections: at least the first characters of a value, which may be megabytes long. */
+/** Formats collections like Java: at least the first characters of a value, which may be megabytes long. */
 function render(value: unknown, charsMax: number): string {
   if (Array.isArray(value))
     return `[${renderItems(value.entries(), charsMax, ([, item], left) => render(item, left))}]`;

@@ -2,18 +2,15 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
 import { queryValue } from "../signing/index.ts";
 
-/** Which requests may come in at all, whoever signed them. */
+/** The hosts and origins from which requests are accepted, independent of signatures. */
 export interface HostAndOriginRules {
-  /** Names and addresses in lower case that the platform answers to beside those of the loopback interface. */
+  /** Lower-case names and addresses that the platform accepts in addition to those of the loopback interface. */
   readonly hosts: ReadonlySet<string>;
-  /**
-   * True if every address is the platform's: a page that was loaded by an address comes from there, only names can be
-   * rebound.
-   */
+  /** True if every address is the platform's: only names can be rebound, so a page from an address is from there. */
   readonly anyAddress: boolean;
-  /** Returns whether pages of an origin may ask for a URL, as the operator has said. */
+  /** Returns whether the operator allows pages of an origin to request a URL. */
   readonly allowsPage: (origin: string, url: string) => boolean;
-  /** True if signatures are verified, so that a presigned address proves that it was given out. */
+  /** True if signatures are verified, so that a presigned URL proves that it was issued. */
   readonly verified: boolean;
 }
 
@@ -23,8 +20,8 @@ export interface RequestTarget {
 }
 
 /**
- * The sentence with which a request is refused that a page in somebody's browser sent, or null. A browser says where a page came
- * from in `Sec-Fetch-Site` and `Origin`; a name of the page's own that was made to mean this machine stands in `Host`.
+ * Returns the text with which a browser's cross-site request is rejected, or null. A browser sends a page's origin in
+ * `Sec-Fetch-Site` and `Origin`; the `Host` of a rebound DNS name is the attacker's name.
  */
 export function refusedRequest({ url, headers }: RequestTarget, rules: HostAndOriginRules): string | null {
   for (const host of [headers.host, /^[a-z]+:\/\/([^/?#]*)/i.exec(url)?.[1]]) {
@@ -50,13 +47,16 @@ function isKnownHost(name: string, { hosts, anyAddress }: HostAndOriginRules): b
   return isLoopbackName(name) || hosts.has(name) || (anyAddress && isIP(name) !== 0);
 }
 
-/** Browsers resolve localhost and what ends in it themselves, without asking anybody (RFC 6761). */
+/**
+ * Returns whether a name is the loopback interface: browsers resolve localhost and its subdomains without DNS (RFC
+ * 6761).
+ */
 export function isLoopbackName(name: string): boolean {
   if (name === "localhost" || name.endsWith(".localhost") || name === "::1") return true;
   return isIP(name) === 4 && name.startsWith("127.");
 }
 
-/** `Name.:8770` is name, `[::1]:8770` is ::1. */
+/** Returns the name without port: `Name.:8770` is name, `[::1]:8770` is ::1. */
 function hostName(host: string): string {
   const name = /^\[(.*)\](?::\d*)?$/.exec(host)?.[1] ?? host.replace(/:\d*$/, "");
   return name.toLowerCase().replace(/\.$/, "");

@@ -1,7 +1,7 @@
 import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { AwsError } from "@galatea/base";
 
-/** Text, or elements in order; an array repeats its element, undefined and null are left out. */
+/** Text, or elements in order; an array repeats its element, undefined and null are omitted. */
 export type XmlContent = string | number | boolean | XmlElements;
 export interface XmlElements {
   readonly [name: string]: XmlContent | readonly XmlContent[] | null | undefined;
@@ -34,9 +34,9 @@ const entities: Readonly<Record<string, string>> = {
   "\r": "&#13;",
 };
 
-/** What XML 1.0 cannot hold at all (other control characters, lone surrogates) becomes U+FFFD. */
+/** Escapes a text; characters that XML 1.0 cannot contain (other control characters, lone surrogates) become U+FFFD. */
 export function escapeXml(text: string): string {
-  // Most texts are dates, numbers and names, of which an answer may hold a hundred thousand.
+  // Most texts are dates, numbers and names, of which a response may have a hundred thousand.
   if (/^[\w .:/+-]*$/.test(text)) return text;
   return (
     text
@@ -57,12 +57,12 @@ const parser = new XMLParser({
   ignoreDeclaration: true,
 });
 
-/** Of a document that is read in pieces: about 2 ms of the event loop. */
+/** Length of a chunk of a document that is parsed: about 2 ms. */
 const pieceLength = 32 * 1024;
 
 /**
- * A document as nested records of strings and arrays. Document types are refused: nobody needs their entities. A long document that is a
- * list of `repeated` elements is read a piece each turn; any other of megabytes is looked through in one turn and read in another.
+ * Parses a document to nested records of strings and arrays. Rejects document types. A long document with a list of
+ * `repeated` elements is parsed in chunks, yielding to the event loop; any other takes two ticks.
  */
 export async function readXml(
   body: Buffer,
@@ -79,7 +79,7 @@ export async function readXml(
   return typeof document === "object" && document !== null ? (document as Record<string, unknown>) : {};
 }
 
-/** What the documents have in them together, as one document would have it. */
+/** Merges the documents as if they were one. */
 async function readPieces(
   documents: readonly string[],
   root: string,
@@ -101,8 +101,8 @@ async function readPieces(
 }
 
 /**
- * A document cut behind `repeated` elements into several with the same root. null for one with comments and the like, in which what looks
- * like the end of an element may be none, and for one whose root is not easily found.
+ * Splits a document after `repeated` elements into several with the same root. Null for a document with comments and
+ * the like, in which the end of an element is uncertain, and for one without a clear root.
  */
 function documentsOf(text: string, root: string, repeated: string): readonly string[] | null {
   const attributes = `(?:\\s+[\\w:.-]+\\s*=\\s*(?:"[^"<>]*"|'[^'<>]*'))*`;
@@ -130,7 +130,7 @@ function elementOf(text: string, root: string): unknown {
     const document = parser.parse(text) as Record<string, unknown>;
     if (Object.hasOwn(document, root)) return document[root];
   } catch (cause) {
-    // The parser throws at names such as `__proto__`, and at elements nested deeper than it likes.
+    // The parser throws for names such as `__proto__`, and for deeply nested elements.
     throw malformed(cause);
   }
   throw malformed();

@@ -42,7 +42,7 @@ export function printPolicy(policy: ScalingPolicy, alarms: AlarmsByAction) {
   };
 }
 
-/** The alarms that run something, by its ARN. */
+/** Alarms by the ARN of an action. */
 export type AlarmsByAction = ReadonlyMap<string, readonly AlarmRecord[]>;
 
 export function alarmsByAction(alarms: Alarms): AlarmsByAction {
@@ -57,7 +57,7 @@ export function alarmsByAction(alarms: Alarms): AlarmsByAction {
   return found;
 }
 
-/** A policy's own alarms, or those of users that run it. */
+/** Returns the alarms of a policy: its own, or those of users that run it. */
 export function printAlarms({ arn }: ScalingPolicy, alarms: AlarmsByAction) {
   return (alarms.get(arn) ?? []).map(({ definition }) => ({ AlarmName: definition.name, AlarmARN: definition.arn }));
 }

@@ -8,12 +8,12 @@ type PolicyInput = ApplicationAutoscalingInputs["PutScalingPolicyRequest"];
 type TrackingInput = ApplicationAutoscalingInputs["TargetTrackingScalingPolicyConfiguration"];
 type CustomizedInput = ApplicationAutoscalingInputs["CustomizedMetricSpecification"];
 
-/** What of a policy is not in its configuration. */
+/** The facts about a policy outside of its configuration. */
 export interface PolicyFacing {
   readonly arn: string;
   readonly createdMs: number;
   readonly tracked: ScaledTarget["tracked"];
-  /** A new id in the names of alarms. */
+  /** Returns an id for names of alarms. */
   readonly newId: () => string;
   readonly before: TrackingPolicy | null;
 }
@@ -21,7 +21,7 @@ export interface PolicyFacing {
 const periodMs = 60_000;
 const cooldownSecondsDefault = 300;
 
-/** Throws AwsError for what could not be followed. */
+/** Throws AwsError for a metric that cannot be tracked. */
 export function trackingPolicy(input: PolicyInput, config: TrackingInput, facing: PolicyFacing): TrackingPolicy {
   const { TargetValue: targetValue, PredefinedMetricSpecification: predefined } = config;
   const { CustomizedMetricSpecification: customized } = config;
@@ -51,7 +51,7 @@ export function trackingPolicy(input: PolicyInput, config: TrackingInput, facing
   };
 }
 
-/** Throws AwsError for steps that leave gaps or overlap. */
+/** Throws AwsError for steps with gaps or overlaps. */
 export function stepPolicy(
   input: PolicyInput,
   config: ApplicationAutoscalingInputs["StepScalingPolicyConfiguration"],
@@ -122,7 +122,7 @@ function customizedMetric(input: CustomizedInput): Watched {
   return { kind: "metric", metric, statistic, unit: input.Unit ?? null, periodMs };
 }
 
-/** Queries as GetMetricData takes them, over one minute each. */
+/** Returns queries as for GetMetricData, over one minute each. */
 function mathMetric(metrics: NonNullable<CustomizedInput["Metrics"]>): Watched {
   if (metrics.filter(({ ReturnData }) => ReturnData !== false).length !== 1) {
     throw invalid("Exactly one element of Metrics must have ReturnData true.");

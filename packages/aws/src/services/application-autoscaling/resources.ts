@@ -2,7 +2,7 @@ import { AwsError } from "@galatea/base";
 import { invalid } from "@galatea/hosting";
 import type { TargetKey } from "@galatea/hosting/scaling";
 
-/** How Application Auto Scaling names what is scaled. */
+/** The name of a scaled resource in Application Auto Scaling. */
 export interface NamedTarget {
   readonly ServiceNamespace: string;
   readonly ResourceId: string;
@@ -10,7 +10,7 @@ export interface NamedTarget {
 }
 
 const namespace = "sagemaker";
-/** What can be scaled: how its resources are named, what of them target tracking follows, and how few there may be. */
+/** The kinds of scaled resources: the names of resources, the metrics for target tracking, and the minimum capacity. */
 const scaledKinds = [
   {
     dimension: "sagemaker:variant:DesiredInstanceCount",
@@ -72,17 +72,17 @@ function perMinute(metricName: string): PredefinedMetric {
 
 /** A resource that can be scaled here. */
 export interface ScaledTarget extends TargetKey {
-  /** The predefined metrics that a policy may track, by their types, and where they are recorded. */
+  /** The predefined metrics for target tracking, by type, with their series. */
   readonly tracked: {
     readonly predefined: Readonly<Record<string, PredefinedMetric>>;
     readonly dimensions: readonly { readonly name: string; readonly value: string }[];
   };
   readonly capacityMin: number;
-  /** What is told where it is not there. */
+  /** Error text for a missing resource. */
   readonly absentText: string;
 }
 
-/** Throws AwsError for what is not scaled here. */
+/** Throws AwsError for a resource that cannot be scaled here. */
 export function scaledTarget(named: NamedTarget): ScaledTarget {
   const { ResourceId: resourceId, ScalableDimension: dimension } = named;
   checkNamespace(named);

@@ -53,7 +53,7 @@ export function scheduledOperations(parts: AutoscalingDependencies) {
   } satisfies Partial<Rows>;
 }
 
-/** What is not said of a known action stays as it is. Throws AwsError for times that cannot be. */
+/** Returns the action; missing members of a known one stay. Throws AwsError for invalid times. */
 function scheduledAction(
   { clock, newId }: AutoscalingDependencies,
   input: ScheduledInput,
@@ -88,7 +88,7 @@ function scheduledAction(
     createdMs: before?.createdMs ?? nowMs,
     minCapacity,
     maxCapacity,
-    // Times before now are not made up for.
+    // Times before the change are not made up for.
     lastRunMs: before === null ? null : nowMs,
   };
   try {

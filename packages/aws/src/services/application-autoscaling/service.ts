@@ -180,7 +180,7 @@ function tagOperations(scaling: Scaling) {
   } satisfies Partial<Rows>;
 }
 
-/** What is not said of a known target stays as it is. */
+/** Registers a target; missing members of a known one stay. */
 async function registered(
   { scaling, scalable, clock, newId }: AutoscalingDependencies,
   input: RegisterInput,

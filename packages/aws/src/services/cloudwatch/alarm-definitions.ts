@@ -37,7 +37,7 @@ const comparisons: readonly string[] = [
 ] satisfies ThresholdComparison[];
 
 const refusedMetricMembers: readonly RefusedMember[] = [
-  // What an anomaly detection model would need.
+  // Members of anomaly detection models.
   { path: "ThresholdMetricId" },
   { path: "EvaluationWindow" },
   { path: "WarmUpConfiguration" },
@@ -47,10 +47,10 @@ const refusedMetricMembers: readonly RefusedMember[] = [
 ];
 
 const refusedCompositeMembers: readonly RefusedMember[] = [{ path: "ActionConfiguration" }];
-/** Of a suppressor's periods. */
+/** Maximum of a suppressor's periods. */
 const periodSecondsMax = 7 * daySeconds;
 
-/** Checks what the published model cannot say of an alarm. Throws AwsError. */
+/** Checks an alarm beyond the constraints of the published model. Throws AwsError. */
 export function metricAlarm(input: MetricAlarmInput, facing: AlarmFacing): MetricAlarm {
   refuseMembers(input, refusedMetricMembers, { code: "ValidationError" });
   const { EvaluationPeriods: periods, DatapointsToAlarm: datapoints, Threshold: threshold } = input;
@@ -97,7 +97,7 @@ function ignoresFewSamples({ EvaluateLowSampleCountPercentile: word }: MetricAla
   return word === "ignore";
 }
 
-/** Throws AwsError for a rule that cannot be read. */
+/** Throws AwsError for an invalid rule. */
 export function compositeAlarm(input: CompositeAlarmInput, facing: AlarmFacing): CompositeAlarm {
   refuseMembers(input, refusedCompositeMembers, { code: "ValidationError" });
   try {

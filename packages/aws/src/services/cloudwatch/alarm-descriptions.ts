@@ -9,7 +9,7 @@ import {
 } from "@galatea/hosting/alarms";
 import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
 
-/** A metric alarm as DescribeAlarms prints it. */
+/** Returns a metric alarm as DescribeAlarms shows it. */
 export function printMetricAlarm(definition: MetricAlarm, record: AlarmRecord) {
   return {
     ...printFacts(record),

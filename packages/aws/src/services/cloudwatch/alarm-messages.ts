@@ -2,7 +2,7 @@ import { unreachable } from "@galatea/base";
 import type { AlarmAct, AlarmActions, AlarmEvent, MetricAlarm, Watched } from "@galatea/hosting/alarms";
 import type { Topics } from "../../topics/index.ts";
 
-/** How CloudWatch calls regions in what it tells people; others go by their codes. */
+/** CloudWatch's names of regions in messages; other regions are shown by their codes. */
 const regionNames: Readonly<Record<string, string>> = {
   "us-east-1": "US East (N. Virginia)",
   "us-east-2": "US East (Ohio)",
@@ -20,7 +20,7 @@ const subjectCharsMax = 100;
 
 const topicArn = /^arn:aws:sns:[a-z0-9-]*:\d{12}:[A-Za-z0-9_-]{1,256}(?:\.fifo)?$/;
 
-/** The actions of alarms that name a topic: a message is published once, when the state begins. */
+/** Returns the actions of topics: a message is published once, when the state begins. */
 export function topicActions(topics: () => Promise<Topics>): AlarmActions {
   return (arn): AlarmAct | null => {
     if (!topicArn.test(arn)) return null;
@@ -46,7 +46,7 @@ export function alarmSubject(event: AlarmEvent): string {
     .slice(0, subjectCharsMax);
 }
 
-/** CloudWatch's JSON, member by member. */
+/** Returns CloudWatch's JSON message for an event. */
 export function alarmText(event: AlarmEvent): string {
   const { definition, status, before } = event;
   const common = {

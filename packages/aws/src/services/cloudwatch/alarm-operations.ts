@@ -25,7 +25,7 @@ export function alarmOperations(parts: AlarmOperationsDependencies) {
     actions,
   });
   const setActions = (isEnabled: boolean) => async (input: { readonly AlarmNames: readonly string[] }) => {
-    // Names of no alarm are left out, as in CloudWatch.
+    // Unknown names are ignored, as in CloudWatch.
     for (const name of input.AlarmNames) {
       await alarms.amend(name, (definition) => ({ ...definition, actionsEnabled: isEnabled }));
     }
@@ -109,7 +109,7 @@ function tagOperations(alarms: Alarms) {
   } satisfies Partial<OperationRows<CloudwatchOperations>>;
 }
 
-/** Tags are given when an alarm is made; who configures it anew keeps those it has. */
+/** Returns the definition with its tags: new ones at creation, existing ones at a reconfiguration. */
 function withTags<Definition extends AlarmRecord["definition"]>(alarms: Alarms, definition: Definition): Definition {
   const known = alarms.get(definition.name);
   return known === null ? definition : { ...definition, tags: known.definition.tags };
@@ -147,7 +147,9 @@ function describeAlarms(alarms: Alarms, input: CloudwatchInputs["DescribeAlarmsI
   };
 }
 
-/** The alarms that a composite alarm reads, or the composite alarms that read one; null where neither is asked for. */
+/**
+ * Returns the alarms that a composite alarm reads, or the composite alarms that read one; null if neither is requested.
+ */
 function relatedTo(alarms: Alarms, input: CloudwatchInputs["DescribeAlarmsInput"]): ReadonlySet<string> | null {
   const { ChildrenOfAlarmName: parent, ParentsOfAlarmName: child } = input;
   if (parent !== undefined) {

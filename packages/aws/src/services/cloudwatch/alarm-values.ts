@@ -10,14 +10,15 @@ import { runSteps, QueryEvaluation } from "./query-evaluation.ts";
 
 const id = "watched";
 const minuteSeconds = 60;
-/** How long a metric is recorded in short periods after an alarm has evaluated it: alarms are evaluated every ten seconds. */
+/** Time for which a metric is recorded in short periods after an evaluation: alarms are evaluated every ten seconds. */
 const refinedMs = 600_000;
-/** Of the platform's own metrics. Those of clients have the resolution that PutMetricData gave them. */
+/** Namespaces of the platform's own metrics. Those of clients have the resolution of PutMetricData. */
 const ownNamespace = /^(AWS\/SageMaker|\/aws\/sagemaker\/.*|Galatea\/.*)$/;
 
 /**
- * Computes the values that alarms evaluate, as GetMetricData does, yielding to the event loop. Rejects with AwsError for an expression that cannot be computed.
- * The platform records its own metric in periods of less than a minute while an alarm with such a period evaluates it.
+ * Computes the values that alarms evaluate, as GetMetricData does, yielding to the event loop. Rejects with AwsError
+ * for an expression that cannot be computed. The platform records its own metrics in periods of less than a minute
+ * while an alarm with such a period evaluates them.
  */
 export function alarmValues({ series, clock }: { readonly series: MetricStore; readonly clock: Clock }): ReadValues {
   return async (watched, range) => {

@@ -6,7 +6,7 @@ import { invalidNextTokenValue } from "./next-tokens.ts";
 
 export interface DashboardRecord {
   readonly name: string;
-  /** JSON, as it was given. */
+  /** The JSON of the request, unchanged. */
   readonly body: string;
   readonly changedMs: number;
 }
@@ -21,7 +21,7 @@ const dashboardsMax = 500;
 const bodyBytesMax = 2 ** 20;
 const perPage = 100;
 
-/** Dashboards are kept for who asks for them; nothing draws them. */
+/** Operations on dashboards, which are stored for clients and not rendered. */
 export function dashboardOperations(store: DashboardStore, clock: Clock) {
   return {
     PutDashboard: {

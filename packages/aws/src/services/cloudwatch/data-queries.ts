@@ -6,7 +6,7 @@ const queriesMax = 500;
 interface QueryFacts {
   readonly id: string;
   readonly label: string;
-  /** True if it is answered, or only read by expressions. */
+  /** True if its values are returned; false if only expressions read them. */
   readonly isReturned: boolean;
 }
 
@@ -17,14 +17,14 @@ export type MetricQuery = QueryFacts & { readonly kind: "metric"; readonly stat:
 export type ExpressionQuery = QueryFacts & {
   readonly kind: "expression";
   readonly expression: string;
-  /** Null: as long as that of what it reads. */
+  /** Null: the period of the queries that it reads. */
   readonly periodSeconds: number | null;
 };
 
 /** One query of GetMetricData: a metric, or an expression over others. */
 export type DataQuery = MetricQuery | ExpressionQuery;
 
-/** Checks what the published model cannot say of queries. */
+/** Checks queries beyond the constraints of the published model. */
 export function dataQueries(inputs: readonly CloudwatchInputs["MetricDataQuery"][]): readonly DataQuery[] {
   if (inputs.length > queriesMax) {
     throw invalid(`The collection MetricDataQueries must not have a size greater than ${queriesMax}.`);

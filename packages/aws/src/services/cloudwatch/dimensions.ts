@@ -1,7 +1,7 @@
 import type { Dimension } from "@galatea/base/metrics";
 import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
 
-/** The exact set that identifies a metric; none where none is given. */
+/** Returns the exact set of dimensions that identifies a metric; empty by default. */
 export function dimensionsOf(given: readonly CloudwatchInputs["Dimension"][] | undefined): readonly Dimension[] {
   return (given ?? []).map(({ Name, Value }) => ({ name: Name, value: Value }));
 }

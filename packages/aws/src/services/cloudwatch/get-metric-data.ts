@@ -23,11 +23,11 @@ interface DataResult {
 export interface GetMetricDataOptions {
   readonly series: MetricStore;
   readonly clock: Clock;
-  /** Waits for the call's next turn of the event loop. */
+  /** Resolves in the call's next tick of the event loop. */
   readonly turn: () => Promise<void>;
 }
 
-/** Computes between other work, a fraction of a millisecond at a time. */
+/** Computes the data in steps of a fraction of a millisecond, yielding to the event loop in between. */
 export async function getMetricData(options: GetMetricDataOptions, input: GetMetricDataInput) {
   const { series, clock, turn } = options;
   const queries = dataQueries(input.MetricDataQueries);
@@ -46,7 +46,7 @@ export async function getMetricData(options: GetMetricDataOptions, input: GetMet
 
 interface Printing {
   readonly isDescending: boolean;
-  /** Of one of several series of a query; null: the query's. */
+  /** Returns the label of one of several series of a query; null for the query's own label. */
   readonly labelOf: (series: TimeSeries) => string | null;
 }
 
@@ -69,7 +69,7 @@ function printResult(
   });
 }
 
-/** Pages are cut by datapoints over all results; the token is the number of datapoints before the page. */
+/** Splits pages by data points over all results; the token is the number of data points before the page. */
 function pageOf(results: readonly DataResult[], input: GetMetricDataInput) {
   const listing = { operation: "GetMetricData", input };
   const { NextToken: token } = input;

@@ -1,28 +1,31 @@
 import { AwsError, unreachable } from "@galatea/base";
 
-/** Values by time in ms. */
+/** Values by time in milliseconds. */
 export type TimeSeries = ReadonlyMap<number, number>;
 export type MathValue = number | TimeSeries | readonly TimeSeries[];
 
-/** A computation in steps: it stops wherever it yields, so that others have their turn, and returns its result. A promise that it yields is resumed with its value. */
+/**
+ * A computation in steps, which yields so that the event loop can run other work, and returns its result. A yielded
+ * promise is resumed with its value.
+ */
 export type Steps<Result> = Generator<void | Promise<unknown>, Result>;
 
 export interface MathScope {
-  /** The result of another query, by its id; undefined when there is none. */
+  /** Returns the result of another query, by its id; undefined if there is none. */
   resolve(id: string): Steps<MathValue | undefined>;
   /** `METRICS()`: all metric queries; `METRICS("x")`: those whose id contains x. */
   metrics(contains: string): Steps<readonly TimeSeries[]>;
-  /** `SEARCH("...", "Sum", 300)`: a series for each metric that is found; null: over as long as the expression's own period. */
+  /** `SEARCH("...", "Sum", 300)`: a series for each matching metric; null: the expression's own period. */
   search(text: string, statistic: string, periodSeconds: number | null): Steps<readonly TimeSeries[]>;
-  /** Every time of the range. */
+  /** All times of the range. */
   readonly times: readonly number[];
   readonly budget: MathBudget;
 }
 
-/** Values computed between two looks at the clock. */
+/** Number of values that are computed between two checks of the clock. */
 const valuesPerTurn = 2048;
 
-/** What one request may compute, counted in values. */
+/** The limit on the values that one request may compute. */
 export class MathBudget {
   readonly #valuesMax: number;
   #count = 0;
@@ -31,7 +34,7 @@ export class MathBudget {
     this.#valuesMax = valuesMax;
   }
 
-  /** Before each value; whether others are to have their turn now. */
+  /** Counts a value; returns whether to yield to the event loop now. */
   spend(): boolean {
     this.#count += 1;
     if (this.#count > this.#valuesMax) {
@@ -57,12 +60,15 @@ type Node =
 
 const depthMax = 32;
 
-/** Metric math: `+ - * /`, comparisons, AND and OR, SUM, AVG, MIN, MAX, FILL, IF, RATE, METRICS, SEARCH. Other functions are refused by name. */
+/**
+ * Evaluates metric math: `+ - * /`, comparisons, AND and OR, SUM, AVG, MIN, MAX, FILL, IF, RATE, METRICS, SEARCH. Other
+ * functions are rejected by name.
+ */
 export function evaluateExpression(expression: string, scope: MathScope): Steps<MathValue> {
   return evaluate(parse(expression), scope);
 }
 
-/** The ids of other queries that an expression reads. */
+/** Returns the ids of other queries that an expression reads. */
 export function namesIn(expression: string): readonly string[] {
   return tokens(expression).flatMap((token) => (token.kind === "name" ? [token.value] : []));
 }
@@ -188,7 +194,7 @@ function* evaluate(node: Node, scope: MathScope): Steps<MathValue> {
 
 type Operation = (left: number, right: number) => number;
 
-/** Two series combine where both have a value; quotients by zero are left out. */
+/** Combines two series where both have a value; divisions by zero are omitted. */
 function* combine(left: MathValue, right: MathValue, operation: Operation, scope: MathScope): Steps<MathValue> {
   if (isArray(left)) return yield* each(left, (one) => combine(one, right, operation, scope));
   if (isArray(right)) return yield* each(right, (one) => combine(left, one, operation, scope));
@@ -250,7 +256,7 @@ const functions: Readonly<Record<string, MathFunction>> = {
   },
 };
 
-/** Of one series: a number over its time. Of several: a series over what each has at a time. */
+/** Reduces one series to a number over its time, and several to a series over their values at each time. */
 function reduction(add: Operation, finish: Operation = (total) => total): MathFunction {
   return function* reduce(parameters, scope) {
     const given: MathValue[] = [];
@@ -303,7 +309,7 @@ function* each(value: MathValue, change: (series: TimeSeries) => Steps<MathValue
   return changed;
 }
 
-/** Change per second since the point before. */
+/** Returns the change per second since the previous point. */
 function* rate(series: TimeSeries, scope: MathScope): Steps<TimeSeries> {
   const rates = new Map<number, number>();
   let before: number | undefined;

@@ -12,9 +12,9 @@ const depthMax = 32;
 const lengthMax = 1024;
 
 /**
- * The first parameter of SEARCH: `{Namespace,Dimension,...}` for metrics of exactly these dimensions, then terms, which must all be met
- * unless OR and NOT say otherwise. `Name="value"` is a metric's name, namespace or dimension as a whole, `Name=word` and bare words are
- * found in them as words, in any case.
+ * Parses the first parameter of SEARCH: `{Namespace,Dimension,...}` for metrics with exactly these dimensions, then
+ * terms, which must all match unless OR and NOT are used. `Name="value"` matches a metric's whole name, namespace or
+ * dimension; `Name=word` and bare words match words in them, in any case.
  */
 export function parseSearch(text: string): MetricMatch {
   if (text.length > lengthMax) throw mathError(`a search has ${lengthMax} characters at most`);
@@ -63,7 +63,7 @@ class SearchTerms {
     this.#tokens = tokens;
   }
 
-  /** An empty search is met by every metric. */
+  /** Returns the match of all terms; an empty search matches every metric. */
   all(): MetricMatch {
     if (this.#tokens.length === 0) return () => true;
     const matches = this.#anyOf(0);
@@ -133,12 +133,15 @@ const partsOf = ({ namespace, metricName, dimensions }: MetricName) => [
   ...dimensions.flatMap(({ name, value }) => [name, value]),
 ];
 
-/** Parts of letters and of digits, and those that begin with capitals, in lower case: `InvocationsPerInstance` is three words. */
+/**
+ * Splits a text at changes between letters and digits and before capitals, in lower case: `InvocationsPerInstance` is
+ * three words.
+ */
 function wordsOf(text: string): readonly string[] {
   return (text.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\p{ASCII}]+/gu) ?? []).map((word) => word.toLowerCase());
 }
 
-/** Returns whether the words occur one behind the other. */
+/** Returns whether the words occur one after the other. */
 function holds(words: readonly string[], wanted: readonly string[]): boolean {
   if (wanted.length === 0) return false;
   for (let at = 0; at + wanted.length <= words.length; at++) {

@@ -8,20 +8,20 @@ type MetricDatum = CloudwatchInputs["MetricDatum"];
 const hourMs = 3_600_000;
 const valuesMax = 150;
 const dataMax = 1000;
-/** Beyond it, or below its negative, values are refused. */
+/** Values above it, or below its negative, are rejected. */
 const valueMax = 2 ** 360;
 
-/** Recorded in a turn: of 150 values each, some milliseconds' work. */
+/** Number of data that are recorded in one tick: with 150 values each, some milliseconds of work. */
 const dataPerTurn = 100;
 
 export interface PutMetricDataOptions {
   readonly series: MetricStore;
   readonly clock: Clock;
-  /** Waits for the call's next turn of the event loop. */
+  /** Resolves in the call's next tick of the event loop. */
   readonly turn: () => Promise<void>;
 }
 
-/** What a datum says was seen: values with how often each, or what somebody else made of them. */
+/** The samples of a datum: values with their counts, or a statistic set. */
 type Seen =
   | { readonly kind: "values"; readonly values: readonly number[]; readonly counts: readonly number[] | null }
   | { readonly kind: "set"; readonly set: StatisticSet };
@@ -32,7 +32,7 @@ interface CheckedDatum {
   readonly seen: Seen;
 }
 
-/** All of a request is checked before any of it is recorded. */
+/** Records metric data, after checking all of a request. */
 export async function putMetricData(
   { series, clock, turn }: PutMetricDataOptions,
   input: CloudwatchInputs["PutMetricDataInput"],
@@ -58,7 +58,10 @@ export async function putMetricData(
   return {};
 }
 
-/** Each with its name in the request. What belongs to an entity is recorded like the rest; what entities are told of is not kept. */
+/**
+ * Returns each datum with its path in the request. The data of an entity is recorded like the rest; the entity itself
+ * is not stored.
+ */
 function dataOf(input: CloudwatchInputs["PutMetricDataInput"]) {
   const named = (data: readonly MetricDatum[] | undefined, before: string) =>
     (data ?? []).map((datum, index) => ({ name: `${before}MetricData.member.${index + 1}`, datum }));

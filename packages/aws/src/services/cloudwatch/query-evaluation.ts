@@ -13,12 +13,15 @@ import {
 import { parseSearch } from "./metric-search.ts";
 import { checkPeriod, roundedStartMs, statisticOf } from "./statistics.ts";
 
-/** Times that an expression may fill. */
+/** Maximum number of times that an expression may fill. */
 const expressionTimesMax = 100_800;
-/** Values that the expressions of one request may compute: a second or two of one processor, and bounded memory. */
+/**
+ * Maximum number of values that the expressions of one request may compute: one or two seconds of one processor, and
+ * bounded memory.
+ */
 const valuesMax = 5_000_000;
 
-/** Series that one search may give, as in CloudWatch. */
+/** Maximum number of series of one search, as in CloudWatch. */
 const foundMax = 500;
 /** Metrics of all namespaces. */
 const everything = { namespace: null, metricName: null, dimensions: [], recordedSinceMs: null };
@@ -29,11 +32,11 @@ interface SearchAsked {
   readonly periodSeconds: number;
 }
 
-/** What tells a metric of a search apart from the others. */
+/** Returns the label that distinguishes a metric of a search. */
 const labelOf = ({ metricName, dimensions }: MetricName): string =>
   [...dimensions.map(({ value }) => value), metricName].join(" ");
 
-/** Runs the steps to their end, each in a turn of its own. */
+/** Runs the steps to their end, each in a tick of its own. */
 export async function runSteps<Result>(steps: Steps<Result>, turn: () => Promise<void>): Promise<Result> {
   for (let given: unknown; ;) {
     await turn();
@@ -43,12 +46,12 @@ export async function runSteps<Result>(steps: Steps<Result>, turn: () => Promise
   }
 }
 
-/** A step that resumes with the value of a promise. */
+/** Yields a promise and returns its value. */
 function* resolved<Value>(promise: Promise<Value>): Steps<Value> {
   return (yield promise) as Value;
 }
 
-/** Computes each query once; an expression that reads itself is an error. */
+/** Evaluates each query once; an expression that reads itself is an error. */
 export class QueryEvaluation {
   readonly #series: MetricStore;
   readonly #nowMs: number;
@@ -160,12 +163,12 @@ export class QueryEvaluation {
     return found;
   }
 
-  /** Of a series that a search has found; null for any other. */
+  /** Returns the label of a series from a search; null for any other. */
   labelOf(series: TimeSeries): string | null {
     return this.#labels.get(series) ?? null;
   }
 
-  /** An expression's own, else the longest of what it reads, else of all metrics. */
+  /** Returns an expression's own period, else the longest of the queries that it reads, else of all metrics. */
   #periodMs({ expression, periodSeconds }: ExpressionQuery): number {
     if (periodSeconds !== null) return periodSeconds * 1000;
     const read = namesIn(expression)

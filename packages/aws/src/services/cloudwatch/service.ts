@@ -30,10 +30,13 @@ type SeriesParts = Pick<CloudWatchDependencies, "series" | "clock">;
 const datapointsMax = 1440;
 const metricsPerPage = 500;
 const hourMs = 3_600_000;
-/** A metric without a new datapoint for so long is not listed. */
+/** Age of the last data point after which a metric is not listed. */
 const listedMs = 14 * 24 * hourMs;
 
-/** CloudWatch's metrics over the platform's own minute series, alarms over them, and dashboards. An exact set of dimensions identifies a metric. */
+/**
+ * CloudWatch's metrics over the platform's own minute series, alarms, and dashboards. An exact set of dimensions
+ * identifies a metric.
+ */
 export function cloudwatchService(parts: CloudWatchDependencies) {
   const { series, clock } = parts;
   const operations: OperationRows<CloudwatchOperations> = {
@@ -44,7 +47,7 @@ export function cloudwatchService(parts: CloudWatchDependencies) {
       handle: (input, { turn }) => getMetricData({ series, clock, turn }, input),
     },
     PutMetricData: {
-      // IAM knows no such ARN: there the namespace is a condition.
+      // IAM has no such ARN: there the namespace is a condition.
       resource: ({ Namespace: namespace }, { region, accountId }) =>
         `arn:aws:cloudwatch:${region}:${accountId}:namespace/${namespace}`,
       handle: (input, { turn }) => putMetricData({ series, clock, turn }, input),
@@ -144,7 +147,7 @@ async function listMetrics(
     return after === null || id > after ? { id, name } : null;
   };
   const order = (a: ListedMetric, b: ListedMetric) => (a.id < b.id ? -1 : Number(a.id > b.id));
-  // One more tells whether there is another page.
+  // One additional metric shows whether there is another page.
   const first = await firstInOrder(series.list(filter), { entryOf, order, countMax: metricsPerPage + 1 }, turn);
   const page = first.slice(0, metricsPerPage);
   const last = page.at(-1)?.id;

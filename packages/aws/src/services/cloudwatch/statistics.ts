@@ -1,7 +1,7 @@
 import { AwsError } from "@galatea/base";
 import type { Datapoint } from "@galatea/base/metrics";
 
-/** A statistic of a datapoint; null where it cannot be told (a percentile of bare statistic sets). */
+/** A statistic of a data point; null if it is unknown (a percentile of statistic sets). */
 export type Statistic = (point: Datapoint) => number | null;
 
 const simple: Readonly<Record<string, Statistic>> = {
@@ -16,7 +16,7 @@ export function isSimpleStatistic(name: string): boolean {
   return Object.hasOwn(simple, name);
 }
 
-/** One of the five, or a percentile `p0`..`p100`; other extended statistics are refused by name. */
+/** Returns one of the five statistics, or a percentile `p0`..`p100`; other extended statistics are rejected by name. */
 export function statisticOf(name: string, parameter: string): Statistic {
   const found = Object.hasOwn(simple, name) ? simple[name] : undefined;
   if (found !== undefined) return found;
@@ -29,7 +29,7 @@ export function statisticOf(name: string, parameter: string): Statistic {
 
 const dayMs = 86_400_000;
 
-/** Start times are rounded down, the coarser the older they are, as the service does. */
+/** Rounds a start time down, the more the older it is, as the service does. */
 export function roundedStartMs(startMs: number, periodMs: number, nowMs: number): number {
   const ageMs = nowMs - startMs;
   if (ageMs > 63 * dayMs) return floorTo(startMs, 3_600_000);

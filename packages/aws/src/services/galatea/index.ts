@@ -1,2 +1,4 @@
-/** What the platform can do beside SageMaker's API: stop and start endpoints, and tell of their state changes. */
+/**
+ * Operations of the platform in addition to SageMaker's API: stop and start endpoints, and list their state changes.
+ */
 export { galateaService } from "./service.ts";

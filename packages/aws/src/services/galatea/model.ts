@@ -1,6 +1,9 @@
 import type { ServiceModel } from "../../spec/index.ts";
 
-/** Where each operation is. They are signed for as SageMaker's are, so that any AWS client's keys do. */
+/**
+ * The model of the platform's own operations. Requests are signed like SageMaker's, so that the keys of any AWS client
+ * are valid.
+ */
 export const galateaModel = {
   service: "Galatea",
   apiVersion: "1",
@@ -18,7 +21,7 @@ export const galateaModel = {
 
 export type GalateaOperation = keyof typeof galateaModel.operations;
 
-/** Null for a path or a method that is none of these. */
+/** Returns null for another path or method. */
 export function galateaPath(
   method: string,
   path: string,

@@ -26,9 +26,9 @@ interface GalateaCall {
   readonly context: CallContext;
 }
 
-/** Requests have no bodies to speak of. */
+/** Requests have almost no body. */
 const bodyBytesMax = 4096;
-/** Below the time after which clients give up reading. */
+/** Below the read time-out of clients. */
 const waitSecondsMax = 25;
 const eventsMax = 1000;
 const eventsDefault = 100;
@@ -36,7 +36,7 @@ const validationCodes = { json: "ValidationException", query: "ValidationExcepti
 
 const scope = "sagemaker";
 
-/** Routes of the platform's own, below /galatea/, with JSON answers. */
+/** Routes of the platform's own, below /galatea/, with JSON responses. */
 export function galateaService({ hosting }: GalateaDependencies) {
   const resource = ({ endpointName, context }: GalateaCall) => hostingArn("endpoint", endpointName, context);
   const operations: Readonly<Record<GalateaOperation, RawOperationRow<GalateaCall>>> = {

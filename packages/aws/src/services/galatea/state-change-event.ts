@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import type { NumberedStateChange } from "@galatea/hosting";
 
 /**
- * A state change in the form of EventBridge's "SageMaker Endpoint State Change", whose EndpointStatus has DescribeEndpoint's words, and
- * `Deleted` for an endpoint that is gone. `cursor` says where to go on after it.
+ * Returns a state change in the form of EventBridge's "SageMaker Endpoint State Change", with DescribeEndpoint's words
+ * as EndpointStatus, and `Deleted` for a deleted endpoint. `cursor` is the position after it.
  */
 export function stateChangeEvent({ number, change }: NumberedStateChange) {
   const { owner, reason } = change;
@@ -35,7 +35,7 @@ export function stateChangeEvent({ number, change }: NumberedStateChange) {
   };
 }
 
-/** Of the event alone, in the form of a UUID: a reader that hears of it twice knows. */
+/** Returns an id that depends only on the event, in the form of a UUID, so that readers recognise duplicates. */
 function idOf(number: number, arn: string): string {
   const hex = createHash("sha256").update(`${number} ${arn}`).digest("hex");
   const [a, b, c, d, e] = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 15), hex.slice(15, 18), hex.slice(18, 30)];

@@ -6,11 +6,11 @@ const sagemakerTrust = JSON.stringify({
   Statement: [{ Effect: "Allow", Principal: { Service: "sagemaker.amazonaws.com" }, Action: "sts:AssumeRole" }],
 });
 
-/** Makes the role that callers without one of their own are seen as, unless it exists. */
+/** Creates the role of callers without one of their own, unless it exists. */
 export async function ensureRole(options: IamOptions, accountId: string, name: string): Promise<void> {
   const kept = await options.store.role(name);
   if (kept !== null) {
-    // Of a platform that had another account before.
+    // The platform had another account before.
     const { arn } = newRole(options, name, { accountId, path: kept.path });
     if (arn !== kept.arn) await options.store.putRole({ ...kept, arn });
     return;

@@ -10,7 +10,7 @@ export interface IamOptions {
 
 const idAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-/** A unique id as IAM and STS make them: a four-letter prefix that says what it is, and 17 characters of chance. */
+/** Returns a unique id in the format of IAM and STS: a four-letter prefix for its kind, and 17 random characters. */
 export function newId(prefix: string, randomBytes: IamOptions["randomBytes"]): string {
   let id = prefix;
   for (const byte of randomBytes(17)) id += idAlphabet[byte % 32];
@@ -27,7 +27,7 @@ export function checkDocument(document: string): void {
   throw new AwsError("MalformedPolicyDocument", "This policy contains invalid Json");
 }
 
-/** IAM answers documents percent-encoded as in RFC 3986; clients decode them. */
+/** Encodes a document for a response: IAM percent-encodes by RFC 3986, and clients decode it. */
 export function encodeDocument(document: string): string {
   return encodeURIComponent(document).replaceAll(
     /[!'()*]/g,
@@ -43,7 +43,7 @@ interface PageInput {
   readonly MaxItems?: number;
 }
 
-/** A page in the order of keys, and the marker of the next one. */
+/** Returns a page in the order of keys, and the marker of the next one. */
 export function pageOf<Item>(
   items: readonly Item[],
   keyOf: (item: Item) => string,
@@ -56,7 +56,7 @@ export function pageOf<Item>(
   return { items: page, IsTruncated: next !== undefined, Marker: next };
 }
 
-/** The error for a marker that the listing did not give. */
+/** Returns the error for a marker of another listing. */
 export const invalidMarker = (): AwsError => new AwsError("ValidationError", "Invalid Marker.");
 
 export function quota(name: string, max: number): AwsError {

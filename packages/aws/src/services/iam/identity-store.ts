@@ -1,7 +1,7 @@
 import type { Logger } from "@galatea/base";
 import { RecordedValues, type Documents } from "@galatea/hosting/records";
 
-/** A role as IAM knows it. Policies are JSON texts as they were given. */
+/** A role in IAM. Policies are JSON texts as in the request. */
 export interface RoleRecord {
   readonly name: string;
   readonly path: string;
@@ -27,10 +27,13 @@ export interface PolicyRecord {
   readonly tags: readonly { readonly key: string; readonly value: string }[];
 }
 
-/** IAM's roles and policies, kept as documents. */
+/** IAM's roles and policies, stored as documents. */
 export type IdentityStore = ReturnType<typeof recordedIdentities>;
 
-/** Returns the roles and policies among the documents. Names of roles differ by more than case; policies are kept by their ARNs. */
+/**
+ * Returns the roles and policies among the documents. Roles are stored by name, which differs by more than case;
+ * policies by their ARNs.
+ */
 export function recordedIdentities(documents: Documents, logger: Logger) {
   const roles = new RecordedValues<RoleRecord>(documents, "role", logger);
   const policies = new RecordedValues<PolicyRecord>(documents, "policy", logger);

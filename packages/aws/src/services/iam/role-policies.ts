@@ -10,7 +10,7 @@ const inlinePoliciesPerRoleMax = 20;
 type AttachedRows = Pick<IamRows, "AttachRolePolicy" | "DetachRolePolicy" | "ListAttachedRolePolicies">;
 type InlineRows = Pick<IamRows, "PutRolePolicy" | "GetRolePolicy" | "ListRolePolicies" | "DeleteRolePolicy">;
 
-/** What is attached to roles, and what is written in them. */
+/** Operations on the attached and the inline policies of roles. */
 export function rolePolicyRows(options: IamOptions): AttachedRows & InlineRows {
   return { ...attachedRows(options), ...inlineRows(options) };
 }

@@ -12,7 +12,7 @@ export interface IamDependencies {
   readonly iam: IamOptions;
 }
 
-/** Roles and policies: what `get_execution_role()` and notebooks that make their own role call. */
+/** Roles and policies, for `get_execution_role()` and notebooks that create their own role. */
 export function iamService({ iam: options }: IamDependencies) {
   const operations: OperationRows<IamOperations> = {
     ...roleRows(options),

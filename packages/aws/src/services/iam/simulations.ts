@@ -7,8 +7,8 @@ import type { IamRows } from "./rows.ts";
 const pageMax = 100;
 
 /**
- * Returns whether a role may do what clients are about to do as it. Policies are kept here and not evaluated, and who
- * assumed a role may do everything: that is what a simulation is told.
+ * Simulates policies for clients that check a role before they use it. Policies are stored, not evaluated, and every
+ * assumed role allows everything: a simulation returns that.
  */
 export function simulationRows(options: IamOptions) {
   return {

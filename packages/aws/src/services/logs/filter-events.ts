@@ -9,9 +9,9 @@ export interface FilterRequest {
   readonly endTimeMs: number | null;
   readonly matches: (message: string) => boolean;
   readonly eventsMax: number;
-  /** The place of the last event of the page before. */
+  /** Position of the last event of the previous page. */
   readonly after: string | null;
-  /** Waits for the call's next turn of the event loop. */
+  /** Resolves in the call's next tick of the event loop. */
   readonly turn: () => Promise<void>;
 }
 
@@ -21,14 +21,17 @@ export interface FilteredEvent extends LogEvent {
 
 type Place = Pick<FilteredEvent, "timestampMs" | "stream" | "id">;
 
-/** Of one page, as in CloudWatch Logs. */
+/** Maximum length of one page, as in CloudWatch Logs. */
 const pageLengthMax = 1024 * 1024;
-/** Looked at in a turn: about a millisecond's work. */
+/** Number of events that are matched in one tick: about a millisecond of work. */
 const eventsPerRead = 2000;
-/** Held beyond a page before they are put in order. */
+/** Number of events above a page that are collected before they are sorted. */
 const addedMax = 2000;
 
-/** Matching events of several streams in one order of time; the place of the page's last event where there are more. */
+/**
+ * Returns matching events of several streams in order of time, and the position of the page's last event if there are
+ * more.
+ */
 export async function filterEvents(
   store: LogStreams,
   request: FilterRequest,
@@ -64,12 +67,12 @@ async function* eventsOf(
   }
 }
 
-/** The first events in order, of any number that are added: holds no more than a few pages of them. */
+/** Keeps the first events in order, of any number that are added, in the memory of a few pages. */
 class PageInOrder {
   readonly #eventsMax: number;
   #held: FilteredEvent[] = [];
   #heldLength = 0;
-  /** Behind it nothing belongs to the page. */
+  /** Events after this one are not on the page. */
   #last: FilteredEvent | null = null;
 
   constructor(eventsMax: number) {
@@ -88,7 +91,7 @@ class PageInOrder {
     return { events: this.#held.slice(0, pageCount), isTruncated: this.#held.length > pageCount };
   }
 
-  /** Keeps the page, and one event more where there is one: it says that there is another page. */
+  /** Keeps the page and one more event, which shows that there is another page. */
   #cut(): { readonly pageCount: number } {
     this.#held.sort(compare);
     let pageCount = 0;

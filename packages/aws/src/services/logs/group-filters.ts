@@ -10,7 +10,7 @@ export const recordedMetricFilters = (documents: Documents, logger: Logger) =>
 
 /** The metric filters of log groups. Their code is loaded at once where filters are recorded, otherwise by the first filter. */
 export class GroupFilters implements AsyncDisposable {
-  /** Held by group, also before the code is loaded: no filter is put on a group that is being deleted. */
+  /** Locks by group, used even before the code is loaded: no filter is put on a group that is being deleted. */
   readonly #changing = new KeyedLock();
   readonly #filters: LazyResource<MetricFilters>;
 
@@ -36,13 +36,13 @@ export class GroupFilters implements AsyncDisposable {
     return (await this.#filters.opened)?.countOf(group) ?? 0;
   }
 
-  /** As `MetricFilters.createGroup` does. */
+  /** See `MetricFilters.createGroup`. */
   async createGroup(group: string, create: () => Promise<void>): Promise<void> {
     const filters = await this.#filters.opened;
     return filters === null ? this.#changing.run(group, create) : filters.createGroup(group, create);
   }
 
-  /** As `MetricFilters.deleteGroup` does. */
+  /** See `MetricFilters.deleteGroup`. */
   async deleteGroup(group: string, remove: () => Promise<void>): Promise<void> {
     const filters = await this.#filters.opened;
     return filters === null ? this.#changing.run(group, remove) : filters.deleteGroup(group, remove);

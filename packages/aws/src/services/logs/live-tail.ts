@@ -1,7 +1,7 @@
 import { AwsError, delay, type Clock } from "@galatea/base";
 import type { LogFollower, LogStreams } from "@galatea/hosting";
 
-/** What a session is told of. */
+/** The logs that a session follows. */
 export interface TailedLogs {
   readonly groups: ReadonlySet<string>;
   readonly wantsStream: (stream: string) => boolean;
@@ -16,7 +16,7 @@ export interface TailedEvent {
   readonly message: string;
 }
 
-/** What came in a second; `isSampled` where there was more of it than is told. */
+/** The events of one second; `isSampled` if some are omitted. */
 export interface TailUpdate {
   readonly events: readonly TailedEvent[];
   readonly isSampled: boolean;
@@ -29,14 +29,14 @@ export interface LiveTailsOptions {
   readonly stopping: AbortSignal;
 }
 
-/** As in CloudWatch Logs. */
+/** Limits of CloudWatch Logs. */
 const sessionsMax = 15;
 const eventsMax = 500;
 const updateMs = 1000;
 const sessionMs = 3 * 3_600_000;
-/** Of the messages of one update. */
+/** Maximum length of the messages of one update. */
 const updateLengthMax = 1024 * 1024;
-/** What is compared with the pattern between two updates; the rest is not looked at. */
+/** Maximum length that is compared with the pattern between two updates; the rest is skipped. */
 const comparedLengthMax = 4 * 1024 * 1024;
 
 /** The sessions of StartLiveTail. */
@@ -49,8 +49,8 @@ export class LiveTails {
   }
 
   /**
-   * What is written from now on: an update each second, until the signal aborts. Throws AwsError where there are too many sessions; the
-   * updates end with one when the session's time is over or the platform stops.
+   * Opens a session of new events: yields an update each second, until the signal aborts. Throws AwsError for too many
+   * sessions; the updates throw one when the session's time is over or the platform stops.
    */
   open(tailed: TailedLogs, signal: AbortSignal): AsyncIterable<TailUpdate> {
     if (this.#sessionCount >= sessionsMax) {
@@ -67,7 +67,7 @@ export class LiveTails {
       this.#sessionCount -= 1;
       following[Symbol.dispose]();
     };
-    // Updates that nobody begins to read are closed, too.
+    // Updates that are never read are closed, too.
     signal.addEventListener("abort", close, { once: true });
     return this.#updates(next, signal, close);
   }
@@ -92,7 +92,7 @@ export class LiveTails {
   }
 }
 
-/** What a session will be told of next: bounded, however much is written. */
+/** The next update of a session; its size is bounded. */
 class NextUpdate implements LogFollower {
   readonly #tailed: TailedLogs;
   readonly #clock: Clock;

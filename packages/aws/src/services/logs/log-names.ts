@@ -8,7 +8,7 @@ export interface NamedGroup {
   readonly logGroupIdentifier?: string;
 }
 
-/** The name, from itself or from an ARN. */
+/** Returns the name, given as a name or as an ARN. */
 export function groupOf({ logGroupName, logGroupIdentifier }: NamedGroup): string {
   if (logGroupName !== undefined && logGroupIdentifier !== undefined) {
     throw logParameterError("LogGroupName and LogGroupIdentifier cannot be used together.");
@@ -18,7 +18,7 @@ export function groupOf({ logGroupName, logGroupIdentifier }: NamedGroup): strin
   return /^arn:[^:]*:logs:[^:]*:[^:]*:log-group:([^:]+)/.exec(given)?.[1] ?? given;
 }
 
-/** The page of a listing that is asked for. */
+/** Returns the requested page of a listing. */
 export function logPage(
   operation: string,
   input: { readonly limit?: number; readonly nextToken?: string },
@@ -29,14 +29,14 @@ export function logPage(
   return { countMax, pageMax: namesPerPage, token, isDescending, listing, refusal: invalidToken };
 }
 
-/** The error for a token that the listing did not give. */
+/** Returns the error for a token of another listing. */
 export const invalidToken = (): AwsError => logParameterError("The specified nextToken is invalid.");
 
 export function arnPrefix({ region, accountId }: CallContext): string {
   return `arn:aws:logs:${region}:${accountId}:log-group:`;
 }
 
-/** The error for input that the published model allows and CloudWatch Logs does not. */
+/** Returns the error for input that the published model allows and CloudWatch Logs does not. */
 export function logParameterError(message: string): AwsError {
   return new AwsError("InvalidParameterException", message);
 }

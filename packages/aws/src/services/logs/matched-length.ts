@@ -1,11 +1,14 @@
-/** Matched in a turn of the event loop, or one message more: of the slowest patterns some milliseconds' work. */
+/**
+ * Length that is matched in one tick of the event loop, plus one message: some milliseconds of work for the slowest
+ * patterns.
+ */
 const perTurn = 64 * 1024;
 
-/** How much has been compared with a pattern since the last turn of the event loop. */
+/** The length compared with a pattern since the last yield to the event loop. */
 export class MatchedLength {
   #length = 0;
 
-  /** Returns whether another turn is to be waited for before this message is compared. */
+  /** Returns whether to yield before this message is compared. */
   isTurnDueBefore(message: string): boolean {
     this.#length += message.length;
     if (this.#length <= perTurn) return false;

@@ -4,17 +4,17 @@ import { logParameterError as invalid } from "./log-names.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
-/** Of one call: each event counts with its bytes and what CloudWatch Logs adds to them. */
+/** Maximum size of one call: each event counts with its bytes and CloudWatch Logs' overhead. */
 const batchBytesMax = 1024 * 1024;
 const eventOverheadBytes = 26;
 const batchSpanMs = dayMs;
-/** An event may be so much younger or older than the clock. */
+/** Maximum difference of an event's time from the clock. */
 const aheadMs = 2 * hourMs;
 const behindMs = 14 * dayMs;
 
 type Event = LogsInputs["InputLogEvent"];
 
-/** Those of an acceptable time are written; the answer says where in the call the others were. */
+/** Writes the events with valid times; returns the indexes of the others. */
 export async function putEvents(store: LogStreams, input: LogsInputs["PutLogEventsRequest"], nowMs: number) {
   const { logGroupName: group, logStreamName: stream, logEvents: events } = input;
   checkBatch(events);
@@ -54,7 +54,7 @@ function checkBatch(events: readonly Event[]): void {
   }
 }
 
-/** Events ascend in time. */
+/** Returns the number of events before a time; events ascend in time. */
 function countBefore(events: readonly Event[], timeMs: number): number {
   const found = events.findIndex(({ timestamp }) => timestamp >= timeMs);
   return found === -1 ? events.length : found;

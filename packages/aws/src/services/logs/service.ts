@@ -35,17 +35,17 @@ import type { LogQueries } from "./queries/index.ts";
 export interface LogsDependencies {
   readonly logs: LogStreams;
   readonly clock: Clock;
-  /** Aborts when the platform stops: sessions of live tails end then. */
+  /** Aborts when the platform stops, which ends live tail sessions. */
   readonly stopping: AbortSignal;
   readonly queries: LazyResource<LogQueries>;
   readonly metricFilters: GroupFilters;
 }
 
-/** One page of GetLogEvents and FilterLogEvents, unless fewer are asked for. */
+/** Maximum number of events per page of GetLogEvents and FilterLogEvents. */
 const eventsPerPage = 10_000;
-/** Looked at together, where all of a group's are. */
+/** Number of streams that are read together. */
 const streamsAtATime = 16;
-/** FilterLogEvents looks at the first so many streams, as the service does. */
+/** Number of streams that FilterLogEvents searches, as in the service. */
 const searchedStreamsMax = 100;
 
 const filterOperations = [
@@ -63,7 +63,7 @@ const otherAccounts: readonly RefusedMember[] = [
   { path: "includeLinkedAccounts", harmless: (value) => value === false },
 ];
 const latestFirst: readonly RefusedMember[] = [{ path: "startFromHead", harmless: (value) => value === true }];
-/** What a new log group would not be, or not have. */
+/** Settings of a new log group that are not implemented. */
 const unkeptPromises: readonly RefusedMember[] = [
   { path: "kmsKeyId" },
   { path: "deletionProtectionEnabled", harmless: (value) => value === false },
@@ -98,7 +98,7 @@ export function logsService({ logs: store, clock, stopping, queries, metricFilte
       handle: (input, { turn }) => filter(store, input, { nowMs: clock.epochMs(), turn }),
     },
     StartLiveTail: {
-      // Who may see one of several groups may not see all of them.
+      // Permission for one of several groups is not permission for all.
       resource: ({ logGroupIdentifiers: identifiers }, context) =>
         identifiers.length === 1
           ? group({ logGroupIdentifier: identifiers[0] as string }, context)
@@ -169,7 +169,7 @@ function changingOperations({ store, clock, metricFilters }: ChangingParts) {
   } satisfies Partial<OperationRows<LogsOperations>>;
 }
 
-/** The answer of an operation that only does something. */
+/** Returns the empty output of an operation. */
 async function nothing(work: Promise<unknown>): Promise<Record<string, never>> {
   await work;
   return {};
@@ -186,7 +186,7 @@ async function describeGroups(
   }
   const identifiers = input.logGroupIdentifiers?.map((logGroupIdentifier) => groupOf({ logGroupIdentifier }));
   const named = identifiers === undefined ? null : new Set(identifiers);
-  // Every group is of the one class that there is.
+  // Every group has the only existing class.
   const names = (logGroupClass ?? standardClass) === standardClass ? await store.groupNames(prefix ?? "") : [];
   const wanted = names.filter(
     (name) => (pattern === undefined || name.includes(pattern)) && (named?.has(name) ?? true),
@@ -237,7 +237,7 @@ async function describeStreams(
   };
 }
 
-/** Only the streams of the page are looked at. */
+/** Reads only the streams of the page. */
 async function streamsByName(store: LogStreams, group: string, input: LogsInputs["DescribeLogStreamsRequest"]) {
   const names = await store.streamNames(group, input.logStreamNamePrefix ?? "");
   const isDescending = input.descending === true;
@@ -273,7 +273,7 @@ async function streamsByTime(
 
 async function getEvents(store: LogStreams, input: LogsInputs["GetLogEventsRequest"], nowMs: number) {
   const group = groupOf(input);
-  // A place in a stream, from which may be gone on with other times and in the other direction.
+  // A position in a stream is valid with other times and in the other direction.
   const listing = { operation: "GetLogEvents", input: { group, stream: input.logStreamName } };
   const page = await store.read(group, input.logStreamName, {
     startTimeMs: input.startTime ?? null,
@@ -295,7 +295,7 @@ async function getEvents(store: LogStreams, input: LogsInputs["GetLogEventsReque
 
 const directionLength = 2;
 
-/** A token of the store with its direction, `f/` or `b/`, before what ties it to the stream. */
+/** Returns a token of the store with its direction, `f/` or `b/`, before the part that ties it to the stream. */
 const givenToken = (listing: Listing, token: string) =>
   token.slice(0, directionLength) + pageToken(listing, token.slice(directionLength));
 

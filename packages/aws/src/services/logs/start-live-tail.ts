@@ -8,7 +8,7 @@ import { logParameterError as invalid } from "./log-names.ts";
 
 type Input = LogsInputs["StartLiveTailRequest"];
 
-/** Everything that can be refused is, before the stream of events begins. */
+/** Starts a session, after checking everything that can fail before the event stream begins. */
 export async function startLiveTail(
   { logs: store, tails }: { readonly logs: LogStreams; readonly tails: LiveTails },
   input: Input & { readonly groups: readonly string[] },
@@ -21,7 +21,7 @@ export async function startLiveTail(
   if (groups.length > 1 && (names ?? prefixes) !== undefined) {
     throw invalid("Log streams can be named only where there is one log group.");
   }
-  // Rejects for one that is not there.
+  // Rejects for an unknown group.
   for (const group of groups) await store.retentionDays(group);
   const known = names === undefined ? null : new Set(names);
   const tailed = {

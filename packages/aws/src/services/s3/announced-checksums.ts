@@ -13,10 +13,10 @@ const digestBytes: Readonly<Record<ChecksumAlgorithm, number>> = {
 };
 
 const prefix = "x-amz-checksum-";
-/** Headers of the prefix that hold no checksum. */
+/** Headers with the prefix that are no checksums. */
 const otherNames: ReadonlySet<string> = new Set(["algorithm", "type", "mode"].map((name) => `${prefix}${name}`));
 
-/** The checksum that the headers give, in a list of one at most. */
+/** Returns the checksum in the headers, in a list of at most one. */
 export function announcedChecksums(headers: S3Request["headers"]): readonly AnnouncedChecksum[] {
   const given = Object.entries(headers).flatMap(([name, value]) =>
     name.startsWith(prefix) && !otherNames.has(name) && value !== undefined ? [checksumOf(name, value)] : [],
@@ -25,7 +25,7 @@ export function announcedChecksums(headers: S3Request["headers"]): readonly Anno
   return given;
 }
 
-/** Checksums to come behind the body, by the names of their trailers. */
+/** Returns the names of the trailers with checksums. */
 export function announcedTrailers(headers: S3Request["headers"]): readonly string[] {
   const names = (headers["x-amz-trailer"] ?? "").toLowerCase().split(",");
   const announced = names.map((name) => name.trim()).filter((name) => name !== "");
@@ -33,7 +33,7 @@ export function announcedTrailers(headers: S3Request["headers"]): readonly strin
   return announced;
 }
 
-/** What a body is to be digested with: named by a value, by a trailer to come, or by the SDK's wish. */
+/** Returns the algorithms for a body: from a value, a trailer, or the SDK's request. */
 export function announcedAlgorithms(headers: S3Request["headers"]): ChecksumAlgorithm[] {
   const given = announcedChecksums(headers).map(([algorithm]) => algorithm);
   const trailing = announcedTrailers(headers)
@@ -45,7 +45,7 @@ export function announcedAlgorithms(headers: S3Request["headers"]): ChecksumAlgo
   return algorithms.length > 0 || wished === null ? algorithms : [wished];
 }
 
-/** Once the body has ended: the checksums that came behind it. Every trailer that was announced has to be there. */
+/** Returns the checksums of the trailers, after the end of the body. Every announced trailer has to be there. */
 export function trailingChecksums(
   headers: S3Request["headers"],
   trailers: ReadonlyMap<string, string>,
@@ -80,7 +80,7 @@ function builtAlgorithm(name: string): ChecksumAlgorithm {
   throw new AwsError("NotImplemented", `${name} is not built in this server`, { statusFallback: 501 });
 }
 
-/** Base64 of the algorithm's length; the number of parts stands behind a composite one. */
+/** Checks base64 of the algorithm's length; a composite checksum is followed by its number of parts. */
 function checksumOf(name: string, value: string): AnnouncedChecksum {
   const algorithm = builtAlgorithm(name);
   const [digest = "", ...count] = value.split("-");

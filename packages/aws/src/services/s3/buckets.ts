@@ -10,7 +10,7 @@ const keysPerPageMax = 1000;
 const bucketsPerPageMax = 10_000;
 const documentBytesMax = 2 * 2 ** 20;
 
-/** All of them unless a page is asked for; they are all in whichever region the client believes in. */
+/** Lists all buckets, unless a page is requested; all are in the client's region. */
 export async function listBuckets(request: S3Request): Promise<void> {
   const { query, context } = request;
   const prefix = query.get("prefix");
@@ -70,7 +70,7 @@ export async function getBucketLocation(request: S3Request): Promise<void> {
   request.response.writeHead(200, { "Content-Type": "application/xml", "Content-Length": body.byteLength }).end(body);
 }
 
-/** Never enabled here, which is what an empty configuration says. */
+/** Returns an empty configuration, which means that versioning was never enabled. */
 export async function getBucketVersioning(request: S3Request): Promise<void> {
   await request.store.headBucket(request.bucket);
   sendXml(request, "VersioningConfiguration", {});
@@ -98,7 +98,7 @@ function listParameters({ query }: S3Request): ListParameters {
   };
 }
 
-/** A page of no keys is asked for by tools that only want to know whether they may; it is never truncated. */
+/** Returns a page of a listing. A page of no keys, which tools use to test their permission, is never truncated. */
 async function page(request: S3Request, parameters: ListParameters, startAfter: string): Promise<ListPage> {
   const { bucket, store, isListed, context } = request;
   const { prefix, delimiter, keysMax } = parameters;
@@ -107,7 +107,7 @@ async function page(request: S3Request, parameters: ListParameters, startAfter: 
   const missingCount = () => keysMax - objects.length - commonPrefixes.length;
   await store.headBucket(bucket);
   let nextStartAfter = keysMax === 0 ? null : startAfter;
-  // A page that is not full ends with a key that the caller may not see: its name would be the next page's token.
+  // A page that is not full ends with a hidden key, which would be visible in the next page's token.
   while (nextStartAfter !== null && missingCount() > 0) {
     const from: string = nextStartAfter;
     const options = { prefix, delimiter, startAfter: from, keysMax: missingCount(), isListed };
@@ -143,7 +143,7 @@ export async function listObjects(request: S3Request): Promise<void> {
     Delimiter: delimiter === "" ? null : encode(delimiter),
     EncodingType: parameters.encodingType,
     IsTruncated: nextStartAfter !== null,
-    // Without a delimiter clients continue from the last key; with one they are told where.
+    // Without a delimiter clients continue from the last key; with one they need the marker.
     NextMarker: nextStartAfter === null || delimiter === "" ? null : encode(nextStartAfter),
     Contents: objects.map((head) => ({ ...contents(head, encode), Owner: ownerOf(request) })),
     CommonPrefixes: commonPrefixes.map((prefix) => ({ Prefix: encode(prefix) })),
@@ -183,7 +183,7 @@ function readToken(token: string): string {
   return text.slice(1);
 }
 
-/** The parser gives one element as a record, several as an array. */
+/** Returns the elements as a list: the parser returns one as a record, several as an array. */
 export function listOf(value: unknown): Record<string, unknown>[] {
   const list: unknown[] = Array.isArray(value) ? value : value === undefined ? [] : [value];
   return list.map((item) => {

@@ -8,7 +8,7 @@ export interface ConditionHeaders {
   readonly ifUnmodifiedSince: string | undefined;
 }
 
-/** In the order of RFC 9110: a match decides over a date. "not-modified" is told without a body. */
+/** Checks conditions in the order of RFC 9110: a match has priority over a date. "not-modified" has no body. */
 export function checkConditions(head: ObjectHead, headers: ConditionHeaders): "serve" | "not-modified" {
   // HTTP dates have whole seconds.
   const modifiedMs = Math.floor(head.lastModifiedMs / 1000) * 1000;
@@ -29,7 +29,7 @@ export function etagListed(list: string, etag: string): boolean {
     .some((entry) => entry.trim() === "*" || entry.trim().replace(/^W\//, "").replaceAll('"', "") === bare);
 }
 
-/** As the store has them; clients may leave the quotes out. */
+/** Returns an ETag in the store's form; clients may omit the quotes. */
 export const quotedEtag = (etag: string): string => (etag === "*" || etag.startsWith('"') ? etag : `"${etag}"`);
 
 export function preconditionFailed(condition: string): AwsError {
@@ -39,7 +39,7 @@ export function preconditionFailed(condition: string): AwsError {
   });
 }
 
-/** `bytes=a-b`, `a-`, `-n` as [start, end); null for what S3 ignores (several ranges, other units). */
+/** Parses `bytes=a-b`, `a-`, `-n` to [start, end); null for values that S3 ignores (several ranges, other units). */
 export function parseRange(header: string | undefined, byteLength: number): { start: number; end: number } | null {
   const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? "");
   if (match === null || (match[1] === "" && match[2] === "")) return null;

@@ -7,7 +7,7 @@ import { writeCondition } from "./objects.ts";
 import { sendXmlWhenDone } from "./replies.ts";
 import type { S3Request } from "./s3-request.ts";
 
-/** Any of these makes a copy of an object to itself a change of it. */
+/** Headers with which a copy of an object to itself is a change. */
 const changingHeaders = ["x-amz-storage-class", "x-amz-website-redirect-location", "x-amz-server-side-encryption"];
 
 export async function copyObject(request: S3Request): Promise<void> {
@@ -46,7 +46,10 @@ export async function copyObject(request: S3Request): Promise<void> {
   });
 }
 
-/** Metadata and tags each from the source or from the request, as their directives say; where to redirect from the request alone. */
+/**
+ * Returns the headers of a copy: metadata and tags each from the source or from the request, by their directives; the
+ * redirection from the request alone.
+ */
 export function copiedHeaders(from: ObjectHead, asked: StoredHeaders, headers: S3Request["headers"]): StoredHeaders {
   const isReplaced = headers["x-amz-metadata-directive"] === "REPLACE";
   const redirect = named("x-amz-website-redirect-location", asked.headers);
@@ -67,7 +70,7 @@ function named(name: string, headers: Readonly<Record<string, string>>): Record<
   return value === undefined ? {} : { [name]: value };
 }
 
-/** `bucket/key`, with or without a slash before it, URL encoded. */
+/** Parses `bucket/key`, with or without a leading slash, URL encoded. */
 export function copySource(request: S3Request): { bucket: string; key: string } {
   const text = request.headers["x-amz-copy-source"] ?? "";
   const [path = "", version] = text.split("?versionId=");
@@ -97,7 +100,7 @@ export function checkCopyConditions(request: S3Request, from: ObjectHead): void 
   if (outcome === "not-modified") throw preconditionFailed("x-amz-copy-source-If-None-Match");
 }
 
-/** `bytes=first-last` within the source, as [start, end). */
+/** Parses `bytes=first-last` within the source to [start, end). */
 export function copyRange(text: string, byteLength: number): { start: number; end: number } {
   const match = /^bytes=(\d{1,15})-(\d{1,15})$/.exec(text);
   if (match === null || Number(match[2]) < Number(match[1])) {

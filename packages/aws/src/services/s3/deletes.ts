@@ -10,17 +10,17 @@ import type { S3Request } from "./s3-request.ts";
 const deletesMax = 1000;
 const documentBytesMax = 2 * 2 ** 20;
 
-/** Conditions that S3 has no meaning for on a deletion. */
+/** Conditions that S3 does not define for a deletion. */
 const refusedConditions = ["if-none-match", "if-modified-since", "if-unmodified-since"];
 
-/** A condition as it was written; absent texts ask for nothing. */
+/** A condition of a request; absent members are not checked. */
 interface WrittenCondition {
   readonly etag: string | undefined;
   readonly lastModified: string | undefined;
   readonly byteLength: string | undefined;
 }
 
-/** An object to delete, as DeleteObjects names it. */
+/** An object in DeleteObjects. */
 interface NamedObject extends WrittenCondition {
   readonly key: string;
   readonly versionId: string | undefined;
@@ -71,7 +71,7 @@ export async function deleteObjects(request: S3Request): Promise<void> {
   sendXml(request, "DeleteResult", { Deleted: deleted, Error: errors });
 }
 
-/** Why one of many was not deleted; what is wrong with the bucket is wrong with all of them. */
+/** Deletes one of many objects; returns its error, or null. An error of the bucket fails the whole request. */
 async function deleteNamed({ store, bucket }: S3Request, object: NamedObject): Promise<AwsError | null> {
   if (object.versionId !== undefined && object.versionId !== "null") {
     return new AwsError("NoSuchVersion", "The specified version does not exist.", { statusFallback: 404 });

@@ -1,12 +1,12 @@
 import { Readable } from "node:stream";
 import type { S3Request } from "./s3-request.ts";
 
-/** A few of node's chunks of 64 KiB. */
+/** A few of Node's chunks of 64 KiB. */
 const chunksMax = 4;
 
 /**
- * Gives a chunk's memory back at once. Left to the collector, the chunks of a large body are garbage outside its heap, for which it
- * marks the whole heap every 30 MiB: a fifth of the processor time of an upload (bench/rows/upload.ts).
+ * Releases a chunk's memory at once. Otherwise the chunks of a large body are garbage outside of the heap, for which
+ * the collector marks the whole heap every 30 MiB: a fifth of an upload's CPU time (bench/rows/upload.ts).
  */
 export function freeChunk(chunk: Buffer): void {
   // A slice shares its memory with others.
@@ -14,9 +14,10 @@ export function freeChunk(chunk: Buffer): void {
 }
 
 /**
- * A request's bytes as they come. Reading starts when the stream is read: only then is a client that waits for `100 Continue` told
- * to send. Destroying the stream leaves the connection to its answer; what is still to come is read and dropped. The request itself
- * is given to no iterator: one of node's that ends early takes the connection away from it, or leaves it unreadable.
+ * Returns a request's bytes as a stream. Reading starts when the stream is read: only then a client that waits for `100
+ * Continue` is told to send. Destroying the stream keeps the connection for its response; further input is read and
+ * dropped. The request itself is not iterated: Node's iterator would destroy its connection on an early end, or leave
+ * it unreadable.
  */
 export function incomingBytes({ incoming, response, headers }: S3Request): Readable {
   let isOpen = false;
@@ -27,7 +28,7 @@ export function incomingBytes({ incoming, response, headers }: S3Request): Reada
     if (incoming.destroyed) cut();
   };
   const body = new Readable({
-    // Chunks stay as they came: a stream of bytes would join those it holds.
+    // Object mode keeps the chunks: a stream of bytes would join them.
     objectMode: true,
     highWaterMark: chunksMax,
     read: () => (isOpen ? void incoming.resume() : open()),
@@ -37,7 +38,7 @@ export function incomingBytes({ incoming, response, headers }: S3Request): Reada
       done(error);
     },
   });
-  // What ends it early is told where it is read; a client that goes at another moment must not end the process.
+  // The reader gets the error; without a listener it would end the process when nothing reads.
   body.on("error", () => undefined);
   const take = (chunk: Buffer) => {
     if (!body.push(chunk)) incoming.pause();

@@ -1,6 +1,6 @@
 /**
- * S3's protocol over a BucketStore: path style and virtual host, signatures in headers and queries, aws-chunked bodies, ranges and
- * conditionals, multipart, copies, both listings. What is not built is refused by the name of its parameter.
+ * S3's protocol over a BucketStore: path style and virtual host, signatures in headers and queries, aws-chunked bodies,
+ * ranges and conditionals, multipart, copies, both listings. Unimplemented parameters are rejected by name.
  */
 export { ObjectWriters } from "./object-writers.ts";
 export { s3Service, type S3Parts } from "./service.ts";

@@ -5,7 +5,10 @@ import { writerHeader } from "./object-writers.ts";
 import type { S3Request } from "./s3-request.ts";
 import { checkTagging } from "./tagging.ts";
 
-/** Kept with an object and given back with it. Encryption is not among it: bytes lie on the disk as that is encrypted. */
+/**
+ * Headers that are stored with an object and returned with it. Encryption is not included: bytes are encrypted as the
+ * disk is.
+ */
 const storedNames = new Set([
   "cache-control",
   "content-disposition",
@@ -20,7 +23,7 @@ const metadataPrefix = "x-amz-meta-";
 const metadataBytesMax = 2048;
 const otherBytesMax = 8192;
 
-/** What of a request is kept with the object it makes. */
+/** The headers of a request that are stored with the object. */
 export interface StoredHeaders {
   readonly contentType?: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -57,7 +60,7 @@ const withoutChunked = (value: string) =>
     .filter((part) => part.toLowerCase() !== "aws-chunked")
     .join(",");
 
-/** Query parameters that replace a header of the answer. */
+/** Query parameters that replace a header of the response. */
 const overrides: Readonly<Record<string, string>> = {
   "response-content-type": "content-type",
   "response-content-language": "content-language",
@@ -92,8 +95,8 @@ export function objectHeaders(head: ObjectHead, request: S3Request, isWhole: boo
 }
 
 /**
- * S3 gives metadata that is not ASCII as encoded words of RFC 2047. It has read the header's bytes as Latin-1, as Node does, so
- * the word of a UTF-8 value spells its bytes one by one, as in the example of S3's user guide.
+ * Encodes metadata as S3 does: values that are not ASCII are encoded words of RFC 2047. S3 reads the header's bytes as
+ * Latin-1, as Node does, so the word of a UTF-8 value has its bytes one by one, as in the example of S3's user guide.
  */
 function mailSafe(stored: Readonly<Record<string, string>>): Record<string, string> {
   const encoded = ([name, value]: [string, string]): [string, string] =>
@@ -109,7 +112,7 @@ export function checksumHeaders(head: Pick<ObjectHead, "checksums" | "checksumTy
   return { ...Object.fromEntries(entries), "x-amz-checksum-type": head.checksumType ?? "FULL_OBJECT" };
 }
 
-/** `<ChecksumCRC32>` and so on, for XML replies. */
+/** Returns `<ChecksumCRC32>` and so on, for XML responses. */
 export function checksumElements(head: Pick<ObjectHead, "checksums">): Record<string, string> {
   return Object.fromEntries(
     Object.entries(head.checksums).map(([name, value]) => [`Checksum${name.toUpperCase()}`, value]),

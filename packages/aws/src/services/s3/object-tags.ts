@@ -5,7 +5,7 @@ import { readDocument } from "./request-body.ts";
 import type { S3Request } from "./s3-request.ts";
 import { checkTags, parseTagging, printTagging, type ObjectTag } from "./tagging.ts";
 
-/** Ten tags of the longest keys and values, each character written as an entity, and room for the elements. */
+/** Size of ten tags of the longest keys and values, with each character as an entity, plus the elements. */
 const documentBytesMax = 2 ** 16;
 
 const tagging = "x-amz-tagging";
@@ -17,7 +17,7 @@ export async function getObjectTagging(request: S3Request): Promise<void> {
   });
 }
 
-/** All tags of an object at once; its bytes, ETag and date stay. */
+/** Replaces all tags of an object; its bytes, ETag and date stay. */
 export async function putObjectTagging(request: S3Request): Promise<void> {
   const { store, bucket, key } = request;
   const document = await readXml(await readDocument(request, documentBytesMax), "Tagging", request.context);
@@ -32,7 +32,7 @@ export async function deleteObjectTagging(request: S3Request): Promise<void> {
   sendEmpty(request, 204);
 }
 
-/** An empty set is read as text. */
+/** The parser returns an empty set as text. */
 function readTags(set: unknown): readonly ObjectTag[] {
   if (typeof set === "string" && set.trim() === "") return [];
   const [only, ...more] = listOf(set);

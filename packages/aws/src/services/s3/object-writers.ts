@@ -1,46 +1,47 @@
 import { AwsError, EventLoopQueue, type Clock } from "@galatea/base";
 import type { BucketStore } from "@galatea/hosting/objects";
 
-/** Kept with an object that was written by somebody whose room is bounded, and given back to nobody. */
+/** Header that names an object's writer, stored for writers with a quota, and never returned. */
 export const writerHeader = "x-galatea-writer";
 
 export interface ObjectWritersOptions {
   readonly store: Pick<BucketStore, "kept">;
-  /** Who may keep only so much, by the key that signs; null for the owner. Names that a person knows. */
+  /** Returns the writer with a quota by its key; null for the owner. The names are for users. */
   readonly writerOf: (accessKeyId: string) => string | null;
-  /** Of all objects and unfinished uploads of one writer. */
+  /** Maximum bytes of all objects and unfinished uploads of one writer. */
   readonly bytesMax: number;
   readonly clock: Clock;
 }
 
-/** Room for what is about to be written. Disposing gives it back where it was not kept. */
+/** Reserved space for a write. Disposal returns it unless `keep` was called. */
 export interface UploadSlot extends Disposable {
-  /** Headers that are stored with what is written. */
+  /** Headers that are stored with the object. */
   readonly headers: Readonly<Record<string, string>>;
-  /** It was written. */
+  /** Called when the object is written. */
   keep(): void;
 }
 
-/** That of the owner. */
+/** The slot of the owner, without a quota. */
 export const unbounded: UploadSlot = { headers: {}, keep() {}, [Symbol.dispose]() {} };
 
-/** What an object, an upload or a part takes beside its bytes: a block of the disk, and its description in memory. */
+/** Disk and memory that an object, an upload or a part takes in addition to its bytes. */
 const descriptionBytes = 4096;
 const perTurn = 1000;
-/** Counting takes a twentieth of the time at most, however often somebody without room asks. */
+/** Counting takes at most a twentieth of the time, even if a writer without space retries often. */
 const restsPerCount = 20;
 
 /**
- * How much each bounded writer keeps in the store. Whoever wrote an object stands in its description, so nothing of this is kept
- * elsewhere. All is counted when a writer is first seen and when one seems to have no room left; between two counts only what is written
- * is added, so that who overwrites or deletes is told to have less room than there is until the next count, and never more.
+ * The space that each writer with a quota uses in the store. The writer is stored in an object's description, and
+ * nowhere else. All objects are counted when a writer is first seen, and when one has apparently reached its quota.
+ * Between two counts only writes are added, so that a writer that overwrites or deletes may see too little free space
+ * until the next count, and never too much.
  */
 export class ObjectWriters {
   readonly #options: ObjectWritersOptions;
   readonly #loopQueue = new EventLoopQueue();
-  /** By the last count. */
+  /** From the last count. */
   #counted: ReadonlyMap<string, number> | null = null;
-  /** Written since the last count began. */
+  /** Written since the last count started. */
   #since = new Map<string, number>();
   readonly #underWay = new Map<string, number>();
   #counting: Promise<void> | null = null;
@@ -50,7 +51,7 @@ export class ObjectWriters {
     this.#options = options;
   }
 
-  /** `byteLength` of null: nobody knows how much will come. Throws where the writer has no room for it. */
+  /** Reserves space; `byteLength` is null if the size is unknown. Throws above the writer's quota. */
   async take(accessKeyId: string | null, byteLength: number | null): Promise<UploadSlot> {
     const { writerOf, bytesMax, clock } = this.#options;
     const writer = accessKeyId === null ? null : writerOf(accessKeyId);
@@ -89,7 +90,7 @@ export class ObjectWriters {
     return [this.#counted, this.#since, this.#underWay].reduce((sum, bytes) => sum + (bytes?.get(writer) ?? 0), 0);
   }
 
-  /** One count for all who wait for it. */
+  /** Shares one count between all waiting callers. */
   #count(): Promise<void> {
     this.#counting ??= this.#countAll().finally(() => (this.#counting = null));
     return this.#counting;
@@ -101,7 +102,7 @@ export class ObjectWriters {
     const never = new AbortController().signal;
     const before = this.#since;
     const since = new Map<string, number>();
-    // What is written while this counts may be counted twice: that lasts until the next count.
+    // Writes during the count may be counted twice, until the next count.
     this.#since = since;
     this.#counted = sumOf(this.#counted, before);
     const counted = new Map<string, number>();

@@ -17,7 +17,7 @@ export async function getObject(request: S3Request): Promise<void> {
   const range = parseRange(headers["range"], head.byteLength);
   const span = range ?? { start: 0, end: head.byteLength };
   const status = range === null ? 200 : 206;
-  // Before the object is opened: they may be refused.
+  // Computed before the object is opened, because they may be rejected.
   const answered = { ...objectHeaders(head, request, range === null), ...spanHeaders(head, span, range !== null) };
   if (request.method === "HEAD") return void response.writeHead(status, answered).end();
   const { head: opened, body } = await store.get(bucket, key, range ?? undefined);
@@ -30,11 +30,14 @@ export async function getObject(request: S3Request): Promise<void> {
   } finally {
     body.destroy();
   }
-  // Replaced since its conditions were checked: from the start, with the new version.
+  // The object was replaced after its conditions were checked: starts again with the new version.
   return getObject(request);
 }
 
-/** What cannot be read at the beginning is answered with an error; later, only the end of the connection can tell. */
+/**
+ * Waits for the first bytes: a read error before them is sent as an error response; later ones can only end the
+ * connection.
+ */
 function beginning(body: Readable): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   body.once("readable", resolve).once("error", reject);
@@ -60,7 +63,7 @@ function served(request: S3Request, head: ObjectHead): "serve" | "not-modified" 
   });
 }
 
-/** The conditions of a write, as the store checks them when it makes the object visible. */
+/** Returns the conditions of a write, which the store checks when it makes the object visible. */
 export function writeCondition(request: S3Request): Pick<PutOptions, "condition"> {
   const { "if-match": ifMatch, "if-none-match": ifNoneMatch } = request.headers;
   const refused = ["if-modified-since", "if-unmodified-since"].find((name) => request.headers[name] !== undefined);

@@ -2,9 +2,9 @@ import { AwsError } from "@galatea/base";
 import type { S3Request } from "./s3-request.ts";
 
 interface RefusedHeader {
-  /** The whole name, or its beginning where it ends with a dash. */
+  /** The whole name, or a prefix if it ends with a dash. */
   readonly name: string;
-  /** The value that asks for nothing. */
+  /** The value that means the default. */
   readonly harmless?: string;
   readonly error: (name: string) => AwsError;
 }
@@ -13,11 +13,11 @@ const notBuilt = (name: string) =>
   new AwsError("NotImplemented", `${name} is not built in this server`, { statusFallback: 501 });
 const notLocked = () => new AwsError("InvalidRequest", "Bucket is missing Object Lock Configuration");
 
-/** What asks for the bytes to be kept or written in another way than they are here: refused, never dropped. */
+/** Headers that would store or encrypt the bytes differently: rejected, never ignored. */
 const refusedHeaders: readonly RefusedHeader[] = [
   { name: "x-amz-server-side-encryption-customer-", error: notBuilt },
   { name: "x-amz-copy-source-server-side-encryption-customer-", error: notBuilt },
-  // A key that one's own account holds; encryption that names none is the store's own affair.
+  // A key of the caller's own account; encryption without a key is left to the store.
   { name: "x-amz-server-side-encryption-aws-kms-key-id", error: notBuilt },
   { name: "x-amz-server-side-encryption-context", error: notBuilt },
   { name: "x-amz-server-side-encryption-bucket-key-enabled", harmless: "false", error: notBuilt },
@@ -28,7 +28,7 @@ const refusedHeaders: readonly RefusedHeader[] = [
 
 const listed = (text: string) => new Set(text.split(" "));
 
-/** Headers that take one of a few values, with S3's complaint about any other. */
+/** Headers with a few allowed values, and S3's error for any other. */
 const closedHeaders: readonly {
   readonly name: string;
   readonly values: ReadonlySet<string>;
@@ -64,7 +64,7 @@ const closedHeaders: readonly {
   },
 ];
 
-/** Before anything else of a request is looked at. */
+/** Rejects headers before anything else of a request is checked. */
 export function refuseHeaders(headers: S3Request["headers"], accountId: string): void {
   for (const name of ["x-amz-expected-bucket-owner", "x-amz-source-expected-bucket-owner"]) {
     const owner = headers[name];

@@ -20,8 +20,8 @@ export function sendEmpty(request: S3Request, status: number, headers: Readonly<
 const firstSpaceMs = 10_000;
 
 /**
- * For work that may outlast a client's patience (joining parts, copying): after ten seconds the reply begins with 200 and the
- * declaration, then a space every ten seconds, then the document or, as S3 does it, an error under the status 200.
+ * Sends the result of long work (joining parts, copying): after ten seconds the response begins with 200 and the
+ * declaration, then a space every ten seconds, then the document or, as in S3, an error with the status 200.
  */
 export async function sendXmlWhenDone(
   request: S3Request,
@@ -84,7 +84,7 @@ export function s3Error(thrown: unknown): AwsError | null {
   return new AwsError(code, message, { cause: thrown, statusFallback, members });
 }
 
-/** Answers with S3's XML; where the client is still sending, the connection ends with it. */
+/** Sends S3's XML; the connection ends with it if the client is still sending. */
 export function sendError({ request: incoming, response, context, clock, logger }: RawExchange, thrown: unknown): void {
   const known = s3Error(thrown);
   if (known === null && !context.signal.aborted) {

@@ -19,7 +19,7 @@ export interface RequestBody {
   readonly released?: PutOptions["released"];
 }
 
-/** The request's bytes with their framing undone, and what they have to be. The stream is to be read or destroyed. */
+/** Returns the request's decoded bytes, and their expected properties. The caller reads or destroys the stream. */
 export function openBody(request: S3Request): RequestBody {
   const { headers, payload } = request;
   const trailers = new Map<string, string>();
@@ -50,12 +50,15 @@ export function openBody(request: S3Request): RequestBody {
   return {
     body,
     expect: { algorithms, announced, ...(byteLength === null ? {} : { byteLength }) },
-    // What is left of framed chunks are slices of them.
+    // The chunks of framed bodies are slices.
     ...(isChunked ? {} : { released: freeChunk }),
   };
 }
 
-/** Not by `Readable.from`, whose destruction waits for the chunk that is being read: a client that sends no more never ends it. */
+/**
+ * Without `Readable.from`, which waits for the pending read when it is destroyed: a client that sends no more would
+ * block it for ever.
+ */
 function unframed(source: Readable, chunks: AsyncIterator<Buffer>, atEnd: () => void): Readable {
   const read = async () => {
     const { done, value } = await chunks.next();
@@ -88,7 +91,7 @@ function framingError(cause: unknown): Error {
   return new AwsError("IncompleteBody", message, { cause });
 }
 
-/** How many bytes the request says that its body has, without framing; null where it does not. */
+/** Returns the announced length of the body without framing; null if there is none. */
 export function bodyBytesOf(request: S3Request): number | null {
   const { at } = request.payload;
   return lengthOf(request, at === "chunks" || at === "unsigned-trailer");
@@ -103,7 +106,7 @@ function lengthOf(request: S3Request, isChunked: boolean): number | null {
   });
 }
 
-/** A small document, whole and checked. */
+/** Reads a small document, and checks it. */
 export async function readDocument(request: S3Request, bytesMax: number): Promise<Buffer> {
   const { body, expect } = openBody(request);
   const tooLong = () => new AwsError("MalformedXML", `The document is longer than ${bytesMax} bytes`);

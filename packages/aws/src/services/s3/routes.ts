@@ -21,13 +21,13 @@ interface Route {
   readonly operation: string;
   readonly method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
   readonly level: "service" | "bucket" | "object";
-  /** Query parameters that must be there; their values matter only where given as `name=value`. */
+  /** Required query parameters; their values count only if written as `name=value`. */
   readonly query?: readonly string[];
   readonly header?: string;
   readonly handle: (request: S3Request) => Promise<void>;
 }
 
-/** The first row that fits serves. */
+/** The first matching row is used. */
 const routes: readonly Route[] = [
   { operation: "ListBuckets", method: "GET", level: "service", handle: listBuckets },
   { operation: "GetBucketLocation", method: "GET", level: "bucket", query: ["location"], handle: getBucketLocation },
@@ -81,8 +81,8 @@ const routes: readonly Route[] = [
 ];
 
 /**
- * An action for each operation. IAM's are fewer: there a copy is a GetObject and a PutObject, and a listing a ListBucket; here who may
- * do something may do exactly that.
+ * One IAM action for each operation. IAM itself has fewer: there a copy is a GetObject and a PutObject, and a listing a
+ * ListBucket.
  */
 export const s3Operations: Readonly<Record<string, RawOperationRow<S3Request>>> = Object.fromEntries(
   routes.map(({ operation, handle }) => [operation, { action: `s3:${operation}`, resource: resourceOf, handle }]),
@@ -93,7 +93,7 @@ function resourceOf({ bucket, key }: S3Request): string {
   return key === "" ? `arn:aws:s3:::${bucket}` : `arn:aws:s3:::${bucket}/${key}`;
 }
 
-/** Parameters that name another operation: a row above must ask for them, or they are refused by name. */
+/** Parameters that select another operation: a row above has to require them, or they are rejected by name. */
 const selectors = new Set(
   (
     "abac accelerate acl analytics annotation annotationName attributes cors delete encryption intelligent-tiering inventory " +
@@ -104,7 +104,7 @@ const selectors = new Set(
   ).split(" "),
 );
 
-/** Parameters that say how, not what, and may be empty. */
+/** Parameters that do not select an operation, and may be empty. */
 const plainParameters = new Set(
   (
     "bucket-region continuation-token delimiter encoding-type fetch-owner id key-marker marker max-buckets max-keys max-parts max-uploads " +
@@ -112,12 +112,14 @@ const plainParameters = new Set(
   ).split(" "),
 );
 
-/** A name without a value is a part of a bucket or an object, also where it is one that came after this list was written. */
+/**
+ * Returns whether a parameter selects an operation: a name without a value does, even if it is newer than this list.
+ */
 const isSelector = (name: string, value: string) =>
   selectors.has(name) ||
   (value === "" && name !== "" && !plainParameters.has(name) && !/^(?:response-|x-amz-)/i.test(name));
 
-/** Throws S3's own error for a request that names none. */
+/** Throws S3's own error for a request without an operation. */
 export function operationOf(request: S3Request): RawOperationRow<S3Request> {
   const row = s3Operations[routeOf(request).operation];
   assert(row !== undefined, "every route has an operation");
@@ -148,6 +150,6 @@ function routeOf(request: S3Request): Route {
   });
 }
 
-/** Objects here have the one version that unversioned buckets know as "null". */
+/** Returns whether the version is "null", the only version of objects in unversioned buckets. */
 const isNullVersion = (name: string, query: ReadonlyMap<string, string>) =>
   name === "versionId" && query.get(name) === "null";

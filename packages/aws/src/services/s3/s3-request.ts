@@ -19,9 +19,9 @@ export interface S3Request {
   readonly response: ServerResponse;
   readonly context: CallContext;
   readonly store: BucketStore;
-  /** Room for what the caller is about to write, so many bytes. Throws where there is none. */
+  /** Reserves space for a write of so many bytes. Throws above the caller's quota. */
   readonly room: (byteLength: number | null) => Promise<UploadSlot>;
-  /** Returns whether a listing of the bucket shows that key to the caller. */
+  /** Returns whether a listing of the bucket shows a key to the caller. */
   readonly isListed: (key: string) => boolean;
   readonly clock: Clock;
 }
@@ -32,7 +32,10 @@ export interface S3Address {
   readonly query: ReadonlyMap<string, string>;
 }
 
-/** Path style, or `bucket.domain` where a domain is configured. The key is the path's bytes: dots and double slashes stay. */
+/**
+ * Parses path style, or `bucket.domain` if a domain is configured. The key is the path's bytes: dots and double slashes
+ * stay.
+ */
 export function parseAddress(url: string, host: string | undefined, domain: string | null): S3Address {
   const query = new Map(rawQueryOf(url).map(([name, value]) => [decodeComponent(name), decodeValue(value)]));
   const path = pathOf(url).replace(/^https?:\/\/[^/]*/, "");
@@ -49,7 +52,7 @@ function hostedBucket(host: string | undefined, domain: string | null): string |
   return domain !== null && name.endsWith(`.${domain}`) ? name.slice(0, -domain.length - 1) : null;
 }
 
-/** In queries a plus is a space for clients that write forms; SDKs send %2B and %20. */
+/** Decodes a value of a query: a plus is a space for clients that send forms; SDKs send %2B and %20. */
 const decodeValue = (text: string) => decodeComponent(text.replaceAll("+", "%20"));
 
 function decodePath(text: string): string {
@@ -68,7 +71,7 @@ export function headerRecord(incoming: IncomingMessage): Record<string, string |
   return record;
 }
 
-/** A whole number from a query or header within bounds, or S3's complaint. */
+/** Parses a whole number of a query or header within limits, or throws S3's error. */
 export function integerArgument(
   text: string | undefined,
   name: string,

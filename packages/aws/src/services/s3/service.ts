@@ -11,15 +11,15 @@ export interface S3Parts {
   readonly store: BucketStore;
   /** `bucket.<domain>` addresses buckets by host name; null: path style alone. */
   readonly s3Domain: string | null;
-  /** Who may keep only so much; nobody unless given. */
+  /** Writers with a quota; none by default. */
   readonly writers?: ObjectWriters;
-  /** Returns whether a listing shows an object to the caller with that key; every object is shown unless given. */
+  /** Returns whether a listing shows an object to the caller with that key; true by default. */
   readonly lists?: (accessKeyId: string | null, object: { readonly bucket: string; readonly key: string }) => boolean;
 }
 
 const scope = "s3";
 
-/** S3 over a store: authenticate, route, serve, and answer errors as S3 does. */
+/** S3 over a store: authenticates, routes, serves, and sends errors as S3 does. */
 export function s3Service({ store, s3Domain, writers, lists }: S3Parts) {
   return {
     kind: "raw",
@@ -29,7 +29,7 @@ export function s3Service({ store, s3Domain, writers, lists }: S3Parts) {
     operations: s3Operations,
     setHeaders(response, requestId) {
       response.setHeader("x-amz-request-id", requestId);
-      // A browser runs nothing of an object.
+      // Prevents a browser from running scripts in an object.
       response.setHeader("Content-Security-Policy", "sandbox; default-src 'none'");
     },
     async open({ request: incoming, response, context, authenticator, clock }) {
@@ -61,7 +61,7 @@ export function s3Service({ store, s3Domain, writers, lists }: S3Parts) {
   } as const satisfies RawService;
 }
 
-/** Open servers take the framing at its word and still hold a body to the hash it was sent with. */
+/** Returns the framing and the expected hash of a body; without authentication, the header's values. */
 function payloadOf(
   authenticator: Authenticator | null,
   request: Parameters<Authenticator["verify"]>[0],

@@ -4,7 +4,7 @@ const tagsMax = 10;
 const keyCharsMax = 128;
 const valueCharsMax = 256;
 
-/** Letters, digits and spaces of any script, and these signs. */
+/** Letters, digits and spaces of any script, and some signs. */
 const allowed = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u;
 
 export interface ObjectTag {
@@ -12,7 +12,7 @@ export interface ObjectTag {
   readonly Value: string;
 }
 
-/** The header's form, in which tags are kept: a query of keys and values. */
+/** Parses the header's form, in which tags are stored: a query of keys and values. */
 export function parseTagging(header: string): readonly ObjectTag[] {
   return [...new URLSearchParams(header)].map(([Key, Value]) => ({ Key, Value }));
 }
@@ -23,7 +23,7 @@ export function printTagging(tags: readonly ObjectTag[]): string {
   return query.toString();
 }
 
-/** Of a request's header. What a document of tags is refused for by name is a malformed header here. */
+/** Checks the tags in a header; errors that a document of tags reports by name are a malformed header here. */
 export function checkTagging(header: string): void {
   const tags = parseTagging(header);
   const keys = new Set(tags.map(({ Key }) => Key));
@@ -45,7 +45,7 @@ export function checkTags(tags: readonly ObjectTag[]): void {
   }
 }
 
-/** Returns whether every escape is one, and all of them together are UTF-8: `URLSearchParams` takes anything. */
+/** Returns whether all escapes are valid and the text is UTF-8: `URLSearchParams` accepts anything. */
 function isUrlEncoded(text: string): boolean {
   try {
     decodeURIComponent(text);

@@ -58,7 +58,7 @@ export async function putPart(request: S3Request): Promise<void> {
   const number = partNumberOf(request);
   const { checksumAlgorithm } = await store.headUpload(id);
   const other = announcedAlgorithms(request.headers).find((name) => name !== checksumAlgorithm);
-  // Where the upload was begun without one, each part may have its own.
+  // If the upload was created without an algorithm, each part may have its own.
   if (checksumAlgorithm !== null && other !== undefined) {
     throw new AwsError(
       "InvalidRequest",
@@ -138,7 +138,9 @@ export async function completeUpload(request: S3Request): Promise<void> {
 
 const isChecksumType = (text: string): text is ChecksumType => text === "COMPOSITE" || text === "FULL_OBJECT";
 
-/** At completion the checksum headers and the length are of the object, not of the document. */
+/**
+ * Returns the expected object: at completion the checksum headers and the length are the object's, not the document's.
+ */
 function expectedObject(headers: S3Request["headers"]): BodyExpectation {
   const entries = announcedChecksums(headers);
   const length = headers["x-amz-mp-object-size"];

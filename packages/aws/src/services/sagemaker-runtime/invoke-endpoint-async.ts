@@ -4,7 +4,7 @@ import { tooLong, type AsyncRequest, type Hosting } from "@galatea/hosting";
 import type { InvokeCall } from "./invoke-endpoint.ts";
 import { constraint } from "./runtime-path.ts";
 
-/** Of an input that comes with the request. */
+/** Maximum size of an input in the request. */
 const inlineBytesMax = 128_000;
 
 interface TextRule {
@@ -61,7 +61,7 @@ const seconds = {
   timeLimit: { header: "invocationtimeoutseconds", member: "invocationTimeoutSeconds", min: 1, max: 3600 },
 } as const;
 
-/** Answers 202 when the request is recorded; what comes of it is an object in S3, and a message. */
+/** Responds with 202 when the request is recorded; its result is an object in S3, and a message. */
 export async function invokeEndpointAsync(hosting: Hosting, call: InvokeCall): Promise<void> {
   const { response, context, endpointName } = call;
   const asked = await readRequest(call);
@@ -92,7 +92,7 @@ async function readRequest({ request, context }: InvokeCall): Promise<AsyncReque
   const refusal = () => tooLong(inlineBytesMax);
   if (Number(request.headers["content-length"] ?? 0) > inlineBytesMax) throw refusal();
   const { memory } = context;
-  // One that was held to verify its signature has its memory already.
+  // The memory of a body that was buffered for its signature is already taken.
   const take = memory.bytes > 0 ? null : (bytes: number) => takeForCall(memory, bytes);
   const body = await readToBuffer(request, inlineBytesMax, refusal, take);
   if ((inputUrl === null) === (body.length === 0)) {

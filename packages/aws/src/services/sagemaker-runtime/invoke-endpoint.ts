@@ -13,7 +13,7 @@ import { constraint } from "./runtime-path.ts";
 
 export interface InvokeCall {
   readonly endpointName: string;
-  /** Its signature is verified. */
+  /** With a verified signature. */
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly context: CallContext;
@@ -24,7 +24,7 @@ const componentHeader = "x-amzn-sagemaker-inference-component";
 const targetContainerHeader = "x-amzn-sagemaker-target-container-hostname";
 
 const sessionHeader = "x-amzn-sagemaker-session-id";
-/** A stream opens no session. */
+/** A stream cannot open a session. */
 const sessionPatterns = {
   InvokeEndpoint: "^(NEW_SESSION)$|^[a-zA-Z0-9](-*[a-zA-Z0-9])*$",
   InvokeEndpointWithResponseStream: "^[a-zA-Z0-9](-*[a-zA-Z0-9])*$",
@@ -34,11 +34,11 @@ interface HeaderRow {
   readonly name: string;
   readonly member: string;
   readonly lengthMax: number;
-  /** True if the container sees it. */
+  /** True if it is passed to the container. */
   readonly passed: boolean;
 }
 
-/** Every other header of the client ends here. */
+/** The headers that are read or passed on; all others are dropped. */
 const headers: readonly HeaderRow[] = [
   { name: "content-type", member: "contentType", lengthMax: 1024, passed: true },
   { name: "x-amzn-sagemaker-custom-attributes", member: "customAttributes", lengthMax: 1024, passed: true },
@@ -50,30 +50,30 @@ const headers: readonly HeaderRow[] = [
   { name: targetContainerHeader, member: "targetContainerHostname", lengthMax: 63, passed: false },
 ];
 
-/** What each operation calls the types that its client accepts. */
+/** Names of the Accept header by operation. */
 const acceptNames = { InvokeEndpoint: "accept", InvokeEndpointWithResponseStream: "x-amzn-sagemaker-accept" } as const;
 
-/** Headers that would send the request elsewhere than it goes here: refused, never ignored. */
+/** Headers that would change the request's processing: rejected, never ignored. */
 const refusedHeaders: readonly { readonly name: string; readonly member: string }[] = [
   { name: "x-amzn-sagemaker-enable-explanations", member: "EnableExplanations" },
 ];
 
 export interface RuntimeOptions {
   readonly hosting: Hosting;
-  /** Of a request's body. One that has to be verified is held as a whole. */
+  /** Maximum size of a request's body. A body with a signature to verify is buffered completely. */
   readonly requestBytesMax: number;
-  /** Aborts when streams are to end, with the error that they end with. */
+  /** Aborts, with an error for clients, when streams have to end. */
   readonly cutting: AbortSignal;
 }
 
-/** Short bodies pass as one buffer, longer ones stream in both directions. */
+/** Passes short bodies as one buffer and streams longer ones, in both directions. */
 export async function invokeEndpoint({ hosting, requestBytesMax }: RuntimeOptions, call: InvokeCall): Promise<void> {
   const asked = readInvocation(call, "InvokeEndpoint", requestBytesMax);
   const reply = await hosting.invoke(call.endpointName, call.context.accountId, asked);
   answer(call.response, reply, call.context);
 }
 
-/** The request of an operation as hosting is asked. Throws AwsError. */
+/** Returns hosting's request for an operation. Throws AwsError. */
 export function readInvocation(
   { request, context, receivedNs }: InvokeCall,
   operation: keyof typeof acceptNames,
@@ -88,7 +88,7 @@ export function readInvocation(
     throw constraint("sessionId", session, `Member must satisfy regular expression pattern: ${pattern}`);
   }
   const length = declaredLength(request, requestBytesMax);
-  // A streamed body keeps its length on the way; a held one gets it from the client that sends it.
+  // A streamed body keeps its length; for a buffered one the HTTP client sets it.
   if (length !== null && length > bufferedBytesMax) passed["content-length"] = String(length);
   return {
     headers: passed,
@@ -126,13 +126,13 @@ function readHeader(request: IncomingMessage, name: string, member: string, leng
   throw constraint(member, value, `Member must have length less than or equal to ${lengthMax}`);
 }
 
-/** Header bytes arrive as Latin-1; a model's name may be more. */
+/** Decodes a header as UTF-8; Node decodes headers as Latin-1. */
 function utf8Header(request: IncomingMessage, name: string): string | null {
   const value = request.headers[name];
   return typeof value === "string" && value !== "" ? Buffer.from(value, "latin1").toString("utf8") : null;
 }
 
-/** Null for a chunked body, whose length is counted as it comes. */
+/** Returns null for a chunked body, whose length is counted as it arrives. */
 function declaredLength(request: IncomingMessage, bytesMax: number): number | null {
   const text = request.headers["content-length"];
   if (text === undefined) return request.headers["transfer-encoding"] === undefined ? 0 : null;
@@ -149,7 +149,7 @@ interface TakenBody {
 
 async function takeBody(request: IncomingMessage, { length, bytesMax, memory }: TakenBody): Promise<Buffer | Readable> {
   if (length !== null && length > bufferedBytesMax) return request;
-  // One that was held to verify its signature has its memory already.
+  // The memory of a body that was buffered for its signature is already taken.
   const isHeld = memory.bytes > 0;
   if (!isHeld && length !== null) takeForCall(memory, length);
   const take = isHeld || length !== null ? null : (bytes: number) => takeForCall(memory, bytes);
@@ -173,7 +173,7 @@ function answer(response: ServerResponse, reply: InvocationReply, context: CallC
   if (reply.byteLength !== null && Number.isFinite(reply.byteLength))
     response.setHeader("content-length", reply.byteLength);
   const { body, done } = reply;
-  // The head is out: a container that breaks off now can only be told by breaking off too.
+  // The head is sent: if the container breaks off now, the response can only break off, too.
   body.once("error", () => response.destroy());
   body.once("close", done);
   context.signal.addEventListener("abort", () => body.destroy(), { once: true });

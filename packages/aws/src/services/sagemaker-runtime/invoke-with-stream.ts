@@ -11,8 +11,8 @@ const partHeaders = encodeEventHeaders([
 ]);
 
 /**
- * Answers with an event stream that begins with the first part of the container's answer: what fails before that is an error as of any
- * invocation, what fails later an exception among the events.
+ * Responds with an event stream that begins with the first chunk of the container's response: an earlier failure is an
+ * ordinary error, a later one an exception among the events.
  */
 export async function invokeWithStream(
   { hosting, requestBytesMax, cutting }: RuntimeOptions,
@@ -48,10 +48,10 @@ function beginEvents(response: ServerResponse, reply: InvocationReply, signal: A
   return new StreamWriter(response, signal);
 }
 
-/** SageMaker's bound for messages. */
+/** SageMaker's maximum length of messages. */
 const messageCharsMax = 2048;
 
-/** What is not said to be the model's is ours, and told where it is made to be told. */
+/** Returns the exception event: errors that are not marked as the model's are the platform's, with texts for users. */
 function exceptionEvent(error: unknown): Buffer {
   const isModels = error instanceof AwsError && error.code === "ModelStreamError";
   const isTold = isModels || (error instanceof AwsError && error.code === "InternalStreamFailure");

@@ -6,14 +6,14 @@ import { readInvocation, type InvokeCall, type RuntimeOptions } from "./invoke-e
 import { modelNotFound, openAiError } from "./openai-errors.ts";
 import type { OpenAiPath } from "./openai-routes.ts";
 
-/** A call of OpenAI's API, and where it goes. */
+/** A call of OpenAI's API, and its destination. */
 export interface OpenAiCall extends InvokeCall {
   readonly asked: OpenAiPath;
-  /** What hosting is asked; null for a listing. */
+  /** The request for hosting; null for a listing. */
   readonly invocation: InvocationRequest | null;
 }
 
-/** Finds out what a call asks for. Where only its model says which endpoint it is for, its body is read for that. */
+/** Opens a call. If only the model in its body names the endpoint, the body is read for that. */
 export async function openOpenAiCall(
   { hosting, requestBytesMax }: RuntimeOptions,
   call: Omit<InvokeCall, "endpointName">,
@@ -31,16 +31,16 @@ export async function openOpenAiCall(
   const take = isHeld ? null : (bytes: number) => takeForCall(memory, bytes);
   const body = await readToBuffer(call.request, requestBytesMax, () => tooLong(requestBytesMax), take);
   const named = namedModel(body);
-  // What was counted on a way that streams is known now.
+  // The length of a chunked body is known now.
   const { "content-length": _length, ...headers } = invocation.headers;
-  // Behind the endpoint's name stands one of its inference components, where it has them, or one of its many models.
+  // The endpoint's name is followed by an inference component, if it has some, or by one of its many models.
   const isComponent = named.part !== null && hosting.components.namesOn(named.endpointName).includes(named.part);
   const target = isComponent ? { inferenceComponent: named.part } : { targetModel: named.part };
   const held = { ...invocation, headers, ...target, body: () => Promise.resolve(body) };
   return { ...known, endpointName: named.endpointName, invocation: held };
 }
 
-/** `endpoint`, or `endpoint/part` for one of many models. */
+/** Parses `endpoint`, or `endpoint/part` for one of many models. */
 function namedModel(body: Buffer): { readonly endpointName: string; readonly part: string | null } {
   let model: unknown;
   try {
@@ -57,7 +57,7 @@ function namedModel(body: Buffer): { readonly endpointName: string; readonly par
   return { endpointName: model.slice(0, slash), part: model.slice(slash + 1) };
 }
 
-/** What the container answers goes on as it comes: JSON, or events for a browser. */
+/** Streams the container's response: JSON, or server-sent events. */
 export async function forward({ hosting, cutting }: RuntimeOptions, call: OpenAiCall): Promise<void> {
   const { response, context, invocation, endpointName } = call;
   if (invocation === null) throw new Error("bug: a listing asks no container");
@@ -76,7 +76,7 @@ export async function forward({ hosting, cutting }: RuntimeOptions, call: OpenAi
   } catch (error) {
     if (writer === null) throw error;
     if (context.signal.aborted) return;
-    // Between events another one can say it; else only the end of the connection can.
+    // Between events the error can be sent as another one; otherwise only the end of the connection can show it.
     if (!isOfEvents(reply) || end !== "\n\n") return void response.destroy();
     response.write(`data: ${JSON.stringify(openAiError(error).document)}\n\n`);
   }
@@ -95,7 +95,7 @@ function begin(response: ServerResponse, reply: InvocationReply, signal: AbortSi
   response.statusCode = 200;
   if (reply.contentType !== null) response.setHeader("content-type", reply.contentType);
   if (reply.byteLength !== null) response.setHeader("content-length", reply.byteLength);
-  // Proxies hold back what they may keep.
+  // Proxies may buffer responses that can be cached.
   if (isOfEvents(reply)) response.setHeader("cache-control", "no-cache");
   response.setHeader("x-Amzn-Invoked-Production-Variant", reply.variantName);
   return new StreamWriter(response, signal);

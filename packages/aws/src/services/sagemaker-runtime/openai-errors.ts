@@ -2,7 +2,7 @@ import type { AwsError } from "@galatea/base";
 import { SignatureFailure } from "../../signing/index.ts";
 import { asAwsError } from "../../wire/index.ts";
 
-/** An error as clients of OpenAI's API read it. */
+/** An error in the format of OpenAI's API. */
 export interface OpenAiError {
   readonly status: number;
   readonly document: { readonly error: unknown };
@@ -12,10 +12,10 @@ const bodyOf = (message: string, type: string, code: string | null) => ({
   error: { message, type, param: null, code },
 });
 
-/** The code of an AwsError for a model that there is not. */
+/** The code of an AwsError for an unknown model. */
 export const modelNotFound = "model_not_found";
 
-/** What was thrown, as clients of OpenAI's API read it. A container's own error goes on as it is, with its status. */
+/** Converts an error to the format of OpenAI's API. A container's own error keeps its document and status. */
 export function openAiError(thrown: unknown): OpenAiError {
   if (thrown instanceof SignatureFailure) {
     return { status: 401, document: bodyOf(thrown.message, "authentication_error", "invalid_api_key") };
@@ -29,7 +29,7 @@ export function openAiError(thrown: unknown): OpenAiError {
 
 function ofModel({ message, members }: AwsError): OpenAiError {
   const { OriginalStatusCode: told, OriginalMessage: text } = members;
-  // A container that did not answer in time has no status.
+  // A container that has not responded in time has no status.
   const status = typeof told === "number" && told >= 400 && told <= 599 ? told : 504;
   const own = typeof text === "string" ? parsedError(text) : null;
   if (own !== null) return { status, document: own };
@@ -40,7 +40,7 @@ function parsedError(text: string): OpenAiError["document"] | null {
   try {
     const parsed: unknown = JSON.parse(text);
     if (typeof parsed !== "object" || parsed === null || !("error" in parsed)) return null;
-    // Clients look for a message in it.
+    // Clients read a message in it.
     return typeof parsed.error === "object" && parsed.error !== null ? { error: parsed.error } : null;
   } catch {
     return null;

@@ -12,7 +12,10 @@ interface OpenAiModel {
 const pageLength = 100;
 const modelsMax = 1000;
 
-/** Endpoints in service are models, and inference components those of their endpoint: of the endpoint that is asked, or of all of them. */
+/**
+ * Lists endpoints in service as models, and inference components as models of their endpoint: of the named endpoint, or
+ * of all.
+ */
 export async function listModels({ hosting }: RuntimeOptions, call: OpenAiCall): Promise<void> {
   const { response, context, asked } = call;
   const models: OpenAiModel[] = [];
@@ -37,7 +40,7 @@ export async function listModels({ hosting }: RuntimeOptions, call: OpenAiCall):
   send(response, { object: "list", data: models.slice(0, modelsMax) });
 }
 
-/** One of what `listModels` tells. */
+/** Returns one model of `listModels`. */
 export async function retrieveModel({ hosting }: RuntimeOptions, call: OpenAiCall): Promise<void> {
   const { model, componentName } = call.asked;
   const { name, createdMs } = await runningEndpoint(hosting, call);
@@ -52,7 +55,10 @@ async function runningEndpoint(hosting: RuntimeOptions["hosting"], { endpointNam
   return await hosting.endpoints.find(endpointName, context);
 }
 
-/** An endpoint with inference components is none itself: who asks it has to say which. */
+/**
+ * Returns the models of an endpoint. One with inference components is no model itself, because requests have to name a
+ * component.
+ */
 function modelsOf(hosting: RuntimeOptions["hosting"], name: string, createdMs: number): readonly OpenAiModel[] {
   const components = hosting.components.namesOn(name);
   const ids = components.length === 0 ? [name] : components.map((component) => `${name}/${component}`);

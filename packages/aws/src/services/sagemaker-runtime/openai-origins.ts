@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { AwsError } from "@galatea/base";
 
-/** How long a browser may believe what it was told of an origin. */
+/** Seconds for which browsers may cache the permission of an origin. */
 const seconds = 600;
-/** What a page may ask to send: names of headers. */
+/** Header names that a page may request to send. */
 const headerNames = /^[\w\-, ]{1,4096}$/;
 
-/** Tells a browser that the page's origin may read the answer, where the operator allows it. Whether it may. */
+/** Allows a browser to read the response if the operator allows the page's origin. Returns whether it is allowed. */
 export function allowOrigin(
   { headers }: IncomingMessage,
   response: ServerResponse,
@@ -20,7 +20,7 @@ export function allowOrigin(
   return true;
 }
 
-/** What a browser asks before it lets a page's request go. */
+/** Answers a browser's preflight request. */
 export function answerPreflight(request: IncomingMessage, response: ServerResponse, isAllowed: boolean): Promise<void> {
   if (!isAllowed)
     throw new AwsError("origin_not_allowed", "Pages of this origin are not allowed here.", { statusFallback: 403 });

@@ -3,14 +3,14 @@ import { decodeComponent, pathOf } from "../../signing/index.ts";
 import type { ServiceModel } from "../../spec/index.ts";
 import { checkEndpointName } from "./runtime-path.ts";
 
-/** By operation: its method and its path, the same below an endpoint and by itself. */
+/** Method and path by operation, with and without an endpoint before it. */
 const routes = {
   CreateChatCompletion: { method: "POST", path: "/v1/chat/completions" },
   CreateCompletion: { method: "POST", path: "/v1/completions" },
   CreateEmbedding: { method: "POST", path: "/v1/embeddings" },
   CreateResponse: { method: "POST", path: "/v1/responses" },
   ListModels: { method: "GET", path: "/v1/models" },
-  /** Behind its path, the model's name. */
+  /** Followed by the model's name. */
   RetrieveModel: { method: "GET", path: "/v1/models/" },
 } as const;
 
@@ -18,12 +18,12 @@ export type OpenAiOperation = keyof typeof routes;
 
 const operations = Object.entries(routes) as [OpenAiOperation, (typeof routes)[OpenAiOperation]][];
 
-/** Where SageMaker has them, below an endpoint; and by themselves, where the model that a request names says which endpoint. */
+/** Paths below an endpoint, as in SageMaker; without one, the model in the request names the endpoint. */
 const belowEndpoint = "/endpoints/{EndpointName}/openai";
 const belowComponent = "/endpoints/{EndpointName}/inference-components/{InferenceComponentName}/openai";
 const below = /^\/endpoints\/([^/]+)(?:\/inference-components\/([^/]+))?\/openai(?=\/)/;
 
-/** As the gateway finds requests for a service. */
+/** The model by which the gateway finds the service's requests. */
 export const openAiModel: ServiceModel = {
   service: "openai",
   apiVersion: "v1",
@@ -43,7 +43,7 @@ export const openAiModel: ServiceModel = {
   shapes: {},
 };
 
-/** Returns whether a request line is for one of them, or for what belongs to it. */
+/** Returns whether a URL is a route of this service, or below one. */
 export function isOpenAiUrl(url: string): boolean {
   const path = pathOf(url).replace(below, "");
   return operations.some(([, route]) => isAt(route.path, path));
@@ -51,20 +51,20 @@ export function isOpenAiUrl(url: string): boolean {
 
 export interface OpenAiPath {
   readonly operation: OpenAiOperation;
-  /** Of the container; the same that clients have behind their base URL. */
+  /** Path on the container; it equals the client's path after its base URL. */
   readonly path: string;
-  /** Null where the request's model says it. */
+  /** Null if the request's model names it. */
   readonly endpointName: string | null;
-  /** Of an endpoint whose models are inference components. */
+  /** For an endpoint whose models are inference components. */
   readonly componentName: string | null;
-  /** Of which model something is asked; null where the body says it, or nobody. */
+  /** The model in the URL; null if it is in the body, or if there is none. */
   readonly model: string | null;
 }
 
 const isAt = (route: string, path: string) =>
   route.endsWith("/") ? path.startsWith(route) && path.length > route.length : route === path;
 
-/** Null for what is none of them, or with another method. Throws AwsError for a name that no endpoint has. */
+/** Returns null for any other path or method. Throws AwsError for an invalid endpoint name. */
 export function readOpenAiPath({ method, url = "" }: IncomingMessage): OpenAiPath | null {
   const asked = pathOf(url);
   const [prefix = "", endpoint, component] = below.exec(asked) ?? [];

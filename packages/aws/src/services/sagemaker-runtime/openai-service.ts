@@ -12,15 +12,15 @@ import { openAiModel, readOpenAiPath, type OpenAiOperation } from "./openai-rout
 
 export interface OpenAiDependencies extends RuntimeOptions {
   readonly clock: Clock;
-  /** Of pages that may ask by a browser, such as `https://chat.example`. */
+  /** Origins of pages that may call the API in a browser, such as `https://chat.example`. */
   readonly allowedOrigins: ReadonlySet<string>;
 }
 
 const scope = "sagemaker";
 
 /**
- * OpenAI's API before endpoints: what a client says is what the container is asked, at the same path, and what it answers comes back as it
- * is made. A key of such a client is a bearer token as SageMaker's libraries make them; signed requests are taken, too.
+ * OpenAI's API in front of endpoints: the client's request goes to the container at the same path, and its response is
+ * streamed back. The API key is a bearer token as SageMaker's libraries make them; signed requests are accepted, too.
  */
 export function openAiService({ clock, allowedOrigins, ...options }: OpenAiDependencies) {
   const resource = ({ endpointName, context }: OpenAiCall) => hostingArn("endpoint", endpointName, context);
@@ -71,7 +71,7 @@ export function openAiService({ clock, allowedOrigins, ...options }: OpenAiDepen
   } as const satisfies RawService;
 }
 
-/** A bearer token says nothing of a request's body, which need not be held for it. */
+/** Verifies a request; a bearer token does not depend on the body, which then need not be buffered. */
 async function proven(
   exchange: RawExchange,
   requestBytesMax: number,

@@ -8,7 +8,7 @@ const routes: ReadonlyMap<string | undefined, keyof SagemakerRuntimeOperations> 
   ["invocations-response-stream", "InvokeEndpointWithResponseStream"],
 ] as const);
 
-/** The operation and the endpoint that a request line names. */
+/** Returns the operation and the endpoint of a request line. */
 export function readPath(request: IncomingMessage): {
   readonly operation: keyof SagemakerRuntimeOperations;
   readonly endpointName: string;
@@ -42,7 +42,7 @@ function decoded(name: string): string {
   }
 }
 
-/** A member that breaks one of its constraints, in the words that all services have for that. */
+/** Returns the error for a member that violates a constraint, in the wording of all services. */
 export function constraint(member: string, value: string, rule: string): AwsError {
   const shown = value.length > 256 ? `${value.slice(0, 256)}...` : value;
   const text = `1 validation error detected: Value '${shown}' at '${member}' failed to satisfy constraint: ${rule}`;

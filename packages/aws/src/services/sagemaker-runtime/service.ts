@@ -17,7 +17,10 @@ const scope = "sagemaker";
 const model = asServiceModel(runtime);
 const validationCodes = { json: "ValidationError", query: "ValidationError" };
 
-/** InvokeEndpoint and its stream. The hot path of the platform: the line and a handful of headers are read, not by the wire's general machinery. */
+/**
+ * InvokeEndpoint and its stream. The hot path of the platform: it reads the request line and a few headers itself,
+ * without the general machinery of `wire`.
+ */
 export function runtimeService({ clock, ...parts }: RuntimeDependencies) {
   const { requestBytesMax } = parts;
   const resource = ({ endpointName, context }: InvokeCall) => hostingArn("endpoint", endpointName, context);
@@ -32,7 +35,7 @@ export function runtimeService({ clock, ...parts }: RuntimeDependencies) {
       resource,
       handle: (call) => invokeEndpointAsync(parts.hosting, call),
     },
-    // SageMaker asks for no other permission.
+    // SageMaker needs no other permission.
     InvokeEndpointWithResponseStream: {
       action: "sagemaker:InvokeEndpoint",
       resource,

@@ -54,7 +54,7 @@ export function describeEndpoint(described: EndpointDescription): Described {
   };
 }
 
-/** Shadow variants are told apart, where there are some. */
+/** Returns the variants, and the shadow variants apart if there are any. */
 function variantsOf<Told>({ variants }: Generation, tell: (group: VariantGroup, index: number) => Told) {
   const told = variants.map((group, index) => ({ isShadow: !isProduction(group), told: tell(group, index) }));
   const [production, shadows] = [false, true].map((wanted) =>
@@ -108,7 +108,7 @@ function serverlessConfigOf({ MemorySizeInMB }: ServerlessConfig, { concurrency 
 const isSame = ({ concurrency: one }: GroupSize, { concurrency: other }: GroupSize) =>
   one?.max === other?.max && one?.provisioned === other?.provisioned;
 
-/** Data is captured with the generation's first request, until there is another one. */
+/** Returns the capture settings, which apply from the generation's first request. */
 function captureOf({ dataCapture: config }: Generation): Pick<Described, "DataCaptureConfig"> {
   if (config === undefined) return {};
   const isOn = config.EnableCapture !== false;
@@ -118,20 +118,23 @@ function captureOf({ dataCapture: config }: Generation): Pick<Described, "DataCa
       CaptureStatus: isOn ? "Started" : "Stopped",
       CurrentSamplingPercentage: config.InitialSamplingPercentage,
       DestinationS3Uri: config.DestinationS3Uri,
-      // There are no keys here, and clients require the member.
+      // There are no keys here, but clients require the member.
       KmsKeyId: "",
     },
   };
 }
 
-/** What a variant is to have when the change that is under way is over; undefined where nothing of it is to stay or nothing moves. */
+/**
+ * Returns the size of a variant at the end of the current change; undefined for a variant that will be removed, and
+ * without a change.
+ */
 function finalSize({ state }: EndpointRecord, { number }: Generation, index: number) {
   if (state.at !== "Updating" && state.at !== "RollingBack") return undefined;
   const last = state.change.steps.at(-1)?.generations.find((each) => each.number === number);
   return last === undefined || last.trafficShare === 0 ? undefined : last.sizes[index];
 }
 
-/** VariantStatus: what is being done with the variants of a generation. */
+/** Returns the VariantStatus of the variants of a generation. */
 function statusOf(generation: Generation, { record }: EndpointDescription) {
   const { state, generations } = record;
   const status = (Status: string, StatusMessage: string, startMs: number) => ({

@@ -79,7 +79,7 @@ export function endpointConfigOperations(hosting: Hosting) {
   } satisfies Partial<SageMakerRows>;
 }
 
-/** Throws for variants that take no requests from a queue. */
+/** Throws for variants that cannot take requests from a queue. */
 function checkQueued(variants: readonly ProductionVariant[], isCopied: boolean): void {
   if (variants.length > 1) throw notBuilt("AsyncInferenceConfig with several production variants");
   if (variants.some(({ ServerlessConfig }) => ServerlessConfig !== undefined)) {
@@ -96,7 +96,10 @@ function checkedVariants(inputs: readonly SagemakerInputs["ProductionVariant"][]
   return variants;
 }
 
-/** As SageMaker has it: one production variant and one shadow of it, both on instances, and asked at once. */
+/**
+ * Checks SageMaker's rules for shadows: one production variant and one shadow of it, both on instances, without a
+ * queue.
+ */
 function checkedShadows(
   input: SagemakerInputs["CreateEndpointConfigInput"],
   variants: readonly ProductionVariant[],
@@ -141,7 +144,7 @@ function eachChecked(inputs: readonly SagemakerInputs["ProductionVariant"][]): r
   });
 }
 
-/** What SageMaker says of instances cannot be said of a serverless variant. */
+/** Members for instances, which a serverless variant cannot have. */
 const instanceMembers = [
   "InstanceType",
   "InitialInstanceCount",
@@ -176,7 +179,10 @@ function serverlessVariant(
   };
 }
 
-/** A variant without a model has instances that inference components share; so have all variants beside it. */
+/**
+ * Checks a variant without a model, whose instances inference components share: then no variant of the configuration
+ * may have one.
+ */
 function checkShared(
   variants: readonly ProductionVariant[],
   input: SagemakerInputs["CreateEndpointConfigInput"],
@@ -209,7 +215,7 @@ function checkServerless(variants: readonly ProductionVariant[]): void {
   throw invalid("An endpoint with a serverless variant can have no other production variant.");
 }
 
-/** As it was asked for. */
+/** Returns a variant as in its request. */
 function describedVariant(variant: ProductionVariant) {
   if (variant.ModelName === "") {
     const { ModelName: _model, ...described } = variant;
@@ -220,7 +226,7 @@ function describedVariant(variant: ProductionVariant) {
   return described;
 }
 
-/** Capturing is on where it is not said to be off. */
+/** Returns the capture settings; capturing is enabled by default. */
 function checkedCapture(input: SagemakerInputs["DataCaptureConfig"] | undefined): DataCaptureConfig | undefined {
   if (input === undefined) return undefined;
   refuseMembers(input, refusedCaptureMembers, { code: "ValidationException", of: " of DataCaptureConfig" });

@@ -1,6 +1,6 @@
 /**
- * SageMaker's control plane over `Hosting`: models, endpoint configurations, endpoints, tags, listings. Inputs were checked against
- * SageMaker's published model before; what is checked here is what SageMaker itself checks beyond it. Members that would change what
- * runs and are not built are refused by name.
+ * SageMaker's control plane over `Hosting`: models, endpoint configurations, endpoints, tags, listings. Inputs are
+ * already checked against the published model; the checks here are SageMaker's further ones. Members that would change
+ * the behaviour and are not implemented are rejected by name.
  */
 export { sagemakerService } from "./service.ts";

@@ -119,7 +119,7 @@ function questions({ components }: Hosting) {
 
 const ownerOf = ({ region, accountId }: CallContext) => ({ region, accountId });
 
-/** Null where none is given. Of several each is for a type of instance of its own. */
+/** Returns null without a specification. With several, each is for an instance type of its own. */
 function askedSpecs({
   Specification: one,
   Specifications: several = [],
@@ -228,7 +228,10 @@ function described(record: ComponentRecord, currentCount: number, context: CallC
   };
 }
 
-/** As it is; of several each as it was asked for, but with what runs where it is its variant's. */
+/**
+ * Returns the current specification; with several, the requested ones, of which the one for its variant is the current
+ * one.
+ */
 function specificationsOf(
   record: ComponentRecord,
   spec: ComponentSpec,

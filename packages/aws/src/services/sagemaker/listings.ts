@@ -77,7 +77,10 @@ export function listOperations(hosting: Hosting) {
 
 const sortedBy = { Name: "name", CreationTime: "created", Status: "status" } as const;
 
-/** Newest first unless asked otherwise; a token is where the page before ended, whatever has come or gone since. */
+/**
+ * Returns the query of a listing, newest first by default; a token is the position after the previous page, even if
+ * records were added or deleted since.
+ */
 export function listQueryOf(operation: string, question: Question): ListQuery {
   const ms = (time: Date | undefined) => time?.getTime() ?? null;
   return {

@@ -12,11 +12,11 @@ import { refusedContainerMembers } from "./refused-members.ts";
 
 type Container = SagemakerInputs["ContainerDefinition"];
 
-/** The bytes of one model's variables together, as the service bounds them. */
+/** Maximum size of one model's variables, as in SageMaker. */
 const environmentBytesMax = 32 * 1024;
 const environmentPairsMax = 100;
 
-/** A model's containers; what they cannot be together, or one of them alone, is refused. */
+/** Returns a model's containers; throws for invalid ones and invalid combinations. */
 export function checkedContainers(input: SagemakerInputs["CreateModelInput"]): Containers {
   const { PrimaryContainer: primary, Containers: several = [], InferenceExecutionConfig: execution } = input;
   if (primary !== undefined && several.length > 0) {
@@ -40,7 +40,7 @@ export function checkedContainers(input: SagemakerInputs["CreateModelInput"]): C
   return [{ ...first }, ...more.map((container) => ({ ...container }))];
 }
 
-/** `which`: its number, where there are several. */
+/** `which`: the container's number, if there are several. */
 function checkContainer(container: Container, which: string): void {
   refuseMembers(container, refusedContainerMembers, { code: "ValidationException" });
   if (container.Image === undefined) throw invalid(`Image must be given for the container${which}.`);
@@ -48,7 +48,7 @@ function checkContainer(container: Container, which: string): void {
   checkData(container);
 }
 
-/** A container is asked for by its name, and called by it in errors, logs and metrics. */
+/** Checks container names, which requests, errors, logs and metrics use. */
 function checkNames(containers: readonly Container[], isDirect: boolean): void {
   const names = containers.flatMap(({ ContainerHostname: name }) => (name === undefined ? [] : [name]));
   if (isDirect && names.length < containers.length) {
@@ -93,6 +93,6 @@ function checkEnvironments(containers: readonly Container[]): void {
       if (refusal !== null) throw invalid(refusal);
     }
   }
-  // All containers' together.
+  // Sum over all containers.
   if (byteLength > environmentBytesMax) throw invalid(`Environment is larger than ${environmentBytesMax} bytes.`);
 }

@@ -1,9 +1,9 @@
 import { invalid } from "@galatea/hosting";
 
-/** Instances whose accelerators run what AWS Neuron has compiled for them, and nothing else. */
+/** Instances whose accelerators run only models that AWS Neuron has compiled. */
 const neuronInstances = /^ml\.(inf|trn)\d/;
 
-/** Throws ValidationException. */
+/** Throws ValidationException for such an instance type. */
 export function refuseNeuron(instanceType: string): void {
   if (!neuronInstances.test(instanceType)) return;
   throw invalid(

@@ -3,11 +3,11 @@ import type { RefusedOperations } from "../../wire/index.ts";
 const withData = "put its model.tar.gz into a bucket of this platform and give CreateModel the URL";
 const notHosting = "this platform hosts models; use another tool beside it";
 
-/** An operation on such things: a verb and one of them, as `CreateX`, `ListXs`, `BatchAddXs`; not `CreateYX`. */
+/** Matches operations on things: a verb and one of them, as `CreateX`, `ListXs`, `BatchAddXs`; not `CreateYX`. */
 const on = (things: string) =>
   new RegExp(`^[A-Z][a-z]+(?:Presigned|Subscribed|Add|Delete|Describe|Reboot|Replace)?(?:${things})`);
 
-/** Every operation of SageMaker's model that is not built is of one of these rows, the first that matches. */
+/** Rows for every unimplemented operation of SageMaker's model; the first match applies. */
 export const refusedOperations: readonly RefusedOperations[] = [
   {
     area: "training",

@@ -1,2 +1,2 @@
-/** SNS: topics, subscriptions of HTTP endpoints, and what is published to them. */
+/** SNS: topics, subscriptions of HTTP endpoints, and publishing. */
 export { snsService } from "./service.ts";

@@ -6,7 +6,7 @@ import type { SnsOperations } from "../../spec/gen/sns.ts";
 import type { Topics } from "../../topics/index.ts";
 
 export interface SnsDependencies {
-  /** Opens them for the first caller. */
+  /** Opens the topics for the first caller. */
   readonly topics: () => Promise<Topics>;
   readonly clock: Clock;
 }
@@ -27,7 +27,7 @@ const operationNames = [
   "Unsubscribe",
 ] as const;
 
-/** SNS as far as topics with HTTP subscriptions go. The first operation loads the code of all. */
+/** SNS for topics with HTTP subscriptions. The first operation loads the code of all. */
 export function snsService({ topics, clock }: SnsDependencies) {
   const operations: LazyOperationRows<SnsOperations> = lazyRows(operationNames, async () => {
     const { snsOperations } = await import("./sns-operations.ts");

@@ -6,17 +6,20 @@ import {
   type Subscription,
 } from "../../topics/index.ts";
 
-/** What a subscriber says of the messages it gets, and of how it gets them. */
+/** A subscriber's settings for the content and delivery of its messages. */
 type SubscriptionTerms = Pick<Subscription, "isRaw" | "filter" | "deliveryPolicy">;
 
 export const noTerms: SubscriptionTerms = { isRaw: false, filter: null, deliveryPolicy: null };
 
-/** Where SNS sends what it cannot deliver is Amazon SQS, of which there is none here. */
+/** SNS's dead-letter queues are in Amazon SQS, which does not exist here. */
 const redriveText =
   "RedrivePolicy: Amazon SQS is not supported by this platform yet, and so there are no dead-letter queues. " +
   "The topic's HTTPFailureFeedbackRoleArn has failed deliveries logged";
 
-/** What attributes by their names in SNS make of the terms; `where` stands before the words of a refusal. Throws AwsError. */
+/**
+ * Returns the settings after applying attributes by their SNS names; `where` is the prefix of error texts. Throws
+ * AwsError.
+ */
 export function changedTerms(
   terms: SubscriptionTerms,
   attributes: Readonly<Record<string, string>>,
@@ -45,7 +48,7 @@ export function changedTerms(
         deliveryPolicy = value === "" ? null : value;
         break;
       case "RedrivePolicy":
-        // An empty one takes a policy away, and there is none.
+        // An empty value removes a policy, which cannot exist.
         if (value !== "") throw invalidParameter(`${where}${redriveText}`);
         break;
       case "SubscriptionRoleArn":
@@ -59,7 +62,7 @@ export function changedTerms(
     const text = `Invalid value [${scope.slice(0, 64)}]. Please use either MessageBody or MessageAttributes`;
     throw invalidParameter(`${where}FilterPolicyScope: ${text}`);
   }
-  // A scope may be said before its policy is.
+  // A scope may be set before its policy.
   const filter: FilterText | null = policy === "" && scope === "MessageAttributes" ? null : { policy, scope };
   if (filter !== null && policy !== "") parseFilterPolicy(filter, where);
   return { isRaw, deliveryPolicy, filter };

@@ -10,7 +10,7 @@ const pendingArn = "pending confirmation";
 const ofTopic = ({ TopicArn: arn }: { readonly TopicArn: string }) => arn;
 const own = ({ SubscriptionArn: arn }: { readonly SubscriptionArn: string }) => topicOfArn(arn) ?? arn;
 
-/** How somebody subscribes, and leaves. */
+/** Operations that create, confirm and delete subscriptions. */
 export function subscriptionOperations(topics: Topics) {
   return {
     Subscribe: {
@@ -43,7 +43,7 @@ export function subscriptionOperations(topics: Topics) {
   } satisfies Partial<SnsRows>;
 }
 
-/** Who is subscribed, and how messages come to them. */
+/** Operations that list and configure subscriptions. */
 export function subscriptionDescriptions(topics: Topics) {
   return {
     ListSubscriptions: {
@@ -119,7 +119,7 @@ function protocolOf(protocol: string, endpoint: string): "http" | "https" {
   if (url === null || url.protocol !== `${protocol}:` || url.hostname === "") {
     throw invalidParameter("Endpoint must match the specified protocol");
   }
-  // A password would stand in lists and logs.
+  // A password would be visible in lists and logs.
   if (url.username !== "" || url.password !== "") {
     throw invalidParameter("Endpoint Reason: user names and passwords in it are not supported by this platform yet");
   }

@@ -94,7 +94,10 @@ function attributesOf(topics: Topics, topic: Topic): Readonly<Record<string, str
   };
 }
 
-/** What an attribute changes of a topic; those that would change what is delivered, or to whom, and are not built are refused. */
+/**
+ * Returns the changes of an attribute; throws for unimplemented ones that affect the content or the recipients of
+ * messages.
+ */
 function changesOf(attribute: string, value: string, feedback: DeliveryFeedback | null): Changes {
   switch (attribute) {
     case "DisplayName":
@@ -126,7 +129,7 @@ function changesOf(attribute: string, value: string, feedback: DeliveryFeedback 
 
 const noFeedback: DeliveryFeedback = { successRole: null, successSampleRate: 0, failureRole: null };
 
-/** Null for an empty one, which takes it away. */
+/** Returns null for an empty role, which removes it. */
 function roleOf(attribute: string, value: string): string | null {
   if (value === "") return null;
   if (value.length <= 2048 && /^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]+$/.test(value)) return value;
@@ -143,7 +146,7 @@ function feedbackAttributes({ feedback }: Topic): Readonly<Record<string, string
   };
 }
 
-/** Whoever has a key of the owner's may do everything; nobody else may do anything. */
+/** Returns the policy that describes the platform: the owner's keys allow everything, other callers nothing. */
 function policyOf({ arn, accountId }: Topic): string {
   const action = ["Publish", "Subscribe", "GetTopicAttributes", "SetTopicAttributes", "DeleteTopic"];
   return JSON.stringify({

@@ -9,14 +9,17 @@ import type { Session, SessionIdentity, StsSessions } from "./sessions.ts";
 export interface StsDependencies {
   readonly sessions: StsSessions;
   readonly identities: IdentityStore;
-  /** Callers without a session of `AssumeRole` are seen as this role, in a session of this name. */
+  /** The role and session name of callers without a session of `AssumeRole`. */
   readonly executionRole: { readonly roleName: string; readonly sessionName: string };
 }
 
 const roleSecondsDefault = 3600;
 const sessionSecondsDefault = 43_200;
 
-/** Says who is calling, and lends credentials. The identity is always an assumed role, because the SageMaker SDK asks for one. */
+/**
+ * Returns the caller's identity, and issues credentials. The identity is always an assumed role, because the SageMaker
+ * SDK requires one.
+ */
 export function stsService(parts: StsDependencies) {
   return {
     kind: "modelled",
@@ -48,7 +51,7 @@ function stsOperations({ sessions, identities, executionRole }: StsDependencies)
     },
     AssumeRole: {
       resource: (input) => input.RoleArn,
-      // A session that may do less than its role.
+      // Members for a session with fewer permissions than its role.
       refuses: [
         { path: "Policy" },
         { path: "PolicyArns", harmless: (arns) => Array.isArray(arns) && arns.length === 0 },

@@ -5,7 +5,7 @@ import { newId, type IamOptions } from "../iam/index.ts";
 export interface StsSessionsOptions {
   readonly clock: Clock;
   readonly randomBytes: IamOptions["randomBytes"];
-  /** Alive at a time; the one that ends first gives way. */
+  /** Maximum number of sessions; above it the one that expires first is removed. */
   readonly sessionsMax: number;
 }
 
@@ -22,13 +22,13 @@ export interface SessionCaller {
 }
 
 export interface Session extends Credential, SessionIdentity {
-  /** The long-lived key that opened it, itself or through other sessions; null where signatures are not verified. */
+  /** The long-lived key that opened it, directly or through other sessions; null if signatures are not verified. */
   readonly openedBy: string | null;
   readonly expiresMs: number;
   readonly sessionToken: string;
 }
 
-/** The credentials that were lent. */
+/** The issued credentials. */
 export class StsSessions {
   readonly #options: StsSessionsOptions;
   readonly #sessions = new Map<string, Session>();
@@ -37,7 +37,7 @@ export class StsSessions {
     this.#options = options;
   }
 
-  /** What `AssumeRole` or `GetSessionToken` gave, expired or not. */
+  /** Returns the credential from `AssumeRole` or `GetSessionToken`, expired or not. */
   credential(accessKeyId: string): Credential | undefined {
     return this.#sessions.get(accessKeyId);
   }

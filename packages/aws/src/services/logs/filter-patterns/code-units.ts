@@ -1,4 +1,4 @@
-/** From the first to the last, both included. */
+/** A range, including both ends. */
 export interface CodeRange {
   readonly first: number;
   readonly last: number;
@@ -6,7 +6,7 @@ export interface CodeRange {
 
 const lastCode = 0xffff;
 
-/** Some of the 65,536 UTF-16 code units: ranges that ascend and do not touch. */
+/** A set of UTF-16 code units: ascending ranges that do not touch. */
 export type CodeUnits = readonly CodeRange[];
 
 export const everyCodeUnit: CodeUnits = [{ first: 0, last: lastCode }];

@@ -4,15 +4,15 @@ import { parsePatternRegex } from "./pattern-regex.ts";
 import { invalidPattern, PatternText } from "./pattern-text.ts";
 
 /**
- * CloudWatch Logs' filter patterns, of their three kinds: `{ $.property = value }` over JSON messages, `[field, field = value]` over
- * messages of fields between spaces, and terms. An empty pattern matches all; terms are case sensitive. What a pattern does with a message
- * takes time in proportion to the message's length and the pattern's.
+ * Parses CloudWatch Logs' filter patterns: `{ $.property = value }` for JSON messages, `[field, field = value]` for
+ * messages of fields between spaces, and terms. An empty pattern matches all; terms are case sensitive. Matching takes
+ * time proportional to the lengths of the message and the pattern.
  */
 export function parseFilterPattern(pattern: string): (message: string) => boolean {
   return readFilterPattern(pattern).matches;
 }
 
-/** A pattern with what it finds beside that a message matches. */
+/** A pattern with the values that it finds in a matching message. */
 export type FilterPattern =
   | ({ readonly of: "json" } & JsonPattern)
   | ({ readonly of: "fields" } & FieldsPattern)
@@ -30,7 +30,10 @@ interface Term {
   readonly isIn: (message: string) => boolean;
 }
 
-/** Words and "quoted phrases" that must all occur, `?term`s of which one must, `-term`s that must not, and `%regular expressions%`. */
+/**
+ * Parses words and "quoted phrases" that must all occur, `?term`s of which one must, `-term`s that must not, and
+ * `%regular expressions%`.
+ */
 function parseTerms(text: PatternText): (message: string) => boolean {
   const terms: Term[] = [];
   while (!text.isAtEnd) terms.push(takeTerm(text));

@@ -1,11 +1,11 @@
 import type { CodeUnits } from "./code-units.ts";
 
-/** One character of an expression, with what may follow it. */
+/** One character of an expression, with its repetition. */
 export interface Step {
   readonly takes: CodeUnits;
-  /** May be passed over without a character. */
+  /** May be skipped. */
   readonly isOptional: boolean;
-  /** May come again. */
+  /** May repeat. */
   readonly repeats: boolean;
 }
 
@@ -15,10 +15,10 @@ export interface Alternative {
   readonly toEnd: boolean;
 }
 
-/** As many as an automaton has bits. */
+/** Number of bits of an automaton. */
 export const stepsMax = 64;
 
-/** A bit for each step, of all alternatives one behind the other: the first 32, and the others. */
+/** A bit for each step of all alternatives: the first 32, and the others. */
 interface Bits {
   low: number;
   high: number;
@@ -36,10 +36,10 @@ function set(bits: Bits, at: number): void {
 }
 
 /**
- * Returns whether one of the alternatives occurs in a message; they have `stepsMax` steps together at most. All places
- * in the expression that may have been reached are bits of two integers, which a character moves together: some 20
- * operations for each, whatever the expression. This runs on the event loop: over 256 KiB it takes 3 to 25 ms, and
- * re2js takes 0.7 to 1.6 s for expressions such as `a[ab]{30}c` and `a.{60}c`.
+ * Returns a function that searches a message for the alternatives, which have at most `stepsMax` steps together. All
+ * possible positions in the expression are bits of two integers, which each character advances together, in some 20
+ * operations for any expression. This runs on the event loop: 256 KiB take 3 to 25 ms, where re2js takes 0.7 to 1.6 s
+ * for expressions such as `a[ab]{30}c` and `a.{60}c`.
  */
 export function searchOf(alternatives: readonly Alternative[]): (message: string) => boolean {
   const filled = alternatives.filter(({ steps }) => steps.length > 0);
@@ -52,7 +52,7 @@ export function searchOf(alternatives: readonly Alternative[]): (message: string
 
 const canBeEmpty = ({ steps }: Alternative) => steps.every(({ isOptional }) => isOptional);
 
-/** For messages that are not empty. */
+/** Returns the search for non-empty messages. */
 function searchIn(alternatives: readonly Alternative[]): (message: string) => boolean {
   const { ofAscii, classOf, low: takesLow, high: takesHigh } = takenBy(alternatives);
   const { first, passed, repeats, ends, endsAtEnd, enterAtStart, enterLater, passedAtStart, passedLater } =
@@ -64,12 +64,12 @@ function searchIn(alternatives: readonly Alternative[]): (message: string) => bo
     for (let index = 0; index < message.length; index++) {
       const code = message.charCodeAt(index);
       const taken = code < 128 ? (ofAscii[code] as number) : classOf(code);
-      // One step further, or in the same again, where it takes this character.
+      // Advances to the next step, or repeats the same one, if it takes this character.
       const fromLow = low >>> 31;
       low = (((low << 1) & ~first.low) | enterLow | (low & repeats.low)) & (takesLow[taken] as number);
       high =
         ((((high << 1) | fromLow) & ~first.high) | enterHigh | (high & repeats.high)) & (takesHigh[taken] as number);
-      // Over optional steps: the addition carries each bit through all that follow it.
+      // Skips optional steps: the addition carries each bit through all consecutive ones.
       const ontoLow = (low << 1) & passed.low;
       low |= passed.low & (~(passed.low + ontoLow) | ontoLow);
       const ontoHigh = ((high << 1) | (low >>> 31)) & passed.high;
@@ -98,7 +98,7 @@ function markedSteps(alternatives: readonly Alternative[]) {
   const where = (is: (step: Marked) => boolean) => bitsOf(all.map(is));
   return {
     first: where(({ isFirst }) => isFirst),
-    /** From the step before: a bit of another alternative is no step before. */
+    /** Reachable from the step before, in the same alternative. */
     passed: where(({ isOptional, isFirst }) => isOptional && !isFirst),
     repeats: where(({ repeats }) => repeats),
     ends: where(({ isLast, toEnd }) => isLast && !toEnd),
@@ -110,10 +110,10 @@ function markedSteps(alternatives: readonly Alternative[]) {
   };
 }
 
-/** The steps that take a code unit: alike for all between two bounds. */
+/** Returns the steps that take each code unit; they are equal for all units between two bounds. */
 function takenBy(alternatives: readonly Alternative[]) {
   const steps = alternatives.flatMap((each) => each.steps);
-  // Of a repetition all steps have the same ranges.
+  // All steps of a repetition have the same ranges.
   const distinct = new Map<CodeUnits, number[]>();
   for (const [at, { takes }] of steps.entries()) distinct.set(takes, [...(distinct.get(takes) ?? []), at]);
   const found = new Set([0]);
@@ -135,7 +135,7 @@ function takenBy(alternatives: readonly Alternative[]) {
   };
 }
 
-/** The last of the ascending bounds that is not above the code; the first is 0. */
+/** Returns the index of the last ascending bound that is not above the code; the first bound is 0. */
 function below(bounds: Uint32Array, code: number): number {
   let low = 0;
   let high = bounds.length - 1;

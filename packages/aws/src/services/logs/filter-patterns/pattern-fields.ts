@@ -11,13 +11,14 @@ type FieldPattern = NamedField | "rest";
 
 export interface FieldsPattern {
   readonly matches: (message: string) => boolean;
-  /** The named fields of a message that matches; null for another. */
+  /** Returns the named fields of a matching message; null for another. */
   readonly fieldsOf: (message: string) => ReadonlyMap<string, string> | null;
 }
 
 /**
- * `[ip, user, ..., status = 4*, bytes > 1000]`: for messages of fields between spaces, in which "quoted texts" and [bracketed ones] are one
- * field each. A message has to have as many fields as the pattern, unless the pattern has `...`, which stands for any number of them.
+ * Parses `[ip, user, ..., status = 4*, bytes > 1000]` for messages of fields between spaces, in which "quoted texts"
+ * and [bracketed ones] are one field each. A message needs as many fields as the pattern, unless the pattern has `...`,
+ * which matches any number.
  */
 export function parseFieldsPattern(text: PatternText): FieldsPattern {
   text.expect("[");
@@ -48,7 +49,7 @@ export function parseFieldsPattern(text: PatternText): FieldsPattern {
   };
 }
 
-/** Conditions on one field: its name, then a comparison, several of them joined by && and ||. */
+/** Parses conditions on one field: its name, then comparisons joined by && and ||. */
 function fieldPattern(text: PatternText): NamedField {
   const ors: NamedField[][] = [[]];
   for (;;) {
@@ -78,7 +79,10 @@ function numberOf(field: string): number | string {
   return field.trim() === "" || !Number.isFinite(value) ? field : value;
 }
 
-/** A quotation mark or a bracket that is not closed is a character like others; the rest is looked for the end of one only once. */
+/**
+ * Splits a message into fields. An unclosed quotation mark or bracket is an ordinary character; the rest is searched
+ * for its end only once.
+ */
 function fieldsIn(message: string): readonly string[] {
   const found: string[] = [];
   const unclosed = new Set<string>();

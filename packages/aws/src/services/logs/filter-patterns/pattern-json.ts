@@ -1,17 +1,17 @@
 import { PatternText, invalidPattern } from "./pattern-text.ts";
 import { compares, takeComparison, takeValue } from "./pattern-values.ts";
 
-/** A key, a place in a list, or (null) every member. */
+/** A key, an index of a list, or (null) every member. */
 type Step = string | number | null;
 type Condition = (root: unknown) => boolean;
 
 export interface JsonPattern {
   readonly matches: (message: string) => boolean;
-  /** Those that it has, as they are written. */
+  /** The selectors in the pattern, as written. */
   readonly selectors: readonly string[];
 }
 
-/** `{ $.selector = value && ... || ... }`: for messages that are JSON objects; no other message matches. */
+/** Parses `{ $.selector = value && ... || ... }`, which matches only messages that are JSON objects. */
 export function parseJsonPattern(text: PatternText): JsonPattern {
   text.expect("{");
   const selectors: string[] = [];
@@ -25,7 +25,7 @@ export function parseJsonPattern(text: PatternText): JsonPattern {
   return { matches, selectors };
 }
 
-/** What a selector by itself finds first in a message that is a JSON object; undefined where it finds nothing. */
+/** Returns a function that finds a selector's first value in a JSON message; undefined if there is none. */
 export function parseJsonSelector(source: string): (message: string) => unknown {
   const text = new PatternText(source);
   const path = selector(text);
@@ -36,7 +36,7 @@ export function parseJsonSelector(source: string): (message: string) => unknown 
   };
 }
 
-/** Undefined for a message that is no JSON object. */
+/** Returns undefined for a message that is no JSON object. */
 function documentOf(message: string): unknown {
   if (!/^\s*\{/.test(message)) return undefined;
   try {
@@ -98,7 +98,7 @@ function isInState(path: readonly Step[], state: string): Condition {
   }
 }
 
-/** `$.a.b[0]`, `$.a[*].b`, `$["a.b"]`. */
+/** Parses `$.a.b[0]`, `$.a[*].b`, `$["a.b"]`. */
 function selector(text: PatternText): readonly Step[] {
   text.expect("$");
   const steps: Step[] = [];
@@ -126,7 +126,7 @@ function selector(text: PatternText): readonly Step[] {
   return steps;
 }
 
-/** No more than the message has members, and each step of a pattern looks at each once. */
+/** Returns the values at a path: at most as many as the message has members, each of which is visited once per step. */
 function valuesAt(root: unknown, path: readonly Step[]): readonly unknown[] {
   let found: readonly unknown[] = [root];
   for (const step of path) found = found.flatMap((value) => membersAt(value, step));

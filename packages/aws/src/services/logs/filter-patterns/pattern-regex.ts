@@ -3,8 +3,9 @@ import { searchOf, stepsMax, type Alternative, type Step } from "./pattern-autom
 import { invalidPattern } from "./pattern-text.ts";
 
 /**
- * The regular expressions of CloudWatch Logs' filter patterns: characters, classes, `.`, `^`, `$`, `|` and the repetitions `? * + {n,m}`,
- * without groups. They are run as automata, in time proportional to the message, because JavaScript's own would take for ever for some.
+ * Parses the regular expressions of CloudWatch Logs' filter patterns: characters, classes, `.`, `^`, `$`, `|` and the
+ * repetitions `? * + {n,m}`, without groups. They run as automata in time proportional to the message, because
+ * JavaScript's backtracking never ends for some.
  */
 export function parsePatternRegex(source: string): (message: string) => boolean {
   const alternatives = splitAlternatives(source).map(parseAlternative);
@@ -50,7 +51,7 @@ function parseAlternative(source: string): Alternative {
   return { steps, fromStart, toEnd };
 }
 
-/** How often at least and at most; null: without end. */
+/** Returns the minimum and maximum count; null: unlimited. */
 function repetition([, , sign, from, comma, to]: RegExpExecArray): {
   readonly least: number;
   readonly most: number | null;

@@ -1,13 +1,13 @@
 import { AwsError } from "@galatea/base";
 
-/** What costs most to look for: as many as CloudWatch Logs allows of a pattern. */
+/** Limits of the most expensive parts of a pattern, as in CloudWatch Logs. */
 const countedMax = { "regular expressions": 2, wildcards: 3 } as const;
 
 export function invalidPattern(detail: string): AwsError {
   return new AwsError("InvalidParameterException", `Invalid filter pattern: ${detail}`);
 }
 
-/** A filter pattern that is read from its beginning to its end, and the place that has been reached. */
+/** A filter pattern that is read from start to end. */
 export class PatternText {
   readonly text: string;
   #at = 0;
@@ -17,7 +17,7 @@ export class PatternText {
     this.text = text;
   }
 
-  /** How much of the text is behind. */
+  /** Offset of the next character. */
   get at(): number {
     return this.#at;
   }
@@ -31,7 +31,7 @@ export class PatternText {
     while (/\s/.test(this.text.charAt(this.#at))) this.#at++;
   }
 
-  /** Returns whether the sign comes next; where it does, it is behind afterwards. */
+  /** Consumes a sign if it is next; returns whether it was. */
   takes(sign: string): boolean {
     this.skipSpace();
     if (!this.text.startsWith(sign, this.#at)) return false;
@@ -43,7 +43,7 @@ export class PatternText {
     if (!this.takes(sign)) throw invalidPattern(`'${sign}' expected ${this.place()}`);
   }
 
-  /** What a sticky expression finds here, without any space before it; null where it finds nothing. */
+  /** Consumes the match of an expression at the current offset, without skipping spaces; null if there is none. */
   match(pattern: RegExp): RegExpExecArray | null {
     const sticky = new RegExp(pattern, "y");
     sticky.lastIndex = this.#at;
@@ -52,13 +52,13 @@ export class PatternText {
     return found;
   }
 
-  /** Throws for one too many. */
+  /** Counts an expensive part; throws above its limit. */
   count(what: keyof typeof countedMax): void {
     this.#counts[what] += 1;
     if (this.#counts[what] > countedMax[what]) throw invalidPattern(`it may have ${countedMax[what]} ${what} at most`);
   }
 
-  /** For a sentence that says where something is wrong. */
+  /** Returns the current position, for an error text. */
   place(): string {
     return this.#at >= this.text.length ? "at the end" : `at character ${this.#at + 1}`;
   }

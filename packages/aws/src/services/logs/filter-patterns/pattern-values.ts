@@ -4,10 +4,10 @@ import { invalidPattern, type PatternText } from "./pattern-text.ts";
 
 export type PatternComparison = "=" | "!=" | "<" | "<=" | ">" | ">=";
 
-/** What a JSON property or a field of a line is compared with. */
+/** The value that a JSON property or a field of a line is compared with. */
 export type PatternValue =
   | { readonly kind: "number"; readonly value: number; readonly text: string }
-  /** A text in which each `*` stands for any characters. */
+  /** A text in which each `*` matches any characters. */
   | { readonly kind: "text"; readonly isLike: (text: string) => boolean }
   | { readonly kind: "regex"; readonly isLike: (text: string) => boolean };
 
@@ -16,7 +16,7 @@ export function takeComparison(text: PatternText): PatternComparison | null {
   return (text.match(/!=|<=|>=|=|<|>/)?.[0] ?? null) as PatternComparison | null;
 }
 
-/** A quoted text, a `%regular expression%`, or a bare word up to one of the signs that end it. */
+/** Reads a quoted text, a `%regular expression%`, or a bare word up to a terminating sign. */
 export function takeValue(text: PatternText, comparison: PatternComparison): PatternValue {
   const value = takeAnyValue(text);
   if (value.kind !== "number" && comparison !== "=" && comparison !== "!=") {
@@ -41,7 +41,10 @@ function takeAnyValue(text: PatternText): PatternValue {
   return { kind: "text", isLike: wildcards(word) };
 }
 
-/** Each `*` stands for any number of characters. The pieces are searched one behind the other, so the time is that of the text. */
+/**
+ * Returns a function that matches a text in which each `*` stands for any characters. The literals are searched one
+ * after the other, so the time is linear in the text.
+ */
 export function wildcards(pattern: string): (text: string) => boolean {
   const pieces = pattern.split("*");
   const [first = "", ...rest] = pieces;
@@ -59,7 +62,10 @@ export function wildcards(pattern: string): (text: string) => boolean {
   };
 }
 
-/** What is neither a text nor a number compares with nothing, not even as different. A text is never less or more than a number. */
+/**
+ * Compares a value with a pattern's. A value that is neither a text nor a number matches no comparison, not even `!=`.
+ * A text is never less or greater than a number.
+ */
 export function compares(found: unknown, comparison: PatternComparison, value: PatternValue): boolean {
   switch (value.kind) {
     case "number": {

@@ -1,7 +1,7 @@
 import { parseJsonSelector, readFilterPattern, type FilterPattern } from "../filter-patterns/index.ts";
 import { logParameterError as invalid } from "../log-names.ts";
 
-/** As it is kept: a metric out of the log events of a group that match. */
+/** The record of a filter, which derives a metric from the matching log events of a group. */
 export interface MetricFilterRecord {
   readonly group: string;
   readonly name: string;
@@ -10,12 +10,12 @@ export interface MetricFilterRecord {
   readonly metric: {
     readonly namespace: string;
     readonly name: string;
-    /** A number, or where in the event it stands: `$.latency`, `$bytes`. */
+    /** A number, or its place in the event: `$.latency`, `$bytes`. */
     readonly value: string;
-    /** What an event says that does not match; null: nothing. */
+    /** The value of an event that does not match; null: none. */
     readonly defaultValue: number | null;
     readonly unit: string;
-    /** Names with where in the event the values stand. */
+    /** Names with the places of the values in the event. */
     readonly dimensions: Readonly<Record<string, string>>;
   };
 }
@@ -25,12 +25,15 @@ export interface MetricSample {
   readonly dimensions: readonly { readonly name: string; readonly value: string }[];
 }
 
-/** Of one name or value, as for PutMetricData. */
+/** Maximum length of a name or value, as for PutMetricData. */
 const dimensionLengthMax = 255;
-/** Beyond it, or below its negative, CloudWatch takes no values. */
+/** CloudWatch rejects values above it, or below its negative. */
 const valueMax = 2 ** 360;
 
-/** What an event says of the filter's metric; null: nothing. Throws AwsError for a filter that cannot be. */
+/**
+ * Returns the function that computes a filter's sample of an event; it returns null for none. Throws AwsError for an
+ * invalid filter.
+ */
 export function metricFilter({
   pattern: source,
   metric,
@@ -48,13 +51,13 @@ export function metricFilter({
     const value = valueAt(message);
     if (value === null) return null;
     const found = dimensions.map(({ name, at }) => ({ name, value: at(message) }));
-    // An event that lacks one of the values belongs to no metric.
+    // An event without one of the values has no sample.
     if (found.some((each) => each.value === null)) return null;
     return { value, dimensions: found.map((each) => ({ name: each.name, value: each.value ?? "" })) };
   };
 }
 
-/** What TestMetricFilter tells of a message that matches; null for another. */
+/** Returns the values that TestMetricFilter shows for a matching message; null for another. */
 export function extractedValues(pattern: FilterPattern, message: string): Readonly<Record<string, string>> | null {
   if (!pattern.matches(message)) return null;
   if (pattern.of === "terms") return {};
@@ -66,7 +69,7 @@ export function extractedValues(pattern: FilterPattern, message: string): Readon
   return Object.fromEntries(fields.map(([name, value]) => [`$${name}`, value]));
 }
 
-/** The text that stands at a place of an event that matches. */
+/** Returns a function that reads the text at a place of a matching event. */
 function reader(pattern: FilterPattern, at: string): (message: string) => string | null {
   if (at.startsWith("$.") || at.startsWith("$[")) {
     if (pattern.of !== "json") throw invalid(`${at} needs a filter pattern for JSON.`);

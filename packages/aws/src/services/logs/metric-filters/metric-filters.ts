@@ -5,7 +5,7 @@ import type { LogFollower, LogStreams } from "@galatea/hosting";
 import type { RecordedValues } from "@galatea/hosting/records";
 import { metricFilter, type MetricFilterRecord, type MetricSample } from "./metric-filter.ts";
 
-/** Filters by group and name, kept as documents. */
+/** Filters by group and name, stored as documents. */
 export type MetricFilterStore = Pick<RecordedValues<MetricFilterRecord>, "all" | "put" | "deleteAll">;
 
 export interface MetricFiltersOptions {
@@ -13,7 +13,7 @@ export interface MetricFiltersOptions {
   readonly logs: Pick<LogStreams, "follow" | "groupNames" | "retentionDays">;
   readonly series: Pick<MetricStore, "record">;
   readonly logger: Logger;
-  /** By group: of changes to a group and to its filters one is made at a time. */
+  /** Locks by group, which serialize changes of a group and its filters. */
   readonly changing: KeyedLock;
 }
 
@@ -22,14 +22,14 @@ interface OpenFilter {
   readonly sampleOf: (message: string) => MetricSample | null;
 }
 
-/** As in CloudWatch Logs, and of all groups together. */
+/** Limits: of one group as in CloudWatch Logs, and of all groups. */
 const ofGroupMax = 100;
 const filtersMax = 1000;
 const minuteMs = 60_000;
 
 const keyOf = ({ group, name }: MetricFilterRecord) => JSON.stringify([group, name]);
 
-/** Metrics out of log events, from the moment a filter is put: of what containers print and of what clients put. */
+/** Metrics from log events that are written after a filter is put, by containers and by clients. */
 export class MetricFilters implements Disposable {
   readonly #options: MetricFiltersOptions;
   readonly #groups = new Map<string, Map<string, OpenFilter>>();
@@ -59,7 +59,7 @@ export class MetricFilters implements Disposable {
     this.#following = options.logs.follow(follower);
   }
 
-  /** By group and name. */
+  /** Returns the filters sorted by group and name. */
   list(): readonly MetricFilterRecord[] {
     const all = [...this.#groups.values()].flatMap((filters) => [...filters.values()].map(({ record }) => record));
     return all.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
@@ -69,7 +69,7 @@ export class MetricFilters implements Disposable {
     return this.#groups.get(group)?.size ?? 0;
   }
 
-  /** On disk, then at work. Throws AwsError, also for a group that is not there. */
+  /** Stores and activates a filter. Throws AwsError, also for an unknown group. */
   async put(record: MetricFilterRecord): Promise<void> {
     const { group, name } = record;
     const sampleOf = metricFilter(record);
@@ -96,8 +96,8 @@ export class MetricFilters implements Disposable {
   }
 
   /**
-   * Makes a log group, which begins without filters: what is left of those of an earlier one of its name, whose deletion did not come to
-   * its end, goes before.
+   * Creates a log group without filters: first removes those of an earlier group with its name, whose deletion was
+   * interrupted.
    */
   async createGroup(group: string, create: () => Promise<void>): Promise<void> {
     await this.#options.changing.run(group, async () => {
@@ -106,7 +106,7 @@ export class MetricFilters implements Disposable {
     });
   }
 
-  /** Deletes a log group, and then its filters: where the group is gone and they are not, they alone. */
+  /** Deletes a log group, then its filters; for a deleted group with filters, only these. */
   async deleteGroup(group: string, remove: () => Promise<void>): Promise<void> {
     await this.#options.changing.run(group, async () => {
       if (this.countOf(group) === 0 || (await this.#hasGroup(group))) await remove();
@@ -126,7 +126,7 @@ export class MetricFilters implements Disposable {
     filters.set(name, filter);
   }
 
-  /** Of groups that were deleted when the platform died. */
+  /** Removes filters of groups that no longer exist after a crash. */
   async #dropOrphans(): Promise<void> {
     if (this.#groups.size === 0) return;
     const { logs, logger } = this.#options;
@@ -160,7 +160,7 @@ export class MetricFilters implements Disposable {
     if (filters?.size === 0) this.#groups.delete(group);
   }
 
-  /** Who prints waits for it: a turn of the event loop for each filter. */
+  /** Writers wait for this: one tick of the event loop for each filter. */
   async #take(group: string, events: Parameters<LogFollower["take"]>[2]): Promise<void> {
     for (const [index, { record, sampleOf }] of [...(this.#groups.get(group)?.values() ?? [])].entries()) {
       if (index > 0) await nextTurn();

@@ -10,7 +10,7 @@ export interface LogQueriesOptions {
   readonly newId: () => string;
 }
 
-/** A query that was read and found right. */
+/** The input of a valid query. */
 export interface QueryInput {
   readonly text: string;
   readonly groups: readonly string[];
@@ -40,22 +40,25 @@ export interface LogQuery {
   readonly statistics: QueryStatistics;
 }
 
-/** Threads that queries run in. */
+/** Number of threads for queries. */
 const runningMax = 2;
-/** Those that run or wait; CloudWatch Logs takes as many. */
+/** Maximum number of running and waiting queries, as in CloudWatch Logs. */
 const underWayMax = 30;
-/** As CloudWatch Logs had it for long. */
+/** Time limit, as CloudWatch Logs had it for long. */
 const runMsMax = 15 * 60_000;
-/** Of ended queries, the newest. */
+/** Number of ended queries that are kept; the newest stay. */
 const keptMax = 100;
 const keptLengthMax = 64 * 1024 * 1024;
-/** Looked at in a turn: about a millisecond's work. */
+/** Number of events that are processed in one tick: about a millisecond of work. */
 const eventsPerRead = 2000;
 
-/** The queries of CloudWatch Logs Insights: each runs in a thread over what the log files hold. They are forgotten when the platform stops. */
+/**
+ * The queries of CloudWatch Logs Insights: each runs in a thread over the log files. They are forgotten when the
+ * platform stops.
+ */
 export class LogQueries implements AsyncDisposable {
   readonly #options: LogQueriesOptions;
-  /** In the order in which they were started. */
+  /** In the order of their starts. */
   readonly #queries = new Map<string, LogQuery>();
   readonly #tasks: TaskGroup;
   readonly #places = new Semaphore(runningMax);
@@ -73,12 +76,12 @@ export class LogQueries implements AsyncDisposable {
     return this.#queries.get(id) ?? null;
   }
 
-  /** The newest first. */
+  /** Returns the queries, newest first. */
   list(): readonly LogQuery[] {
     return [...this.#queries.values()].toReversed();
   }
 
-  /** Throws AwsError where too many are under way. */
+  /** Starts a query. Throws AwsError if too many are running or waiting. */
   start(asked: QueryInput): string {
     if (this.list().filter(isUnderWay).length >= underWayMax) {
       throw new AwsError(
@@ -101,7 +104,7 @@ export class LogQueries implements AsyncDisposable {
     return query.id;
   }
 
-  /** Returns whether it was under way. */
+  /** Returns whether the query was running or waiting. */
   stop(id: string): boolean {
     const query = this.#queries.get(id);
     if (query === undefined || !isUnderWay(query)) return false;
@@ -125,7 +128,7 @@ export class LogQueries implements AsyncDisposable {
       this.#move(id, { at: "Complete", result });
     } catch (error) {
       if (deadline.isLate) return this.#move(id, { at: "Timeout" });
-      // Stopped, or the platform closes.
+      // The query was stopped, or the platform stops.
       if (signal.aborted) return;
       this.#move(id, { at: "Failed" });
       if (!(error instanceof QueryTooLarge)) throw error;
@@ -133,7 +136,7 @@ export class LogQueries implements AsyncDisposable {
     }
   }
 
-  /** The one place that changes a query's state. What has ended stays as it ended. */
+  /** The only place that changes a query's state; a final state stays. */
   #move(id: string, state: QueryState): void {
     const query = this.#queries.get(id);
     if (query === undefined || !isUnderWay(query)) return;
@@ -200,7 +203,7 @@ function lengthOf({ state, asked }: LogQuery): number {
   );
 }
 
-/** A stream that is deleted while a query runs has no events any more. */
+/** Returns null for a stream that was deleted during the query. */
 function noneOfDeleted(error: unknown): null {
   if (error instanceof AwsError && error.code === "ResourceNotFoundException") return null;
   throw error;

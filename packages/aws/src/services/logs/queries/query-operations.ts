@@ -16,7 +16,7 @@ type StartInput = LogsInputs["StartQueryRequest"];
 const groupsMax = 50;
 const queriesPerPage = 1000;
 const language = "CWLI";
-/** Times are seconds; some clients give milliseconds, which as seconds would be the year 5000. */
+/** Times are seconds; larger values are taken as milliseconds, which some clients send. */
 const secondsMax = 100_000_000_000;
 
 const ownLanguage = { path: "queryLanguage", harmless: (value: unknown) => value === language };
@@ -25,7 +25,7 @@ export function queryOperations(parts: QueryDependencies) {
   const { queries } = parts;
   return {
     StartQuery: {
-      // Who may see one of several groups may not see all of them.
+      // Permission for one of several groups is not permission for all.
       resource: (input, context) => {
         const [first = "", ...others] = groupsOf(input);
         return others.length === 0 ? `${arnPrefix(context)}${first}` : `${arnPrefix(context)}*`;
@@ -59,7 +59,7 @@ async function start({ logs, queries }: QueryDependencies, input: StartInput, { 
   const limit = input.limit ?? rowsMax;
   if (limit > rowsMax) throw invalid(`A query has ${rowsMax} rows at most in this server.`);
   checkText(input.queryString);
-  // Rejects for one that is not there.
+  // Rejects for an unknown group.
   for (const group of groups) await logs.retentionDays(group);
   const queryId = queries.start({ text: input.queryString, groups, accountId, startMs, endMs: endMs + 1, limit });
   return { queryId };
