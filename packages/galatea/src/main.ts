@@ -1,8 +1,9 @@
 import { enableCompileCache } from "node:module";
 
-// For everything imported from here on, also by servers that the platform starts. A place where nothing can be kept costs only time.
+// Caches compiled code of all later imports, also for servers that the platform starts. Without a writable cache
+// directory only the start is slower.
 enableCompileCache();
-// Before anything is imported that could use the pool.
+// Before anything that could use the pool is imported.
 const { sizeThreadPool } = await import("./app/thread-pool.ts");
 sizeThreadPool();
 const { runCommandLine } = await import("./cli/index.ts");

@@ -18,13 +18,13 @@ import { imaged, openHosting, owner, type HostingFixture } from "../../hosting/t
 import { createPlatformServer, listen, platformServerLimits, type PlatformServer } from "@galatea/aws/http-server";
 
 /**
- * A container that answers in parts as its request says: `status` at once; `parts`, each in its chunk; then it `holds` until its process
- * gets SIGUSR2; then `more` parts; then it ends, or does what `ends` says. It prints how each answer ended. `tiny` and `endless` are
- * answers of a million chunks of one byte, and of one without an end.
+ * A container that responds in chunks as its request says: `status` at once; `parts`, each in its chunk; then it
+ * `holds` until its process gets SIGUSR2; then `more` parts; then it ends, or does as `ends` says. It prints how each
+ * response ended. `tiny` and `endless` are responses of a million chunks of one byte, and of one without an end.
  */
 const program = `
 import { createServer } from "node:http";
-const parent = process.ppid; setInterval(() => process.ppid === parent || process.exit(), 1000).unref(); // Killed tests leave none.
+const parent = process.ppid; setInterval(() => process.ppid === parent || process.exit(), 1000).unref(); // Killed tests leave no containers.
 const [name, socketPath] = process.argv.slice(2);
 process.on("SIGTERM", () => process.exit(0));
 const held = new Set();
@@ -80,18 +80,18 @@ export interface TestStream {
   readonly ends?: "dies" | "breaks";
   readonly tiny?: boolean;
   readonly endless?: boolean;
-  /** What it says of stateful sessions. */
+  /** Values of the headers for stateful sessions. */
   readonly opens?: string;
   readonly closes?: string;
 }
 
-/** The platform's port over containers that answer in parts, and the JavaScript SDK as its client. */
+/** The platform's port over containers that respond in chunks, and the JavaScript SDK as its client. */
 export class StreamBench implements AsyncDisposable {
   readonly hosting: Hosting;
   readonly platform: PlatformServer;
   readonly url: string;
   readonly client: SageMakerRuntimeClient;
-  /** Of each metric, its values. */
+  /** Values by metric. */
   readonly samples: ReadonlyMap<string, readonly number[]>;
   readonly #logs: ReadonlyMap<string, string>;
   readonly #closing: AsyncDisposableStack;
@@ -156,12 +156,12 @@ export class StreamBench implements AsyncDisposable {
     return new StreamBench({ hosting, platform, url, client, samples }, logs, opening.move());
   }
 
-  /** An endpoint whose containers have these names; resolves when it is in service. */
+  /** Creates an endpoint whose containers have these names; resolves when it is in service. */
   async deploy(name: string, ...containers: readonly string[]): Promise<void> {
     await this.deployMany(name, 1, ...containers);
   }
 
-  /** The same with so many instances. */
+  /** Creates an endpoint with several instances. */
   async deployMany(name: string, instanceCount: number, ...containers: readonly string[]): Promise<void> {
     await this.configure(name, instanceCount, ...containers);
     await this.hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
@@ -182,7 +182,7 @@ export class StreamBench implements AsyncDisposable {
     await this.hosting.catalogue.createConfig({ ...shared, variants: [variant] });
   }
 
-  /** Rejects with what an error before the first part is told by. */
+  /** Opens a stream; rejects with an error that occurs before the first chunk. */
   async ask(name: string, asked: TestStream, more: object = {}): Promise<OpenStream> {
     const command = new InvokeEndpointWithResponseStreamCommand({
       EndpointName: name,
@@ -193,7 +193,7 @@ export class StreamBench implements AsyncDisposable {
     return new OpenStream(await this.client.send(command, { abortSignal: left.signal }), () => left.abort());
   }
 
-  /** InvokeEndpoint: the answer of a container whole. */
+  /** Calls InvokeEndpoint, whose response is complete. */
   async invoke(name: string, asked: TestStream, more: object = {}): Promise<InvokeEndpointCommandOutput> {
     const Body = Buffer.from(JSON.stringify(asked));
     return await this.client.send(new InvokeEndpointCommand({ EndpointName: name, Body, ...more }));
@@ -208,7 +208,7 @@ export class StreamBench implements AsyncDisposable {
   }
 }
 
-/** An event stream as its client reads it. */
+/** An event stream, as its client reads it. */
 export class OpenStream {
   readonly output: InvokeEndpointWithResponseStreamCommandOutput;
   readonly leave: () => void;
@@ -220,24 +220,24 @@ export class OpenStream {
     this.#events = output.Body?.[Symbol.asyncIterator]();
   }
 
-  /** Of the container that answers. */
+  /** Process id of the responding container. */
   get pid(): number {
     return Number(this.output.CustomAttributes);
   }
 
-  /** Lets a container go on that holds. */
+  /** Lets a container continue that holds its response. */
   release(): void {
     process.kill(this.pid, "SIGUSR2");
   }
 
-  /** The next part; null at the end. Rejects with the exception that is among the events. */
+  /** Resolves with the next chunk; null at the end. Rejects with an exception among the events. */
   async next(): Promise<string | null> {
     const next = await this.#events?.next();
     if (next === undefined || next.done === true) return null;
     return Buffer.from(next.value.PayloadPart?.Bytes ?? []).toString();
   }
 
-  /** What is still to come. */
+  /** Resolves with the remaining chunks. */
   async rest(): Promise<readonly string[]> {
     const parts: string[] = [];
     for (let part = await this.next(); part !== null; part = await this.next()) parts.push(part);

@@ -6,7 +6,10 @@ import { copyDatabase, restoreDocuments } from "@galatea/hosting/records";
 import { databasePaths, dataDirectories, platformUmask } from "../data-directory/index.ts";
 import type { BackupOptions } from "../options/index.ts";
 
-/** `galatea backup FILE`: writes a copy of the records as they are at one moment, whether or not a platform runs. 1 where it cannot. */
+/**
+ * `galatea backup FILE`: writes a copy of the records at one moment, whether or not a platform runs. Returns 1 if it
+ * fails.
+ */
 export function backup({ file, data }: BackupOptions): number {
   process.umask(platformUmask);
   const directories = dataDirectories(data, process.env);
@@ -22,7 +25,10 @@ export function backup({ file, data }: BackupOptions): number {
   return 0;
 }
 
-/** `galatea restore FILE`: replaces the records by those of a backup or a snapshot. 1 where it cannot, or a platform runs over the directory. */
+/**
+ * `galatea restore FILE`: replaces the records by those of a backup or a snapshot. Resolves with 1 if it fails, or if a
+ * platform uses the directory.
+ */
 export async function restore({ file, data }: BackupOptions): Promise<number> {
   process.umask(platformUmask);
   const directories = dataDirectories(data, process.env);

@@ -10,7 +10,7 @@ import {
 import { platformDefaults, type PlatformAddressOptions } from "../options/index.ts";
 import { keySource, KeysRefusal, rootKeys, type RootKey } from "@galatea/aws/owner-keys";
 
-/** The platform that a command calls, complete. */
+/** The complete address and credentials of the platform that a command calls. */
 export interface CalledPlatform {
   readonly url: string;
   readonly region: string;
@@ -20,8 +20,8 @@ export interface CalledPlatform {
 }
 
 /**
- * Completes what flags leave open from the platform that runs, else with the defaults of `galatea up`. Throws PlatformChoice where
- * several run and no flag names one, and KeysRefusal where the key cannot be had.
+ * Completes the flags from the running platform, else with the defaults of `galatea up`. Throws PlatformChoice if
+ * several platforms run and no flag selects one, and KeysRefusal if the key cannot be read.
  */
 export async function calledPlatform(
   place: PlatformAddressOptions,

@@ -14,9 +14,9 @@ interface KeptCertificate extends Certificate {
 }
 
 /**
- * The platform's own certificate for its TLS side, made once and kept with its key below `directory`: the listener shows it, and
- * the environment that `galatea env` prints trusts it. Whoever of the two comes first makes it. A damaged one is kept aside, told,
- * and made anew: clients that trusted it need its successor.
+ * Returns the platform's own certificate, created once and kept with its key below `directory`: the TLS listener uses
+ * it, and the environment of `galatea env` trusts it. The first of the two creates it. A damaged one is kept aside,
+ * logged and replaced; clients that trusted it need the new one.
  */
 export async function clientCertificate(directory: string, logger: Logger): Promise<Certificate> {
   const path = join(directory, "certificate.json");
@@ -36,7 +36,7 @@ export async function clientCertificate(directory: string, logger: Logger): Prom
   return made;
 }
 
-/** Null where there is none that can be used. */
+/** Returns null without a usable certificate. */
 async function readKept(path: string, logger: Logger): Promise<KeptCertificate | null> {
   let text: string;
   try {
@@ -62,7 +62,7 @@ async function readKept(path: string, logger: Logger): Promise<KeptCertificate |
   }
 }
 
-/** Throws unless the certificate is signed by its own key, which is the one kept with it, and both can serve a listener. */
+/** Throws unless the certificate is signed by its own key, which is stored with it, and a listener can use both. */
 function checkCertificate({ certificatePem, keyPem, names, untilMs }: KeptCertificate): void {
   const certificate = new X509Certificate(certificatePem);
   const key = createPrivateKey(keyPem);

@@ -34,9 +34,9 @@ export interface Command {
   readonly summary: string;
   readonly usage: string;
   readonly flags: FlagTable;
-  /** Runs until it is stopped. */
+  /** Set for a command that runs until it is stopped. */
   readonly lasting?: true;
-  /** Resolves with the exit code. Throws UsageError for a wrong command line. */
+  /** Resolves with the exit code. Throws UsageError for an invalid command line. */
   readonly run: (argv: readonly string[]) => Promise<number>;
 }
 

@@ -9,32 +9,35 @@ import {
 import { flagVariables, type ServedContainerKind } from "../options/index.ts";
 import { inferenceTypes, type ContainerLanguage, type InferenceType } from "@galatea/server/protocols";
 
-/** What the contract's front end reads of the environment itself, whoever started the server and with what flags. */
+/** Settings of the container contract that come from the environment, independent of flags. */
 export interface ContainerFrontEnd {
-  /** The model of /invocations; a name that no model has when none was given, as Triton's. */
+  /** The model of /invocations; by default a name that no model has, as in Triton. */
   readonly defaultModelName: string;
   readonly pingMode: "ready" | "live";
   readonly language: ContainerLanguage;
-  /** The longest body of a call; null: as long as the server takes any. */
+  /** Maximum size of a call's body; null: the server's limit. */
   readonly bodyBytesMax: number | null;
 }
 
-/** What the SAGEMAKER_* environment of a container asks of its server, as the entry point of an image of its kind reads it. */
+/**
+ * The settings that the SAGEMAKER_* environment of a container defines, as the entry point of an image of its kind
+ * reads them.
+ */
 export interface ContainerPlan extends ContainerFrontEnd {
-  /** SAGEMAKER_MULTI_MODEL=true: nothing at start, archives by request. */
+  /** SAGEMAKER_MULTI_MODEL=true: no models at start, archives on demand. */
   readonly multiModel: boolean;
   readonly repositories: readonly string[];
-  /** What archives are to a container of another kind than Triton's; null for Triton's own. */
+  /** The interpretation of archives for another kind of container; null for Triton's own. */
   readonly opened: OpenedContainer | null;
   readonly loadModels: readonly string[];
-  /** Lines for the log: what was accepted without effect, and hints. */
+  /** Log lines about settings without effect, and hints. */
   readonly notes: readonly string[];
 }
 
 const noPool = "tensors live in a growing, sparse memory file; it needs no size";
 const threads = "one event loop serves all connections";
 
-/** Variables of Triton's entry point that change nothing here, and why. */
+/** Variables of Triton's entry point without effect here, with the reason. */
 const inertVariables: Readonly<Record<string, string>> = {
   SAGEMAKER_SAFE_PORT_RANGE: "the other listeners are off unless asked for",
   SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE: noPool,
@@ -48,7 +51,7 @@ const inertVariables: Readonly<Record<string, string>> = {
 
 const inferenceTypeName = "SAGEMAKER_TRITON_INFERENCE_TYPE";
 
-/** Variables of Triton's entry point that are read here or stand for a flag. */
+/** Variables of Triton's entry point that are read here or correspond to a flag. */
 const knownVariables: ReadonlySet<string> = new Set([
   "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME",
   "SAGEMAKER_TRITON_PING_MODE",
@@ -62,7 +65,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const noDefaultModel = "unspecified_SAGEMAKER_TRITON_DEFAULT_MODEL_NAME";
 
-/** Reads the front end's settings where flags, and not the environment, said what to serve. */
+/** Reads the contract's settings for a server whose models are set by flags. */
 export function containerFrontEnd(env: Environment): ContainerFrontEnd {
   return {
     defaultModelName: env.SAGEMAKER_TRITON_DEFAULT_MODEL_NAME ?? noDefaultModel,
@@ -72,12 +75,14 @@ export function containerFrontEnd(env: Environment): ContainerFrontEnd {
   };
 }
 
-/** Reads the plan of a container of any kind; `mlRoot` is the directory that /opt/ml means. Throws ContainerRefusal. */
+/**
+ * Reads the plan of a container of any kind; `mlRoot`: the directory that stands for /opt/ml. Throws ContainerRefusal.
+ */
 export function containerPlan(kind: ServedContainerKind, env: Environment, mlRoot: string): ContainerPlan {
   return kind === "tritonserver" ? tritonPlan(env, mlRoot) : kindPlan(kind, env, mlRoot);
 }
 
-/** What the model of a container with one is called, where clients name none. */
+/** Name of the model in a single-model container. */
 const onlyModelName = "model";
 
 function kindPlan(kind: ContainerKindName, environment: Environment, mlRoot: string): ContainerPlan {
@@ -124,7 +129,7 @@ function checkedPingMode(mode: string | undefined): "ready" | "live" | undefined
   throw new ContainerRefusal(`SAGEMAKER_TRITON_PING_MODE must be ready or live, got: ${mode}`);
 }
 
-/** In the words of Triton's entry point. */
+/** Throws the error of Triton's entry point for an invalid value. */
 function checkedInferenceType(env: Environment): InferenceType {
   const value = env[inferenceTypeName] || "infer";
   const type = inferenceTypes.find((each) => each === value);

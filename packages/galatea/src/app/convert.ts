@@ -15,7 +15,10 @@ const namesTold = 5;
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 const warn = (line: string) => void process.stderr.write(`galatea convert: ${line}\n`);
 
-/** `galatea convert`: writes the model, or the model with its configuration. Prints what was made; 1 with a sentence where it was not. */
+/**
+ * `galatea convert`: writes the model, or the model with its configuration. Prints a summary; on failure prints the
+ * error and resolves with 1.
+ */
 export async function convert(options: ConvertOptions): Promise<number> {
   using stop = stopSignal();
   const stopping = new AbortController();

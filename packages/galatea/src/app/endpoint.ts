@@ -8,7 +8,9 @@ interface EndpointAnswer {
 
 const waitSeconds = 20;
 
-/** `galatea endpoint stop NAME`, `galatea endpoint start NAME`: the latter returns when the endpoint answers again. */
+/**
+ * `galatea endpoint stop NAME`, `galatea endpoint start NAME`: `start` returns when the endpoint is in service again.
+ */
 export function endpoint(options: EndpointOptions): Promise<number> {
   const { verb, name } = options;
   return withPlatformClient("endpoint", options, async (client) => {

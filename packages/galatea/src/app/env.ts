@@ -18,8 +18,8 @@ import { KeysRefusal } from "@galatea/aws/owner-keys";
 import { PlatformChoice } from "../data-directory/index.ts";
 
 /**
- * `galatea env`: writes the files that clients read below the data directory, and prints the variables for `eval`. 1 where the
- * files cannot be written; then nothing is printed, since the variables name them.
+ * `galatea env`: writes the files for clients below the data directory, and prints the variables for `eval`. Resolves
+ * with 1 if the files cannot be written; then it prints nothing, because the variables name them.
  */
 export async function env(options: EnvOptions): Promise<number> {
   try {
@@ -50,7 +50,7 @@ async function writtenEnvironment(options: EnvOptions): Promise<Readonly<Record<
   });
   for (const { path, text } of files) {
     await mkdir(dirname(path), { recursive: true });
-    // Whoever reads it meanwhile finds the old file or the new one.
+    // Written and renamed, so that concurrent readers see the old file or the new one.
     const partial = `${path}.${process.pid}`;
     await writeFile(partial, text);
     await rename(partial, path);
@@ -58,7 +58,10 @@ async function writtenEnvironment(options: EnvOptions): Promise<Readonly<Record<
   return variables;
 }
 
-/** The authorities are those that the shell's AWS clients trusted before: a file of its own, or what everybody trusts. */
+/**
+ * Returns the proxy with its authorities: those that the shell's AWS clients trusted before, from a file of its own or
+ * the system's.
+ */
 async function clientProxy(clients: string, bundle: string): Promise<ClientProxy> {
   const { certificatePem } = await clientCertificate(clients, stderrLog());
   const isOurs = bundle === "" || bundle === join(clients, "certificate.pem");
@@ -66,7 +69,7 @@ async function clientProxy(clients: string, bundle: string): Promise<ClientProxy
   return { certificatePem, authoritiesPem };
 }
 
-/** Standard output is for the shell to evaluate. */
+/** Logs to stderr: the shell evaluates stdout. */
 function stderrLog(): Logger {
   return createLogger((_level, message, fields) => {
     process.stderr.write(`galatea env: ${message} ${JSON.stringify(fields)}\n`);

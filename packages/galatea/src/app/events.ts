@@ -9,7 +9,7 @@ interface EventsPage {
 const waitSeconds = 20;
 const eventsPerPage = 500;
 
-/** `galatea events`: the events that the platform has kept, a line of JSON each, then those to come. */
+/** `galatea events`: prints the stored events, a line of JSON each, then new ones. */
 export function events(options: EventsOptions): Promise<number> {
   return withPlatformClient("events", options, async (client) => {
     for (let after = String(options.after); ;) {
@@ -19,14 +19,14 @@ export function events(options: EventsOptions): Promise<number> {
       if (page.events.length === 0 && !options.follow) return 0;
       const lines = page.events.map((event) => `${JSON.stringify(event)}\n`).join("");
       if (lines !== "") await written(lines);
-      // Whoever read the events has gone.
+      // The reader of the output has closed it.
       if (!process.stdout.writable) return 0;
       after = page.next;
     }
   });
 }
 
-/** Resolves when the reader has taken the text, or is gone. */
+/** Resolves when the reader has taken the text, or has closed the output. */
 function written(text: string): Promise<void> {
   return new Promise((resolve) => process.stdout.write(text, () => resolve()));
 }

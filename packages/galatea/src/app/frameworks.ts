@@ -15,7 +15,7 @@ import { installerEnvironment } from "./passed-environment.ts";
 import { knownPythons } from "./serving/python.ts";
 import { stopSignal } from "./stop-signal.ts";
 
-/** `galatea model`: sets frameworks up, removes and lists them. Prints what happens; 1 where what was asked for could not be done. */
+/** `galatea model`: sets up, removes and lists frameworks. Prints the progress; resolves with 1 if it fails. */
 export async function model(options: FrameworkOptions): Promise<number> {
   const { frameworks: directories } = dataDirectories(options.data, process.env);
   const shared = machineFrameworks(process.env);
@@ -55,7 +55,7 @@ export async function model(options: FrameworkOptions): Promise<number> {
     const made = await madeFramework(directories, framework);
     const place = await addFramework({
       ...work,
-      // What is found by servers already is checked no further, and not made twice.
+      // A framework that servers already find is neither checked again nor created twice.
       directory: made === null ? directory : dirname(made.directory),
       wheels,
       anyBuild: options.anyBuild,

@@ -4,29 +4,29 @@ import { asCudaNumbers, GpuWatch, hasGpuDriver, visibleGpuCount } from "@galatea
 import { runnerEnvironment } from "./passed-environment.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
-/** What is read of a GPU here. */
+/** The reading of one GPU. */
 type Reading = Parameters<typeof asCudaNumbers>[0][number];
 
-/** What of the machine's GPUs the server uses. */
+/** The machine's GPUs, as the server uses them. */
 export interface OpenedGpus extends AsyncDisposable {
-  /** How many models may be placed on. */
+  /** Number of GPUs for models. */
   readonly count: number;
-  /** What was free of each at the start: models have all of it. One that did not tell has no bound. */
+  /** Bytes that were free on each at the start, all of them for models. A GPU without a reading has no limit. */
   readonly budgets: DeviceBytes;
-  /** What processes hold of them now. */
+  /** Resolves with the bytes that processes use on them now. */
   readonly bytesOf: (pids: readonly number[]) => Promise<DeviceBytes>;
-  /** Null where NVIDIA's driver is not there. */
+  /** Null without NVIDIA's driver. */
   readonly watch: GpuWatch | null;
 }
 
 /** Triton reads its gauges twice in each interval. */
 const readingsInInterval = 2;
 const intervalMsMin = 100;
-/** A driver that takes longer for its first answer bounds nothing. */
+/** Maximum wait for the first reading; without one there are no limits. */
 const firstMsMax = 5000;
 const answerMsMax = 2000;
 
-/** Reads GPUs from now on, where NVIDIA's driver is. */
+/** Starts reading GPUs, if NVIDIA's driver exists. */
 export async function openGpus(environment: Environment, intervalMs: number, log: Logger): Promise<OpenedGpus> {
   const visible = environment["CUDA_VISIBLE_DEVICES"] ?? null;
   const watch = watchGpus(Math.max(intervalMsMin, Math.ceil(intervalMs / readingsInInterval)), log);
@@ -40,7 +40,7 @@ export async function openGpus(environment: Environment, intervalMs: number, log
   };
 }
 
-/** What is free of each GPU that tells. */
+/** Returns the free bytes of each GPU with a reading. */
 export function freeBytes(readings: readonly Reading[]): DeviceBytes {
   return new Map(
     readings.flatMap(({ memoryTotalBytes: total, memoryUsedBytes: used }, gpu): [MemoryDevice, number][] =>
@@ -49,7 +49,7 @@ export function freeBytes(readings: readonly Reading[]): DeviceBytes {
   );
 }
 
-/** What these processes hold of each GPU, where they hold something. */
+/** Returns the bytes that these processes use on each GPU. */
 export function usedDeviceBytes(readings: readonly Reading[], pids: readonly number[]): DeviceBytes {
   const wanted = new Set(pids);
   return new Map(
@@ -60,7 +60,9 @@ export function usedDeviceBytes(readings: readonly Reading[], pids: readonly num
   );
 }
 
-/** CUDA numbers GPUs by their speed unless it is told to do so by their place, as the driver's library does. */
+/**
+ * Sets CUDA_DEVICE_ORDER, so that CUDA numbers GPUs by their bus, as the driver's library does, and not by their speed.
+ */
 export function withGpuOrder(
   environment: Readonly<Record<string, string>>,
   gpuCount: number,
@@ -68,7 +70,7 @@ export function withGpuOrder(
   return gpuCount === 0 ? environment : { CUDA_DEVICE_ORDER: "PCI_BUS_ID", ...environment };
 }
 
-/** Null where NVIDIA's driver is not there. */
+/** Returns null without NVIDIA's driver. */
 export function watchGpus(intervalMs: number, log: Logger): GpuWatch | null {
   if (!hasGpuDriver()) return null;
   return new GpuWatch({ intervalMs, clock: systemClock, log, random: Math.random, env: runnerEnvironment() });

@@ -2,12 +2,12 @@ import { closeSync, openSync } from "node:fs";
 import { isatty } from "node:tty";
 
 /**
- * Runs `reload` at each SIGHUP until disposed, one after another: signals that arrive meanwhile are one more run. `reload` handles its own errors.
- * Where the terminal that this process reads or writes was closed, the process ends as by SIGTERM: a server that its user cannot
- * see any more would keep its ports and its memory. One that nohup started goes on.
+ * Runs `reload` at each SIGHUP until disposed, one run after another: signals during a run cause one more. `reload`
+ * handles its own errors. If the terminal of this process was closed, the process ends as after SIGTERM: otherwise an
+ * invisible server would keep its ports and its memory. A server started with nohup continues.
  */
 export function onHangUp(reload: () => Promise<void>): Disposable {
-  // Node undoes that nohup has SIGHUP ignored; what stays is that nohup leaves none of these at the terminal.
+  // Node resets nohup's ignored SIGHUP; but with nohup none of these descriptors is a terminal.
   const endsWithTerminal = [0, 1, 2].some((fd) => isatty(fd)) && hasTerminal();
   let running: Promise<void> | null = null;
   let isDue = false;
@@ -30,7 +30,7 @@ export function onHangUp(reload: () => Promise<void>): Disposable {
   return { [Symbol.dispose]: () => void process.off("SIGHUP", listen) };
 }
 
-/** Returns whether this process has a controlling terminal: the kernel takes it away before it sends SIGHUP for it. */
+/** Returns whether this process has a controlling terminal: the kernel removes it before it sends SIGHUP for it. */
 function hasTerminal(): boolean {
   try {
     closeSync(openSync("/dev/tty", "r"));

@@ -5,19 +5,20 @@ import { signalAtParentsEnd } from "@galatea/base/system";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A process as /proc tells of it. */
+/** A process, read from /proc. */
 export interface ParentProcess {
   readonly pid: number;
   readonly parentPid: number;
-  /** Its words, the program's name first. */
+  /** The command line, beginning with the program's name. */
   readonly command: readonly string[];
 }
 
 /**
- * `npx galatea ...` runs this program below a shell of its own, and whoever ends npx means the server. npx passes a signal on to the
- * shell only; so the kernel is asked to send SIGTERM when that shell has gone. An npx that was killed (SIGKILL) passes nothing on, and no
- * kernel tells a grandchild: the shell's parent is looked at now and then. A server that was started any other way goes on when
- * its parent ends: in the background of a shell, by nohup, by an init. To be called when somebody listens for SIGTERM.
+ * Ends this process with `npx`. `npx galatea ...` runs this program below a shell of its own, and passes signals on to
+ * the shell only; so the kernel is asked to send SIGTERM when that shell ends. A killed npx (SIGKILL) passes nothing
+ * on, and the kernel reports only a parent's end: the shell's parent is polled. A server that was started in another
+ * way continues after its parent's end: in a shell's background, with nohup, under an init. Call it after SIGTERM has a
+ * listener.
  */
 export async function endWithNpx(environment: Environment, parentPid: number, clock: Clock): Promise<void> {
   if (environment["npm_command"] !== "exec") return;
@@ -25,7 +26,7 @@ export async function endWithNpx(environment: Environment, parentPid: number, cl
   if (parent === null || !isShellOfNpx(parent, await readParent(parent.parentPid))) return;
   signalAtParentsEnd(constants.signals.SIGTERM);
   const end = () => process.kill(process.pid, "SIGTERM");
-  // It may have gone just before the kernel was asked.
+  // The parent may have ended just before the request to the kernel.
   if (process.ppid !== parentPid) return void end();
   if (isNpx(parent)) return;
   const look = async (): Promise<void> => {
@@ -37,16 +38,13 @@ export async function endWithNpx(environment: Environment, parentPid: number, cl
 
 const lookMs = 2000;
 
-/**
- * Returns whether the parent is what npx runs a program with. The environment alone does not tell: everything below npx
- * inherits it.
- */
+/** Returns whether the parent is npx's shell. The environment is not enough: all descendants of npx inherit it. */
 export function isShellOfNpx(parent: ParentProcess, grandparent: ParentProcess | null): boolean {
   if (isNpx(parent)) return true;
   return parent.command[1] === "-c" && grandparent !== null && isNpx(grandparent);
 }
 
-/** npm calls its process "npm exec <what it runs>"; before it does, the program file tells. */
+/** npm renames its process to "npm exec <program>"; before that, the program file identifies it. */
 function isNpx({ command }: ParentProcess): boolean {
   const [program = "", script = ""] = command;
   return /^(npm exec|npx)( |$)/.test(program) || /\/npx(-cli\.js)?$/.test(script);
@@ -55,7 +53,7 @@ function isNpx({ command }: ParentProcess): boolean {
 async function readParent(pid: number): Promise<ParentProcess | null> {
   const [stat, command] = await Promise.all([readProcessFile(pid, "stat"), readProcessFile(pid, "cmdline")]);
   if (stat === null || command === null) return null;
-  // State and parent follow the name in parentheses, which may hold anything.
+  // State and parent follow the name in parentheses, which may contain any characters.
   const [, parentPid] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return { pid, parentPid: Number(parentPid), command: command.split("\0") };
 }

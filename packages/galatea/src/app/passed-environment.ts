@@ -2,7 +2,7 @@ import { threadVariables } from "./thread-environment.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What every container and every package installer needs of its parent's environment. */
+/** Variables that every container and package installer gets from its parent. */
 const names: readonly string[] = [
   "PATH",
   "HOME",
@@ -22,19 +22,22 @@ const names: readonly string[] = [
   "no_proxy",
   "SSL_CERT_FILE",
   "TOKENIZERS_PARALLELISM",
-  // Which GPUs a process may see, and how it numbers them.
+  // Visibility and numbering of GPUs.
   "CUDA_VISIBLE_DEVICES",
   "CUDA_DEVICE_ORDER",
   ...threadVariables,
 ];
 const prefixes = ["PIP_", "UV_", "PYTHON"];
 
-/** What a platform's containers run package installers with, as JSON. CreateModel refuses the name. */
+/** The environment of package installers in a platform's containers, as JSON. CreateModel rejects the name. */
 const installerVariable = "GALATEA_INSTALLER_ENVIRONMENT";
-/** Where packages come from, which may hold the operator's passwords, is no matter of models. */
+/** Package indexes, which may include the operator's passwords, are not passed to models. */
 const installerPrefixes = ["PIP_", "UV_"];
 
-/** Settings of this very Node process, which would be wrong in a Node that model code starts, and what a platform gives its containers alone. */
+/**
+ * Settings of this Node process, which would be wrong in a Node process of model code, and variables between a platform
+ * and its containers.
+ */
 const ownNames = [
   "NODE_OPTIONS",
   "NODE_COMPILE_CACHE",
@@ -46,8 +49,8 @@ const ownNames = [
 ];
 
 /**
- * The environment of containers and package installers: those names, and what installers and Python itself are configured by.
- * Nothing else is passed on: secrets of the platform's owner stay with the platform.
+ * Returns the environment of containers and package installers: the listed names, and the configuration of installers
+ * and Python. Nothing else is passed on, so that the owner's secrets stay in the platform.
  */
 export function passedEnvironment(from: Environment = process.env): Readonly<Record<string, string>> {
   return chosen(
@@ -58,8 +61,8 @@ export function passedEnvironment(from: Environment = process.env): Readonly<Rec
 }
 
 /**
- * A platform's containers have their owners' variables on top of the platform's own. Installers there write environments that all containers
- * share, and are configured by the operator alone: by what the platform had before, which each container is given beside its own.
+ * Returns the environment of a platform's containers. Their variables belong to tenants, but installers there write
+ * environments that all containers share: so these get the operator's environment apart.
  */
 export function platformContainerEnvironment(
   operators: Readonly<Record<string, string>>,
@@ -70,18 +73,24 @@ export function platformContainerEnvironment(
   return { ...kept, ...owners, [installerVariable]: JSON.stringify(operators) };
 }
 
-/** What package installers run with: in a platform's container the operator's environment, elsewhere this process's own. */
+/**
+ * Returns the environment of package installers: in a platform's container the operator's, elsewhere this process's
+ * own.
+ */
 export function installerEnvironment(from: Environment = process.env): Readonly<Record<string, string>> {
   const operators = from[installerVariable];
   return passedEnvironment(operators === undefined ? from : (JSON.parse(operators) as Environment));
 }
 
-/** The environment of model code: the server's whole one, as in Triton, where models run in children of the server. */
+/**
+ * Returns the environment of model code: the server's whole one, as in Triton, where models run in children of the
+ * server.
+ */
 export function modelEnvironment(from: Environment = process.env): Readonly<Record<string, string>> {
   return chosen(from, (name) => !ownNames.includes(name));
 }
 
-/** The environment of processes of our own that run models: the same, and where Node keeps what it has compiled. */
+/** Returns the environment of our own processes that run models: in addition the directory of Node's compile cache. */
 export function runnerEnvironment(from: Environment = process.env): Readonly<Record<string, string>> {
   return chosen(from, (name) => !ownNames.includes(name) || name === "NODE_COMPILE_CACHE");
 }

@@ -4,16 +4,18 @@ const names = ["SIGTERM", "SIGINT"] as const;
 export type StopName = (typeof names)[number];
 
 /**
- * Signals this close together are one: a terminal gives Ctrl-C to every process of its foreground group, and npm and the like pass on
- * what they got to a child that has it already.
+ * Signals within this time count as one: a terminal sends Ctrl-C to every process of its foreground group, and npm
+ * passes it on to a child that has already got it.
  */
 const sameStopMs = 300;
 
 /** Waits for SIGTERM or SIGINT, and keeps the process alive until it is disposed of. */
 export interface StopSignal extends Disposable {
-  /** The name of the first signal. */
+  /** Resolves with the name of the first signal. */
   readonly stopped: Promise<StopName>;
-  /** The name of a further one, later than `sameStopMs`: whoever sends it does not want to wait for what the first began. */
+  /**
+   * Resolves with the name of a second signal, after `sameStopMs`: its sender does not want to wait for the shutdown.
+   */
   readonly insisted: Promise<StopName>;
 }
 
@@ -44,12 +46,12 @@ export function stopSignal(clock: Clock = systemClock): StopSignal {
 }
 
 /**
- * Ends this process by the signal, as if nobody had waited for it: what started it learns the reason. Nothing is closed, and nothing
- * that is stuck in the file system is waited for, which an exit would do.
+ * Ends this process by the signal's default action, so that its parent sees the reason. Unlike an exit, it closes
+ * nothing and does not wait for a blocked file system.
  */
 export function endBySignal(stop: StopSignal, name: StopName): never {
   stop[Symbol.dispose]();
   process.kill(process.pid, name);
-  // The first process of a container is spared signals that it has no listener for.
+  // The kernel ignores signals without a listener for the first process of a container.
   process.exit(name === "SIGINT" ? 130 : 143);
 }

@@ -1,6 +1,6 @@
 type Environment = Readonly<Record<string, string>>;
 
-/** What the numerical libraries of Python size their pools by, each when it is loaded. */
+/** Variables from which Python's numerical libraries size their pools when they are loaded. */
 export const threadVariables = [
   "OMP_NUM_THREADS",
   "OPENBLAS_NUM_THREADS",
@@ -10,8 +10,9 @@ export const threadVariables = [
 ] as const;
 
 /**
- * The environment of models with so many threads for each process's libraries; what is exported already stays. With null nothing is
- * set: libraries take what their variables say, and without any numpy one thread and the others all processors.
+ * Returns the environment of models with a number of threads for each process's libraries; exported variables stay.
+ * With null nothing is set: libraries use their variables, and without any numpy uses one thread and the others all
+ * processors.
  */
 export function withThreads(environment: Environment, threads: number | null): Environment {
   if (threads === null) return environment;

@@ -71,7 +71,7 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
       keys: options.open ? null : keys,
       proxySecret: keys[0].secretAccessKey,
       log,
-      // Containers look for frameworks where this process does, whatever the variables of their models.
+      // Containers search the same directory of frameworks as this process, whatever the variables of their models.
       environment: { ...passedEnvironment(), GALATEA_FRAMEWORKS: machineFrameworks(process.env) },
       serverLimits: platformServerLimits,
       requestMemory: requestMemory(options.requestMemoryBytes),

@@ -9,8 +9,9 @@ import { backendConfig, backendRows } from "./serving/backend-rows.ts";
 import { backendsWithoutGpus } from "./serving/onnx-gpus.ts";
 
 /**
- * `galatea validate`: every problem of a repository, one line each, in the form editors jump to, and how many models were looked at;
- * 1 when there is an error. Models are checked with the backends of `serve`, which has the same flags for them.
+ * `galatea validate`: prints every problem of a repository, one line each, in the format that editors parse, and the
+ * number of models; resolves with 1 if there is an error. Models are checked with the backends and the flags of
+ * `serve`.
  */
 export async function validate(directory: string, options: BackendOptions): Promise<number> {
   const refusal = await refusedRepository(directory);

@@ -2,12 +2,15 @@ import { commands, serverVersion, type Command } from "../app/index.ts";
 import { didYouMean, UsageError } from "../options/index.ts";
 import { commandHelp, programHelp } from "./help.ts";
 
-/** argv without the program's own words in, exit code out. 0 done or stopped by a signal, 1 wrong usage or failure. */
+/**
+ * Runs a command line without the program's own words, and resolves with the exit code: 0 for success or a stop by a
+ * signal, 1 for wrong usage or a failure.
+ */
 export async function runCommandLine(argv: readonly string[]): Promise<number> {
   const [verb, ...rest] = argv;
   const command = commands.find((each) => each.name === verb);
   const asksHelp = rest.includes("--help") || rest.includes("-h");
-  // A server whose log nobody reads any more has a fault; what prints and ends has done its work.
+  // A server whose log has no reader has a fault; a command that prints and ends has done its work.
   if (command?.lasting !== true || asksHelp) outliveReader(process.stdout);
   if (verb === "--version" || verb === "-V" || verb === "version") {
     process.stdout.write(`galatea ${serverVersion}\n`);
@@ -30,7 +33,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
   return run(command, rest);
 }
 
-/** `galatea env | head -1`: who wanted no more than the first lines has them; what we return stays the same. */
+/** Ignores a closed output, as in `galatea env | head -1`, without changing the exit code. */
 function outliveReader(stream: NodeJS.WriteStream): void {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;

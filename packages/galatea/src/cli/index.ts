@@ -1,2 +1,5 @@
-/** The command line: one table of commands, one of flags each. Knows no HTTP and no models; starts what `app/` composes. */
+/**
+ * The command line: a table of commands, and a table of flags for each. Uses no HTTP and no models; starts the commands
+ * of `app/`.
+ */
 export { runCommandLine } from "./command-line.ts";

@@ -7,9 +7,9 @@ type Kind = "a file" | "a directory" | "neither a file nor a directory";
 const recordFile = /^(?:galatea|metrics)\.db|^lock$/;
 
 /**
- * Rejects with one sentence where a path of the data directory is not what the platform makes there, such as a directory where the
- * database lies. Without this check a start fails with an error of SQLite or of the file system that names neither path nor remedy, and a
- * FIFO blocks it without end.
+ * Rejects with one sentence if a path of the data directory is of another kind than the platform creates there, such as
+ * a directory in place of the database. Without this check a start fails with an error of SQLite or of the file system
+ * that names neither path nor remedy, and a FIFO blocks it without end.
  */
 export async function checkDataLayout(directories: DataDirectories): Promise<void> {
   const { objects, records } = directories;

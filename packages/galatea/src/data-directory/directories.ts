@@ -1,16 +1,19 @@
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 
-/** Where things live below the data directory; one list. */
+/** The paths below the data directory. */
 export interface DataDirectories {
   readonly root: string;
   readonly python: string;
-  /** Directories in which environments of frameworks are looked for, in this order: the data directory's own, then the machine's. */
+  /**
+   * Directories that are searched for environments of frameworks, in order: the data directory's own, then the
+   * machine's.
+   */
   readonly frameworks: readonly string[];
   readonly cache: string;
   readonly objects: string;
   readonly records: string;
-  /** Copies of the records that a damaged database continues from. */
+  /** Copies of the records from which a damaged database continues. */
   readonly snapshots: string;
   readonly logs: string;
   readonly instances: string;
@@ -26,17 +29,17 @@ export function platformDirectories({ frameworks: _searched, ...own }: DataDirec
 export const rootEntries =
   /^(?:python|frameworks|cache|objects|records|snapshots|logs|instances|clients|(?:python|script)-packages|credentials(?:\..*)?|platforms|platform\.json(?:\.\d+)?|lost\+found)$/;
 
-/** The file of the platform's own key, made by whoever needs it first. */
+/** Returns the file of the platform's own key, which the first process that needs it creates. */
 export function credentialsPath({ root }: DataDirectories): string {
   return join(root, "credentials");
 }
 
-/** The databases of the platform's records and of its metrics. */
+/** Returns the databases of the platform's records and of its metrics. */
 export function databasePaths({ records }: DataDirectories): { readonly records: string; readonly metrics: string } {
   return { records: join(records, "galatea.db"), metrics: join(records, "metrics.db") };
 }
 
-/** The machine's directory of frameworks unless `$GALATEA_FRAMEWORKS` names another: root's is for all users. */
+/** The machine's default directory of frameworks, overridden by `$GALATEA_FRAMEWORKS`: root's is for all users. */
 const frameworksOfRoot = "/var/lib/galatea/frameworks";
 
 /** Returns the directory in which `galatea model add` makes environments unless a data directory is given. Platforms and servers over every data directory search it. */
@@ -53,7 +56,10 @@ export function usersDirectory({ XDG_DATA_HOME: shared }: Readonly<Record<string
   return join(base, "galatea");
 }
 
-/** `given`, else `$GALATEA_DATA`, else `$XDG_DATA_HOME/galatea`, else `~/.local/share/galatea`. What is relative begins where we are. */
+/**
+ * Returns the directories below `given`, else `$GALATEA_DATA`, else `$XDG_DATA_HOME/galatea`, else
+ * `~/.local/share/galatea`. Relative paths are resolved from the working directory.
+ */
 export function dataDirectories(
   given: string | null,
   env: Readonly<Record<string, string | undefined>>,

@@ -1,4 +1,4 @@
-/** The data directory: where things lie in it, its checks at a start, its privacy, and how commands find the platforms that run. */
+/** The data directory: its paths, its checks at a start, its privacy, and the search for running platforms. */
 export { checkDataLayout } from "./data-layout.ts";
 export {
   credentialsPath,

@@ -37,7 +37,7 @@ export interface ObjectHead {
   readonly headers: Readonly<Record<string, string>>;
   /** Base64 values of the known checksums, by algorithm ("crc32", ...). */
   readonly checksums: Readonly<Record<string, string>>;
-  /** Whether checksums cover the object's bytes or its parts' checksums; absent: the bytes. */
+  /** True if checksums cover the object's bytes or its parts' checksums; absent: the bytes. */
   readonly checksumType?: ChecksumType;
 }
 

@@ -5,7 +5,7 @@ import { readSafetensors } from "./safetensors-header.ts";
 import { readTorchTensors } from "./torch-tensors.ts";
 import { numberCount, type StoredTensor, type WeightFile } from "./stored-tensor.ts";
 
-/** A directory as `save_pretrained` writes it: what the model is, and its tensors by name. */
+/** A directory as `save_pretrained` writes it: the configuration of the model, and its tensors by name. */
 export interface Checkpoint extends AsyncDisposable {
   readonly directory: string;
   readonly config: Readonly<Record<string, unknown>>;
@@ -15,7 +15,7 @@ export interface Checkpoint extends AsyncDisposable {
 const configBytesMax = 16 * 2 ** 20;
 const filesMax = 1000;
 
-/** Opens `config.json` and the weights beside it; nothing is read of a tensor. Throws ConversionError. */
+/** Opens `config.json` and the weights beside it; reads no tensor data. Throws ConversionError. */
 export async function openCheckpoint(directory: string): Promise<Checkpoint> {
   const config = await readJsonObject(join(directory, "config.json"));
   if (config === null) throw new ConversionError(`'${directory}' has no config.json, which says what its weights are`);
@@ -49,13 +49,13 @@ async function openWeights(path: string): Promise<WeightFile> {
   }
 }
 
-/** How weights are called, the one that is taken where there are several first. */
+/** File names of weights, in order of priority. */
 const forms = [
   { whole: "model.safetensors", read: readSafetensors },
   { whole: "pytorch_model.bin", read: readTorchTensors },
 ];
 
-/** The files that hold the weights: one, or those that an index names. */
+/** Returns the files with the weights: one, or those of an index. */
 async function weightPaths(directory: string): Promise<{ paths: readonly string[]; read: typeof readSafetensors }> {
   for (const { whole, read } of forms) {
     const path = join(directory, whole);
@@ -68,7 +68,7 @@ async function weightPaths(directory: string): Promise<{ paths: readonly string[
   );
 }
 
-/** Null where there is no such index. */
+/** Returns null without such an index. */
 async function indexedPaths(directory: string, name: string): Promise<readonly string[] | null> {
   const indexPath = join(directory, name);
   const index = await readJsonObject(indexPath);
@@ -77,7 +77,7 @@ async function indexedPaths(directory: string, name: string): Promise<readonly s
   if (names.size === 0 || names.size > filesMax)
     throw new ConversionError(`'${indexPath}' names ${names.size} files of weights`);
   return [...names].map((each) => {
-    // A file beside the index, whatever it is called.
+    // The name has to be that of a file beside the index.
     if (typeof each !== "string" || basename(each) !== each || each === "" || each.startsWith("."))
       throw new ConversionError(`'${indexPath}' names ${JSON.stringify(each)}, which is no file beside it`);
     return join(directory, each);
@@ -88,7 +88,7 @@ async function isFile(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null))?.isFile() === true;
 }
 
-/** Null where there is no such file. */
+/** Returns null without such a file. */
 async function readJsonObject(path: string): Promise<Record<string, unknown> | null> {
   const found = await stat(path).catch(() => null);
   if (found?.isFile() !== true) return null;
@@ -104,7 +104,7 @@ async function readJsonObject(path: string): Promise<Record<string, unknown> | n
   return parsed as Record<string, unknown>;
 }
 
-/** The named tensor, which must have exactly this shape. */
+/** Returns the named tensor, which must have exactly this shape. */
 export function tensorOfShape(checkpoint: Checkpoint, name: string, shape: readonly number[]): StoredTensor {
   const tensor = checkpoint.tensors.get(name);
   if (tensor === undefined) throw new ConversionError(`the weights in '${checkpoint.directory}' have no '${name}'`);

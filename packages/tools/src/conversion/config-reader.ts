@@ -17,7 +17,7 @@ const activations: Readonly<Record<string, Activation>> = {
   tanh: "tanh",
 };
 
-/** The values of a config.json, each checked when it is asked for; what the file leaves out is the library's own default. */
+/** The values of a config.json, each checked when it is read; missing values are the library's defaults. */
 export class ConfigReader {
   readonly #config: Readonly<Record<string, unknown>>;
 
@@ -29,7 +29,7 @@ export class ConfigReader {
     return this.#integer(name, missing, { min, max: sizeMax });
   }
 
-  /** Of layers and groups of them. */
+  /** Returns a number of layers, or of groups of them. */
   count(name: string, missing: number): number {
     return this.#integer(name, missing, { min: 1, max: countMax });
   }
@@ -47,7 +47,7 @@ export class ConfigReader {
     return known;
   }
 
-  /** Refuses what the graph does not have: any value but this one, which is also that of a file without the name. */
+  /** Throws unless a value is the only one that the graph implements, which is also the default. */
   only(name: string, value: string | number | boolean): void {
     const found = this.#config[name] ?? value;
     if (found !== value) throw this.#wrong(name, JSON.stringify(value));

@@ -2,16 +2,16 @@ import type { StreamedBytes } from "@galatea/server/onnx-file";
 import { ConversionError } from "./conversion-error.ts";
 import { numberCount, readNumbers, type StoredTensor } from "./stored-tensor.ts";
 
-/** Element types that weights are written in. */
+/** Element types of written weights. */
 export const weightTypes = { FLOAT: 4, FLOAT16: 2 } as const;
 export type WeightType = keyof typeof weightTypes;
 
-/** What is read of a tensor at once. */
+/** Number of elements of a tensor that are read at once. */
 const numbersAtOnceMax = 2 ** 20;
-/** What of a matrix is turned at once: 64 MiB, which hold any but those of the very largest encoders whole. */
+/** Number of elements of a matrix that are transposed at once: 64 MiB, enough for all but the largest encoders. */
 const turnedAtOnceMax = 16 * 2 ** 20;
 
-/** The tensors' numbers one behind the other. */
+/** Returns the tensors' numbers, concatenated. */
 export function joinedBytes(tensors: readonly StoredTensor[], type: WeightType): StreamedBytes {
   return streamed(tensors, type, async function* (numbers) {
     for (const tensor of tensors) {
@@ -25,7 +25,7 @@ export function joinedBytes(tensors: readonly StoredTensor[], type: WeightType):
   });
 }
 
-/** A table, [rows, width], with the first row of another, [any, width], added to each of its rows. */
+/** Returns a table, [rows, width], with the first row of another, [any, width], added to each of its rows. */
 export function addedRowBytes(table: StoredTensor, added: StoredTensor, type: WeightType): StreamedBytes {
   const [rows, width] = table.shape as [number, number];
   const rowsAtOnce = Math.max(1, Math.floor(numbersAtOnceMax / width));
@@ -42,7 +42,10 @@ export function addedRowBytes(table: StoredTensor, added: StoredTensor, type: We
   });
 }
 
-/** A matrix, [rows, columns], turned to [columns, rows]. One that is larger than what is turned at once is read once for each part. */
+/**
+ * Returns a matrix, [rows, columns], transposed to [columns, rows]. One that exceeds the limit is read once for each
+ * part.
+ */
 export function transposedBytes(matrix: StoredTensor, type: WeightType): StreamedBytes {
   const [rows, columns] = matrix.shape as [number, number];
   const columnsAtOnce = Math.max(1, Math.min(columns, Math.floor(turnedAtOnceMax / rows)));
@@ -64,13 +67,13 @@ export function transposedBytes(matrix: StoredTensor, type: WeightType): Streame
   });
 }
 
-/** Not all at once where they are many: half precision takes memory of its own. */
+/** Yields numbers in chunks, because half precision needs memory of its own. */
 function* parts(numbers: Float32Array, type: WeightType, tensor: StoredTensor): Generator<Uint8Array> {
   for (let first = 0; first < numbers.length; first += numbersAtOnceMax)
     yield encoded(numbers.subarray(first, first + numbersAtOnceMax), type, tensor);
 }
 
-/** Rows of a table, [any, width], in the order of `places`. */
+/** Returns rows of a table, [any, width], in the order of `places`. */
 export function chosenRowBytes(table: StoredTensor, places: Int32Array, type: WeightType): StreamedBytes {
   const width = table.shape.at(-1) as number;
   const rowsAtOnce = Math.max(1, Math.floor(numbersAtOnceMax / width));
@@ -100,7 +103,7 @@ function streamed(
   return { byteLength, read: () => read(new Float32Array(Math.min(numbersAtOnceMax, Math.max(...counts)))) };
 }
 
-/** The bytes as they are written, valid until the next part is asked for. */
+/** Returns the bytes to write, valid until the next chunk is requested. */
 function encoded(numbers: Float32Array, type: WeightType, { name, file }: StoredTensor): Uint8Array {
   if (type === "FLOAT") return bytesOf(numbers);
   const halves = Float16Array.from(numbers);

@@ -1,4 +1,4 @@
-/** Why something cannot be converted, as a sentence for the person who asked. Anything else that is thrown is a fault of ours or the disk's. */
+/** An error in the source of a conversion, as a sentence for the user. Any other error is a bug or a disk fault. */
 export class ConversionError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

@@ -17,13 +17,13 @@ import { encoderGraph, type GraphOptions } from "./encoder-graph.ts";
 import { tokensMax } from "./encoder-plan.ts";
 
 export interface EncoderConversion extends GraphOptions {
-  /** A directory with config.json and the weights. */
+  /** Directory with config.json and the weights. */
   readonly source: string;
-  /** The ONNX file, in a directory that is there. Replaced where it is there already. */
+  /** The ONNX file, in an existing directory. An existing file is replaced. */
   readonly target: string;
-  /** A model file of more bytes than this has its weights in a file beside it, `<target>.data`. */
+  /** Size of a model file above which its weights are in a file beside it, `<target>.data`. */
   readonly fileBytesMax: number;
-  /** Ends the work between two pieces that are written. */
+  /** Cancels the work between two writes. */
   readonly signal: AbortSignal;
 }
 
@@ -33,18 +33,18 @@ export interface ConvertedEncoder {
   readonly outputs: readonly GraphTensor[];
   readonly tokensMax: number;
   readonly byteLength: number;
-  /** The file of the weights where they are not in the model's. */
+  /** The file of the weights; null if they are in the model file. */
   readonly dataFile: string | null;
-  /** Tensors of the source that are in no constant. */
+  /** Tensors of the source that the model does not use. */
   readonly left: readonly string[];
 }
 
-/** What protobuf can hold, less what readers take for their own. */
+/** The limit of protobuf, less the overhead of readers. */
 export const onnxFileBytesMax = 2 ** 31 - 2 ** 20;
 
 /**
- * Writes an encoder as an ONNX file. Weights stream from file to file: memory is bounded whatever their size. The target is there whole or
- * not at all. Throws ConversionError for what cannot be converted, DiskError for what cannot be written.
+ * Writes an encoder as an ONNX file. Weights stream from file to file, so that memory is bounded. The target is written
+ * completely or not at all. Throws ConversionError for an unsupported source, DiskError for a failed write.
  */
 export async function convertEncoder(conversion: EncoderConversion): Promise<ConvertedEncoder> {
   const target = resolve(conversion.target);
@@ -76,7 +76,7 @@ async function writeModel(target: string, whole: OnnxModel, { fileBytesMax, sign
     if (split !== null) {
       await writeOnnxPieces(makingData, split.pieces, signal);
       await toDisk(makingData);
-      // A model is never seen beside the weights of another one.
+      // The old model is removed first, so that it is never beside the weights of the new one.
       await rm(target, { force: true });
       await rename(makingData, `${target}.data`);
     }
@@ -89,7 +89,7 @@ async function writeModel(target: string, whole: OnnxModel, { fileBytesMax, sign
   return { dataFile, byteLength: ownBytes + (split?.byteLength ?? 0) };
 }
 
-/** So that a power failure leaves no name of half a file. */
+/** Syncs a file before its rename, so that a power failure cannot leave an incomplete one under the name. */
 async function toDisk(path: string): Promise<void> {
   await using file = await open(path, "r+");
   await file.datasync();

@@ -5,8 +5,8 @@ const exactMax = 8;
 const farthest = 128;
 
 /**
- * What MPNet adds to the scores of two tokens for their distance, [1, heads, tokens, tokens]: a table of all distances, from that of the
- * last position to the first, of which the graph takes a row for each pair.
+ * Adds MPNet's scores for the distance of two tokens, [1, heads, tokens, tokens]: a table of all distances, from that
+ * of the last position to the first, of which the graph takes a row for each pair.
  */
 export function distanceScores({ plan, graph, weights }: GraphContext, name: string, ids: string): string {
   const longest = plan.positionCount - 1;
@@ -30,7 +30,10 @@ export function distanceScores({ plan, graph, weights }: GraphContext, name: str
   return graph.add("Unsqueeze", [scores, graph.integers("integers/0", [0])]);
 }
 
-/** Near distances have a row each, farther ones share rows, by their logarithm, in the library's single precision. */
+/**
+ * Returns the row of a distance: near distances have a row each, farther ones share rows, by their logarithm, in the
+ * library's single precision.
+ */
 export function rowOfDistance(ahead: number): number {
   const half = distanceRows / 2;
   const base = ahead > 0 ? half : 0;

@@ -12,13 +12,13 @@ import { standardOperators } from "./standard-operators.ts";
 
 export interface GraphOptions {
   readonly weights: WeightType;
-  /** Of the inputs. */
+  /** Element type of the inputs. */
   readonly integers: "INT64" | "INT32";
   readonly operators: "fused" | "standard";
   readonly opset: number;
-  /** Sentences have one segment: no input `token_type_ids`. */
+  /** True if sentences have one segment: then there is no input `token_type_ids`. */
   readonly oneSegment: boolean;
-  /** Answers `pooler_output` as well. */
+  /** True to add the output `pooler_output`. */
   readonly pooler: boolean;
   /** Other names for inputs and outputs, by the library's names. */
   readonly names: ReadonlyMap<string, string>;
@@ -26,16 +26,16 @@ export interface GraphOptions {
 
 export interface EncoderGraph {
   readonly model: OnnxModel;
-  /** Tensors of the checkpoint that are in no constant. */
+  /** Tensors of the checkpoint that the graph does not use. */
   readonly left: readonly string[];
 }
 
 const nameForm = /^[A-Za-z_][\w.:-]{0,127}$/;
 
 /**
- * The graph of an encoder: `input_ids`, `attention_mask` and, where sentences have segments, `token_type_ids`, each [batch, tokens]; answers
- * `last_hidden_state`, FP32 [batch, tokens, hidden width], and `pooler_output`, FP32 [batch, hidden width]. Reads nothing of the weights:
- * its constants do when they are written.
+ * Returns the graph of an encoder: inputs `input_ids`, `attention_mask` and, if sentences have segments,
+ * `token_type_ids`, each [batch, tokens]; outputs `last_hidden_state`, FP32 [batch, tokens, hidden width], and
+ * `pooler_output`, FP32 [batch, hidden width]. Reads no weights: its constants do when they are written.
  */
 export function encoderGraph(plan: EncoderPlan, checkpoint: Checkpoint, options: GraphOptions): EncoderGraph {
   const graph = new GraphBuilder();
@@ -86,7 +86,10 @@ function renamed(names: readonly string[], wanted: ReadonlyMap<string, string>):
   return named;
 }
 
-/** Under its own name, and in FP32 whatever the graph computes in. Gives the name of what further operators read. */
+/**
+ * Adds an output under its own name, in FP32 whatever type the graph computes in. Returns the name for further
+ * operators.
+ */
 function answer({ graph, weights }: GraphContext, value: string, output: string): string {
   if (weights.type === "FLOAT") return graph.rename(value, output);
   graph.rename(graph.cast(value, castTypes.FLOAT), output);
@@ -117,7 +120,7 @@ function addEncoder(context: GraphContext, operators: OperatorSet, { ids, mask, 
   return hidden;
 }
 
-/** A layer behind its attention: two steps, each followed by adding its input back and normalising. */
+/** Adds the rest of a layer after its attention: two steps, each followed by adding its input and normalising. */
 function addDense(
   { plan, graph, weights }: GraphContext,
   operators: OperatorSet,
@@ -143,7 +146,9 @@ function addDense(
   return normalised(narrowed, names.narrowed, names.outputNorm, middle);
 }
 
-/** INT64 [batch, tokens]: the padding's number for padding, and counted on from there for other tokens. */
+/**
+ * Returns INT64 [batch, tokens]: the padding's number for padding, and consecutive numbers after it for other tokens.
+ */
 function countedPositions({ graph }: GraphContext, ids: string, padding: number): string {
   const wide = graph.cast(ids, castTypes.INT64);
   const pad = graph.integers(`integer/${padding}`, [padding], []);
@@ -152,7 +157,7 @@ function countedPositions({ graph }: GraphContext, ids: string, padding: number)
   return graph.add("Add", [graph.add("Mul", [sums, counted]), pad]);
 }
 
-/** The first token through a dense layer: [batch, hidden width]. */
+/** Adds a dense layer over the first token: [batch, hidden width]. */
 function addPooler({ plan, graph, weights }: GraphContext, hidden: string): string {
   const { hiddenWidth: width, pooler } = plan;
   if (!weights.has(`${pooler}.weight`)) throw new ConversionError(`these weights have no pooler ('${pooler}.weight')`);

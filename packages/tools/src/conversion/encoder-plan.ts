@@ -1,7 +1,7 @@
-/** What a dense layer does to its wide middle. */
+/** The activation in the wide middle of a dense layer. */
 export type Activation = "gelu" | "gelu-tanh" | "relu" | "silu" | "tanh";
 
-/** Names of tensors, each a prefix of `.weight` and `.bias` where it is not said otherwise. */
+/** Names of tensors, each a prefix of `.weight` and `.bias` unless noted. */
 export interface LayerNames {
   readonly query: string;
   readonly key: string;
@@ -16,16 +16,16 @@ export interface LayerNames {
 export interface EmbeddingNames {
   readonly words: string;
   readonly positions: string;
-  /** Null where sentences have no segments. */
+  /** Null without segments. */
   readonly tokenTypes: string | null;
   readonly norm: string;
-  /** Between embeddings and layers of another width; null where it is the same. */
+  /** Between embeddings and layers of different widths; null for equal widths. */
   readonly projection: string | null;
 }
 
 /**
- * An encoder of the family that BERT began, whoever published it: embeddings that are normalised; layers of self-attention and two dense
- * layers, each of the two followed by adding its input and normalising; an optional pooler over the first token.
+ * An encoder of the BERT family: normalised embeddings; layers of self-attention and two dense layers, each followed by
+ * adding its input and normalising; an optional pooler over the first token.
  */
 export interface EncoderPlan {
   readonly architecture: string;
@@ -37,19 +37,19 @@ export interface EncoderPlan {
   readonly activation: Activation;
   readonly epsilon: number;
   readonly positionCount: number;
-  /** Where positions count the tokens that are not this one, beginning behind its number; null where they count from zero. */
+  /** The padding token's id if positions count the other tokens, starting after it; null if they start at zero. */
   readonly paddingId: number | null;
-  /** Zero where there are no segments. */
+  /** Zero without segments. */
   readonly tokenTypeCount: number;
   readonly embeddings: EmbeddingNames;
-  /** In the order in which they run; a layer may run several times. */
+  /** In the order of execution; a layer may run several times. */
   readonly layers: readonly LayerNames[];
-  /** A table, [32, heads], of what the distance of two tokens adds to their scores; null where nothing is added. */
+  /** A table, [32, heads], of scores for the distance of two tokens; null if nothing is added. */
   readonly distances: string | null;
   readonly pooler: string;
 }
 
-/** The tokens that a sentence may have. */
+/** Returns the maximum number of tokens of a sentence. */
 export function tokensMax({ positionCount, paddingId }: EncoderPlan): number {
   return positionCount - (paddingId === null ? 0 : paddingId + 1);
 }

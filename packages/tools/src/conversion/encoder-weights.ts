@@ -4,19 +4,19 @@ import { ConversionError } from "./conversion-error.ts";
 import type { GraphBuilder } from "./graph-builder.ts";
 import type { StoredTensor } from "./stored-tensor.ts";
 
-/** Names that older checkpoints have for a norm's numbers. */
+/** Endings of a norm's tensors in older checkpoints. */
 const formerEndings: Readonly<Record<string, string>> = { ".weight": ".gamma", ".bias": ".beta" };
 
-/** A checkpoint's tensors as constants of a graph. Notes which of them the graph has taken. */
+/** A checkpoint's tensors as constants of a graph. Records which of them the graph uses. */
 export class EncoderWeights {
   readonly type: WeightType;
   readonly #checkpoint: Checkpoint;
   readonly #graph: GraphBuilder;
-  /** What stands before all names where the encoder is a part of a larger model: "bert.", say. */
+  /** Prefix of all names if the encoder is a part of a larger model, such as "bert.". */
   readonly #prefix: string;
   readonly #taken = new Set<string>();
 
-  /** `words` is a tensor that every such encoder has. */
+  /** `words`: a tensor that every such encoder has. */
   constructor(checkpoint: Checkpoint, graph: GraphBuilder, { type, words }: { type: WeightType; words: string }) {
     this.#checkpoint = checkpoint;
     this.#graph = graph;
@@ -30,7 +30,7 @@ export class EncoderWeights {
     this.#prefix = name.slice(0, name.length - words.length);
   }
 
-  /** What of the checkpoint is in no constant: heads, as a rule. */
+  /** Returns the unused tensors of the checkpoint, usually heads. */
   left(): readonly string[] {
     return [...this.#checkpoint.tensors.keys()].filter((name) => !this.#taken.has(name));
   }
@@ -39,12 +39,12 @@ export class EncoderWeights {
     return this.#checkpoint.tensors.has(this.#prefix + name);
   }
 
-  /** A table or a vector as it is stored. */
+  /** Returns a table or a vector as it is stored. */
   stored(name: string, shape: readonly number[]): string {
     return this.#graph.constant(name, this.type, shape, joinedBytes([this.#tensor(name, shape)], this.type));
   }
 
-  /** The weight of a dense layer, which is stored [to, from], as [from, to]. */
+  /** Returns the weight of a dense layer, which is stored as [to, from], as [from, to]. */
   dense(name: string, from: number, to: number): string {
     const bytes = transposedBytes(this.#tensor(`${name}.weight`, [to, from]), this.type);
     return this.#graph.constant(`${name}.weight`, this.type, [from, to], bytes);
@@ -54,20 +54,20 @@ export class EncoderWeights {
     return this.stored(`${name}.bias`, [width]);
   }
 
-  /** Vectors of one width, one behind the other, under a name of their own. */
+  /** Returns vectors of one width, concatenated, under a name of their own. */
   joined(name: string, parts: readonly string[], width: number): string {
     const tensors = parts.map((part) => this.#tensor(part, [width]));
     return this.#graph.constant(name, this.type, [parts.length * width], joinedBytes(tensors, this.type));
   }
 
-  /** A table with the first row of another added to each row. */
+  /** Returns a table with the first row of another added to each row. */
   withFirstRow(name: string, shape: readonly [number, number], added: string, addedRows: number): string {
     const row = this.#tensor(added, [addedRows, shape[1]]);
     const bytes = addedRowBytes(this.#tensor(name, shape), row, this.type);
     return this.#graph.constant(`${name}.of-first-segment`, this.type, shape, bytes);
   }
 
-  /** Rows of a table in an order of their own. */
+  /** Returns rows of a table in an order of their own. */
   rows(name: string, shape: readonly [number, number], places: Int32Array): string {
     const bytes = chosenRowBytes(this.#tensor(name, shape), places, this.type);
     return this.#graph.constant(`${name}.by-distance`, this.type, [places.length, shape[1]], bytes);

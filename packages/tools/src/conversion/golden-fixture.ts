@@ -5,7 +5,7 @@ import { unreachable } from "@galatea/base";
 
 type Nested = number | readonly Nested[];
 
-/** One of `golden/`: a tiny encoder, and what the `transformers` library answers with it. */
+/** A golden file: a tiny encoder, and the outputs of the `transformers` library for it. */
 export interface Golden {
   readonly config: Readonly<Record<string, unknown>>;
   readonly tensors: readonly (readonly [name: string, shape: readonly number[], offset: number])[];
@@ -19,7 +19,7 @@ export async function readGolden(name: string): Promise<Golden> {
   return JSON.parse(await readFile(new URL(`golden/${name}.json`, import.meta.url), "utf8")) as Golden;
 }
 
-/** The numbers of a tensor as `golden.py` makes them of its name. */
+/** Returns the numbers of a tensor, which `golden.py` computes from its name. */
 export function goldenNumbers(name: string, count: number, offset: number): Float32Array {
   const seed = crc32(name);
   return Float32Array.from({ length: count }, (_, index) => {
@@ -33,12 +33,12 @@ export function goldenNumbers(name: string, count: number, offset: number): Floa
 
 export interface CheckpointForm {
   readonly prefix?: string;
-  /** Norms as older checkpoints call them. */
+  /** True to use the names of norms in older checkpoints. */
   readonly formerNames?: true;
   readonly type?: "F32" | "F16" | "BF16" | "F64";
-  /** How many files the tensors lie in. */
+  /** Number of files with the tensors. */
   readonly shards?: number;
-  /** Beside the golden ones. */
+  /** Tensors in addition to the golden ones. */
   readonly further?: readonly string[];
 }
 
@@ -55,7 +55,7 @@ export async function writeCheckpoint(directory: string, golden: Golden, form: C
   });
   for (const name of further)
     tensors.push({ name, dtype: type, shape: [2], bytes: encodeNumbers(new Float32Array(2), type) });
-  // What such files hold beside weights.
+  // Such files also have buffers that are no weights.
   tensors.push({ name: `${prefix}embeddings.position_ids`, dtype: "I64", shape: [1], bytes: Buffer.alloc(8) });
   if (shards === 1) return writeFile(join(directory, "model.safetensors"), safetensors(tensors));
   const map: Record<string, string> = {};
@@ -103,7 +103,7 @@ export function encodeNumbers(numbers: Float32Array, type: NonNullable<Checkpoin
   }
 }
 
-/** A nested list as numbers with a shape. */
+/** Returns a nested list as numbers with a shape. */
 export function flatten(nested: Nested): { readonly shape: readonly number[]; readonly numbers: readonly number[] } {
   const shape: number[] = [];
   for (let each = nested; Array.isArray(each); each = each[0]) shape.push(each.length);

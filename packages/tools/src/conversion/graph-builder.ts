@@ -4,11 +4,14 @@ export interface OperatorOptions {
   /** "" is ONNX itself. */
   readonly domain?: string;
   readonly attributes?: Readonly<Record<string, OnnxAttribute>>;
-  /** Outputs behind the first one that the operator must have and nobody reads. */
+  /** Further outputs that the operator must have, but that are not used. */
   readonly unread?: readonly string[];
 }
 
-/** Operators and constants of a graph as they are added. Names that the graph gives begin with '/', so no input or output has one. */
+/**
+ * Builds a graph of operators and constants. Names that the graph chooses begin with '/', unlike those of inputs and
+ * outputs.
+ */
 export class GraphBuilder {
   #operators: Operator[] = [];
   readonly #constants = new Map<string, Constant>();
@@ -21,7 +24,7 @@ export class GraphBuilder {
     return [...this.#constants.values()];
   }
 
-  /** The name under which the constant stands in the graph; what has been added under it before stays. */
+  /** Adds a constant and returns its name in the graph; an existing one with the name stays. */
   constant(name: string, type: OnnxType, dims: readonly number[], bytes: Uint8Array | StreamedBytes): string {
     const inGraph = `/${name}`;
     if (!this.#constants.has(inGraph)) this.#constants.set(inGraph, { name: inGraph, type, dims, bytes });
@@ -32,7 +35,7 @@ export class GraphBuilder {
     return this.constant(name, "INT64", dims, new Uint8Array(BigInt64Array.from(values, BigInt).buffer));
   }
 
-  /** Appends an operator and gives the name of its first output. */
+  /** Appends an operator and returns the name of its first output. */
   add(
     operator: string,
     inputs: readonly string[],
@@ -48,7 +51,7 @@ export class GraphBuilder {
     return this.add("Cast", [value], { attributes: { to: BigInt(type) } });
   }
 
-  /** Gives a value another name wherever it stands. */
+  /** Renames a value in the whole graph. */
   rename(value: string, name: string): string {
     const other = (each: string) => (each === value ? name : each);
     this.#operators = this.#operators.map((each) => ({

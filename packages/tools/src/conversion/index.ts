@@ -1,4 +1,4 @@
-/** Models from the files that training leaves to those that are served: encoders to ONNX. Nothing of a source is executed. */
+/** Conversion of trained models to served ones: encoders to ONNX. No code of a source is executed. */
 export { convertEncoder, onnxFileBytesMax, type ConvertedEncoder } from "./convert-encoder.ts";
 export { ConversionError } from "./conversion-error.ts";
 export type { GraphOptions } from "./encoder-graph.ts";

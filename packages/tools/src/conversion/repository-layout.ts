@@ -5,7 +5,7 @@ import { asDiskError, DiskError, makeDirectory } from "@galatea/base";
 import type { GraphTensor, OnnxType } from "@galatea/server/onnx-file";
 import { ConversionError } from "./conversion-error.ts";
 
-/** A model's place in a model repository. */
+/** The directory of a model in a model repository. */
 export interface ModelDirectory {
   readonly repository: string;
   readonly name: string;
@@ -19,8 +19,9 @@ interface WrittenTensors {
 const nameForm = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$/;
 
 /**
- * Makes `<repository>/<name>` with `1/model.onnx`, which `write` writes, and a config.pbtxt with the written tensors. The model is there whole or
- * not at all. Throws ConversionError where there is one of the name, DiskError for what cannot be written.
+ * Creates `<repository>/<name>` with `1/model.onnx`, which `write` writes, and a config.pbtxt with the written tensors.
+ * The model is created completely or not at all. Throws ConversionError for an existing name, DiskError for a failed
+ * write.
  */
 export async function addToRepository<Written extends WrittenTensors>(
   { name, ...place }: ModelDirectory,
@@ -44,12 +45,15 @@ export async function addToRepository<Written extends WrittenTensors>(
     await rm(making, { recursive: true, force: true });
     if (["ENOTEMPTY", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? ""))
       throw new ConversionError(`'${target}' has come to be meanwhile; remove it, or take another --name`);
-    // What is told of a disk is told of the place that was asked for.
+    // A disk error names the requested path.
     throw asDiskError(error instanceof DiskError ? error.cause : error, `'${target}'`);
   }
 }
 
-/** Beside the repository, where no server looks for models, if that is on the same disk and may be written; else the repository itself. */
+/**
+ * Returns the repository's parent, where servers find no models, if it is on the same disk and writable; else the
+ * repository itself.
+ */
 async function workDirectory(repository: string): Promise<string> {
   const parent = dirname(repository);
   const [own, above] = await Promise.all([stat(repository), stat(parent)]);
@@ -66,7 +70,7 @@ const configTypes: Partial<Readonly<Record<OnnxType, string>>> = {
   FLOAT: "TYPE_FP32",
 };
 
-/** A config.pbtxt; the first dimension of all tensors is the batch. */
+/** Returns a config.pbtxt; the first dimension of all tensors is the batch. */
 function configText(name: string, batchMax: number, { inputs, outputs }: WrittenTensors): string {
   const tensor = ({ name: own, type, dims }: GraphTensor) =>
     [

@@ -2,13 +2,14 @@ import type { StoredTensor, WeightFile } from "./stored-tensor.ts";
 import { numberCount, storedTypes } from "./stored-tensor.ts";
 import { ConversionError } from "./conversion-error.ts";
 
-/** As the format's own library bounds it. */
+/** Limit of the format's own library. */
 const headerBytesMax = 100_000_000;
 const dimsMax = 8;
 
 /**
- * The tensors of a .safetensors file: a uint64 with the header's length, the header, which is JSON (name to dtype, shape and place), then
- * the numbers. Tensors of integers, which encoders have as buffers, are left out. Throws ConversionError for what does not fit together.
+ * Reads the tensors of a .safetensors file: a uint64 with the header's length, the header, which is JSON (name to
+ * dtype, shape and offsets), then the numbers. Omits tensors of integers, which are buffers of encoders. Throws
+ * ConversionError for an inconsistent file.
  */
 export async function readSafetensors(file: WeightFile): Promise<readonly StoredTensor[]> {
   const { path, handle } = file;
@@ -55,7 +56,7 @@ interface Place {
   readonly dataBytes: number;
 }
 
-/** Null for a tensor of numbers that no weight has. */
+/** Returns null for a tensor of a type that weights never have. */
 function tensorOf(name: string, entry: unknown, { file, dataStart, dataBytes }: Place): StoredTensor | null {
   const wrong = (why: string) => new ConversionError(`'${file.path}': the tensor '${name}' ${why}`);
   if (typeof entry !== "object" || entry === null) throw wrong("has no description");

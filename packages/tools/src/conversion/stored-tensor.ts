@@ -1,21 +1,21 @@
 import type { FileHandle } from "node:fs/promises";
 import { ConversionError } from "./conversion-error.ts";
 
-/** Element types that weights are stored in, and their bytes. */
+/** Element types of stored weights, and their sizes in bytes. */
 export const storedTypes = { F64: 8, F32: 4, F16: 2, BF16: 2 } as const;
 export type StoredType = keyof typeof storedTypes;
 
-/** Where a tensor's numbers lie: row-major, little-endian, one behind the other. */
+/** The location of a tensor's numbers: row-major, little-endian, consecutive. */
 export interface StoredTensor {
   readonly name: string;
   readonly type: StoredType;
   readonly shape: readonly number[];
   readonly file: WeightFile;
-  /** Of the first number, from the file's beginning. */
+  /** Offset of the first number in the file. */
   readonly offset: number;
 }
 
-/** A file that tensors lie in, open as long as the checkpoint is. */
+/** A file with tensors, open as long as the checkpoint is. */
 export interface WeightFile {
   readonly path: string;
   readonly handle: FileHandle;

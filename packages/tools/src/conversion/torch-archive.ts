@@ -2,17 +2,17 @@ import { type ByteRange, zipData, zipDirectory, ZipError } from "@galatea/runtim
 import { ConversionError } from "./conversion-error.ts";
 import type { WeightFile } from "./stored-tensor.ts";
 
-/** A file in a zip, stored as it is. */
+/** An uncompressed file in a zip. */
 export interface StoredFile extends ByteRange {
   readonly name: string;
 }
 
-/** Checkpoints have a file for each storage. */
+/** Maximum number of entries; checkpoints have a file for each storage. */
 const entriesMax = 2 ** 20;
 
 /**
- * The files of a zip as PyTorch writes it: nothing compressed. Reads the directory and the entries' headers and nothing else. Throws
- * ConversionError for what is no such file.
+ * Lists the files of a zip as PyTorch writes it, without compression. Reads only the directory and the entries'
+ * headers. Throws ConversionError for any other file.
  */
 export async function readTorchArchive(file: WeightFile): Promise<readonly StoredFile[]> {
   const fileBytes = (await file.handle.stat()).size;
@@ -30,12 +30,12 @@ export async function readTorchArchive(file: WeightFile): Promise<readonly Store
   return stored;
 }
 
-/** The whole entry, in memory. */
+/** Reads a whole entry to memory. */
 export function readEntry(file: WeightFile, entry: StoredFile): Promise<Buffer> {
   return readRange(file, entry);
 }
 
-/** Gives a reader what it asks for. */
+/** Runs a reader with the byte ranges that it requests. */
 async function readBy<Result>(file: WeightFile, reader: Generator<ByteRange, Result, Buffer>): Promise<Result> {
   let step = reader.next();
   while (step.done !== true) step = reader.next(await readRange(file, step.value));

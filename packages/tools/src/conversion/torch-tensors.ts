@@ -5,7 +5,7 @@ import { readEntry, readTorchArchive, type StoredFile } from "./torch-archive.ts
 
 const pickleBytesMax = 64 * 2 ** 20;
 
-/** Storages by their class; null for those whose numbers no weight has. */
+/** Element types by class of storage; null for types that weights never have. */
 const storageTypes: Readonly<Record<string, StoredType | null>> = {
   DoubleStorage: "F64",
   FloatStorage: "F32",
@@ -52,8 +52,8 @@ class Unnamed {
 }
 
 /**
- * The tensors of a `pytorch_model.bin`: a zip with a pickle and a file for each storage. The pickle is read as data, and calls nothing.
- * Tensors of integers are left out. Throws ConversionError.
+ * Reads the tensors of a `pytorch_model.bin`: a zip with a pickle and a file for each storage. The pickle is read as
+ * data, and calls nothing. Omits tensors of integers. Throws ConversionError.
  */
 export async function readTorchTensors(file: WeightFile): Promise<readonly StoredTensor[]> {
   const entries = await readTorchArchive(file);
@@ -90,7 +90,7 @@ const calls: ReadonlyMap<string, (args: readonly Pickled[]) => Pickled> = new Ma
   ["torch._utils._rebuild_parameter", ([data]: readonly Pickled[]) => data],
 ]);
 
-/** A storage's class is handed on, and never called. */
+/** A storage's class is only a name, and never called. */
 function storageName(name: string): (() => Pickled) | null {
   const [, kind = ""] = /^torch\.(\w+)$/.exec(name) ?? [];
   if (!Object.hasOwn(storageTypes, kind)) return null;
@@ -108,7 +108,7 @@ function rebuild([storage, first, shape, strides]: readonly Pickled[]): Unnamed 
   return new Unnamed(storage, [first as number, shape, strides]);
 }
 
-/** Returns whether numbers lie row by row; the stride of a dimension of one is nobody's business. */
+/** Returns whether numbers are row-major; the stride of a dimension of one is irrelevant. */
 function isRowMajor(shape: readonly number[], strides: readonly number[]): boolean {
   let expected = 1;
   for (let i = shape.length - 1; i >= 0; i--) {
@@ -118,7 +118,7 @@ function isRowMajor(shape: readonly number[], strides: readonly number[]): boole
   return true;
 }
 
-/** ("storage", class, key, device, count): `data/<key>` in the zip. */
+/** Parses ("storage", class, key, device, count), stored as `data/<key>` in the zip. */
 function storageOf(id: Pickled, root: string, byName: ReadonlyMap<string, StoredFile>): Storage {
   const [word, kind, key] = Array.isArray(id) ? (id as readonly Pickled[]) : [];
   const made =

@@ -1,4 +1,7 @@
-/** What autoscaling would do: the platform's own alarms and policies over a load that is planned or was recorded, on a clock that is moved. */
+/**
+ * Simulation of autoscaling: the platform's own alarms and policies over a planned or recorded load, on a simulated
+ * clock.
+ */
 export { parsePlan, LoadError } from "./load.ts";
 export type { MetricSource } from "./metric-feed.ts";
 export { readTable } from "./series-table.ts";

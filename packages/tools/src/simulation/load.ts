@@ -1,10 +1,10 @@
-/** A sentence that says what of a load cannot be read. */
+/** An error in a load, as a sentence. */
 export class LoadError extends Error {}
 
-/** What is asked of all instances together, over time from 0. */
+/** The load of all instances together, over time from 0. */
 export interface Load {
   readonly durationMs: number;
-  /** Requests a second. */
+  /** Returns requests per second. */
   at(timeMs: number): number;
 }
 
@@ -20,7 +20,10 @@ const durationMsMax = 7 * dayMs;
 const segmentsMax = 1000;
 const unitsMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: dayMs };
 
-/** `0-5m:10rps,5m-20m:200rps,20m-30m:200..10rps`: requests a second, rising or falling evenly where there are two of them; nothing in gaps. */
+/**
+ * Parses `0-5m:10rps,5m-20m:200rps,20m-30m:200..10rps`: requests per second, rising or falling linearly between two
+ * numbers; zero in gaps.
+ */
 export function parsePlan(text: string): Load {
   const parts = text.split(",");
   if (parts.length > segmentsMax) throw new LoadError(`a plan has ${segmentsMax} parts at most`);
@@ -64,7 +67,7 @@ function valueIn(segments: readonly Segment[], timeMs: number): number {
   return from + ((to - from) * (timeMs - fromMs)) / (toMs - fromMs);
 }
 
-/** Throws LoadError for what takes too long. */
+/** Throws LoadError for a duration above the maximum. */
 export function boundedDuration(durationMs: number): number {
   if (durationMs > durationMsMax) throw new LoadError("a simulation is of seven days at most");
   return durationMs;

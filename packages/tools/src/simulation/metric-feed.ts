@@ -5,13 +5,13 @@ import { LoadError, type Load } from "./load.ts";
 import { recordedMetrics, type Recorded } from "./recorded-metrics.ts";
 import { metricRecorder, watchedMetrics } from "./watched-metrics.ts";
 
-/** Where the metrics come from that a policy looks at. */
+/** The source of the metrics that a policy evaluates. */
 export type MetricSource =
-  /** Requests a second; `metricPerLoad`: what one is on the metric, where all of it is one instance's. */
+  /** Requests per second; `metricPerLoad`: the metric's value for one request per second on a single instance. */
   | { readonly kind: "planned"; readonly load: Load; readonly metricPerLoad: number }
   | ({ readonly kind: "recorded" } & Recorded);
 
-/** A piece of time, `timeMs` since the beginning and `nowMs` by the clock, and the instances in service in it. */
+/** A time step, `timeMs` since the beginning and `nowMs` by the clock, and the instances in service in it. */
 export interface FedTick {
   readonly timeMs: number;
   readonly nowMs: number;
@@ -20,7 +20,7 @@ export interface FedTick {
 
 export interface MetricFeed {
   readonly durationMs: number;
-  /** Records what is measured then; gives what is asked of all instances together. */
+  /** Records the measurements of a step; returns the load of all instances together. */
   record(tick: FedTick): number;
 }
 
@@ -30,7 +30,7 @@ export interface FeedOptions {
   readonly tickMs: number;
 }
 
-/** Throws LoadError where the source is not of the metrics that are looked at. */
+/** Throws LoadError if the source lacks the evaluated metrics. */
 export function metricFeed(source: MetricSource, options: FeedOptions): MetricFeed {
   switch (source.kind) {
     case "planned":
@@ -55,14 +55,14 @@ function plannedFeed(
     );
   }
   const countsRequests = metric.metric.metricName.startsWith("Invocations");
-  // Each request counts as its instance's part of one.
+  // A step records each instance's share of the requests.
   const record = metricRecorder(series, metric, countsRequests ? metric.periodMs : tickMs);
   return {
     durationMs: load.durationMs,
     record({ timeMs, nowMs, running }) {
       const asked = load.at(timeMs);
       const share = running === 0 ? 0 : asked / running;
-      // What is not asked is not counted.
+      // Without requests there is no sample.
       if (!countsRequests) record(share * metricPerLoad, nowMs);
       else if (share > 0) record((share * tickMs) / 1000, nowMs);
       return asked;

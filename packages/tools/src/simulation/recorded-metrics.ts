@@ -2,19 +2,22 @@ import { boundedDuration, LoadError } from "./load.ts";
 import { unnamed, type SeriesTable } from "./series-table.ts";
 import type { WatchedMetric } from "./watched-metrics.ts";
 
-/** What was recorded, and how its metrics go with the number of instances. */
+/** A recording, and the dependence of its metrics on the number of instances. */
 export interface Recorded {
   readonly table: SeriesTable;
-  /** How many instances shared the load when it was recorded. */
+  /** Number of instances that shared the load in the recording. */
   readonly instanceCount: number;
-  /** Metrics that are what they are, however many instances there are: a backlog. The others are each instance's. */
+  /** Metrics that do not depend on the number of instances, such as a backlog. All others are per instance. */
   readonly totals: readonly string[];
   /** Metrics that are the number of instances in service: they need no column. */
   readonly instanceCounts: readonly string[];
 }
 
 export type RecordedMetric =
-  /** `at`: of all instances together, or what it is however many there are; null where nothing was measured. */
+  /**
+   * `at`: the value of all instances together, or the one that does not depend on their number; null without a
+   * measurement.
+   */
   | { readonly kind: "shared" | "total"; readonly metric: WatchedMetric; at(timeMs: number): number | null }
   | { readonly kind: "instances"; readonly metric: WatchedMetric };
 
@@ -23,11 +26,11 @@ export interface RecordedMetrics {
   readonly metrics: readonly RecordedMetric[];
 }
 
-/** A value stands until the next one, for so long at most. */
+/** Maximum time for which a value applies until the next one. */
 const heldMs = 5 * 60_000;
 const lastHeldMs = 60_000;
 
-/** The columns that a policy's metrics are. Throws LoadError, with what to do, for a metric without one. */
+/** Returns the columns of a policy's metrics. Throws LoadError, with a remedy, for a metric without one. */
 export function recordedMetrics(watched: readonly WatchedMetric[], recorded: Recorded): RecordedMetrics {
   const { table, instanceCount, totals, instanceCounts } = recorded;
   for (const name of [...totals, ...instanceCounts]) {
@@ -76,7 +79,7 @@ function columnOf(metric: WatchedMetric, watched: readonly WatchedMetric[], { na
 
 const namesOf = (watched: readonly WatchedMetric[]) => watched.map(({ id }) => id).join(", ");
 
-/** Times are asked for in ascending order: the search goes on where it was. */
+/** Times must ascend: the search continues from the previous one. */
 function heldValues(points: readonly (readonly [timeMs: number, value: number])[]) {
   let at = 0;
   return (timeMs: number): number | null => {

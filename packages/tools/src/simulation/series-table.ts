@@ -2,10 +2,10 @@ import { LoadError } from "./load.ts";
 
 export type Point = readonly [timeMs: number, value: number];
 
-/** Recorded datapoints of one or several metrics, by the names that their columns have. */
+/** Recorded data points of metrics, by the names of their columns. */
 export interface SeriesTable {
   readonly names: readonly string[];
-  /** Ascending in time; where a time has no value there is no point. Throws LoadError for what is no time or number. */
+  /** Returns points, ascending in time, without missing values. Throws LoadError for an invalid time or number. */
   points(name: string): readonly Point[];
 }
 
@@ -13,12 +13,12 @@ type Cell = readonly [time: unknown, value: unknown, where: string];
 
 const pointsMax = 20_000;
 const columnsMax = 100;
-/** Of the only column, where nothing names it. */
+/** Name of a single unnamed column. */
 export const unnamed = "value";
 
 /**
- * CSV of times and values, with a line of names where there are several columns; JSON as GetMetricData and GetMetricStatistics answer, pairs,
- * or objects with a time and a member for each metric.
+ * Reads CSV of times and values, with a header line for several columns; or JSON: responses of GetMetricData and
+ * GetMetricStatistics, pairs, or objects with a time and a member for each metric.
  */
 export function readTable(text: string): SeriesTable {
   const columns = /^\s*[[{]/.test(text) ? fromJson(text) : fromCsv(text);
@@ -38,7 +38,7 @@ function pointsOf(name: string, cells: readonly Cell[]): readonly Point[] {
   return points.toSorted(([a], [b]) => a - b);
 }
 
-/** Epoch seconds, milliseconds, or ISO 8601; null for what is neither. */
+/** Parses epoch seconds, milliseconds, or ISO 8601; null for any other value. */
 function timeOf(time: unknown): number | null {
   const number = typeof time === "number" ? time : /^\d+(\.\d+)?$/.test(String(time)) ? Number(time) : null;
   const timeMs = number === null ? Date.parse(String(time)) : number < 1e11 ? number * 1000 : number;
@@ -99,7 +99,7 @@ function fromJson(text: string): Columns {
   return columns;
 }
 
-/** Where an answer has several pages of one metric, they are one column. */
+/** Adds the data of a response; several pages of one metric are one column. */
 function addAnswer(columns: Columns, answer: Readonly<Record<string, unknown>>): void {
   const { MetricDataResults: results, Timestamps: times, Values: values, Datapoints: points } = answer;
   if (Array.isArray(results)) {

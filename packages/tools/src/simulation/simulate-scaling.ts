@@ -12,22 +12,22 @@ import { titleOf } from "./watched-metrics.ts";
 
 export interface SimulationInput {
   readonly source: MetricSource;
-  /** As PutScalingPolicy takes it, or its configuration alone. */
+  /** As in PutScalingPolicy, or its configuration alone. */
   readonly policy: object;
-  /** As PutMetricAlarm takes it: what runs a step policy. */
+  /** As in PutMetricAlarm; required for a step policy. */
   readonly alarm: object | null;
   readonly minCapacity: number;
   readonly maxCapacity: number;
   readonly startCapacity: number;
-  /** Until an instance that was asked for is in service. */
+  /** Time from a request for an instance until it is in service. */
   readonly startupMs: number;
 }
 
 export interface SimulatedMinute {
   readonly atMs: number;
-  /** Asked of all instances together: requests a second, or the first of the policy's metrics that was recorded. */
+  /** Load of all instances together: requests per second, or the first of the policy's recorded metrics. */
   readonly load: number;
-  /** Of the minute, as the policy reads it; null where nothing was recorded. */
+  /** Value of the minute, as the policy reads it; null without data. */
   readonly metric: number | null;
   readonly desired: number;
   readonly running: number;
@@ -37,15 +37,15 @@ export interface Simulation {
   readonly minutes: readonly SimulatedMinute[];
   readonly activities: readonly ScalingActivity[];
   readonly metricName: string;
-  /** What the policy keeps the metric at, or its alarm's threshold. */
+  /** The target value of the policy, or the threshold of its alarm. */
   readonly targetValue: number;
 }
 
 const tickMs = alarmLimits.tickMs;
 const minuteMs = 60_000;
-/** As on the platform, metrics of the minute that ends are there when they are looked at. */
+/** Delay after the end of a minute, so that its metrics are recorded before they are evaluated, as on the platform. */
 const afterTickMs = 500;
-/** A Thursday at midnight: what is printed are times since then. */
+/** A Thursday at midnight; printed times are relative to it. */
 const originMs = Date.UTC(2026, 0, 1);
 const named = {
   ServiceNamespace: "sagemaker",
@@ -54,7 +54,7 @@ const named = {
 } as const;
 const policyName = "simulated";
 
-/** Time that is moved: nothing fires by itself. */
+/** A simulated clock without timers. */
 class MovedClock implements Clock {
   nowMs = originMs;
   epochMs(): number {
@@ -68,7 +68,7 @@ class MovedClock implements Clock {
   }
 }
 
-/** The platform's alarms, policies and services themselves, over records in memory. Throws AwsError and LoadError. */
+/** Runs the platform's own alarms, policies and services over records in memory. Throws AwsError and LoadError. */
 export async function simulateScaling(asked: SimulationInput): Promise<Simulation> {
   await using world = await openWorld(asked);
   const { scaling, clock, variant, alarms } = world;
@@ -108,7 +108,7 @@ async function minuteOf(
   { load, endMs }: { readonly load: number; readonly endMs: number },
 ): Promise<SimulatedMinute> {
   const startMs = Math.floor(endMs / minuteMs) * minuteMs - minuteMs;
-  // Queries have periods of their own, of a minute or, of alarms, others: what they last came to is the minute's.
+  // Queries have other periods than a minute: their latest value is the minute's.
   const [looked, fromMs] =
     watched.kind === "metric"
       ? [{ ...watched, periodMs: minuteMs }, startMs]
@@ -171,7 +171,7 @@ function policyInput(given: object): object {
   return { PolicyName: policyName, ...given, ...named };
 }
 
-/** Of nobody's request. */
+/** Returns the context of a call without a request. */
 function callContext(): CallContext {
   return {
     requestId: "simulated",

@@ -34,7 +34,7 @@ export class SimulatedVariant implements ScalableResources {
     return Promise.resolve({ done: promise });
   }
 
-  /** What has come up by now is in service. */
+  /** Puts the instances that have started by now in service. */
   advance(): void {
     if (this.#change === null || this.#nowMs() < this.#change.readyMs) return;
     this.#running = this.#desired;

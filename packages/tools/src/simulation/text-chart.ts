@@ -4,7 +4,10 @@ const rowCount = 8;
 const widthDefault = 72;
 const labelWidth = 9;
 
-/** Graphs of what is asked, of the metric beside its target, and of instances, each column the most of its minutes; then what was decided. */
+/**
+ * Returns graphs of the load, of the metric beside its target, and of instances, each column the maximum of its
+ * minutes; then the decisions.
+ */
 export function chartText(simulation: Simulation, width = widthDefault): string {
   const { minutes, metricName, targetValue } = simulation;
   const columns = columnsOf(minutes, Math.max(10, width - labelWidth - 2));
@@ -50,7 +53,7 @@ function graph(title: string, values: readonly number[], target: number | null):
   return `${lines.join("\n")}\n`;
 }
 
-/** Minutes side by side, as many columns as fit. */
+/** Groups minutes to as many columns as fit. */
 function columnsOf(minutes: readonly SimulatedMinute[], count: number): readonly (readonly SimulatedMinute[])[] {
   const perColumn = Math.max(1, Math.ceil(minutes.length / count));
   const columns: SimulatedMinute[][] = [];
@@ -62,7 +65,7 @@ function numberText(value: number): string {
   return value >= 1000 ? value.toFixed(0) : String(Number(value.toPrecision(4)));
 }
 
-/** What the policy decided, in its order; what was not scaled is told once for each cause and reason in a row. */
+/** Returns the policy's decisions, in order; consecutive rejected ones with the same cause and reason are one row. */
 function activityRows({ activities }: Simulation) {
   const rows: { readonly at: string; readonly text: string; readonly cause: string }[] = [];
   for (const { startMs, description, cause, notScaled } of activities.toSorted((a, b) => a.startMs - b.startMs)) {

@@ -2,9 +2,9 @@ import type { Watched } from "@galatea/hosting/alarms";
 import type { MetricName, MetricStore } from "@galatea/base/metrics";
 import { LoadError } from "./load.ts";
 
-/** A metric that a policy, or its alarm, looks at. */
+/** A metric that a policy, or its alarm, evaluates. */
 export interface WatchedMetric {
-  /** Of metric math its Id; of a metric by itself its name. */
+  /** The Id in metric math; the name of a single metric. */
   readonly id: string;
   readonly metric: MetricName;
   readonly statistic: string;
@@ -12,7 +12,7 @@ export interface WatchedMetric {
   readonly periodMs: number;
 }
 
-/** As GetMetricData takes them; they were checked when the policy was put. */
+/** As in GetMetricData; checked when the policy was put. */
 interface Query {
   readonly Id: string;
   readonly Expression?: string;
@@ -32,7 +32,7 @@ interface Query {
 
 const minuteMs = 60_000;
 
-/** Throws LoadError where a metric is looked at in two ways, because what is replayed of it can be one only. */
+/** Throws LoadError for a metric with two statistics or periods, because only one can be replayed. */
 export function watchedMetrics(watched: Watched): readonly WatchedMetric[] {
   if (watched.kind === "metric") return [{ ...watched, id: watched.metric.metricName }];
   const found = (watched.queries as readonly Query[]).flatMap(({ Id: id, MetricStat: stat }): WatchedMetric[] => {
@@ -58,14 +58,16 @@ export function watchedMetrics(watched: Watched): readonly WatchedMetric[] {
   return found;
 }
 
-/** What a graph of it is called. */
+/** Returns the title of its graph. */
 export function titleOf(watched: Watched): string {
   if (watched.kind === "metric") return watched.metric.metricName;
   const returned = (watched.queries as readonly Query[]).find(({ ReturnData }) => ReturnData !== false);
   return returned?.Label ?? returned?.Expression ?? returned?.Id ?? "";
 }
 
-/** Records what a metric is for this long, such that its own statistic over its own period is that value. */
+/**
+ * Returns a recorder that sets a metric's value for a time, such that its statistic over its own period is that value.
+ */
 export function metricRecorder(series: MetricStore, watched: WatchedMetric, forMs: number) {
   const { metric, unit, periodMs, statistic } = watched;
   const key = { ...metric, unit: unit ?? "None" };

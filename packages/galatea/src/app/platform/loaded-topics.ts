@@ -9,9 +9,9 @@ import { messageSender, openMessageSigner, topicPages, type TopicPages } from "@
 export interface TopicsOpening {
   readonly documents: Documents;
   readonly series: MetricStore;
-  /** Where the key of messages lies. */
+  /** Directory of the signing key. */
   readonly directory: string;
-  /** The platform's address for the receivers of messages. */
+  /** The platform's URL for receivers of messages. */
   readonly url: string;
   readonly toThisMachine: boolean;
   readonly toPrivateNetworks: boolean;
@@ -25,7 +25,7 @@ export interface LoadedTopics extends AsyncDisposable {
   readonly pages: TopicPages;
 }
 
-/** Opens topics whose messages leave over HTTP, signed by a key of the platform's own. */
+/** Opens topics whose messages are sent over HTTP, signed by a key of the platform's own. */
 export async function loadedTopics(opening: TopicsOpening): Promise<LoadedTopics> {
   const { documents, series, directory, url, toThisMachine, toPrivateNetworks, openLog, clock, logger } = opening;
   const signer = await openMessageSigner(directory, { clock, logger });
@@ -46,7 +46,7 @@ export async function loadedTopics(opening: TopicsOpening): Promise<LoadedTopics
         .recorder({ namespace: "AWS/SNS", metricName, dimensions, unit: topicMetricUnits[metricName] })
         .record(value);
     },
-    // A stream for each day.
+    // One stream per day.
     log: ({ group, text }) => {
       const stream = new Date(clock.epochMs()).toISOString().slice(0, 10);
       openLog(group, stream)(Buffer.from(`${text}\n`));

@@ -11,13 +11,13 @@ import { scalableHosting } from "@galatea/hosting/scaling-targets";
 export interface AlarmOpening {
   readonly documents: Documents;
   readonly series: MetricStore;
-  /** What alarms may do beside scaling; nothing unless given. */
+  /** Actions of alarms other than scaling; none by default. */
   readonly otherActions?: AlarmActions;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** What the services need of alarms and of scaling. */
+/** Alarms and scaling, for the services. */
 export interface ScaledHosting {
   readonly alarms: Alarms;
   readonly alarmActions: AlarmActions;
@@ -25,7 +25,7 @@ export interface ScaledHosting {
   readonly scalable: ScalableResources;
 }
 
-/** Alarms, which hosting looks at while it deploys, and what they may do, which is there once hosting is. */
+/** Opens alarms, which hosting reads while it deploys, and their actions, which need hosting and are opened later. */
 export async function openAlarms(opening: AsyncDisposableStack, parts: AlarmOpening) {
   let scaling: Scaling | null = null;
   const alarmActions: AlarmActions = (arn) => scaling?.action(arn) ?? parts.otherActions?.(arn) ?? null;

@@ -23,7 +23,7 @@ import type { ScaledHosting } from "./platform-scaling.ts";
 /** SageMaker's own limit for the body of an invocation. */
 export const requestBytesMax = 6 * 2 ** 20;
 const sessionsMax = 10_000;
-/** The role that the `sagemaker` SDK's get_execution_role() finds. */
+/** The role that the `sagemaker` SDK's get_execution_role() returns. */
 export const executionRoleName = "AmazonSageMaker-DefaultRole";
 
 export interface ServicesDependencies {
@@ -35,11 +35,11 @@ export interface ServicesDependencies {
   readonly scaled: ScaledHosting;
   readonly topics: () => Promise<Topics>;
   readonly accountId: string;
-  /** Whose code has a key; null for keys of the owner. */
+  /** Returns the endpoint or job whose code has a key; null for keys of the owner. */
   readonly writerOf: (accessKeyId: string) => string | null;
   /** Returns whether a listing shows an object to the caller. */
   readonly lists: InstancePermissions["lists"];
-  /** What the code of one of them may keep in the store. */
+  /** Maximum bytes that the code of one of them may keep in the store. */
   readonly writerBytesMax: number;
   readonly allowedOrigins: ReadonlySet<string>;
   /** Aborts when the platform stops. */
@@ -50,7 +50,7 @@ export interface ServicesDependencies {
   readonly logger: Logger;
 }
 
-/** Every AWS service, as the gateway takes them, and the credentials that STS lends. */
+/** Opens every AWS service, as rows for the gateway, and STS's temporary credentials. */
 export async function platformServices(
   opening: AsyncDisposableStack,
   parts: ServicesDependencies,

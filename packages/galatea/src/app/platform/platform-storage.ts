@@ -15,18 +15,18 @@ const hourMs = 3_600_000;
 export interface StorageOptions {
   readonly log: Logger;
   readonly clock: Clock;
-  /** Days of which a snapshot of the records is kept; 0: none is made. */
+  /** Number of days whose snapshot of the records is kept; 0: none is made. */
   readonly snapshotDays: number;
 }
 
-/** What the platform keeps on disk. */
+/** The platform's stores on disk. */
 export interface PlatformStorage {
   readonly documents: Documents;
   readonly series: MetricStore;
   readonly store: BucketStore;
 }
 
-/** Takes the data directory for this process alone and opens what lies there; throws where another platform runs over it. */
+/** Locks the data directory for this process and opens its stores; throws if another platform uses it. */
 export async function openStorage(
   opening: AsyncDisposableStack,
   directories: DataDirectories,
@@ -43,7 +43,7 @@ export async function openStorage(
   return await openFiles(opening, directories, options);
 }
 
-/** Side by side: each reads what it holds, the databases in threads of their own. */
+/** Opens the stores concurrently, the databases in threads of their own. */
 async function openFiles(
   opening: AsyncDisposableStack,
   directories: DataDirectories,
@@ -55,7 +55,7 @@ async function openFiles(
     openDocuments({ path: databases.records, snapshots, logger }),
     openMetrics({
       path: databases.metrics,
-      // Up to half a gigabyte: one copy a day, and only the last one.
+      // Up to half a gigabyte: one copy a day, and only the last one is kept.
       snapshots: { ...snapshots, daysKept: Math.min(1, snapshotDays), everyMs: 24 * hourMs },
       ...seriesLimits,
       isAnybodys: (namespace) => !isPlatformsNamespace(namespace),
@@ -64,7 +64,7 @@ async function openFiles(
     }),
     openDirectoryStore({ folder: directories.objects, processorCount: availableParallelism(), logger }),
   ]);
-  // All that is open is closed with the rest where one of them is not. Metrics are closed after everything that records.
+  // If one fails to open, the others are closed. Metrics are closed after everything that records.
   for (const each of [documents, metrics, store]) if (each.status === "fulfilled") opening.use(each.value);
   return { documents: opened(documents), series: opened(metrics), store: opened(store) };
 }

@@ -4,10 +4,13 @@ import type { Topics } from "@galatea/aws/topics";
 import type { ResultOutbox } from "@galatea/hosting";
 import type { TopicsOpening } from "./loaded-topics.ts";
 
-/** Documents of these kinds are topics, and messages that are on their way. */
+/** Kinds of documents of topics and of messages in delivery. */
 const recordedKinds = ["sns-topic", "sns-delivery"];
 
-/** The topics of the platform. Their code is loaded at once where topics are recorded, otherwise by the first request that needs it. */
+/**
+ * Opens the topics of the platform. Their code is loaded at once if topics are recorded, otherwise by the first request
+ * that needs it.
+ */
 export async function openTopics(
   opening: AsyncDisposableStack,
   options: TopicsOpening,
@@ -24,7 +27,7 @@ export async function openTopics(
   };
 }
 
-/** Where asynchronous inference posts its results. */
+/** Returns the outbox of asynchronous inference. */
 export function resultOutbox(topics: () => Promise<Topics>): ResultOutbox {
   return {
     post: async (topicArn, text) => (await topics()).prepare({ topicArn, subject: null, text, attributes: {} }),

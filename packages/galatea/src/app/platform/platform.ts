@@ -67,44 +67,46 @@ import { platformServices } from "./platform-services.ts";
 import { openSocketsDirectory } from "./sockets-directory.ts";
 
 const tunnelsMax = 100;
-/** Of /metrics: some 10 MB of text. */
+/** Maximum number of series in /metrics: some 10 MB of text. */
 const toldSeriesMax = 20_000;
 const countedEndpointsMax = 10_000;
 const logLimits = { streamBytesMax: 64 * 2 ** 20, streamsMax: 10_000, groupsMax: 10_000 };
 
 export interface PlatformOptions extends UpOptions {
-  /** A socket that listens there already; one is opened unless given. */
+  /** An existing listening socket; a new one is opened by default. */
   readonly listeningFd?: number | null;
   readonly directories: DataDirectories;
-  /** Keys that may do everything, besides those of instances and sessions; null: open, everybody may do everything. */
+  /** Keys that allow everything, in addition to those of instances and sessions; null: no authentication. */
   readonly keys: readonly RootKey[] | null;
-  /** The secret key that `galatea env --proxy` has, which says who is passed on to other hosts. */
+  /** The secret key of `galatea env --proxy`, which authorises tunnels to other hosts. */
   readonly proxySecret: string;
   readonly log: Logger;
-  /** The environment that containers get their own variables on top of. */
+  /** The environment to which containers' own variables are added. */
   readonly environment: Readonly<Record<string, string>>;
   readonly serverLimits: PlatformServerLimits;
-  /** What requests and answers in flight take in this process. */
+  /** Memory for requests and responses in flight in this process. */
   readonly requestMemory: ByteBudget;
-  /** What callers, alarms, policies and recorded values go by, the machine's unless given; instances go by the machine's. */
+  /**
+   * The clock of callers, alarms, policies and recorded values, the machine's by default; instances use the machine's.
+   */
   readonly clock?: Clock;
 }
 
 export interface Platform extends AsyncDisposable {
   readonly url: string;
   /**
-   * Prepares its disposal for a restart: instances go on, and requests under way have `restartGraceMs`. Gives a descriptor of the listening
-   * socket for the next platform.
+   * Prepares disposal for a restart: instances continue, and requests in flight get `restartGraceMs`. Returns a
+   * descriptor of the listening socket for the next platform.
    */
   detach(): number;
   /**
-   * Accepts these keys and no others of the owner from now on. Sessions that a key opened which is not among them end, and so do addresses
-   * of logs and of the proxy that the former first key signed. Requests that have been verified go on.
+   * Accepts only these keys of the owner from now on. Ends sessions that were opened with a removed key, and URLs of
+   * logs and of the proxy that the former first key signed. Verified requests continue.
    */
   replaceKeys(keys: readonly [RootKey, ...RootKey[]]): void;
 }
 
-/** The hosting platform on one port. What is opened here is closed in the reverse order. */
+/** Opens the hosting platform on one port. Everything is closed in the reverse order. */
 export async function openPlatform(options: PlatformOptions): Promise<Platform> {
   const { directories, log, account: accountId, region, clock = systemClock, snapshotDays } = options;
   const keys = new AcceptedKeys(options.keys, options.proxySecret);
@@ -155,7 +157,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const door = openDoor(options, { ...aws, instances, keys });
   const pages = { ...ownersPages(options, { keys, series, counters }), ...hostingsPages(hosting, log) };
   port.openTo(publicPages({ ...door, ...pages, links, logs, topics: topicPages, logger: log }));
-  // First of all: the requests under way are answered while everything is still there.
+  // Runs first: requests in flight are answered while everything is still open.
   opening.defer(() => {
     hosting.watch.stop();
     stopping.abort();
@@ -169,10 +171,10 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   return Object.assign(opening.move(), { url: port.url, replaceKeys, detach });
 }
 
-/** The platform's port, which is listened on from now on: whoever calls while the endpoints are being brought back waits until `openTo`. */
+/** Opens the platform's port: calls wait until `openTo`, while endpoints are started again. */
 async function openPort(opening: AsyncDisposableStack, options: PlatformOptions, keys: AcceptedKeys) {
   const { server, close, handOver, cutting } = createPlatformServer(options.serverLimits);
-  // The SageMaker SDK insists on the managed service's own STS hosts: it is sent here as to a proxy.
+  // The SageMaker SDK requires the managed service's own STS hosts, and reaches this platform for them as a proxy.
   const certificate = await clientCertificate(options.directories.clients, options.log);
   const secret = () => keys.secret;
   const tunnels = answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax, secret });
@@ -190,7 +192,7 @@ async function openPort(opening: AsyncDisposableStack, options: PlatformOptions,
     openTo,
     cutting,
     close: end,
-    /** `close` hands the port over from now on; gives the listening socket for whoever takes it. */
+    /** Makes `close` hand the port over; returns the listening socket for the next process. */
     handOver: () => {
       isHandedOver = true;
       return inheritableSocket(server);
@@ -208,7 +210,7 @@ const messageOptions = (
   toPrivateNetworks: topicsToPrivateNetworks,
 });
 
-/** Hosting is looked up at each access: it is opened after the keys. */
+/** Looks hosting up at each access, because it is opened after the keys. */
 function accessFacts({ invokableEndpoint: invokableEndpoints }: PlatformOptions, hosting: () => Hosting): AccessFacts {
   return {
     invokableEndpoints,
@@ -217,7 +219,7 @@ function accessFacts({ invokableEndpoint: invokableEndpoints }: PlatformOptions,
   };
 }
 
-/** What the instances of all endpoints share. */
+/** Returns the options that the instances of all endpoints share. */
 function fleetOptions(
   options: PlatformOptions,
   parts: Pick<FleetOptions, "host" | "store" | "credentials"> & {
@@ -261,7 +263,7 @@ function ownersPages({ clock = systemClock }: PlatformOptions, { keys, series, c
 function hostingsPages(hosting: Hosting, log: Logger) {
   const gaps = confinementGaps(confinementMeans());
   warnOfGaps(gaps, log);
-  // A container knows more than the platform: what its operator's flags leave out, too.
+  // A container also knows the settings that its operator's flags disable.
   const unconfined = () => ({ ...gaps, ...hosting.figures().unconfined });
   return {
     hosting,
@@ -271,7 +273,7 @@ function hostingsPages(hosting: Hosting, log: Logger) {
   };
 }
 
-/** The machine of this process, as the node that instances run on. */
+/** Returns this process's machine as the node that instances run on. */
 async function thisNode({ directories, environment }: PlatformOptions): Promise<NodeDescription> {
   await mkdir(directories.instances, { recursive: true });
   const { blocks, bsize } = await statfs(directories.instances);
@@ -283,10 +285,10 @@ async function thisNode({ directories, environment }: PlatformOptions): Promise<
   });
 }
 
-/** Often enough for metrics of a minute. */
+/** Short enough for metrics of a minute. */
 const gpuIntervalMs = 5000;
 
-/** Where instances run: child processes of this one. */
+/** Opens the host, which runs instances as child processes. */
 async function openHost(
   opening: AsyncDisposableStack,
   store: BucketStore,
@@ -303,7 +305,7 @@ async function openHost(
   const gpus = watchGpus(gpuIntervalMs, log);
   if (gpus !== null) opening.use(gpus);
   const sockets = await openSocketsDirectory(directories.records);
-  // Instances that go on alone keep it.
+  // Detached instances still use the directory.
   opening.defer(() => rmdir(sockets).catch(() => {}));
   return opening.use(
     new ProcessHost({
@@ -319,7 +321,7 @@ async function openHost(
   );
 }
 
-/** What containers print. */
+/** Opens the logs of containers' output. */
 function openLogs(opening: AsyncDisposableStack, directories: DataDirectories, log: Logger): LogStreams {
   const logs = opening.use(
     createDirectoryLogStreams({ directory: directories.logs, clock: systemClock, logger: log, ...logLimits }),
@@ -329,7 +331,7 @@ function openLogs(opening: AsyncDisposableStack, directories: DataDirectories, l
   return logs;
 }
 
-/** What services ask about whoever calls them. */
+/** Returns the settings by which services identify their callers. */
 const callersOf = (options: PlatformOptions, instances: InstancePermissions) => ({
   accountId: options.account,
   allowedOrigins: new Set(options.allowedOrigin),
@@ -364,7 +366,7 @@ function openDoor(
   return { refuses, gateway };
 }
 
-/** The keys of the platform's owner, then those that were lent. */
+/** Returns a lookup of the owner's keys, then of temporary ones. */
 function credentialLookup(keys: AcceptedKeys, accountId: string, lent: CredentialLookup): CredentialLookup {
   return (accessKeyId) => {
     const own = keys.find(accessKeyId);
@@ -372,12 +374,12 @@ function credentialLookup(keys: AcceptedKeys, accountId: string, lent: Credentia
   };
 }
 
-/** Returns the address that the platform gives to its instances and clients: its own, with the loopback address in place of one that stands for all. */
+/** Returns the URL for instances and clients: the platform's own, with the loopback address in place of a wildcard. */
 export function callableUrl(url: string): string {
   return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
 }
 
-/** Behind CONNECT the hosts of STS are this platform's own. */
+/** Returns the accepted hosts and origins; behind CONNECT, the STS hosts are this platform's own. */
 function doorRules({ host, allowedHost, allowedOrigin, keys }: PlatformOptions): HostAndOriginRules {
   const origins = new Set(allowedOrigin);
   const name = host.toLowerCase().replace(/\.$/, "");
@@ -390,17 +392,18 @@ function doorRules({ host, allowedHost, allowedOrigin, keys }: PlatformOptions):
 }
 
 /**
- * How much a container's collector lets lie before it looks, in half of what it would take on a large machine: beyond this it is
- * hardly faster, and the memory is better used for models.
+ * Size of a container's young generation, half of the default on a large machine: a larger one is hardly faster, and
+ * the memory is better used for models.
  */
 const containerSemiSpaceMebibytes = 16;
 
-/** An instance is our own server in container mode, with the platform's Python environment. */
+/** Returns the command of an instance: our own server in container mode, with the platform's Python environment. */
 function containerCommand(
   { spec, mlRoot, socketPath }: ContainerStart,
   options: PlatformOptions & { readonly platformUrl: string },
 ): ContainerCommand {
-  // With keys of their own, which may do what models do; without keys the port would take anything from anybody.
+  // With authentication model code may connect to the port, because its own keys limit it; without, the port would
+  // accept anything.
   const own = options.keys === null ? [] : [`--worker-connect=${new URL(options.platformUrl).port || 80}`];
 
   return {
@@ -410,7 +413,7 @@ function containerCommand(
       `--max-semi-space-size=${containerSemiSpaceMebibytes}`,
       fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "../../main.ts" : "../../main.js", import.meta.url)),
       "serve",
-      // What clients of the container never see, and `ps` shows.
+      // Visible in `ps`, and not to clients of the container.
       `--id=${spec.title}`,
       `--end-without-pings-secs=${options.instanceGraceSecs}`,
       `--sagemaker-socket=${socketPath}`,

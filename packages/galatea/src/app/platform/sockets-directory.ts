@@ -4,21 +4,22 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * The directory for the sockets of instances, in the temporary directory because a socket's path must be short. Its name is kept in
- * `recordsDirectory`, which one platform has at a time: instances that outlive a platform answer there to the next.
+ * Opens the directory for the sockets of instances, in the temporary directory because a socket's path must be short.
+ * Its name is stored in `recordsDirectory`, which one platform uses at a time: instances that outlive a platform use it
+ * for the next one.
  */
 export async function openSocketsDirectory(recordsDirectory: string): Promise<string> {
   const notePath = join(recordsDirectory, "sockets-directory");
   const former = await readNote(notePath);
   if (former !== null && (await isOurs(former))) return former;
-  // The name before the directory: a platform that is killed between the two leaves nothing behind.
+  // The name is written before the directory is made, so that a crash in between leaves nothing behind.
   const made = join(tmpdir(), `galatea-${randomBytes(3).toString("hex")}`);
   await writeFile(notePath, made);
   await mkdir(made, { mode: 0o700 });
   return made;
 }
 
-/** Somebody else may have made a directory of that name in a temporary directory that was emptied. */
+/** Another user may have made a directory with that name after the temporary directory was emptied. */
 async function isOurs(path: string): Promise<boolean> {
   try {
     const found = await lstat(path);
@@ -37,6 +38,6 @@ async function readNote(path: string): Promise<string | null> {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
     throw error;
   }
-  // A write that was cut short names something else.
+  // An interrupted write leaves another name.
   return /\/galatea-[0-9A-Za-z]{6}$/.test(text) ? text : null;
 }

@@ -5,10 +5,10 @@ import type { ContainerPlan } from "../container-environment.ts";
 import type { DataDirectories } from "../../data-directory/index.ts";
 import type { OpenedGpus } from "../gpus.ts";
 
-/** What backends are made of. */
+/** The dependencies of backends. */
 export interface BackendDependencies {
   readonly options: BackendOptions & Pick<ServeOptions, "container">;
-  /** What a container's environment asks for; null for a server that is none. */
+  /** The settings from a container's environment; null for a server that is no container. */
   readonly plan: ContainerPlan | null;
   readonly log: Logger;
   readonly directories: DataDirectories;

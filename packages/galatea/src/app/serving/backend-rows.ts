@@ -12,17 +12,17 @@ import { lazyBackend } from "./lazy-backend.ts";
 import { findOnnxGpuLibrary } from "./onnx-gpus.ts";
 import { isPythonThere, madePython, openPythonBackend } from "./python.ts";
 
-/** More threads than that are more than memory can feed. */
+/** Maximum number of threads for trees: more would wait for memory. */
 const treeLanesMax = 32;
-/** As long as SageMaker waits for an answer. */
+/** SageMaker's limit for a response. */
 const algorithmMsMax = 60_000;
 
-/** Every backend of `serve`, which `validate` checks models with. The first that runs a model has it. */
+/** Every backend of `serve`, by which `validate` checks models. The first one that can run a model is used. */
 export const backendRows: readonly ((parts: BackendDependencies) => Backend)[] = [
   pythonRow,
   onnxRuntimeRow,
   () => algorithmRow("linear_learner"),
-  // A bundle's expressions may have no end; what linear models and trees do is bounded.
+  // A bundle's expressions may loop for ever; linear models and trees are bounded.
   () => algorithmRow("sparkml", { threadPerModel: true }),
   () => algorithmRow("xgboost"),
   filRow,
@@ -31,7 +31,7 @@ export const backendRows: readonly ((parts: BackendDependencies) => Backend)[] =
 function pythonRow(parts: BackendDependencies): Backend {
   const { options, log, directories, gpus } = parts;
   const { python, backendDirectory } = options;
-  // The operator's own come first, as they do in Triton.
+  // The operator's own backends come first, as in Triton.
   const findRunner: FindPythonRunner = async (backend) => {
     const { frameworkRunners, runnersIn } = await import("@galatea/server/backends/python");
     const own = backendDirectory === null ? null : await runnersIn(resolve(backendDirectory))(backend);
@@ -118,7 +118,7 @@ function filRow({ options, log }: BackendDependencies): Backend {
 
 const deadlineMs = (seconds: number) => (seconds === 0 ? null : seconds * 1000);
 
-/** Settings of this backend over the global ones. */
+/** Returns the settings of a backend, which override the global ones. */
 export function backendConfig(options: BackendOptions, backend: string): ReadonlyMap<string, string> {
   const settings = new Map<string, string>();
   for (const each of options.backendConfig) if (each.backend === "") settings.set(each.key, each.value);

@@ -3,13 +3,13 @@ import type { Backend } from "@galatea/server/backends";
 
 export interface LazyBackendOptions extends Pick<Backend, "name" | "runs" | "check"> {
   readonly open: (signal: AbortSignal) => Promise<Backend>;
-  /** Resolves with whether a warm-up may open the backend: where it need not be; absent where none may. */
+  /** Resolves with whether a warm-up may open the backend; absent: never. */
   readonly mayWarmUp?: () => Promise<boolean>;
 }
 
 /**
- * A backend whose code is imported when a model first needs it: a server without Python models never pays for Python. `runs` and `check`
- * do not open it.
+ * Returns a backend whose code is imported by its first model, so that a server without Python models does not load
+ * Python. `runs` and `check` do not open it.
  */
 export function lazyBackend({ open, mayWarmUp, ...known }: LazyBackendOptions): Backend {
   let opened: Promise<Backend> | null = null;
@@ -29,7 +29,7 @@ export function lazyBackend({ open, mayWarmUp, ...known }: LazyBackendOptions): 
     },
     async [Symbol.asyncDispose]() {
       closing.abort(new InferenceError("UNAVAILABLE", "Server exiting"));
-      // One that could not be opened has nothing to close, and whoever needed it was told.
+      // A backend that failed to open has nothing to close, and the failure was reported.
       const backendOrNull = await opened?.catch(() => null);
       await backendOrNull?.[Symbol.asyncDispose]();
     },

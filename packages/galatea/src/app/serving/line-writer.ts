@@ -1,16 +1,16 @@
-/** Where lines go. */
+/** The destination of lines. */
 export interface LineTarget {
-  /** Null when the text was taken at once, else resolves when it has been, however long that is, and rejects with why it never will be. */
+  /** Returns null if the text was written at once, else a promise that resolves when it is, or rejects. */
   append(text: string): Promise<void> | null;
-  /** As much of the text as is taken without waiting; for the last moment of the process. */
+  /** Writes as much of the text as possible without waiting; used when the process ends. */
   appendNow(text: string): void;
-  /** What has become of text that was not taken. */
+  /** Called for text that could not be written. */
   failed(text: string, error: Error): void;
 }
 
 /**
- * Writes lines without ever holding their writer up: one append is under way at a time, what comes meanwhile waits in memory up to a
- * bound, and beyond it lines are dropped, counted, and told of in the log itself as soon as its reader goes on.
+ * Writes lines without blocking the writer: one append runs at a time, further lines wait in memory up to a limit, and
+ * above it lines are dropped, counted, and reported in the log itself once it accepts lines again.
  */
 export class LineWriter {
   readonly #target: LineTarget;
@@ -33,7 +33,7 @@ export class LineWriter {
   }
 
   write(line: string): void {
-    // Behind a dropped line nothing is let in, so that the log tells of it at its place.
+    // After a dropped line none is accepted, so that the log reports the gap in its place.
     if (this.#droppedCount > 0 || this.#waitingChars + line.length > this.#waitingCharsMax) {
       this.#droppedCount++;
       return;
@@ -43,12 +43,12 @@ export class LineWriter {
     if (!this.#isWriting) this.#writing = this.#writeAll();
   }
 
-  /** Resolves when everything that was written has been taken or has failed. */
+  /** Resolves when all lines are written or have failed. */
   async written(): Promise<void> {
     await this.#writing;
   }
 
-  /** At the end of the process: what still waits, as far as it is taken at once. */
+  /** Writes the waiting lines at the end of the process, as far as possible without waiting. */
   writeNow(): void {
     const text = this.#underWay + this.#takeWaiting();
     if (text !== "") this.#target.appendNow(text);

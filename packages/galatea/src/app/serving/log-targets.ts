@@ -4,15 +4,18 @@ import { promisify } from "node:util";
 import { asDiskError, delay, systemClock } from "@galatea/base";
 import type { LineTarget } from "./line-writer.ts";
 
-/** A named pipe must not hold up who opens or writes it. */
+/** Non-blocking: opening or writing a named pipe must not block. */
 const appendFlags = constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | constants.O_NONBLOCK;
 
-/** How often a named pipe that is full is tried again: only its reader knows when there is room. */
+/** Retry interval for a full named pipe: only its reader knows when it has space. */
 const fullPipeLookMs = 100;
-/** Of lines that the file does not take, what stderr is told. */
+/** Number of characters of unwritable lines that are shown on stderr. */
 const shownCharsMax = 1024;
 
-/** Opened for each text: a file that was moved away by whoever rotates logs is made anew. Throws when it cannot be opened now. */
+/**
+ * Returns a target that opens the file for each text, so that log rotation can move it. Throws if it cannot be opened
+ * now.
+ */
 export function fileTarget(path: string): LineTarget {
   closeSync(openSync(path, appendFlags));
   return {
@@ -46,14 +49,17 @@ function appendNow(path: string, text: string): void {
   }
 }
 
-/** The process's own output. Node writes to a file or a terminal at once and waits; to a pipe later, with no bound on what waits. */
+/**
+ * Returns the process's own output as a target. Node writes to files and terminals synchronously, and buffers writes to
+ * pipes without a limit.
+ */
 export function outputTarget(stream: NodeJS.WriteStream & { readonly fd: number }): LineTarget {
   const isFile = fstatSync(stream.fd).isFile();
-  // A reader that has gone costs the lines, not the process.
+  // A closed reader loses the lines; without a listener the error would end the process.
   stream.on("error", () => {});
   return {
     append: (text) => (isFile ? appendToFile(stream.fd, Buffer.from(text)) : appendToStream(stream, text)),
-    // Blocks where a reader has stopped, were it not for Node, which made the pipe one that does not.
+    // Does not block even if the reader has stopped, because Node has made the pipe non-blocking.
     appendNow: (text) => ignoring(() => writeSync(stream.fd, text)),
     failed: () => {},
   };
@@ -73,7 +79,7 @@ function appendToStream(stream: NodeJS.WriteStream, text: string): Promise<void>
   return null;
 }
 
-/** The process ends: there is nobody left to tell. */
+/** Ignores errors when the process ends. */
 function ignoring(write: () => void): void {
   try {
     write();

@@ -1,9 +1,9 @@
 import type { Writable } from "node:stream";
 
-/** What may wait for a slow reader; lines beyond it are counted instead of kept. */
+/** Maximum bytes that wait for a slow reader; further lines are counted and dropped. */
 const waitingBytesMax = 1024 * 1024;
 
-/** Where models print: each line as it is, as under Triton, never more of them in memory than the reader may be behind. */
+/** Returns a writer for models' output: each line unchanged, as in Triton, with bounded memory. */
 export function modelOutput(stream: Writable): (line: string) => void {
   let droppedLines = 0;
   return (line) => {
@@ -13,7 +13,7 @@ export function modelOutput(stream: Writable): (line: string) => void {
     }
     if (droppedLines > 0) stream.write(`... ${droppedLines} lines of models not shown: nobody reads fast enough\n`);
     droppedLines = 0;
-    // What is printed in one turn leaves in one write: a pipe's writes hold the server up, each of them.
+    // Lines of one tick are written together, because each write to a pipe blocks the server.
     if (stream.writableCorked === 0) {
       stream.cork();
       process.nextTick(() => stream.uncork());

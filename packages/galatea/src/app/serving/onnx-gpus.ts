@@ -5,11 +5,11 @@ import type { OnnxGpus } from "@galatea/server/backends/onnxruntime";
 import type { DataDirectories } from "../../data-directory/index.ts";
 import { withGpuOrder } from "../gpus.ts";
 
-/** The framework that carries ONNX Runtime for GPUs. */
+/** The framework with ONNX Runtime for GPUs. */
 const frameworkName = "onnxruntime-gpu";
 const command = "galatea model add onnxruntime-gpu";
 
-/** Backends that need another build of their library for GPUs, and what it is called. */
+/** Backends that need another build of their library for GPUs, with its framework. */
 const gpuFrameworks = [
   ["onnxruntime", frameworkName],
   ["tensorflow", "tensorflow-gpu"],
@@ -19,11 +19,11 @@ type Found = Awaited<ReturnType<OnnxGpus["findLibrary"]>>;
 
 interface Looked {
   readonly directories: Pick<DataDirectories, "frameworks">;
-  /** What the processes have besides. */
+  /** The other variables of the processes. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** A framework where it is set up; null where it is not. */
+/** Returns the environment of a framework; null if it is not set up. */
 async function environmentOf(
   { directories }: Pick<Looked, "directories">,
   name: string = frameworkName,
@@ -35,8 +35,9 @@ async function environmentOf(
 }
 
 /**
- * The library in the environment that `galatea model add` made, and the environment of processes that open it: CUDA's libraries are
- * packages beside it, which the loader finds by LD_LIBRARY_PATH. Throws UNAVAILABLE with the command that sets it up.
+ * Returns the library in the environment that `galatea model add` made, and the environment of processes that load it:
+ * CUDA's libraries are packages beside it, which the loader finds by LD_LIBRARY_PATH. Throws UNAVAILABLE with the
+ * command that sets it up.
  */
 export async function findOnnxGpuLibrary(looked: Looked): Promise<Found> {
   const environment = await environmentOf(looked);
@@ -58,8 +59,8 @@ export async function findOnnxGpuLibrary(looked: Looked): Promise<Found> {
 }
 
 /**
- * Backends that have nothing to run on this machine's GPUs with: what leaves the choice to the server runs on the CPU. Says so once,
- * with what to do.
+ * Returns the backends without a library for this machine's GPUs: their models run on the CPU unless they request a
+ * GPU. Logs it once, with the remedy.
  */
 export function backendsWithoutGpus(
   directories: Pick<DataDirectories, "frameworks">,
@@ -86,7 +87,7 @@ async function sitePackages(environment: string): Promise<string> {
   return join(libraries, python, "site-packages");
 }
 
-/** None of what is not there. */
+/** Returns an empty list for a missing directory. */
 async function entriesOf(directory: string): Promise<readonly string[]> {
   return await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { readProcessStart } from "@galatea/base/processes";
 
 /**
- * A directory of this process alone below `parent`, to be made. A server that was killed could not remove its own: that of each
- * process that is no more is removed here.
+ * Returns the path of a directory for this process below `parent`, not created yet. Removes the directories of
+ * processes that have ended without removing them.
  */
 export function processDirectory(parent: string): string {
   for (const name of entries(parent)) {

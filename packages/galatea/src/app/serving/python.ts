@@ -14,26 +14,28 @@ import { memoryShare } from "../request-memory.ts";
 import { tenantOptions } from "./tenant-options.ts";
 import { withThreads } from "../thread-environment.ts";
 
-/** What models find without bringing an environment of their own. */
+/** Packages that models find without an environment of their own. */
 const ownPackages = ["numpy", "tokenizers"];
 export const knownPythons = ["python3", "python3.13", "python3.12", "python3.11", "python3.10", "python3.9"];
 
 export interface PythonDependencies {
-  /** `--python`; null makes an environment of our own when it is first needed. */
+  /** `--python`; null: an environment of our own is created on demand. */
   readonly python: string | null;
   readonly log: Logger;
   readonly directories: DataDirectories;
 }
 
-/** The interpreter that models run with: the one given, or the product's own environment, made once. */
+/**
+ * Returns the interpreter for models: the given one, or that of the product's own environment, which is created once.
+ */
 export async function findPython(parts: PythonDependencies, signal = new AbortController().signal): Promise<string> {
   if (parts.python !== null) return parts.python;
   return await prepare(parts, { packages: ownPackages, pythons: knownPythons, wheelsOnly: false }, signal);
 }
 
 /**
- * The directory of an environment with these packages beside ours, made once for each list of them and held as long as this process lives; null
- * for none.
+ * Returns the directory of an environment with these packages in addition to ours, created once for each list and
+ * locked while this process lives; null for none.
  */
 async function packagesDirectory(parts: PythonBackendDependencies, signal: AbortSignal): Promise<string | null> {
   const { options, log, directories } = parts;
@@ -43,7 +45,7 @@ async function packagesDirectory(parts: PythonBackendDependencies, signal: Abort
   const directory = join(directories.root, "python-packages");
   const kept = new KeptDirectories({ directory, bytesMax, clock: systemClock });
   const wanted = {
-    // What was asked for comes first: it is what errors should be about.
+    // The requested packages come first, so that errors are about them.
     packages: [...packages, ...ownPackages],
     pythons: python === null ? knownPythons : [python],
     wheelsOnly: true,
@@ -61,7 +63,7 @@ async function packagesDirectory(parts: PythonBackendDependencies, signal: Abort
   }
 }
 
-/** What installers run with. */
+/** Returns the options of installers. */
 function installing(log: Logger) {
   return {
     env: { ...installerEnvironment(), PIP_QUIET: "1" },
@@ -86,20 +88,20 @@ async function prepare({ log, directories }: PythonDependencies, wanted: Wanted,
   });
 }
 
-/** The interpreter of the product's own environment where it has been made; null where it has not. */
+/** Returns the interpreter of the product's own environment; null if it is not created yet. */
 export async function madePython({ root }: DataDirectories): Promise<string | null> {
   const { madePythonEnvironment } = await import("@galatea/server/backends/python");
   const own = { packages: ownPackages, pythons: knownPythons, wheelsOnly: false };
   return madePythonEnvironment({ ...own, dataDirectory: root });
 }
 
-/** Resolves with whether `findPython` has nothing to make. */
+/** Resolves with whether `findPython` has nothing to create. */
 export async function isPythonThere({ python, directories }: PythonDependencies): Promise<boolean> {
   return python !== null || (await madePython(directories)) !== null;
 }
 
 export interface PythonBackendDependencies extends BackendDependencies {
-  /** `--backend-directory`, and frameworks. */
+  /** Searches `--backend-directory`, and frameworks. */
   readonly findRunner: FindPythonRunner;
 }
 

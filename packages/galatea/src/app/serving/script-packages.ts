@@ -5,15 +5,15 @@ import type { PackageKeeper } from "@galatea/runtimes/container-runtimes";
 import type { DataDirectories } from "../../data-directory/index.ts";
 import { installerEnvironment } from "../passed-environment.ts";
 
-/** An index that does not answer is given up then. */
+/** Time after which an installation is given up. */
 const installMsMax = 15 * 60_000;
 
-/** Where packages that scripts ask for are installed; models of containers may read it. */
+/** Returns the directory of packages that scripts require; models of containers can read it. */
 export function scriptPackagesDirectory({ root }: DataDirectories): string {
   return join(root, "script-packages");
 }
 
-/** What installs the packages of scripts' requirements, each list once for all containers over a data directory. */
+/** Returns the installer of scripts' requirements, each list once for all containers over a data directory. */
 export function scriptPackages(parts: {
   readonly directories: DataDirectories;
   readonly log: Logger;

@@ -22,10 +22,10 @@ import type { ServerMetrics } from "./server-metrics.ts";
 
 export interface ListenerDependencies {
   readonly engine: EngineCore;
-  /** What requests and answers in flight take. */
+  /** Memory for requests and responses in flight. */
   readonly budget: ByteBudget;
   readonly options: ServeOptions;
-  /** Null where the container contract is not served. */
+  /** Null without the container contract. */
   readonly frontEnd: ContainerFrontEnd | null;
   readonly log: Logger;
   readonly metrics: ServerMetrics;
@@ -35,10 +35,13 @@ export interface ListenerDependencies {
   readonly onPing: () => void;
 }
 
-/** Reads the certificates of listeners again. Rejects where one cannot be used: those that were read before stay in use. */
+/** Reads the certificates of listeners again. Rejects for an unusable one: the previous certificates stay in use. */
 type ReloadCertificates = () => Promise<void>;
 
-/** Opens what the options ask for and announces each in Triton's words. What was opened is added to `opened` at once. Null: without TLS. */
+/**
+ * Opens the requested listeners and logs each in Triton's words. Adds each to `opened` at once. Resolves with null
+ * without TLS.
+ */
 export async function openListeners(
   parts: ListenerDependencies,
   opened: Listener[],
@@ -137,7 +140,7 @@ async function readTls(options: ServeOptions): Promise<GrpcTls> {
   };
 }
 
-/** An archive of another kind of container than Triton's is the model, whatever lies in it. */
+/** Returns the archive itself as the model: for containers of other kinds than Triton's. */
 function archiveItself(directory: string) {
   return Promise.resolve({ repositoryDirectory: dirname(directory), modelDirectoryName: basename(directory) });
 }

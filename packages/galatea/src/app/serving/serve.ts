@@ -29,8 +29,8 @@ import { serverVersion } from "../version.ts";
 const containerUmask = 0o022;
 
 /**
- * `galatea serve`, from options to exit code: 0 after a signal, 1 when it could not start or could not stop in time.
- * As in Triton, the listeners open when the initial load has ended, and announce themselves in these words.
+ * `galatea serve`, from options to exit code: 0 after a signal, 1 after a failed start or stop. As in Triton, the
+ * listeners open after the initial load, with Triton's log lines.
  */
 export async function serve(options: ServeOptions): Promise<number> {
   const startedMs = performance.now();
@@ -75,7 +75,7 @@ export async function serve(options: ServeOptions): Promise<number> {
       await shutDown(listeners, engine, options.exitTimeoutSecs, log);
       return 1;
     }
-    // Whoever asked for packages is to hear at the start, and not from the first tenant, that they cannot be had.
+    // Failed packages of the command line are reported at the start, not to the first tenant.
     if (options.pythonPackages.length > 0) await engine.warmUp();
     const contract = { frontEnd, unconfined: () => unconfined, onPing: () => pings?.pinged() };
     opened.resolve(await openListeners({ engine, budget, options, log, metrics, ...contract }, listeners));
@@ -86,14 +86,14 @@ export async function serve(options: ServeOptions): Promise<number> {
     return stopping.signal.aborted ? code : 1;
   }
   log.info(`ready in ${(performance.now() - startedMs).toFixed(0)} ms`, { version: serverVersion });
-  // The first tenant comes in a moment; what all of them share need not wait for it.
+  // Warms up in the background what all tenants share, before the first one arrives.
   if (plan?.multiModel === true)
     engine.warmUp().catch((error: unknown) => log.verbose(`nothing is warm yet: ${(error as Error).message}`));
   using _released = releaseMemoryWhenIdle(log);
   await stop.stopped;
-  // Awaited here: until it is over another signal must not end the process by default.
+  // Awaited here: until it ends a second signal must not have its default action.
   const code = await shutDown(listeners, engine, options.exitTimeoutSecs, log);
-  // A reader that takes nothing any more must not keep the process.
+  // A reader that has stopped reading must not keep the process alive.
   if (!(await log.written(lastLinesMsMax))) process.exit(code);
   return code;
 }
@@ -103,7 +103,7 @@ interface PlannedContainer {
   readonly frontEnd: ContainerFrontEnd | null;
 }
 
-/** Null where what the environment asks for is refused, which is told. */
+/** Returns null for an invalid environment, after reporting it. */
 function plannedContainer(options: ServeOptions): PlannedContainer | null {
   try {
     const plan = planOf(options);
@@ -115,7 +115,7 @@ function plannedContainer(options: ServeOptions): PlannedContainer | null {
   }
 }
 
-/** Handles SIGHUP. The log file needs nothing: it is opened for each write, and made anew where it was moved away. */
+/** Handles SIGHUP. The log file needs no handling: it is opened for each write, and created again after a rotation. */
 async function reload(certificates: (() => Promise<void>) | null, log: Logger): Promise<void> {
   if (certificates === null) {
     log.info("SIGHUP: there are no certificates to read again; a log file is opened for each write");
@@ -147,7 +147,7 @@ function missingOf(rows: readonly ConfinementRow[]): Readonly<Record<string, str
   return Object.fromEntries(rows.flatMap(({ what, missing }) => (missing === null ? [] : [[what, missing]])));
 }
 
-/** Null where its file cannot be written, which is said on standard error. */
+/** Returns null if its file cannot be written, after reporting it on stderr. */
 function openLog(options: ServeOptions): TritonLog | null {
   try {
     return createTritonLog({
@@ -173,7 +173,7 @@ function logNotes(log: Logger, { strictModelConfig }: ServeOptions, plan: Contai
     log.warning("'--strict-model-config' has been deprecated! Please use '--disable-auto-complete-config' instead.");
 }
 
-/** How long the last lines of the log are waited for. */
+/** Maximum wait for the last lines of the log. */
 const lastLinesMsMax = 1000;
 
 /** Returns why the first repository that cannot be served is refused; null when all can be served. */
@@ -203,10 +203,12 @@ async function loadAtStart(
   return false;
 }
 
-/** What Node's timers can count, less what is added to it: some 24 days. */
+/** Maximum of Node's timers, some 24 days, less the time that is added to it. */
 const timerMsMax = 2 ** 31 - 1 - 1000;
 
-/** In this order: no new requests, the running ones end (bounded), models go, processes end. */
+/**
+ * Shuts down in this order: reject new requests, let running ones end (up to a limit), unload models, end processes.
+ */
 async function shutDown(
   listeners: readonly Listener[],
   engine: EngineCore,
@@ -223,7 +225,7 @@ async function shutDown(
     log.error("Exit timeout expired. Exiting immediately.");
     engine.abandon(`the server exits, and its exit timeout of ${exitTimeoutSecs} s is over`);
   });
-  // Who waited for what was ended is told so before the connections are cut.
+  // Waiting callers get an error before the connections are cut.
   using _cut = clock.timer(exitTimeoutMs + 500, () => deadline.abort());
   using _late = clock.timer(exitTimeoutMs + 1000, () => late.resolve("late"));
   const ended = await Promise.race([closeAll(listeners, engine, deadline.signal), late.promise]);

@@ -16,7 +16,7 @@ import type { BlockSource } from "@galatea/server/tensor";
 
 export interface ServerMetrics {
   readonly engine: EngineMetrics;
-  /** What a scrape is answered with: the server's own families, and those of models behind them. */
+  /** Resolves with the text of a scrape: the server's own families, then those of models. */
   readonly text: () => Promise<string>;
 }
 
@@ -36,16 +36,19 @@ const tenantLimits: FamilyLimits = {
   boundsMax: 1000,
 };
 
-/** What is printed before requests have their turn. */
+/** Length of the text that is printed before the event loop runs other work. */
 const textInTurn = 2 ** 16;
 
-/** The instruments of one server: the families of inference, those of its models, and the machine's gauges when asked for. */
+/**
+ * Creates the metrics of one server: the families of inference, those of its models, and optionally the machine's
+ * gauges.
+ */
 export function createServerMetrics(options: {
   readonly hostGauges: boolean;
   readonly intervalMs: number;
   readonly clock: Clock;
   readonly budget: ByteBudget;
-  /** null: none are shown. */
+  /** Null: no GPU metrics. */
   readonly gpus: GpuWatch | null;
 }): ServerMetrics {
   const registry = new MetricRegistry({ rowsMax: 200_000 });

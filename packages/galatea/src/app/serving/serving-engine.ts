@@ -13,21 +13,21 @@ import { processDirectory } from "./process-directory.ts";
 import { scriptPackages } from "./script-packages.ts";
 import type { ServerMetrics } from "./server-metrics.ts";
 
-/** Addresses, not memory: what lies in all arenas together is bounded by the budget of bytes in flight. */
+/** Reserved addresses, not memory: the budget of bytes in flight limits the content of all arenas. */
 const arenaBytesMin = 64 * 2 ** 30;
 const namespaceArenaBytes = 4 * 2 ** 30;
-/** Disk for the models that an archive's own models load from files of their making. */
+/** Disk for models that an archive's own models load from generated files. */
 const archiveOverrideBytesMax = 2 ** 30;
 
 export interface ServingDependencies extends BackendDependencies {
   readonly options: ServeOptions;
-  /** What requests and answers in flight take. */
+  /** Memory for requests and responses in flight. */
   readonly budget: ByteBudget;
   readonly metrics: ServerMetrics;
   readonly gpus: OpenedGpus;
 }
 
-/** The engine with its backends and catalogs, nothing loaded. */
+/** Creates the engine with its backends and catalogs, without loaded models. */
 export function createServingEngine(parts: ServingDependencies, rows = backendRows): EngineCore {
   const { options, budget, plan, log, metrics, directories, gpus } = parts;
   const read = {
@@ -61,7 +61,7 @@ export function createServingEngine(parts: ServingDependencies, rows = backendRo
             repositoryDirectories: repositories.map((directory) => resolve(directory)),
             mapping: null,
             overrideDirectory: overrides,
-            // Who may load models here may fill the repository's disk as well.
+            // Callers that may load models here may also fill the repository's disk.
             overrideBytesMax: Infinity,
           }),
     catalogOf: (source) =>
@@ -79,7 +79,7 @@ export function createServingEngine(parts: ServingDependencies, rows = backendRo
             overrideDirectory: overrides,
             overrideBytesMax: archiveOverrideBytesMax,
           }),
-    // Twice: blocks of many sizes leave gaps.
+    // Twice the budget, because blocks of many sizes leave gaps.
     arenaBytes: Math.max(arenaBytesMin, 2 * budget.bytesMax),
     requestMemory: budget,
     namespaceArenaBytes,

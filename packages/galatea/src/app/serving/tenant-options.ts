@@ -6,10 +6,12 @@ import type { BackendDependencies } from "./backend-dependencies.ts";
 import { processDirectory } from "./process-directory.ts";
 import { scriptPackagesDirectory } from "./script-packages.ts";
 
-/** What tenants share beside the models of the memory budget: interpreters with their libraries, tensors, scratch files. */
+/**
+ * Memory that tenants share in addition to the model budget: interpreters with their libraries, tensors, scratch files.
+ */
 const sharedBytes = 2 * 2 ** 30;
 
-/** Null where Python models are kept from each other's processes and no more. */
+/** Returns null if Python models are only isolated as processes. */
 export function tenantOptions({ options, plan, directories }: BackendDependencies): TenantOptions | null {
   const isContainer = options.container?.fromEnvironment === true;
   if ((options.workerConfinement ?? (isContainer ? "tenants" : "processes")) === "processes") return null;
@@ -21,7 +23,7 @@ export function tenantOptions({ options, plan, directories }: BackendDependencie
     memoryBytesMax: options.workerMemoryBytes,
     processesMax: options.workerProcesses,
     scratchBytesMax: options.workerScratchBytes,
-    // What the operator put there runs the models of all tenants.
+    // The operator's files, which run the models of all tenants.
     readPaths: [
       ...options.workerRead,
       ...(opened === null ? [] : [...opened.readPaths, scriptPackagesDirectory(directories)]),
@@ -37,7 +39,7 @@ export function tenantOptions({ options, plan, directories }: BackendDependencie
   };
 }
 
-/** Where a container's models find what they are made of, as code that was written for SageMaker's containers names it. */
+/** Returns the paths of a container's files, as code for SageMaker's containers names them. */
 function fixedPaths(mlRoot: string, opened: OpenedContainer | null): readonly FixedPath[] {
   const place = "/opt/ml";
   // Triton's archives are repositories; all others are the model itself.

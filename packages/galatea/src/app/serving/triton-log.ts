@@ -8,7 +8,7 @@ export interface LogOptions {
   readonly warning: boolean;
   readonly error: boolean;
   readonly format: "default" | "ISO8601";
-  /** "" writes INFO and verbose lines to `infoTo`, the others to stderr. */
+  /** "": INFO and verbose lines go to `infoTo`, others to stderr. */
   readonly file: string;
   readonly pid: number;
   readonly infoTo: "stdout" | "stderr";
@@ -16,20 +16,21 @@ export interface LogOptions {
 
 const letters: Readonly<Record<LogLevel, string>> = { verbose: "I", info: "I", warning: "W", error: "E" };
 
-/** Lines that wait for a reader that has stopped, or for a slow disk; beyond it they are dropped and counted. */
+/** Maximum length of lines that wait for a stopped reader or a slow disk; further ones are dropped and counted. */
 const waitingCharsMax = 1024 * 1024;
 
-/** A log that may be slower than who writes it. */
+/** A log that never blocks its writers. */
 export interface TritonLog extends Logger {
-  /** Resolves when every line has been taken, or after `limitMs`; then false where a reader does not take them. */
+  /** Resolves with true when every line is written, or after `limitMs` with false. */
   written(limitMs: number): Promise<boolean>;
-  /** Before the process is ended otherwise than by an exit: what waits is written as far as it is taken at once. */
+  /** Writes the waiting lines without blocking, before the process ends without an exit. */
   writeNow(): void;
 }
 
 /**
- * Lines as tritonserver writes them: `I1121 04:45:42.123456 417 galatea] "message"`, UTC, the message JSON-escaped. Throws when the file
- * cannot be opened; what it does not take later goes to stderr. Nobody waits for a line to be written.
+ * Creates a log in tritonserver's format: `I1121 04:45:42.123456 417 galatea] "message"`, UTC, the message
+ * JSON-escaped. Throws if the file cannot be opened; lines that it later does not accept go to stderr. Writers never
+ * wait.
  */
 export function createTritonLog(options: LogOptions): TritonLog {
   const shown: Readonly<Record<LogLevel, boolean>> = {

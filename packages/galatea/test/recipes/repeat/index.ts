@@ -9,7 +9,7 @@ import {
 import { noParameters, type InferenceRequest, type Outcome } from "@galatea/server/inference";
 import type { ModelConfig } from "@galatea/server/modelconfig";
 
-/** The backend `repeat`: its models answer with their input, as many times as the backend is made with. */
+/** The backend `repeat`: its models respond with their input, repeated as often as the backend is configured. */
 export class RepeatBackend implements Backend {
   readonly name = "repeat";
   readonly #times: number;

@@ -1,7 +1,7 @@
 import type { ConfigReader } from "../config-reader.ts";
 import type { EmbeddingNames, EncoderPlan, LayerNames } from "../encoder-plan.ts";
 
-/** How BERT and those that share its modules name a layer's tensors. */
+/** Returns the names of a layer's tensors in BERT and models with its modules. */
 export function bertLayer(index: number): LayerNames {
   const layer = `encoder.layer.${index}`;
   return {
@@ -48,12 +48,15 @@ export function bertPlan(architecture: string, config: ConfigReader): EncoderPla
   };
 }
 
-/** RoBERTa counts positions of tokens that are no padding, behind the number of the padding token. */
+/**
+ * Returns the plan of RoBERTa, which counts positions of tokens other than padding, starting after the padding token's
+ * id.
+ */
 export function robertaPlan(architecture: string, config: ConfigReader): EncoderPlan {
   return { ...bertPlan(architecture, config), paddingId: config.size("pad_token_id", 1, 0) };
 }
 
-/** ELECTRA's embeddings may be narrower than its layers; its discriminator has no pooler. */
+/** Returns the plan of ELECTRA: its embeddings may be narrower than its layers; its discriminator has no pooler. */
 export function electraPlan(architecture: string, config: ConfigReader): EncoderPlan {
   const plan = bertPlan(architecture, config);
   const embeddingWidth = config.size("embedding_size", 128);

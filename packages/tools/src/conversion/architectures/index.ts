@@ -1,2 +1,2 @@
-/** Encoder architectures as rows: `model_type` of a config.json, and how its plan is read. */
+/** Encoder architectures as rows: `model_type` of a config.json, and the reader of its plan. */
 export { planEncoder } from "./plan-encoder.ts";

@@ -2,9 +2,9 @@ import type { ConfigReader } from "../config-reader.ts";
 import type { EncoderPlan } from "../encoder-plan.ts";
 import { bertEmbeddings, bertLayer, robertaPlan } from "./bert.ts";
 
-/** MPNet: RoBERTa's positions, no segments, and a bias by distance that all layers share. */
+/** Returns the plan of MPNet: RoBERTa's positions, no segments, and a bias by distance that all layers share. */
 export function mpnetPlan(architecture: string, config: ConfigReader): EncoderPlan {
-  // The library sizes the table by this number and sorts distances into 32 whatever it says.
+  // The library sizes the table by this number, but always sorts distances into 32 buckets.
   config.only("relative_attention_num_buckets", 32);
   const plan = robertaPlan(architecture, config);
   return {

@@ -17,7 +17,7 @@ const plans: ReadonlyMap<string, (architecture: string, config: ConfigReader) =>
   ["albert", albertPlan],
 ]);
 
-/** What a config.json describes. Throws ConversionError for what is none of the known encoders, by its name. */
+/** Returns the plan of a config.json. Throws ConversionError, with its name, for an unknown encoder. */
 export function planEncoder(config: Readonly<Record<string, unknown>>): EncoderPlan {
   const { model_type: type } = config;
   const known = [...plans.keys()].join(", ");

@@ -51,7 +51,7 @@ MODELS = {
 
 
 def weights(name, shape, offset):
-    """Numbers of one tensor, between -0.4 and 0.4 around `offset`."""
+    """Returns the numbers of one tensor, between -0.4 and 0.4 around `offset`."""
     count = int(np.prod(shape, dtype=np.int64))
     x = np.arange(count, dtype=np.uint32) * np.uint32(0x9E3779B1) + np.uint32(zlib.crc32(name.encode()))
     x ^= x >> np.uint32(15)
@@ -66,7 +66,7 @@ def is_norm_weight(name):
 
 
 def cases(config):
-    """Three sentences padded to one length, one token alone, and what is as long as the model takes; token ids beside the pad token's."""
+    """Returns three sentences padded to one length, one token alone, and a sentence of the model's maximum length."""
     generator = np.random.default_rng(7)
     pad = config.pad_token_id
     longest = config.max_position_embeddings - (pad + 1 if pad > 0 else 0)
@@ -122,7 +122,9 @@ def make(name, target):
 
 
 def make_weights(target):
-    """A file of weights as PyTorch writes it: all types, parameters, buffers, a view into a storage, a transposed tensor."""
+    """Writes a file of weights as PyTorch does: all types, parameters, buffers, a view into a storage, a transposed
+    tensor.
+    """
     torch.manual_seed(7)
     shared = torch.randn(5, 4)
     state = {
