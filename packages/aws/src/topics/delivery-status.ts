@@ -7,7 +7,7 @@ export interface EndedDelivery {
   readonly delivery: Delivery;
   readonly endpoint: string;
   readonly isDelivered: boolean;
-  /** Of the last attempt; null for a message without an attempt. */
+  /** The outcome of the last attempt; null for a message without an attempt. */
   readonly outcome: AttemptOutcome | null;
   /** The reason for giving it up; null for a delivered message. */
   readonly why: string | null;

@@ -28,7 +28,7 @@ import { startSummary } from "./start-summary.ts";
 import { serverVersion } from "./version.ts";
 import { createTritonLog, type TritonLog } from "./serving/triton-log.ts";
 
-/** How long a stop waits for the last log lines to be written. */
+/** Maximum wait of a stop for the last log lines. */
 const lastLinesMsMax = 1000;
 const graceSecs = platformServerLimits.stopGraceMs / 1000;
 

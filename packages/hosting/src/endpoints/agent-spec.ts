@@ -69,7 +69,7 @@ function cacheOf(planned: PlannedContainer, { budget }: MemberOptions): ModelCac
   const { definition, modelDiskBytes, modelMemoryBytes, guaranteedBytes } = planned;
   if (definition.Mode !== "MultiModel") return null;
   const keepsModels = definition.MultiModelConfig?.ModelCacheSetting !== "Disabled";
-  // Where every request loads its model, more loads run at once: up to two per vCPU.
+  // A cache that keeps no models loads one for every request, so more loads run at once: up to two per vCPU.
   const loadsMax = keepsModels ? modelCacheLimits.loadsMax : Math.max(modelCacheLimits.loadsMax, 2 * budget.vcpuCount);
   return {
     limits: {

@@ -27,7 +27,7 @@ export interface AgentInstanceSpec {
   readonly budget: InstanceBudget;
   readonly containers: readonly [AgentContainerSpec, ...AgentContainerSpec[]];
   readonly limits: InstanceLimits;
-  /** How long a request waits for a container that restarts. */
+  /** Maximum wait of a request for a container that restarts. */
   readonly restartWaitMsMax: number;
 }
 

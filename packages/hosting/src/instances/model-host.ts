@@ -79,7 +79,7 @@ export interface GpuUse {
   readonly memory: number;
 }
 
-/** How a container ended. Exit code and signal are null for a container that a previous run of the platform started. */
+/** The end of a container. Exit code and signal are null for a container that a previous run of the platform started. */
 export interface ContainerEnd {
   readonly exitCode: number | null;
   readonly signal: string | null;

@@ -6,13 +6,13 @@ export interface ModelCacheLimits {
   readonly loadsMax: number;
   /** Requests that may wait for cold models at a time. */
   readonly waitersMax: number;
-  /** How long a request waits for a model to load before it is rejected with ModelNotReadyError. */
+  /** Maximum wait of a request for a model to load; after it the request is rejected with ModelNotReadyError. */
   readonly waitMsMax: number;
   readonly loadMsMax: number;
   readonly unloadMsMax: number;
   /** The delay before a failed unload is tried again. */
   readonly unloadRetryMs: number;
-  /** How long a model's ETag is used without a new HEAD of its object; 0 for a HEAD at each invocation (the local store serves it from memory). */
+  /** Time for which a model's ETag is used without a new HEAD of its object; 0 for a HEAD at each invocation (the local store serves it from memory). */
   readonly headAgeMsMax: number;
   /** ModelCacheSetting Enabled. When false, a model is removed from memory and disk after its last request. */
   readonly keepsModels: boolean;

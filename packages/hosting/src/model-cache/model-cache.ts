@@ -19,7 +19,7 @@ import { ModelUnloads } from "./model-unloads.ts";
 import type { ModelsMemory, ModelState } from "./models-view.ts";
 
 const learnedEntriesMax = 20_000;
-/** How often a load is tried when the container ends during it. */
+/** Maximum number of attempts of a load when the container ends during it. */
 const loadAttemptsMax = 2;
 const costFloorBytes = 1024 * 1024;
 

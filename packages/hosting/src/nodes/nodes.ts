@@ -18,7 +18,7 @@ export interface Draining {
 /** An instance without a node. */
 export interface Unplaced {
   readonly memoryBytes: number;
-  /** What the closest node lacks, as text. */
+  /** The shortage on the closest node, as text. */
   readonly shortage: string;
 }
 

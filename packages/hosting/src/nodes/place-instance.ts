@@ -11,7 +11,7 @@ export interface InstanceRequest {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** Why no node can take an instance. */
+/** The reason that no node can take an instance. */
 export interface Refusal {
   /** The eligible node with the smallest shortage; null when no node is eligible. */
   readonly closest: NodeId | null;

@@ -3,13 +3,13 @@ import { absentAsNull, type ObjectStore } from "../objects/index.ts";
 import { isFolderMark, parseS3Uri } from "../definitions/index.ts";
 import { outputKey, siblingKey } from "./object-names.ts";
 import { clientError } from "./transform-error.ts";
-import type { S3Place, TransformPlan } from "./transform-request.ts";
+import type { S3Location, TransformPlan } from "./transform-request.ts";
 import type { TransformProgress } from "./transform-state.ts";
 
 /** An object to transform. */
 export interface InputObject {
-  readonly place: S3Place;
-  readonly output: S3Place;
+  readonly place: S3Location;
+  readonly output: S3Location;
   /** Position in the order of the input. */
   readonly ordinal: number;
   /** The key of another existing input with the same output key; null for almost all keys. */
@@ -55,7 +55,7 @@ async function* listedObjects(
  */
 async function listedTwin(
   store: Pick<ObjectStore, "head">,
-  { bucket, key }: S3Place,
+  { bucket, key }: S3Location,
   prefix: string,
 ): Promise<string | null> {
   const twin = siblingKey(key, prefix);
@@ -84,7 +84,7 @@ async function* manifestObjects(
 }
 
 /** Parses `[{"prefix": "s3://bucket/folder/"}, "name", ...]`; repeated names count once. */
-export function readManifest(text: string): { readonly prefix: S3Place; readonly names: readonly string[] } {
+export function readManifest(text: string): { readonly prefix: S3Location; readonly names: readonly string[] } {
   let entries: unknown;
   try {
     entries = JSON.parse(text);

@@ -1,10 +1,10 @@
-import type { S3Place } from "./transform-request.ts";
+import type { S3Location } from "./transform-request.ts";
 
 /**
  * Returns the key of an input's output: its path below the input's prefix, appended to the output's prefix, with the
  * suffix `.out`.
  */
-export function outputKey(inputKey: string, prefix: string, target: S3Place): string {
+export function outputKey(inputKey: string, prefix: string, target: S3Location): string {
   const folder = target.key === "" || target.key.endsWith("/") ? target.key : `${target.key}/`;
   return `${folder}${relativeName(inputKey, prefix)}.out`;
 }

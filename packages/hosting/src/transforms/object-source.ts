@@ -2,7 +2,7 @@ import { pipeline, Transform, type Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { ObjectStore } from "../objects/index.ts";
 import { clientError } from "./transform-error.ts";
-import type { S3Place } from "./transform-request.ts";
+import type { S3Location } from "./transform-request.ts";
 
 /** The bytes of an input, decompressed if necessary. Destroying the stream ends the reading. */
 export interface ObjectSource {
@@ -13,7 +13,7 @@ export interface ObjectSource {
 
 export async function openSource(
   store: Pick<ObjectStore, "get">,
-  place: S3Place,
+  place: S3Location,
   { isGzip, bytesMax }: { readonly isGzip: boolean; readonly bytesMax: number | null },
 ): Promise<ObjectSource> {
   const { head, body } = await store.get(place.bucket, place.key);

@@ -32,15 +32,15 @@ export interface TransformRequest {
   readonly [member: string]: unknown;
 }
 
-export interface S3Place {
+export interface S3Location {
   readonly bucket: string;
   readonly key: string;
 }
 
 /** The plan of a job, except for the container's execution parameters. */
 export interface TransformPlan {
-  readonly source: S3Place & { readonly kind: "prefix" | "manifest" };
-  readonly target: S3Place;
+  readonly source: S3Location & { readonly kind: "prefix" | "manifest" };
+  readonly target: S3Location;
   readonly contentType: string | null;
   readonly accept: string | null;
   readonly isGzip: boolean;
@@ -85,7 +85,7 @@ export function transformPlan(request: TransformRequest): TransformPlan {
   };
 }
 
-function placeOf(uri: string): S3Place {
+function placeOf(uri: string): S3Location {
   const place = parseS3Uri(uri);
   if (place === null) throw invalid(`${uri} is no S3 URI.`);
   return place;

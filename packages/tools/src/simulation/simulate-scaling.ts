@@ -12,9 +12,9 @@ import { titleOf } from "./watched-metrics.ts";
 
 export interface SimulationInput {
   readonly source: MetricSource;
-  /** As in PutScalingPolicy, or its configuration alone. */
+  /** The input of PutScalingPolicy, or its configuration alone. */
   readonly policy: object;
-  /** As in PutMetricAlarm; required for a step policy. */
+  /** The input of PutMetricAlarm; required for a step policy. */
   readonly alarm: object | null;
   readonly minCapacity: number;
   readonly maxCapacity: number;

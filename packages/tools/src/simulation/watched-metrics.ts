@@ -12,7 +12,7 @@ export interface WatchedMetric {
   readonly periodMs: number;
 }
 
-/** As in GetMetricData; checked when the policy was put. */
+/** A query of GetMetricData; checked when the policy was put. */
 interface Query {
   readonly Id: string;
   readonly Expression?: string;

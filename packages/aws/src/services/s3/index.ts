@@ -3,4 +3,4 @@
  * ranges and conditionals, multipart, copies, both listings. Unimplemented parameters are rejected by name.
  */
 export { ObjectWriters } from "./object-writers.ts";
-export { s3Service, type S3Parts } from "./service.ts";
+export { s3Service, type S3Dependencies } from "./service.ts";

@@ -7,7 +7,7 @@ import { sendError } from "./replies.ts";
 import { operationOf, s3Operations } from "./routes.ts";
 import { headerRecord, parseAddress } from "./s3-request.ts";
 
-export interface S3Parts {
+export interface S3Dependencies {
   readonly store: BucketStore;
   /** `bucket.<domain>` addresses buckets by host name; null: path style alone. */
   readonly s3Domain: string | null;
@@ -20,7 +20,7 @@ export interface S3Parts {
 const scope = "s3";
 
 /** S3 over a store: authenticates, routes, serves, and sends errors as S3 does. */
-export function s3Service({ store, s3Domain, writers, lists }: S3Parts) {
+export function s3Service({ store, s3Domain, writers, lists }: S3Dependencies) {
   return {
     kind: "raw",
     protocol: "rest-xml",

@@ -1,10 +1,10 @@
 import { systemClock, type Clock, type Logger } from "@galatea/base";
 import { endAfter } from "@galatea/base/system";
 
-/** How long after the grace the kernel ends a process whose event loop is blocked: as long as the platform tolerates a busy container. */
+/** Time after the grace at which the kernel ends a process whose event loop is blocked: as long as the platform tolerates a busy container. */
 const busySecsMax = 600;
 
-/** How long after the grace the kernel ends a process that still loads its models: the longest ContainerStartupHealthCheckTimeoutInSeconds. */
+/** Time after the grace at which the kernel ends a process that still loads its models: the longest ContainerStartupHealthCheckTimeoutInSeconds. */
 const loadSecsMax = 3600;
 
 export interface PingWatch extends Disposable {
