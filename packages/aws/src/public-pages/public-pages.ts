@@ -41,8 +41,9 @@ const streamsMax = 10;
 const linesMax = 500;
 
 /**
- * Answers / for browsers, /ping and /health for probes, /metrics for Prometheus (`unsignedAccess` says to whom), and the addresses that errors and messages
- * link to. Everything else, and everything that is signed (a bucket may be called metrics), is the gateway's.
+ * Serves / for browsers, /ping and /health for probes, /metrics for Prometheus (`unsignedAccess` decides for whom), and the
+ * URLs in errors and messages. Everything else, and every signed request (a bucket may be called metrics), goes to the
+ * gateway.
  */
 export function publicPages(options: PublicPagesOptions): Gateway {
   const { gateway, metrics } = options;
@@ -107,7 +108,7 @@ async function homePage(options: PublicPagesOptions, access: UnsignedAccess, url
   return { status: 200, type: statusPageHeaders["Content-Type"], text, headers: statusPageHeaders };
 }
 
-/** Null for the requests of SNS that are signed by nobody and are none of its links: the gateway says what is wrong with them. */
+/** Resolves with null for unsigned requests of SNS that are none of its links: the gateway reports the error. */
 async function topicPage({ topics }: PublicPagesOptions, url: string): Promise<Page | null> {
   const found = await topics(url);
   return found === null ? null : page(200, found.text, found.type);

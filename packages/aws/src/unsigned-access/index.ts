@@ -1,2 +1,2 @@
-/** The one place that decides what callers without a signature are trusted with. */
+/** The one module that decides about requests without a signature. */
 export { unsignedAccess, type UnsignedAccess } from "./unsigned-access.ts";

@@ -43,7 +43,7 @@ export function commandHelp(command: Command): string {
   return lines.join("\n");
 }
 
-/** A flag in a help text, on one line. */
+/** Returns a flag's line in a help text. */
 export function flagRow([name, { placeholder, about, short, default: fallback = "" }]: readonly [
   string,
   Flag,

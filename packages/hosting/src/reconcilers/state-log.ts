@@ -7,7 +7,7 @@ export interface EnteredState {
   readonly name: string;
   /** The state's name; `deleted` when the record is gone. */
   readonly at: string;
-  /** How long the record was in the state before; null when that state would have stayed. */
+  /** Time that the record was in the previous state; null if that state is stable. */
   readonly tookMs: number | null;
   /** The FailureReason of the state, if it has one. */
   readonly reason: string | null;

@@ -10,7 +10,7 @@ interface LogLine {
   readonly message: string;
 }
 
-/** Where the containers of an endpoint, an inference component or a transform job write. */
+/** The log group and streams of the containers of an endpoint, an inference component or a transform job. */
 interface LogSource {
   readonly logGroupName: string;
   readonly logStreamNamePrefix?: string;

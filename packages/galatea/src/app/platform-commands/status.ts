@@ -9,7 +9,7 @@ const failuresMax = 20;
 
 interface PlatformStatus {
   readonly url: string;
-  /** Of the platform's process; null where it runs on another machine, or is another user's. */
+  /** Id of the platform's process; null if it runs on another machine or as another user. */
   readonly pid: number | null;
   readonly dataDirectory: string | null;
   readonly version: string | null;
