@@ -8,28 +8,29 @@ const entriesPerWrite = 500;
 const readBytes = 2 ** 20;
 /** An entry has a key and headers of some kilobytes at most. */
 const lineBytesMax = 2 ** 20;
-/** A snapshot is written after so many changes, and a tenth of the entries. */
+/** A snapshot is written after this many changes, and at least a tenth of the entries. */
 const changesMin = 1000;
 
 export interface EntrySnapshotOptions {
   readonly path: string;
   readonly logger: Logger;
-  /** The bucket's entries as they are now. */
+  /** The bucket's current entries. */
   readonly entries: { readonly size: number; all(): Iterable<ObjectEntry> };
 }
 
-/** What a snapshot says. */
+/** The content of a snapshot. */
 export interface ReadSnapshot {
-  /** By their keys' hashes, the entries whose files exist. */
+  /** The entries of existing files, by their keys' hashes. */
   readonly known: ReadonlyMap<string, ObjectEntry>;
-  /** The greatest version in it, also of files that no longer exist. */
+  /** The highest version in it, including those of deleted files. */
   readonly versionMax: number;
 }
 
 /**
- * A bucket's entries in one file, so that a start need not open each object's file: on a disk that reads 1000 files a second, 50,000 would take
- * 50 s. The folders alone say which objects exist, and the name of an entry's file never comes again, so a line is right or of a file that no longer
- * exists. A missing or damaged line costs the next start one file to open. The snapshot is not synced, and no write fails with it.
+ * A bucket's entries in one file, so that a start need not open each object's file: on a disk that reads 1000 files per
+ * second, 50,000 would take 50 s. The folders determine which objects exist, and the name of an entry's file is never
+ * reused, so a line is correct or of a deleted file. A missing or damaged line costs the next start one file to open.
+ * The snapshot is not synced, and no write fails because of it.
  */
 export class EntrySnapshot implements AsyncDisposable {
   readonly #options: EntrySnapshotOptions;
@@ -42,7 +43,9 @@ export class EntrySnapshot implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Reads the snapshot, and removes one that is not whole: a line that was not read may name a version that is given out again. */
+  /**
+   * Reads the snapshot, and removes an incomplete one: an unread line may name a version that will be assigned again.
+   */
   async read(isThere: (hash: string, version: number) => boolean): Promise<ReadSnapshot> {
     const { path } = this.#options;
     const known = new Map<string, ObjectEntry>();
@@ -62,24 +65,24 @@ export class EntrySnapshot implements AsyncDisposable {
     return { known, versionMax };
   }
 
-  /** Counts entries that the snapshot does not have, or has and that are gone. */
+  /** Counts entries that the snapshot lacks, and deleted ones that it has. */
   changed(count = 1): void {
     this.#changeCount += count;
     const isDue = this.#changeCount > changesMin + this.#options.entries.size / 10;
     if (isDue && !this.#isClosed) this.#writing ??= this.#write().finally(() => (this.#writing = null));
   }
 
-  /** Writes what has changed. */
+  /** Writes the pending changes. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     await this.#writing;
     if (this.#changeCount > 0) await this.#write();
   }
 
-  /** The former snapshot stays until this one is whole. */
+  /** Replaces the snapshot; the previous one stays until the new one is complete. */
   async #write(): Promise<void> {
     const { path, entries, logger } = this.#options;
-    // After a failure, too: the next attempt comes after as many further changes.
+    // Reset after a failure, too: the next attempt comes after as many further changes.
     this.#changeCount = 0;
     const aside = asideOf(path);
     try {
@@ -112,7 +115,7 @@ async function writeSnapshot(path: string, entries: readonly ObjectEntry[]): Pro
   }
 }
 
-/** Whether all of it was read. */
+/** Resolves with whether the whole snapshot was read. */
 async function readSnapshot(path: string, take: (entry: ObjectEntry) => void): Promise<boolean> {
   // A pipe in its place would block the open for ever.
   if (!(await lstat(path)).isFile()) return false;
@@ -131,7 +134,10 @@ async function readSnapshot(path: string, take: (entry: ObjectEntry) => void): P
   return isWhole && !isHeader;
 }
 
-/** Yields the lines of a file, also what follows the last line feed; each is valid until the next. Throws for a line that is too long. */
+/**
+ * Yields the lines of a file, including a last one without line feed; each is valid until the next. Throws for a line
+ * that is too long.
+ */
 async function* linesOf(file: FileHandle): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(readBytes + lineBytesMax);
   let kept = 0;
