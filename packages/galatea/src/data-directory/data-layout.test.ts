@@ -37,6 +37,7 @@ const cases = [
   ["objects", "file", "a file, and Galatea needs a directory there"],
   ["logs", "link", "neither a file nor a directory, and Galatea needs a directory there"],
   ["credentials", "directory", "a directory, and Galatea needs a file there"],
+  ["format.json", "directory", "a directory, and Galatea needs a file there"],
 ] as const;
 
 for (const [path, maker, found] of cases) {

@@ -1,5 +1,6 @@
 import { lstat, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { formatPath } from "./data-format.ts";
 import { credentialsPath, platformDirectories, type DataDirectories } from "./directories.ts";
 
 type Kind = "a file" | "a directory" | "neither a file nor a directory";
@@ -15,7 +16,7 @@ export async function checkDataLayout(directories: DataDirectories): Promise<voi
   const { objects, records } = directories;
   for (const path of [...platformDirectories(directories), join(objects, "tmp"), join(objects, "buckets")])
     await checkKind(path, "a directory");
-  await checkKind(credentialsPath(directories), "a file");
+  for (const path of [credentialsPath(directories), formatPath(directories)]) await checkKind(path, "a file");
   const found = await readdir(records).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];
     throw error;

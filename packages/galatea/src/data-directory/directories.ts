@@ -27,7 +27,7 @@ export function platformDirectories({ frameworks: _searched, ...own }: DataDirec
 
 /** Names that Galatea gives to entries of the root; `credentials` also to copies that it keeps aside. */
 export const rootEntries =
-  /^(?:python|frameworks|cache|objects|records|snapshots|logs|instances|clients|(?:python|script)-packages|credentials(?:\..*)?|platforms|platform\.json(?:\.\d+)?|lost\+found)$/;
+  /^(?:python|frameworks|cache|objects|records|snapshots|logs|instances|clients|(?:python|script)-packages|credentials(?:\..*)?|platforms|(?:platform|format)\.json(?:\.\d+)?|lost\+found)$/;
 
 /** Returns the file of the platform's own key, which the first process that needs it creates. */
 export function credentialsPath({ root }: DataDirectories): string {

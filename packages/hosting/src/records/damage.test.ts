@@ -235,6 +235,24 @@ test("a database of another release is refused, and nothing is changed", async (
   );
 });
 
+test("a database of a newer release is refused even where a snapshot of this release is there, and nothing is changed", async () => {
+  const directory = copyOf(stopped);
+  {
+    using database = new DatabaseSync(join(directory, "records.db"));
+    database.exec("INSERT INTO applied_migration VALUES ('of-a-newer-release')");
+  }
+  const before = readFileSync(join(directory, "records.db"));
+  await assert.rejects(
+    open(directory),
+    /records\.db' is of a newer release of Galatea: it lists migrations of a newer release: of-a-newer-release; start that release/,
+  );
+  assert.deepEqual(readFileSync(join(directory, "records.db")), before);
+  assert.deepEqual(
+    readdirSync(directory).filter((name) => /damaged|\.new/.test(name)),
+    [],
+  );
+});
+
 test("a lost end of the write-ahead log is logged with its commits, and the log is kept aside", async () => {
   const directory = copyOf(killed);
   const path = join(directory, "records.db-wal");

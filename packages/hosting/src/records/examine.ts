@@ -8,6 +8,8 @@ export type Examined =
   | { readonly at: "sound"; readonly database: DatabaseSync }
   /** Its pages are undamaged, but another release made its tables. */
   | { readonly at: "foreign"; readonly reason: string; readonly database: DatabaseSync }
+  /** A newer release made its tables. */
+  | { readonly at: "newer"; readonly reason: string; readonly database: DatabaseSync }
   /** `database`: null if SQLite cannot open it. */
   | { readonly at: "damaged"; readonly reason: string; readonly database: DatabaseSync | null };
 
@@ -59,7 +61,7 @@ function isDamage(error: unknown): boolean {
 }
 
 interface Flaw {
-  readonly at: "foreign" | "damaged";
+  readonly at: "foreign" | "newer" | "damaged";
   readonly reason: string;
 }
 
@@ -78,8 +80,12 @@ function flawOf(database: DatabaseSync, migrations: readonly Migration[]): Flaw 
   if (applied.slice(0, length).join("\n") !== known.slice(0, length).join("\n")) {
     return { at: "foreign", reason: `it lists migrations that are none of ours: ${applied.join(", ").slice(0, 200)}` };
   }
-  // The tables of a later release are unknown here.
-  if (applied.length > known.length) return null;
+  if (applied.length > known.length) {
+    return {
+      at: "newer",
+      reason: `it lists migrations of a newer release: ${applied.slice(length).join(", ").slice(0, 200)}`,
+    };
+  }
   return schemaOf(database) === expectedSchema(migrations.slice(0, length))
     ? null
     : { at: "damaged", reason: "its tables are not those it was made with" };

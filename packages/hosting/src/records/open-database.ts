@@ -48,6 +48,13 @@ export function openDatabase(options: OpenDatabaseOptions): OpenDatabase {
 function soundDatabase(options: OpenDatabaseOptions, markedCount: number): Omit<OpenDatabase, "mark"> {
   const { path, busyTimeoutMs } = options;
   const examined = examine(options);
+  if (examined.at === "newer") {
+    examined.database.close();
+    throw new Error(
+      `'${path}' is of a newer release of Galatea: ${examined.reason}; start that release, choose another directory with --data, ` +
+        "or restore a backup of this release with `galatea restore`",
+    );
+  }
   const count = examined.at === "sound" ? commitCount(examined.database) : 0;
   if (examined.at === "sound" && count >= markedCount) return { database: examined.database, finding: null };
   const { source, damaged } = newestWholeSnapshot(options);

@@ -6,7 +6,14 @@ import { openDirectoryStore, type BucketStore } from "@galatea/hosting/objects";
 import type { MetricStore } from "@galatea/base/metrics";
 import { lockDirectory } from "@galatea/base/processes";
 import { openDocuments, openMetrics, type Documents } from "@galatea/hosting/records";
-import { databasePaths, platformDirectories, type DataDirectories, closeToOthers } from "../../data-directory/index.ts";
+import {
+  closeToOthers,
+  databasePaths,
+  migrateDataFormat,
+  platformDirectories,
+  type DataDirectories,
+} from "../../data-directory/index.ts";
+import { serverVersion } from "../version.ts";
 
 const seriesLimits = { seriesMax: 100_000, bytesMax: 512 * 2 ** 20 };
 
@@ -26,7 +33,7 @@ export interface PlatformStorage {
   readonly store: BucketStore;
 }
 
-/** Locks the data directory for this process and opens its stores; throws if another platform uses it. */
+/** Locks the data directory for this process and opens its stores; throws if another platform uses it or a newer release has used it. */
 export async function openStorage(
   opening: AsyncDisposableStack,
   directories: DataDirectories,
@@ -39,6 +46,7 @@ export async function openStorage(
     throw new Error(`another platform runs over ${directories.root}; stop it, or choose another directory with --data`);
   }
   opening.use(lock);
+  await migrateDataFormat(directories, { release: serverVersion });
   await closeToOthers(directories, log);
   return await openFiles(opening, directories, options);
 }
