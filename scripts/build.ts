@@ -2,10 +2,13 @@ import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, relative } from "node:path";
+import { commands, serverVersion } from "../packages/galatea/src/app/index.ts";
+import { manPage } from "../packages/galatea/src/cli/man-page.ts";
+import { writeWheel } from "./wheel.ts";
 
 /**
- * `npm run build`: writes the published package to dist/galatea, for `npm pack ./dist/galatea`. Each source file becomes one JavaScript
- * module; generated files, Python programs, licenses and templates are copied. The package bundles the other packages of the workspace
+ * `npm run build`: writes the published package to dist/galatea and packs it for npm and for pip. Each source file becomes one JavaScript module;
+ * generated files, Python programs, licenses and templates are copied. The package bundles the other packages of the workspace
  * (bundleDependencies), so that one file installs everything, and carries the ONNX Runtime library for each platform.
  */
 interface Manifest {
@@ -34,10 +37,18 @@ compile();
 for (const name of ["galatea", ...names.filter((each) => each !== "galatea")]) publish(name);
 rmSync(join(dist, "packages"), { recursive: true });
 copyOnnxRuntime();
+writeManPage();
+run("npm", ["pack", command, "--pack-destination", dist, "--silent"]);
+writeWheel(command, dist);
 
 function compile(): void {
   rmSync(dist, { recursive: true, force: true });
-  const { status } = spawnSync("tsc", ["-p", join(root, "tsconfig.build.json")], { stdio: "inherit" });
+  run("tsc", ["-p", join(root, "tsconfig.build.json")]);
+}
+
+/** Ends this program where the other one fails. */
+function run(program: string, args: readonly string[]): void {
+  const { status } = spawnSync(program, args, { stdio: "inherit" });
   if (status !== 0) process.exit(status ?? 1);
 }
 
@@ -57,16 +68,24 @@ function publish(name: string): void {
   writeFileSync(join(to, "package.json"), `${JSON.stringify(publishedManifest(name), null, 2)}\n`);
 }
 
-/** The manifest with compiled files in its exports; the command's has the other packages bundled, and what these depend on. */
+/**
+ * The manifest with compiled files in its exports. The command's has the other packages bundled, what all of them depend on, and the Node that
+ * the workspace pins, which is why any Node can install it. A bundled package names no dependencies: `npm i -g` takes these for bundled too and
+ * leaves their folders empty.
+ */
 function publishedManifest(name: string): object {
-  const { devDependencies: _, scripts: __, exports = {}, dependencies = {}, ...manifest } = manifestOf(name);
+  const { devDependencies: _, optionalDependencies: __, scripts: ___, ...read } = manifestOf(name);
+  const { exports = {}, dependencies = {}, ...manifest } = read;
   const entries = Object.entries(exports).filter(([key]) => !key.endsWith(".ts"));
   const compiled = Object.fromEntries(entries.map(([key, path]) => [key, path.replace(/\.ts$/, ".js")]));
-  if (name !== "galatea") return { ...manifest, exports: compiled, dependencies };
+  if (name !== "galatea") return { ...manifest, exports: compiled };
   return {
     ...manifest,
+    bin: { galatea: "bin/galatea" },
+    man: "man/galatea.1",
+    engines: { node: ">=18" },
     dependencies: ofAllPackages("dependencies"),
-    optionalDependencies: ofAllPackages("optionalDependencies"),
+    optionalDependencies: { ...ofAllPackages("optionalDependencies"), ...pinnedNode() },
     bundleDependencies: Object.keys(dependencies).filter(isOwn),
   };
 }
@@ -75,6 +94,17 @@ function publishedManifest(name: string): object {
 function ofAllPackages(kind: "dependencies" | "optionalDependencies"): object {
   const needed = names.flatMap((each) => Object.entries(manifestOf(each)[kind] ?? {}));
   return Object.fromEntries(needed.toSorted(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+function writeManPage(): void {
+  mkdirSync(join(command, "man"));
+  writeFileSync(join(command, "man/galatea.1"), manPage(commands, serverVersion));
+}
+
+/** The packages that carry Node, by name. */
+function pinnedNode(): object {
+  const { optionalDependencies = {} } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest;
+  return Object.fromEntries(Object.entries(optionalDependencies).filter(([name]) => name.startsWith("node-")));
 }
 
 /** Copies the libraries to where `onnxRuntimeLibrary` looks. As a dependency, onnxruntime-node would bring those of all platforms and run its install script. */

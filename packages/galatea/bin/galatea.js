@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // Plain JavaScript that any Node can read: it says in one sentence what is missing, or starts the program.
+// The published package starts it with the shell script beside it.
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -32,6 +33,8 @@ if (!hasPackages()) {
   );
 } else if (major < 24) {
   refuse(
-    `galatea needs Node 24 or newer (this is ${process.version}); in a checkout run it as \`npx galatea\`, which uses the pinned one`,
+    inCheckout
+      ? `galatea needs Node 24 or newer (this is ${process.version}): run it as \`npx galatea\` in the checkout, which uses the pinned one`
+      : `galatea needs Node 24 or newer (this is ${process.version}): install galatea again without --omit=optional, which brings it, or install Node 24`,
   );
 } else await import(inCheckout ? source : new URL("../src/main.js", import.meta.url));

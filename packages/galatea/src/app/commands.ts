@@ -202,4 +202,18 @@ export const commands: readonly Command[] = [
     positionalsMax: 0,
     run: async (parsed) => (await import("./env.ts")).env(envOptions(parsed)),
   }),
+  command({
+    name: "completions",
+    summary: "print a script that completes commands and flags in bash, zsh or fish",
+    usage: "completions bash|zsh|fish",
+    flags: {},
+    positionalsMax: 1,
+    run: async ({ positionals: [name] }) => {
+      const { completionScript, shells } = await import("./completions.ts");
+      const shell = shells.find((each) => each === name);
+      if (shell === undefined) throw new UsageError(`galatea completions takes one of ${shells.join(", ")}`);
+      process.stdout.write(completionScript(shell, commands));
+      return 0;
+    },
+  }),
 ];

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { test } from "node:test";
+
+const main = join(import.meta.dirname, "../main.ts");
+
+function galatea(...args: readonly string[]) {
+  return spawnSync(process.execPath, [main, ...args], { encoding: "utf8" });
+}
+
+/** Types lines into an interactive bash on a terminal, where a tab completes, and returns what it showed. */
+async function typed(lines: readonly string[], cwd: string): Promise<string> {
+  const child = spawn("script", ["-qec", "bash --norc --noprofile -i", "/dev/null"], {
+    cwd,
+    env: { PATH: process.env.PATH, TERM: "dumb", HOME: cwd },
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const shown = text(child.stdout);
+  child.stdin.end(["bind 'set bell-style none'", ...lines, "exit", ""].join("\n"));
+  await once(child, "close");
+  return await shown;
+}
+
+test("bash completes commands, flags and values, and files elsewhere", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "gal-completions-"));
+  try {
+    const { stdout } = galatea("completions", "bash");
+    await writeFile(join(directory, "script"), stdout);
+    await writeFile(join(directory, "records.backup"), "");
+    const shown = await typed(
+      [
+        "source ./script; galatea() { printf '<%s>' \"$@\"; echo; }",
+        "galatea ser\t--exit-on-er\tfal\t",
+        "galatea serve --exit-on-error=fal\t--http-po\t8000",
+        "galatea restore rec\t",
+      ],
+      directory,
+    );
+    for (const words of [
+      "<serve><--exit-on-error><false>",
+      "<serve><--exit-on-error=false><--http-port><8000>",
+      "<restore><records.backup>",
+    ])
+      assert.ok(shown.includes(words), shown);
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
+
+test("each shell's script has every command, and the flags that have an effect", () => {
+  for (const shell of ["bash", "zsh", "fish"]) {
+    const { status, stdout } = galatea("completions", shell);
+    assert.equal(status, 0);
+    for (const word of ["serve", "restore", "completions", "model-repository", "instance-grace-secs"])
+      assert.match(stdout, new RegExp(`\\b${word}\\b`), shell);
+    assert.doesNotMatch(stdout, /vertex-ai/, shell);
+  }
+});
+
+test("a shell without a script is refused with those that have one", () => {
+  const { status, stderr } = galatea("completions", "tcsh");
+  const text = "galatea completions takes one of bash, zsh, fish\nTry `galatea completions --help`.\n";
+  assert.deepEqual([status, stderr], [1, text]);
+});

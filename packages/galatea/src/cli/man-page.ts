@@ -1,0 +1,46 @@
+import type { Command } from "../app/index.ts";
+import type { Flag } from "../options/index.ts";
+
+/** Returns the manual page galatea(1), in roff, of some commands. */
+export function manPage(commands: readonly Command[], version: string): string {
+  return [
+    `.TH GALATEA 1 "" "galatea ${version}" "User Commands"`,
+    // Without justified lines: a long flag leaves none of its line to spread.
+    ".ad l",
+    ".SH NAME",
+    "galatea \\- model server and hosting platform",
+    ".SH SYNOPSIS",
+    ".B galatea",
+    ".I command",
+    "[options]",
+    ".SH COMMANDS",
+    ...commands.flatMap(commandLines),
+    "",
+  ].join("\n");
+}
+
+function commandLines({ name, summary, usage, flags }: Command): readonly string[] {
+  const effective = Object.entries(flags).filter(([, flag]) => flag.effect === undefined);
+  return [
+    `.SS ${name}`,
+    line(`${summary}.`),
+    ".PP",
+    `.B ${escaped(`galatea ${usage}`)}`,
+    ...effective.flatMap(flagLines),
+  ];
+}
+
+function flagLines([name, { placeholder, about, default: fallback = "" }]: readonly [string, Flag]): readonly string[] {
+  const value = placeholder === null ? "" : `=\\fI${escaped(placeholder)}\\fR`;
+  const shown = fallback === "" || fallback === null ? "" : ` (${String(fallback)})`;
+  return [".TP", `\\fB${escaped(`--${name}`)}\\fR${value}`, line(`${about}${shown}`)];
+}
+
+/** A line of text. One that begins with a point or an apostrophe would be a request. */
+function line(text: string): string {
+  return escaped(text).replace(/^[.']/, "\\&$&");
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("\\", "\\e").replaceAll("-", "\\-");
+}
