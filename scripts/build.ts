@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, write
 import { createRequire } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { commands, serverVersion } from "../packages/galatea/src/app/index.ts";
-import { manPage } from "../packages/galatea/src/cli/man-page.ts";
+import { manPage } from "./man-page.ts";
 import { writeWheel } from "./wheel.ts";
 
 /**

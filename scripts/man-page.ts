@@ -1,5 +1,5 @@
-import type { Command } from "../app/index.ts";
-import type { Flag } from "../options/index.ts";
+import type { Command } from "../packages/galatea/src/app/index.ts";
+import type { Flag } from "../packages/galatea/src/options/index.ts";
 
 /** Returns the manual page galatea(1), in roff, of some commands. */
 export function manPage(commands: readonly Command[], version: string): string {
