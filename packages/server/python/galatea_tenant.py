@@ -1,4 +1,4 @@
-"""Starts a program of a tenant's own under the tenant's confinement: `python galatea_tenant.py PLAN COMMAND...`."""
+"""Starts a tenant's own program under the tenant's confinement: `python galatea_tenant.py PLAN COMMAND...`."""
 
 from galatea_worker.tenant import main
 

@@ -1,6 +1,7 @@
-"""The zygote as a program: `python galatea_zygote.py CONTROL_FD TENANCY MODULE...`; this directory is what it imports from.
+"""The zygote's main program:
 
-TENANCY is empty, or JSON for a zygote that forks workers of tenants: the arguments of `tenant.facts`.
+`python galatea_zygote.py CONTROL_FD TENANCY MODULE...`; it imports from this directory. TENANCY is empty, or JSON for a zygote that forks
+workers of tenants: the arguments of `tenant.facts`.
 """
 
 from galatea_worker.zygote import main

@@ -1,4 +1,4 @@
-"""`import triton_python_backend_utils as pb_utils`: what model code written for Triton's Python backend imports."""
+"""`import triton_python_backend_utils as pb_utils`: the module that models for Triton's Python backend import."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ _NUMPY_TO_TRITON = (
 
 
 _LogLevel = enumeration("Logger.LogLevel", ("INFO", "WARNING", "ERROR", "VERBOSE"))
-# Frames between the caller of a Logger function and this one: the function, the check of its arguments, and this one.
+# Stack frames between the caller of a Logger function and this function: the Logger function, the check of its
+# arguments, and this one.
 _LOG_DEPTH = 3
 _LOGS = "(message: str) -> None"
 
@@ -99,7 +100,7 @@ class Logger:
     @staticmethod
     @checked("(message: str, level: c_python_backend_utils.Logger.LogLevel = <LogLevel.INFO: 0>) -> None")
     def log(message: str, level: Any = INFO) -> None:
-        """One line at a level."""
+        """Logs one line at a level."""
         if not isinstance(level, _LogLevel):
             raise Mismatch
         _log(level.value, message)
@@ -107,40 +108,43 @@ class Logger:
     @staticmethod
     @checked(_LOGS)
     def log_info(message: str) -> None:
-        """One line of information."""
+        """Logs one line of information."""
         _log(_LogLevel.INFO.value, message)
 
     @staticmethod
     @checked(_LOGS)
     def log_warn(message: str) -> None:
-        """One warning."""
+        """Logs one warning."""
         _log(_LogLevel.WARNING.value, message)
 
     @staticmethod
     @checked(_LOGS)
     def log_error(message: str) -> None:
-        """One error."""
+        """Logs one error."""
         _log(_LogLevel.ERROR.value, message)
 
     @staticmethod
     @checked(_LOGS)
     def log_verbose(message: str) -> None:
-        """One line for those who asked for detail."""
+        """Logs one verbose line."""
         _log(_LogLevel.VERBOSE.value, message)
 
 
 class ModelConfig:
-    """A model's configuration as Triton offers it to `auto_complete_config`: a dict in the shape of its JSON form."""
+    """A model's configuration as Triton passes it to `auto_complete_config`: a dict in the shape of its JSON form."""
 
     def __init__(self, model_config: str) -> None:
         self._model_config = json.loads(model_config)
 
     def as_dict(self) -> dict[str, Any]:
-        """The configuration."""
+        """Returns the configuration."""
         return self._model_config
 
     def set_max_batch_size(self, max_batch_size: int) -> None:
-        """Sets max_batch_size where the configuration says 0. A larger configured value is an error, a smaller one is kept."""
+        """Sets max_batch_size if the configuration has 0.
+
+        A larger configured value is an error, a smaller one is kept.
+        """
         _model_config.set_max_batch_size(self._model_config, max_batch_size)
 
     def set_dynamic_batching(self) -> None:
@@ -152,16 +156,16 @@ class ModelConfig:
         _model_config.set_model_transaction_policy(self._model_config, transaction_policy_dict)
 
     def add_input(self, input: dict[str, Any]) -> None:
-        """Adds an input, or fills the fields that the configured one of that name leaves open."""
+        """Adds an input, or fills the empty fields of the configured one of that name."""
         _model_config.add_tensor(self._model_config, "input", input)
 
     def add_output(self, output: dict[str, Any]) -> None:
-        """Adds an output, or fills the fields that the configured one of that name leaves open."""
+        """Adds an output, or fills the empty fields of the configured one of that name."""
         _model_config.add_tensor(self._model_config, "output", output)
 
 
 def get_input_tensor_by_name(inference_request: InferenceRequest, name: str) -> Tensor | None:
-    """The request's input of that name, None when it has none."""
+    """Returns the request's input of that name, None when it has none."""
     for tensor in inference_request._inputs:
         if tensor._name == name:
             return tensor
@@ -169,7 +173,7 @@ def get_input_tensor_by_name(inference_request: InferenceRequest, name: str) -> 
 
 
 def get_output_tensor_by_name(inference_response: InferenceResponse, name: str) -> Tensor | None:
-    """The response's output of that name, None when it has none."""
+    """Returns the response's output of that name, None when it has none."""
     for tensor in inference_response._outputs:
         if tensor._name == name:
             return tensor
@@ -177,7 +181,7 @@ def get_output_tensor_by_name(inference_response: InferenceResponse, name: str) 
 
 
 def get_input_config_by_name(model_config: dict[str, Any], name: str) -> dict[str, Any] | None:
-    """The configuration (a dict) of an input, None when there is none."""
+    """Returns the configuration (a dict) of an input, None when there is none."""
     for properties in model_config.get("input", ()):
         if properties["name"] == name:
             return properties
@@ -185,7 +189,7 @@ def get_input_config_by_name(model_config: dict[str, Any], name: str) -> dict[st
 
 
 def get_output_config_by_name(model_config: dict[str, Any], name: str) -> dict[str, Any] | None:
-    """The configuration (a dict) of an output, None when there is none."""
+    """Returns the configuration (a dict) of an output, None when there is none."""
     for properties in model_config.get("output", ()):
         if properties["name"] == name:
             return properties
@@ -193,17 +197,17 @@ def get_output_config_by_name(model_config: dict[str, Any], name: str) -> dict[s
 
 
 def using_decoupled_model_transaction_policy(model_config: dict[str, Any]) -> bool:
-    """Whether the configuration (a dict) says decoupled."""
+    """Returns whether the configuration (a dict) is of a decoupled model."""
     return bool(model_config.get("model_transaction_policy", {}).get("decoupled", False))
 
 
 def triton_to_numpy_type(data_type: int) -> type | None:
-    """A datatype's number to its numpy type; None for what has none."""
+    """Returns the numpy type of a datatype's number; None when it has none."""
     return _TRITON_TO_NUMPY.get(data_type)
 
 
 def numpy_to_triton_type(data_type: Any) -> int | None:
-    """A numpy type to the datatype's number; None for what has none, `bool` and `str` of Python among it."""
+    """Returns the datatype's number of a numpy type; None when it has none, such as Python's `bool` and `str`."""
     for numpy_type, number in _NUMPY_TO_TRITON:
         if data_type == numpy_type:
             return number
@@ -211,12 +215,12 @@ def numpy_to_triton_type(data_type: Any) -> int | None:
 
 
 def triton_string_to_numpy(triton_type_string: str) -> type:
-    """'TYPE_FP32' to numpy.float32."""
+    """Returns numpy.float32 for 'TYPE_FP32', and so on."""
     return TRITON_STRING_TO_NUMPY[triton_type_string]
 
 
 def serialize_byte_tensor(input_tensor: np.ndarray) -> bytes | tuple[()] | None:
-    """An array of bytes or objects to uint32 lengths and bytes; () for no elements, None for other arrays, as in Triton."""
+    """Encodes an array of bytes or objects as uint32 lengths and bytes; () for no elements, None for other arrays, as in Triton."""
     if input_tensor.size == 0:
         return ()
     if input_tensor.dtype.kind not in "SO":
@@ -225,7 +229,10 @@ def serialize_byte_tensor(input_tensor: np.ndarray) -> bytes | tuple[()] | None:
 
 
 def deserialize_bytes_tensor(encoded_tensor: bytes) -> np.ndarray:
-    """uint32 lengths and bytes to an array of bytes objects, one dimension. Raises struct.error where they do not add up."""
+    """Decodes uint32 lengths and bytes to a one-dimensional array of bytes objects.
+
+    Raises struct.error when the lengths do not match.
+    """
     elements = []
     at = 0
     while at < len(encoded_tensor):
@@ -238,7 +245,7 @@ def deserialize_bytes_tensor(encoded_tensor: bytes) -> np.ndarray:
 
 
 def get_model_dir() -> str:
-    """The directory of the model's version."""
+    """Returns the directory of the model's version."""
     from galatea_worker import current_worker
 
     return current_worker.model_directory()

@@ -1,1 +1,1 @@
-"""Python-based backends that come with the product: one folder for each framework, with a `model.py` that runs all models of its backend."""
+"""The product's python-based backends: one folder for each framework, with a `model.py` that runs all models of its backend."""

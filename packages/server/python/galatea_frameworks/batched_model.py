@@ -1,4 +1,4 @@
-"""What programs of model files have in common: a batch of requests becomes one run, and each request gets its part of the results."""
+"""The common part of the programs of model files: a batch of requests becomes one run, and each request gets its rows of the results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Unfit(Exception):
-    """A tensor that does not fit, with the code and the text of the answer."""
+    """A tensor that does not fit, with the code and the text of the error response."""
 
     def __init__(self, message: str, code: Any = pb_utils.TritonError.INVALID_ARG) -> None:
         super().__init__(message)
@@ -22,36 +22,39 @@ class Unfit(Exception):
 
 
 class BatchedModel:
-    """Executes requests for a framework, which says what its values are and runs them. What does not fit fails alone.
+    """Executes requests for a framework: subclasses convert values and run them.
 
-    The framework's `initialize` sets `input_names`, in the order in which it takes values, and `batches`: whether the first dimension of
-    each tensor is the batch's.
+    A request that does not fit fails alone. The subclass's `initialize` sets `input_names`, in the order in which it takes values, and
+    `batches`: True if the first dimension of each tensor is the batch's.
     """
 
     input_names: Sequence[str]
     batches: bool
 
     def value_of(self, tensor: Tensor | None, name: str) -> Any:
-        """What the framework takes for a request's tensor, None where there is none. Raises Unfit."""
+        """Converts a request's tensor to the framework's value, None for an absent one. Raises Unfit."""
         raise NotImplementedError
 
     def joined(self, column: Sequence[Any]) -> Any:
-        """The same input of several requests, one behind the other."""
+        """Concatenates one input of several requests."""
         raise NotImplementedError
 
     def columns(
         self, inputs: Sequence[Any], rows: list[int] | None, requests: Sequence[InferenceRequest]
     ) -> Iterable[Iterable[Tensor]]:
-        """Runs a value for each input; of each output its tensors, one for each request. `rows` says how many rows each request has, None
-        where there is no batch: then there is one request. Raises Unfit, and whatever the framework raises."""
+        """Runs a value for each input; returns for each output its tensors, one for each request.
+
+        `rows` has the number of rows of each request, None without a batch: then there is one request. Raises Unfit, and exceptions of
+        the framework.
+        """
         raise NotImplementedError
 
     def failure(self, error: Exception) -> str:
-        """The text of the answer to requests whose run raised. Raises what has to fail the whole batch."""
+        """Returns the error text for requests whose run raised. Raises for errors that fail the whole batch."""
         raise NotImplementedError
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
-        """One run for the whole batch; a model without batching gets its requests one by one."""
+        """Runs the whole batch at once; a model without batching gets its requests one by one."""
         if self.batches:
             return self._answered(requests)
         return [response for request in requests for response in self._answered([request])]
@@ -73,7 +76,10 @@ class BatchedModel:
     def _taken(
         self, requests: list[InferenceRequest], responses: list[InferenceResponse | None]
     ) -> list[tuple[int, list[Any], int]]:
-        """Of each request its place, its values in the order of the inputs, and its rows. One that does not fit is answered."""
+        """Returns each request's position, its values in the order of the inputs, and its rows.
+
+        Responds to one that does not fit.
+        """
         taken = []
         for place, request in enumerate(requests):
             given = {one.name(): one for one in request.inputs()}
@@ -95,7 +101,7 @@ class BatchedModel:
 
 
 def pieces(name: str, whole: Any, rows: list[int] | None) -> list[Any]:
-    """The part of an output for each request. Raises Unfit."""
+    """Returns the rows of an output for each request. Raises Unfit."""
     if rows is None:
         return [whole]
     if len(whole) != sum(rows):

@@ -1,1 +1,1 @@
-"""The worker side of the Python backend: a warm process that forks workers, and the workers that run models."""
+"""The worker side of the Python backend: the zygote, which forks workers, and the workers, which run models."""

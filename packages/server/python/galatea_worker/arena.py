@@ -1,4 +1,4 @@
-"""The namespace's shared memory as this process sees it, and the blocks of it that are lent to this process."""
+"""The namespace's shared memory in this process, and the blocks of it that are lent to this process."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 class LentBlock(np.ndarray):
-    """A block lent by the server. Every array over it keeps it as `base`; when the last one is gone, so is this object.
+    """A block lent by the server.
 
-    numpy joins chains of views only through arrays of one type, so a subclass stays in the chain (a plain array would be skipped,
-    and the end of the last view could not be noticed).
+    Every array over it has it as `base`; after the last one, this object is deleted. numpy shortens chains of views only through arrays
+    of one type, so a subclass stays in the chain (a plain array would be skipped, and the end of the last view could not be noticed).
     """
 
-    # Others read these bytes as well: they are copied before a model can write to them.
+    # True if others read these bytes as well: they are copied before a model can write to them.
     is_shared = False
-    # The model has an array over them that it can write to.
+    # True if the model has a writable array over them.
     is_viewed = False
 
     def __array_finalize__(self, parent: np.ndarray | None) -> None:
@@ -38,7 +38,7 @@ class LentBlock(np.ndarray):
 
 
 class Arena:
-    """Maps the memory file; hands out arrays and finds out where an array lies."""
+    """Maps the memory file; creates arrays over it and locates them."""
 
     def __init__(self, fd: int, capacity: int) -> None:
         self._map = mmap.mmap(fd, capacity, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
@@ -46,7 +46,7 @@ class Arena:
         self._address = np.frombuffer(self._map, np.uint8).__array_interface__["data"][0]
 
     def lend(self, lent_id: int, is_shared: int, offset: int, size: int, released: Callable[[int], None]) -> LentBlock:
-        """The block as bytes; `released(lent_id)` is called from whichever thread drops the last view."""
+        """Returns the block as bytes; `released(lent_id)` is called from the thread that drops the last view."""
         block = LentBlock((size,), np.uint8, self._map, offset)
         block.lent_id = lent_id
         block.released = released
@@ -55,15 +55,15 @@ class Arena:
         return block
 
     def bytes_at(self, offset: int, size: int) -> np.ndarray:
-        """What lies there, as an array that holds nothing."""
+        """Returns an array over a range that keeps no loan."""
         return np.ndarray((size,), np.uint8, self._map, offset)
 
     def numbers(self, offset: int, count: int) -> memoryview:
-        """Doubles that lie there; each is read and written as a whole."""
+        """Returns the doubles in a range; each is read and written atomically."""
         return memoryview(self._map)[offset : offset + 8 * count].cast("d")
 
     def offset_of(self, array: np.ndarray) -> int:
-        """Where a contiguous array lies in the arena, -1 when it lies elsewhere."""
+        """Returns the offset of a contiguous array in the arena, -1 when it is elsewhere."""
         offset = array.__array_interface__["data"][0] - self._address
         return offset if 0 <= offset < self._capacity else -1
 

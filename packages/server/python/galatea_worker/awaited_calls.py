@@ -1,4 +1,7 @@
-"""Calls that coroutines await. No thread waits for their answers: the loop that runs the coroutine looks at the socket."""
+"""Calls that coroutines await.
+
+No thread waits for their responses: the event loop of the coroutine polls the socket.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class AwaitedCalls:
-    """The calls of this process that coroutines have under way, by loop."""
+    """The pending calls of coroutines in this process, by loop."""
 
     def __init__(self, calls: Calls, channel: Channel, turns: FrameTurns) -> None:
         self._calls = calls
@@ -39,7 +42,7 @@ class AwaitedCalls:
     async def _exec(
         self, request: CallRequest, execution_id: int | None, is_stream: bool
     ) -> InferenceResponse | ResponseIterator:
-        """Returns the response, or for a decoupled model an iterator over the responses when the first has come, as in Triton."""
+        """Returns the response, or for a decoupled model an iterator over the responses after the first has arrived, as in Triton."""
         loop = asyncio.get_running_loop()
         call = new_call(execution_id, is_stream)
         self._enter(loop)
@@ -70,7 +73,7 @@ class AwaitedCalls:
                 raise
 
     async def answer(self, call: _Call) -> None:
-        """Waits until `take` has a response of the call, or its end, at once."""
+        """Waits until `take` returns without blocking: a response of the call has arrived, or its end."""
         loop = asyncio.get_running_loop()
         self._enter(loop)
         try:
@@ -104,7 +107,10 @@ class AwaitedCalls:
 
 
 def _signal(loop: asyncio.AbstractEventLoop) -> tuple[asyncio.Future[None], Callable[[], bool]]:
-    """A future of the loop, and what makes it happen from any thread, unless the loop is closed: then nobody awaits anything there."""
+    """Returns a future of the loop, and a function that resolves it from any thread.
+
+    The function does nothing when the loop is closed, because nothing awaits the future then.
+    """
     future = loop.create_future()
 
     def happen() -> None:

@@ -1,4 +1,4 @@
-"""The responses of a batch: what `execute` returned, and what the response senders of its requests sent."""
+"""The responses of a batch: those that `execute` returned, and those that response senders sent."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ _NONE_LATE = ()
 
 
 def returned(requests: list[InferenceRequest], result: Any) -> tuple[list[InferenceResponse | None], Sequence[Reply]]:
-    """Returns a response for each request, the one that was sent or that `execute` returned, or None where it may be sent later, and those replies.
-
-    Raises Refused in Triton's words for what `execute` may not return.
+    """Returns a response for each request, the one that was sent or that `execute` returned, or None for one that may be sent later, and
+    those replies. Raises Refused with Triton's text for an invalid return value of `execute`.
     """
     if result is None:
         result = [None] * len(requests)
@@ -58,7 +57,7 @@ def _settled(request: InferenceRequest, response: InferenceResponse | None) -> I
 
 
 def close(replies: Sequence[Reply], message: str) -> None:
-    """Notes that the whole batch has failed: no response can be sent any more."""
+    """Marks the whole batch as failed: no response can be sent any more."""
     for reply in replies:
         reply.settle(InferenceResponse(error=TritonError(message)))
 
@@ -66,7 +65,10 @@ def close(replies: Sequence[Reply], message: str) -> None:
 def sent_before(
     requests: list[InferenceRequest], error: BaseException, instance_name: str, channel: Channel
 ) -> tuple[list[InferenceResponse], Sequence[Reply]]:
-    """Of a batch whose `execute` raised: what had been sent, and the error for the other requests. Raises it where nothing had been."""
+    """Returns the responses of a batch whose `execute` raised: those that were sent, and the error for the other requests.
+
+    Raises the error when none was sent.
+    """
     if all(request._reply is None for request in requests):
         raise error
     message = failed_message(instance_name, error)

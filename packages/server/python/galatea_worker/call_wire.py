@@ -1,6 +1,7 @@
-"""The frames of a model that calls others, and of models that load others: see WIRE.md. Nobody else imports this.
+"""The frames of a model that calls others, and of models that load others: see WIRE.md.
 
-The twin of this file is `packages/server/src/backends/python/call-codec.ts`; both read the golden bytes in `conformance/vectors`.
+Imported only for such models. The server's side is `packages/server/src/backends/python/call-codec.ts`; both are tested against the
+golden bytes in `conformance/vectors`.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ MESSAGE_HEAD = struct.Struct("<IIII")  # textBytes, inlineOffset, loanCount, res
 
 CONTROL_HEAD = struct.Struct("<II")  # textBytes, reserved
 
-# Of CALL.
+# Flag of CALL.
 STREAMED = 1
-# Of CALL_ANSWER.
+# Flag of CALL_ANSWER.
 LAST = 1
 
 LOAD = 1
@@ -31,7 +32,7 @@ READY = 3
 
 
 def encode_message(kind: int, call_id: int, extra: int, text: bytes, tensors: Sequence[wire.Output]) -> bytes:
-    """A frame of a JSON object and tensors, [(name_index, datatype, shape, place, offset, data)] as in a RESULT."""
+    """Encodes a frame of a JSON object and tensors, [(name_index, datatype, shape, place, offset, data)] as in a RESULT."""
     at = wire.HEADER_BYTES + MESSAGE_HEAD.size + len(text)
     padding = wire.pad8(at)
     parts = [text, bytes(padding)]
@@ -58,14 +59,14 @@ def encode_message(kind: int, call_id: int, extra: int, text: bytes, tensors: Se
 
 
 def decode_loans(view: memoryview) -> list[wire.Loan]:
-    """The loans of a CALL_ANSWER, [(lent_id, flags, offset, size)]."""
+    """Decodes the loans of a CALL_ANSWER, [(lent_id, flags, offset, size)]."""
     loan_count = MESSAGE_HEAD.unpack_from(view, wire.HEADER_BYTES)[2]
     at = wire.HEADER_BYTES + MESSAGE_HEAD.size
     return [wire.LENT.unpack_from(view, at + index * wire.LENT_BYTES) for index in range(loan_count)]
 
 
 def decode_message(view: memoryview) -> tuple[dict[str, Any], list[wire.Loan], list[wire.Input], int]:
-    """CALL_ANSWER -> (object, loans, tensors, inline_offset); tensors are (name_index, datatype, shape, place, offset, size)."""
+    """Decodes CALL_ANSWER -> (object, loans, tensors, inline_offset); tensors are (name_index, datatype, shape, place, offset, size)."""
     count = wire.HEADER.unpack_from(view, 0)[2]
     text_bytes, inline_offset, _, _ = MESSAGE_HEAD.unpack_from(view, wire.HEADER_BYTES)
     loans = decode_loans(view)
@@ -84,26 +85,26 @@ def decode_message(view: memoryview) -> tuple[dict[str, Any], list[wire.Loan], l
 
 
 def encode_ask(call_id: int, sizes: list[int]) -> bytes:
-    """CALL_ASK: space for the inputs of a call."""
+    """Encodes CALL_ASK: a request for space for the inputs of a call."""
     return wire.frame(wire.CALL_ASK, struct.pack("<%dQ" % len(sizes), *sizes), len(sizes), call_id)
 
 
 def encode_cancel(call_id: int) -> bytes:
-    """CALL_CANCEL: nobody reads the answers any more."""
+    """Encodes CALL_CANCEL: no more responses will be read."""
     return wire.frame(wire.CALL_CANCEL, b"", 0, call_id)
 
 
 def encode_taken(call_id: int, count: int) -> bytes:
-    """CALL_TAKEN: so many answers have been read."""
+    """Encodes CALL_TAKEN: this many responses have been read."""
     return wire.frame(wire.CALL_TAKEN, b"", 0, call_id, count)
 
 
 def encode_control(control_id: int, verb: int, text: bytes, files: list[bytes]) -> bytes:
-    """CONTROL: a JSON object, then the bytes of the files whose lengths it tells."""
+    """Encodes CONTROL: a JSON object, then the bytes of the files whose lengths it has."""
     head = CONTROL_HEAD.pack(len(text), 0)
     return wire.frame(wire.CONTROL, b"".join((head, text, *files)), len(files), control_id, verb)
 
 
 def decode_controlled(view: memoryview) -> dict[str, Any]:
-    """CONTROLLED -> the JSON object."""
+    """Decodes CONTROLLED -> the JSON object."""
     return json.loads(bytes(view[wire.HEADER_BYTES :]))

@@ -1,4 +1,7 @@
-"""The calls of this process's model to other models of its namespace. Nothing here is made or imported before the first call."""
+"""The calls of this process's model to other models of its namespace.
+
+Nothing here is created or imported before the first call.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,14 @@ if TYPE_CHECKING:
 
 
 _CALL_ID_MAX = 0xFFFFFFFF
-# The server is told of answers that were read when it could send half of its bound again, not of each.
+# Number of read responses after which the server gets credits: half of its limit; one message for each would cost
+# more.
 _TAKEN_STEP = 8
 _GONE = "The server is gone."
 
 
 class _Call:
-    """One call, from its first frame until its last answer has been read."""
+    """One call, from its first frame until its last response has been read."""
 
     __slots__ = (
         "id",
@@ -48,25 +52,25 @@ class _Call:
     def __init__(self, execution_id: int | None, is_stream: bool) -> None:
         self.id = 0
         self.execution_id = execution_id
-        # Frames that nobody has looked at.
+        # Frames that were not decoded yet.
         self.answers = collections.deque()
         self.is_last_there = False
         self.is_dropped = False
-        # By the model that made it.
+        # True if the calling model cancelled it.
         self.is_cancelled = False
         self.is_stream = is_stream
         self.is_sent = False
-        # What came of asking for space.
+        # The response to the request for space.
         self.space = None
-        # Told, by whoever reads the socket, when an answer is there; of calls that a coroutine awaits.
+        # Callback for a new response, of calls that a coroutine awaits; called by the thread that reads the socket.
         self.done = None
 
 
 class Calls:
     """The calls of this process.
 
-    `turns` decides which thread reads the socket. `limit` is the largest number of calls under way. `response_to(call)` is awaited by
-    coroutines until `take` has a response of the call, or its end, at once.
+    `turns` decides which thread reads the socket. `limit` is the largest number of concurrent calls. Coroutines await `response_to(call)`
+    until `take` returns without blocking: a response has arrived, or the call's end.
     """
 
     def __init__(
@@ -83,25 +87,25 @@ class Calls:
         self._arena = arena
         self._inline_bytes_max = inline_bytes_max
         self.response_to = response_to
-        # Half for calls that somebody waits for, half for streams that wait to be read.
+        # Half of the limit is for calls that wait for a response, half for streams with unread responses.
         self._most = limit // 2
         self._waited_count = 0
         self._stream_count = 0
-        # Told, one each, when a call that somebody waits for has ended; each says whether anybody heard it.
+        # Callbacks for a free slot of a waiting call, one for each; each returns whether its caller still waits.
         self.vacancies = collections.deque()
         self._open = {}
         self._last_id = 0
-        # Blocks that answers lie in, which this process sees: [execution_id, flags, offset, size] by id.
+        # Lent blocks of responses that this process uses: [execution_id, flags, offset, size] by id.
         self._lent = {}
-        # Of them, those that outputs of the execution being answered lie in, and which of these nobody sees any more.
+        # Those of them that contain outputs of the current response, and which of these are unused by now.
         self._pinned = ()
         self._unpinned = []
         self._released = collections.deque()
 
-    # What comes.
+    # Incoming frames.
 
     def dispatch(self, frame: memoryview, kind: int, call_id: int) -> None:
-        """A frame about a call; `changed` of the turns is held."""
+        """Handles a frame about a call; the caller holds `changed` of the turns."""
         call = self._open.get(call_id)
         if call is None:
             return
@@ -120,7 +124,7 @@ class Calls:
                 call.done()
 
     def _close(self, call: _Call) -> None:
-        """The server has said its last word: its number is free. `changed` is held."""
+        """Ends a call after the server's last frame: its number is free. The caller holds `changed`."""
         del self._open[call.id]
         if call.is_stream:
             self._stream_count -= 1
@@ -134,16 +138,19 @@ class Calls:
                 return
 
     def waits_no_more(self, tell: Callable[[], bool]) -> None:
-        """Whoever waited with `tell` has given up; what it was told already is another's. `changed` is held."""
+        """Withdraws a callback; a slot that it was already given passes to the next one. The caller holds `changed`."""
         try:
             self.vacancies.remove(tell)
         except ValueError:
             self._tell_vacancy()
 
-    # Calling.
+    # Outgoing calls.
 
     def begin(self, call: _Call) -> bool:
-        """Gives the call a number; False where it has to wait for another's end. `changed` is held."""
+        """Assigns the call a number; returns False when it must wait for the end of another.
+
+        The caller holds `changed`.
+        """
         if call.is_stream:
             if self._stream_count >= self._most:
                 raise TritonModelException(
@@ -164,7 +171,7 @@ class Calls:
         return True
 
     def _begin_in_turn(self, call: _Call) -> _Call:
-        """The same, waiting."""
+        """Assigns the call a number, and waits if necessary."""
         while True:
             with self._turns.changed:
                 if self.begin(call):
@@ -177,11 +184,14 @@ class Calls:
             raise TritonModelException(_GONE)
 
     def open(self, request: CallRequest, execution_id: int | None, is_stream: bool) -> _Call:
-        """Sends a request. Its answers come to the call that is returned, or are there already where it could not be sent."""
+        """Sends a request.
+
+        Its responses arrive in the returned call, or are already there when it could not be sent.
+        """
         return self.send(self._begin_in_turn(_Call(execution_id, is_stream)), request)
 
     def send(self, call: _Call, request: CallRequest) -> _Call:
-        """The same for a call that has its number."""
+        """Sends a request of a call that has a number."""
         try:
             return self._send(call, request)
         except BaseException:
@@ -190,7 +200,7 @@ class Calls:
             raise
 
     def _take_back(self, call: _Call) -> None:
-        """The server has heard nothing of the call, but perhaps a wish for space."""
+        """Withdraws a call that was not sent; the server has received at most a request for space."""
         with self._turns.changed:
             if call.id not in self._open:
                 return
@@ -219,7 +229,7 @@ class Calls:
         return call
 
     def _placed(self, index: int, tensor: Tensor, waiting: list[tuple[int, np.ndarray]]) -> tuple[Any, ...]:
-        """A tensor as the wire takes it: small ones inside, those that nobody can write to where they lie, others in space of the call."""
+        """Returns a tensor in wire form: small ones inline, unwritable ones at their location, others in space of the call."""
         array = tensor._array
         if array is None or tensor._datatype == datatypes.BYTES:
             block = tensor._buffer
@@ -229,7 +239,7 @@ class Calls:
                 and tensor._size > self._inline_bytes_max
                 and (block.is_shared or not block.is_viewed)
             ):
-                # From now on the callee reads it too: a model that writes to it later gets a copy.
+                # From now on the called model reads it too: the calling model gets a copy to write to.
                 block.is_shared = True
                 return (index, tensor._datatype, tensor._shape, block.lent_id, tensor._offset, tensor._size)
         if array.nbytes <= self._inline_bytes_max:
@@ -238,7 +248,7 @@ class Calls:
         return (index, tensor._datatype, tensor._shape)
 
     def _fill(self, call: _Call, tensors: list[tuple[Any, ...]], waiting: list[tuple[int, np.ndarray]]) -> str | None:
-        """Copies tensors to space that is asked for; the reason where there is none."""
+        """Requests space and copies the tensors there; returns the reason when there is none."""
         self._channel.send(call_wire.encode_ask(call.id, [array.nbytes for _, array in waiting]))
         self._turns.wait(lambda: call.space is not None)
         if call.space is None:
@@ -251,10 +261,10 @@ class Calls:
             tensors[index] += (lent_id, 0, array.nbytes)
         return None
 
-    # Answers.
+    # Responses.
 
     def take(self, call: _Call) -> InferenceResponse | None:
-        """The next answer, waited for. None behind the last."""
+        """Waits for and returns the next response; None after the last."""
         self._turns.wait(lambda: call.answers or call.is_last_there)
         if not call.answers:
             self._check_server()
@@ -262,7 +272,7 @@ class Calls:
         return self.opened(call, call.answers.popleft())
 
     def opened(self, call: _Call, frame: bytes | tuple[str, str]) -> InferenceResponse:
-        """What an answer's frame says, as a response."""
+        """Decodes a response."""
         if type(frame) is tuple:
             return _failed(frame[1])
         text, loans, tensors, inline_offset = call_wire.decode_message(frame)
@@ -289,20 +299,20 @@ class Calls:
         return self._arena.lend(lent_id, flags & wire.LENT_SHARED, offset, size, self._release)
 
     def taken(self, call: _Call, count: int) -> int:
-        """So many answers of a stream have been read."""
+        """Counts read responses of a stream, and acknowledges them in batches; returns the unacknowledged number."""
         if count >= _TAKEN_STEP and not call.is_last_there:
             self._channel.send(call_wire.encode_taken(call.id, count))
             return 0
         return count
 
     def cancel(self, call: _Call) -> None:
-        """Nobody waits for the rest: the server ends the call, and says so."""
+        """Cancels the call: the server ends it, and sends its end."""
         call.is_cancelled = True
         if not call.is_last_there and call.id in self._open:
             self._channel.send_whenever(call_wire.encode_cancel(call.id))
 
     def drop(self, call: _Call) -> None:
-        """Nobody reads the answers any more. From any thread, at any point of its code."""
+        """Cancels the call and discards its responses. May be called from any thread at any time."""
         if call.is_dropped:
             return
         call.is_dropped = True
@@ -319,10 +329,10 @@ class Calls:
                 for loan in call_wire.decode_loans(frame):
                     self._release(loan[0])
 
-    # Blocks that answers lie in.
+    # Blocks of responses.
 
     def _release(self, lent_id: int) -> None:
-        """The last view of an answer's block is gone. From any thread, at any point of its code."""
+        """Records that the last view of a response's block is gone. May be called from any thread at any time."""
         self._lent.pop(lent_id, None)
         if lent_id in self._pinned:
             self._unpinned.append(lent_id)
@@ -332,7 +342,7 @@ class Calls:
             self._released.append(lent_id)
 
     def loans_of(self, execution_id: int | None) -> list[Lent]:
-        """The blocks that outputs of the execution may lie in, [(lent_id, flags, offset, size, None)]."""
+        """Returns the blocks that may contain outputs of the execution, [(lent_id, flags, offset, size, None)]."""
         return [
             (lent_id, flags, offset, size, None)
             for lent_id, (owner, flags, offset, size) in list(self._lent.items())
@@ -340,7 +350,7 @@ class Calls:
         ]
 
     def pin(self, answers: list[wire.Answer]) -> None:
-        """Where outputs of these answers lie in blocks of calls, the result gives those back, and nothing else does."""
+        """Keeps the blocks of calls that contain outputs of these responses, so that only the result releases them."""
         self._pinned = frozenset(
             place
             for kind, _, outputs in answers
@@ -350,7 +360,7 @@ class Calls:
         )
 
     def take_released(self) -> list[int]:
-        """What nobody sees any more, those that were pinned among it; the caller tells the server."""
+        """Returns the unused blocks, including kept ones; the caller sends them to the server."""
         released = self._unpinned[:]
         del self._unpinned[: len(released)]
         while self._released:
@@ -361,14 +371,14 @@ class Calls:
         return released
 
     def settled(self) -> None:
-        """The result has been made: what is released now is told by itself."""
+        """Ends the keeping of blocks: later releases are sent separately."""
         self._pinned = ()
         while self._unpinned:
             self._released.append(self._unpinned.pop())
         self.flush()
 
     def flush(self) -> None:
-        """Tells the server what nobody sees any more."""
+        """Sends the unused blocks to the server."""
         released = []
         while self._released:
             try:
@@ -381,7 +391,7 @@ class Calls:
     # Model control.
 
     def control(self, verb: int, text: dict[str, Any], files: list[bytes]) -> dict[str, Any]:
-        """Asks for a load, an unload or for readiness; what the server says, an object."""
+        """Sends a load, unload or readiness request; returns the server's response, an object."""
         check_limit("%d files are given", len(files), wire.NAMES_MAX)
         text = json.dumps(text).encode("utf-8")
         check_limit("the configuration and the files' names have %d bytes", len(text), wire.TEXT_BYTES_MAX)
@@ -396,7 +406,7 @@ class Calls:
 
 
 def _text_of_call(call: _Call, request: CallRequest) -> bytes:
-    """The JSON of a CALL."""
+    """Returns the JSON of a CALL."""
     text = {
         "execution": call.execution_id,
         "model": request.model_name,
@@ -415,19 +425,20 @@ def _text_of_call(call: _Call, request: CallRequest) -> bytes:
 
 
 def _failed(message: str, is_cancelled: bool = False) -> InferenceResponse:
-    # Of what comes back from another model Triton keeps the text, and the code only of a call that this model has cancelled.
+    # Returns the error response of another model. Triton keeps its text, and its code only for a call that this
+    # model has cancelled.
     return InferenceResponse(
         error=TritonError(message, TritonError.CANCELLED if is_cancelled else TritonError.INTERNAL)
     )
 
 
 def new_call(execution_id: int | None, is_stream: bool) -> _Call:
-    """A call that has no number yet."""
+    """Returns a call without a number."""
     return _Call(execution_id, is_stream)
 
 
 class ResponseIterator:
-    """The answers of a decoupled model, or the one of another, in order, once."""
+    """The responses of a decoupled model, or the one of another, in order, once."""
 
     __module__ = MODULE
 
@@ -467,5 +478,5 @@ class ResponseIterator:
         return response
 
     def cancel(self) -> None:
-        """Nobody waits for the rest: the model that was called may ask, and what has not begun is not begun."""
+        """Cancels the call: the called model can query that, and a queued execution is skipped."""
         self._calls.cancel(self._call)

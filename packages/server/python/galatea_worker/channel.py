@@ -1,4 +1,4 @@
-"""The worker's socket: whole frames in, whole frames out, from any thread."""
+"""The worker's socket: sends and receives whole frames, from any thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _FIRST_BUFFER_BYTES = 16 * 1024
-# A buffer that one large frame made larger is not kept for the small ones.
+# A buffer that one large frame made larger than this is not kept.
 _KEPT_BUFFER_BYTES = 4 * 1024 * 1024
 _AWAKE_SECONDS = 0.0002
 # A poller that got its core back later than this was preempted: another process needs the core. It sleeps then, for the pause.
@@ -28,10 +28,13 @@ _FOR_EVER = struct.pack("@ll", 0, 0)
 
 
 class Channel:
-    """Frames over a stream socket. Any thread sends; who holds `reading` receives and looks, at first the thread that makes the channel."""
+    """Frames over a stream socket.
+
+    Any thread may send. The thread that holds `reading` receives and polls; at first the thread that creates the channel.
+    """
 
     def __init__(self, fd: int) -> None:
-        # The class below socket.socket, whose constructor goes through enumerations and so copies pages that workers share.
+        # The class below socket.socket, whose constructor uses enumerations and so copies pages that workers share.
         self._socket = socket.SocketType(socket.AF_UNIX, socket.SOCK_STREAM, 0, fd)
         self._buffer = bytearray(_FIRST_BUFFER_BYTES)
         self._view = memoryview(self._buffer)
@@ -46,13 +49,13 @@ class Channel:
         self.next_is_near = False
         self._pause = _PAUSE_SECONDS_MIN
         self._paused_until = 0.0
-        # Called when nothing has come for a while; None: nothing is to be done then.
+        # Called when nothing has arrived for a while; None: no action.
         self._rest = None
 
     def rest_with(self, rest: Callable[[], None]) -> None:
-        """From now on `rest` is called, by whoever receives, when nothing has come for two seconds, and not again before something has."""
+        """Sets `rest`, which the receiving thread calls when nothing has arrived for two seconds, and not again before something has."""
         self._rest = rest
-        # A time-out of the kernel's: what waits costs no further system call.
+        # A time-out of the kernel, which costs the receive no further system call.
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _REST_AFTER)
 
     def send(self, data: bytes) -> None:
@@ -63,12 +66,15 @@ class Channel:
             self.flush_released()
 
     def send_whenever(self, data: bytes) -> None:
-        """Sends one frame as soon as nobody else does, from any thread, at any point of its code: it never waits for the lock."""
+        """Sends one frame as soon as no other thread sends.
+
+        May be called from any thread at any time: it never waits for the lock.
+        """
         self._later.append(data)
         self.flush_released()
 
     def receive(self) -> memoryview | None:
-        """The next frame as a view that is good until the next call; None when the server is gone."""
+        """Returns the next frame as a view that is valid until the next call; None when the server is gone."""
         while True:
             have = self._end - self._start
             if have >= wire.HEADER_BYTES:
@@ -88,9 +94,9 @@ class Channel:
             self._end += count
 
     def _receive_some(self, into: memoryview) -> int:
-        """Waits for bytes. A frame that is near is looked for: falling asleep and being woken costs more than a small model.
+        """Waits for bytes.
 
-        Looking gives way to whatever else could run.
+        Polls for a frame that is near: sleeping and waking costs more than a small model. Polling yields the processor to other threads.
         """
         if self.next_is_near:
             self.next_is_near = False
@@ -120,25 +126,25 @@ class Channel:
         self._paused_until = now + self._pause
 
     def fileno(self) -> int:
-        """The socket, for an event loop that looks at it."""
+        """Returns the socket's descriptor, for an event loop that polls it."""
         return self._socket.fileno()
 
     def close(self) -> None:
-        """Nothing is sent or received any more."""
+        """Closes the socket."""
         self._socket.close()
 
     def has_frame(self) -> bool:
-        """Whether `receive` would give a frame without reading."""
+        """Returns whether `receive` would return a frame without reading."""
         have = self._end - self._start
         return have >= wire.HEADER_BYTES and have >= wire.HEADER.unpack_from(self._view, self._start)[0]
 
     def look(self) -> list[tuple[int, int, int, int, int]]:
-        """Takes what has arrived, without waiting, and gives the header of each whole frame that `receive` is going to give.
+        """Receives available bytes without waiting, and returns the header of each whole frame that `receive` will return.
 
-        A frame that `receive` gave is no longer good then.
+        The last frame that `receive` returned is invalid then.
         """
         if self._start == self._end:
-            # What comes now is read behind nothing: a large frame's buffer must not be kept for it.
+            # Starts with an empty buffer: a large frame's buffer must not be kept.
             self._forget()
         while self._end - self._start < _LOOK_BYTES_MAX:
             have = self._end - self._start
@@ -162,7 +168,7 @@ class Channel:
         return headers
 
     def _forget(self) -> None:
-        """All that was read has been given."""
+        """Discards the buffer when all of it was returned."""
         self._start = self._end = 0
         if len(self._buffer) > _KEPT_BUFFER_BYTES:
             self._renew(_FIRST_BUFFER_BYTES)
@@ -182,13 +188,13 @@ class Channel:
         self._view = memoryview(self._buffer)
 
     def release(self, lent_id: int) -> None:
-        """Called when the last view of a lent block is gone, from any thread, at any point of its code."""
+        """Called when the last view of a lent block is gone, from any thread at any time."""
         self._released.append(lent_id)
         if self.idle:
             self.flush_released()
 
     def take_released(self) -> list[int]:
-        """The ids released since; the caller tells the server."""
+        """Returns the ids released since the last call; the caller sends them to the server."""
         released = self._released
         if not released:
             return released
@@ -197,12 +203,15 @@ class Channel:
         return taken
 
     def flush_released(self) -> None:
-        """Tells the server what was released. Never waits for the lock: whoever holds it looks again when it lets go."""
+        """Sends released ids to the server.
+
+        Never waits for the lock: the thread that holds it checks again when it releases it.
+        """
         while (self._released and self.idle) or self._later:
             if not self._lock.acquire(False):
                 return
             try:
-                # While an execution runs they go with its result.
+                # While an execution runs they are sent with its result.
                 taken = self.take_released() if self.idle else ()
                 if taken:
                     self._socket.sendall(wire.encode_released(taken))

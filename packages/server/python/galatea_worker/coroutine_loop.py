@@ -1,4 +1,4 @@
-"""The event loop of a model's coroutines, in a thread of its own as in Triton: what they start goes on after `execute` has returned."""
+"""The event loop of a model's coroutines, in its own thread as in Triton: their tasks continue after `execute` has returned."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CoroutineLoop:
-    """Made with a model's first coroutine; ends with the process."""
+    """Created with a model's first coroutine; ends with the process."""
 
     def __init__(self) -> None:
         self._execution = contextvars.ContextVar("execution", default=None)
@@ -36,7 +36,7 @@ class CoroutineLoop:
         async def awaited() -> None:
             self._execution.set(execution_id)
             try:
-                # No name here holds the result while `done` looks at it.
+                # No variable here keeps the result while `done` uses it.
                 outcome = [await coroutine]
             except BaseException as error:  # noqa: BLE001 - whatever it raises is the failure of its execution
                 done(None, error)
@@ -46,7 +46,10 @@ class CoroutineLoop:
         asyncio.run_coroutine_threadsafe(awaited(), self._loop)
 
     def result_of(self, coroutine: Coroutine[Any, Any, Any], execution_id: int) -> Any:
-        """Runs a coroutine and waits for it on the calling thread, which is not the loop's. Raises the coroutine's exception."""
+        """Runs a coroutine and waits for it on the calling thread, which is not the loop's.
+
+        Raises the coroutine's exception.
+        """
         outcomes = queue.SimpleQueue()
         self.start(coroutine, execution_id, lambda *outcome: outcomes.put(outcome))
         result, error = outcomes.get()

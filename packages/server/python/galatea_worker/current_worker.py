@@ -1,4 +1,4 @@
-"""The worker that this process is, for the functions and objects of pb_utils: models call them with no worker at hand."""
+"""The worker of this process, for the functions and objects of pb_utils, which models call without a worker."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ _worker = None
 
 
 def become(worker: Worker) -> None:
-    """Said once, in the process that was forked for it."""
+    """Sets the worker, once, in the process that was forked for it."""
     global _worker
     _worker = worker
 
 
 def log(level: int, message: str, filename: str, line: int) -> None:
-    """A line for the server's log."""
+    """Sends a line to the server's log."""
     if _worker is None:
         raise TritonModelException("pb_utils.Logger is used outside of a worker process")
     said = {"message": message[:_MESSAGE_CHARACTERS_MAX], "file": filename[:_NAME_CHARACTERS_MAX], "line": line}
@@ -59,24 +59,24 @@ def log(level: int, message: str, filename: str, line: int) -> None:
 
 
 def model_directory() -> str:
-    """The directory of the model's version."""
+    """Returns the directory of the model's version."""
     if _worker is None:
         raise TritonModelException("pb_utils.get_model_dir is used outside of a worker process")
     return _worker.version_directory
 
 
 def backend_config() -> dict[str, str]:
-    """What --backend-config says of the model's backend, for the programs of python-based backends."""
+    """Returns the --backend-config values of the model's backend, for the programs of python-based backends."""
     return _worker.backend_config
 
 
 def model_file() -> int | None:
-    """A descriptor of the model's file, whose bytes all workers with an equal one share; None: it is read where it lies."""
+    """Returns a descriptor of the model's file, whose bytes all workers with an equal one share; None: the file is read from disk."""
     return None if _worker is None else _worker.model_file
 
 
 def rest_with(rest: Callable[[], None]) -> None:
-    """See the channel: for what is to be done while no requests come."""
+    """Sets a callback for idle times, see `Channel.rest_with`."""
     if _worker is not None:
         _worker.channel.rest_with(rest)
 
@@ -89,32 +89,32 @@ def metric_requests() -> MetricRequests:
 
 
 def may_call() -> bool:
-    """Whether the model is up: before that it calls no others."""
+    """Returns whether the model is initialized: before that it cannot call others."""
     return _worker is not None and _worker.may_call
 
 
 def calls() -> Calls:
-    """The calls of this process to other models."""
+    """Returns the calls of this process to other models."""
     if _worker is None:
         raise TritonModelException("pb_utils: other models are reached from a worker process only")
     return _worker.calls()
 
 
 def awaited_calls() -> AwaitedCalls:
-    """Those that coroutines await."""
+    """Returns the calls that coroutines await."""
     return _worker.awaited_calls()
 
 
 def calling_execution() -> int | None:
-    """The execution that the calling code belongs to; None where it belongs to none."""
+    """Returns the execution that the calling code belongs to; None when it belongs to none."""
     return _worker.calling_execution()
 
 
 def instance_name() -> str:
-    """As messages name it."""
+    """Returns the instance's name for messages."""
     return _worker.instance_name
 
 
 def is_given_up(execution_id: int, place: int) -> bool:
-    """Whether nobody waits any more for a request of an execution that has begun; from any thread."""
+    """Returns whether a request of an execution that has begun was cancelled; from any thread."""
     return _worker.is_given_up(execution_id, place)

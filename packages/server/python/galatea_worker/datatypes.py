@@ -1,4 +1,4 @@
-"""Datatypes by their configuration number, and BYTES elements."""
+"""Datatypes by their number in the configuration, and BYTES elements."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LENGTH = struct.Struct("<I")
 
 
 def number_of_dtype(dtype: np.dtype) -> int:
-    """Datatype number of a numpy dtype, 0 when there is none."""
+    """Returns the datatype number of a numpy dtype, 0 when there is none."""
     number = NUMBERS.get(dtype)
     if number is not None:
         return number
@@ -50,7 +50,7 @@ def number_of_dtype(dtype: np.dtype) -> int:
 
 
 def element_bytes(value: object) -> bytes | bytearray:
-    """The bytes of one BYTES element, as Triton serialises it: bytes as they are, anything else as its text."""
+    """Returns the bytes of one BYTES element as Triton serializes it: bytes unchanged, other values as their text."""
     if isinstance(value, (bytes, bytearray)):
         return value
     if isinstance(value, str):
@@ -59,7 +59,7 @@ def element_bytes(value: object) -> bytes | bytearray:
 
 
 def serialize_elements(array: np.ndarray) -> bytes:
-    """An array of bytes or text in row-major order -> uint32 lengths and bytes."""
+    """Encodes an array of bytes or text in row-major order as uint32 lengths and bytes."""
     pack = _LENGTH.pack
     parts = []
     for value in array.ravel(order="C").tolist() if array.dtype.kind in "SU" else array.ravel(order="C"):
@@ -70,7 +70,7 @@ def serialize_elements(array: np.ndarray) -> bytes:
 
 
 def deserialize_elements(view: memoryview) -> list[bytes]:
-    """uint32 lengths and bytes -> list of bytes. Raises ValueError where they do not add up."""
+    """Decodes uint32 lengths and bytes to a list of bytes. Raises ValueError when the lengths do not match."""
     elements = []
     at = 0
     end = len(view)

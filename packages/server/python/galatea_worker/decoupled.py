@@ -1,4 +1,4 @@
-"""Serves a decoupled model: any number of answers to each request, from any thread, also after `execute` has returned."""
+"""Serves a decoupled model: any number of responses to each request, from any thread, also after `execute` has returned."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DROPPED = "The response sender went away without having sent the final flag."
 
 
 class _State:
-    """What is known of one request's answers."""
+    """The state of one request's responses."""
 
     __slots__ = ("execution_id", "place", "requested", "credit", "is_closed", "is_gone")
 
@@ -37,16 +37,16 @@ class _State:
         self.execution_id = execution_id
         self.place = place
         self.requested = requested
-        # Answers that may be sent before the server has passed on others.
+        # Number of responses that may be sent before the client has consumed earlier ones.
         self.credit = credit
-        # Nothing follows.
+        # True when no response follows.
         self.is_closed = False
-        # Nobody waits for them any more.
+        # True when the request was cancelled.
         self.is_gone = False
 
 
 class Answers:
-    """Held by a request and its senders, and by nobody else: when the last of them is gone, nobody can send any more."""
+    """Referred to by a request and its senders only: when the last of them is deleted, no response can be sent any more."""
 
     __slots__ = ("_state", "_service")
 
@@ -55,25 +55,25 @@ class Answers:
         self._service = service
 
     def __del__(self) -> None:
-        # At any point of any thread's code.
+        # May run in any thread at any time.
         if not self._state.is_closed:
             self._service.dropped(self._state)
 
     def send(self, response: InferenceResponse | None, is_final: bool) -> None:
-        """Sends an answer, None with the final flag alone. Waits while the client has not taken the answers before it."""
+        """Sends a response, None for only the final flag. Waits until the client has consumed earlier responses."""
         self._service.send(self._state, response, is_final)
 
     def is_cancelled(self) -> bool:
-        """Whether the request's client has gone away."""
+        """Returns whether the request's client is gone."""
         return self._service.is_gone(self._state)
 
     def make_sender(self) -> DecoupledResponseSender:
-        """Returns a sender that holds this."""
+        """Returns a sender that refers to this."""
         return DecoupledResponseSender(self)
 
 
 class DecoupledResponseSender(InferenceResponseSender):
-    """Of a decoupled model: sends any number of responses, from any thread, until the final flag."""
+    """The sender of a decoupled model: sends any number of responses, from any thread, until the final flag."""
 
     __slots__ = ("_answers",)
 
@@ -82,19 +82,19 @@ class DecoupledResponseSender(InferenceResponseSender):
 
     @checked(SEND)
     def send(self, response: InferenceResponse | None = None, flags: int = 0) -> None:
-        """Sends the response as it is now, waiting while the client has not taken those before it."""
+        """Sends the response in its current state. Waits until the client has consumed earlier ones."""
         check_sent(response, flags)
         self._answers.send(response, flags == FLAG_FINAL)
 
     def is_cancelled(self) -> bool:
-        """Whether the request's client has gone away."""
+        """Returns whether the request's client is gone."""
         return self._answers.is_cancelled()
 
 
 class DecoupledService:
-    """Takes over from the worker when its model is initialized.
+    """Replaces the worker's loop when its model is initialized.
 
-    `dispatch_call(frame, kind, call_id)` takes the frames about the model's calls and metrics, with `changed` of the turns held.
+    `dispatch_call(frame, kind, call_id)` handles the frames about the model's calls and metrics, with `changed` of the turns held.
     """
 
     def __init__(
@@ -110,23 +110,23 @@ class DecoupledService:
         self.turns = self._turns = turns
         self._frames = ResponseFrames(instance, turns)
         self._answers_max = answers_max
-        # Frames of the main thread, in order.
+        # Frames for the main thread, in order.
         self._waiting = collections.deque()
-        # By execution that has not begun: the places of requests that nobody waits for any more.
+        # Positions of cancelled requests, by execution that has not begun.
         self._not_begun = {}
-        # By execution and place.
+        # States by execution and position.
         self._open = {}
-        # The time that encoding the responses of the running `execute` has taken.
+        # Time spent encoding the responses of the running `execute`.
         self._output_ns = 0
-        # The thread that calls `execute`, and the execution that it is in.
+        # The thread that calls `execute`, and the current execution.
         self._main = threading.get_ident()
         self._executing = None
         self._coroutines = None
         turns.redirect(self._dispatch)
 
     def run(self) -> bool:
-        """Serves frames. Returns True when the server asks for the end, False when it is gone."""
-        # What is released is told at once: results come at other times than the ends of what they lent.
+        """Serves frames. Returns True when the server requests the end, False when it is gone."""
+        # Released blocks are reported at once, because results do not come with the ends of their loans.
         self._channel.idle = True
         self._channel.flush_released()
         while True:
@@ -180,7 +180,7 @@ class DecoupledService:
         message = None
         status = wire.STATUS_BATCH_FAILED
         try:
-            # The list is the model's, as what is in it.
+            # The model owns the list and its elements.
             self._executing = execution_id
             result = self._instance.execute(requests[:])
             if inspect.iscoroutine(result):
@@ -193,13 +193,13 @@ class DecoupledService:
                 status = wire.STATUS_BATCH_OUT_OF_MEMORY
             error.__traceback__ = None
             with self._turns.changed:
-                # With the result all that is open ends.
+                # The result ends all open responses.
                 for place in range(count):
                     self._close(self._open.get((execution_id, place)))
         self._executing = None
         request = requests = result = None
         ran_ns = _now() - opened
-        # Threads of the model may have encoded responses at the same time.
+        # Threads of the model may have encoded responses concurrently.
         output_ns = min(self._output_ns, ran_ns)
         durations = (opened - began, ran_ns - output_ns, output_ns)
         if message is None:
@@ -215,7 +215,7 @@ class DecoupledService:
             )
 
     def _skip(self, execution_id: int, frame: memoryview) -> None:
-        """Answers an execution that nobody waits for any more; what was lent for it was never looked at."""
+        """Responds to a cancelled execution; its loans were never used."""
         released = [lent_id for lent_id, _, _, _ in wire.decode_execute(frame)[0]]
         self._channel.send(wire.encode_batch_failure(execution_id, released, "cancelled", (0, 0, 0)))
 
@@ -225,10 +225,10 @@ class DecoupledService:
             self._open.pop((state.execution_id, state.place), None)
             self._turns.changed.notify_all()
 
-    # Answers.
+    # Responses.
 
     def send(self, state: _State, response: InferenceResponse | None, is_final: bool) -> None:
-        """See Answers.send."""
+        """See `Answers.send`."""
         frame = None
         if response is not None and self._takes_credit(state):
             began = _now()
@@ -251,7 +251,7 @@ class DecoupledService:
                 self._channel.send(frame)
 
     def _takes_credit(self, state: _State) -> bool:
-        """Whether the answer is to be sent: the answers of a request whose client has gone are dropped."""
+        """Takes a credit; returns whether the response is to be sent: those of a request whose client is gone are dropped."""
         while True:
             with self._turns.changed:
                 if state.is_closed:
@@ -266,25 +266,25 @@ class DecoupledService:
             self._turns.wait(lambda: state.credit > 0 or state.is_closed or state.is_gone)
 
     def dropped(self, state: _State) -> None:
-        """Nobody can send the final flag any more. Never waits for a lock."""
+        """Reports that the final flag cannot be sent any more. Never waits for a lock."""
         state.is_closed = True
         self._open.pop((state.execution_id, state.place), None)
         error = ("error", 1, _DROPPED)
         self._channel.send_whenever(wire.encode_response(state.execution_id, state.place, True, error, 0))
 
     def calling_execution(self) -> int | None:
-        """The execution that the calling code belongs to; None for a thread of the model's."""
+        """Returns the execution that the calling code belongs to; None for a thread of the model's."""
         if threading.get_ident() == self._main:
             return self._executing
         return None if self._coroutines is None else self._coroutines.execution()
 
     def is_gone(self, state: _State) -> bool:
-        """Whether nobody waits for the request's answers any more."""
+        """Returns whether the request was cancelled."""
         self._turns.poll()
         return state.is_gone
 
     def is_given_up(self, execution_id: int, place: int) -> bool:
-        """The same for a request that is asked itself."""
+        """Returns whether the request at a position of an execution was cancelled."""
         self._turns.poll()
         state = self._open.get((execution_id, place))
         return state is not None and state.is_gone
@@ -292,7 +292,7 @@ class DecoupledService:
     # Coroutines.
 
     def _start(self, coroutine: Coroutine[Any, Any, Any], execution_id: int, request_ids: list[str]) -> None:
-        """Runs an asynchronous `execute`; the instance is free for the next meanwhile."""
+        """Runs an asynchronous `execute`; meanwhile the instance is free for the next."""
         if self._coroutines is None:
             from .coroutine_loop import CoroutineLoop
 
@@ -312,7 +312,7 @@ class DecoupledService:
         self._coroutines.start(coroutine, execution_id, done)
 
     def _fail(self, execution_id: int, count: int, message: str) -> None:
-        """Ends what is still open of an execution with an error."""
+        """Ends the open responses of an execution with an error."""
         for place in range(count):
             with self._turns.changed:
                 state = self._open.get((execution_id, place))

@@ -1,4 +1,7 @@
-"""DLPack capsules to and from numpy arrays. BF16, which numpy does not have, passes as uint16 with another type code."""
+"""Converts DLPack capsules to and from numpy arrays.
+
+BF16, which numpy does not have, is passed as uint16 with another type code.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import ctypes
 
 import numpy as np
 
-# DLDataTypeCode of dlpack.h, and where a DLManagedTensor holds it: behind data (8 bytes), device (8) and ndim (4).
+# DLDataTypeCode of dlpack.h, and its offset in a DLManagedTensor: after data (8 bytes), device (8) and ndim (4).
 _UNSIGNED = 1
 _BFLOAT = 4
 _CODE_OFFSET = 20
@@ -21,7 +24,7 @@ _is_valid.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
 class _Exporter:
-    """What numpy imports from: an object that hands out a capsule it was given."""
+    """An object that returns a given capsule, for numpy's import."""
 
     def __init__(self, capsule: object) -> None:
         self._capsule = capsule
@@ -38,14 +41,14 @@ def _type_code(capsule: object) -> ctypes.c_uint8:
 
 
 def bfloat_capsule(words: np.ndarray) -> object:
-    """A capsule of BF16 elements over a uint16 array's memory."""
+    """Returns a capsule of BF16 elements over a uint16 array's memory."""
     capsule = words.__dlpack__()
     _type_code(capsule).value = _BFLOAT
     return capsule
 
 
 def import_array(source: object) -> tuple[np.ndarray, bool]:
-    """(array, is_bfloat) over what `source`, a capsule or an object with `__dlpack__`, exports; BF16 comes as uint16."""
+    """Returns (array, is_bfloat) over the memory that `source`, a capsule or an object with `__dlpack__`, exports; BF16 as uint16."""
     if isinstance(source, np.ndarray):
         return source, False
     capsule = source.__dlpack__() if hasattr(source, "__dlpack__") else source
@@ -54,6 +57,6 @@ def import_array(source: object) -> tuple[np.ndarray, bool]:
     code = _type_code(capsule)
     is_bfloat = code.value == _BFLOAT
     if is_bfloat:
-        # The capsule is ours from here on; its owner's deleter does not look at the type.
+        # This function owns the capsule from here on; its deleter does not read the type.
         code.value = _UNSIGNED
     return np.from_dlpack(_Exporter(capsule)), is_bfloat

@@ -1,4 +1,4 @@
-"""Exceptions as the text Triton shows."""
+"""Texts of exceptions in Triton's format."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from .channel import Channel
 
 TEXT_CHARACTERS_MAX = 65536
-# Of the default limit of recursion all.
+# Enough for the default limit of recursion.
 FRAMES_MAX = 1024
-# Not shown in the traces of a model's errors.
+# Files omitted from the traces of a model's errors.
 _OWN_DIRECTORY = os.path.join(os.path.dirname(__file__), "")
 _OWN_FILES = frozenset([importlib.__file__] + [_OWN_DIRECTORY + name for name in os.listdir(_OWN_DIRECTORY)])
 # The programs that run scripts: a script's syntax error is raised where they import it.
 _FRAMEWORKS_DIRECTORY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "galatea_frameworks", "")
 _EVENT_LOOP = os.path.join("asyncio", "base_events.py")
 
-# What frameworks raise when there is no memory, by where they say that it is from. torch moved its own.
+# Exceptions of frameworks for a lack of memory, by module and name. torch has moved its own.
 _OUT_OF_MEMORY = frozenset(
     (
         ("builtins", "MemoryError"),
@@ -36,11 +36,11 @@ _OUT_OF_MEMORY = frozenset(
 
 
 class Refused(Exception):
-    """A whole batch, or a step of the model's life, fails with this text alone."""
+    """Fails a whole batch, or a step of the model's lifecycle, with only this text."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an exception is one of those by its type; its text says nothing."""
+    """Returns whether an exception is one of those by its type; its text is not examined."""
     try:
         return any((one.__module__, one.__qualname__) in _OUT_OF_MEMORY for one in type(error).__mro__)
     except BaseException:  # noqa: BLE001 - a class may name itself with anything
@@ -48,9 +48,9 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def describe(error: BaseException) -> str:
-    """`Type: text`, then where: innermost frame first, frames of the worker itself left out; TEXT_CHARACTERS_MAX of it.
+    """Returns `Type: text`, then the traceback: innermost frame first, without frames of the worker itself; at most TEXT_CHARACTERS_MAX.
 
-    Never raises. Of a text that cannot be had the reason is told, behind all the rest, as pybind11 does for Triton.
+    Never raises. When the text cannot be determined, the reason follows at the end, as pybind11 does for Triton.
     """
     return (str(error) if isinstance(error, Refused) else _described(error))[:TEXT_CHARACTERS_MAX]
 
@@ -61,7 +61,7 @@ def failed_message(instance_name: str, error: BaseException) -> str:
 
 
 def explain(error: BaseException, package_hint: str) -> None:
-    """Adds to the error of a missing module how to add its package."""
+    """Adds the command that installs the package to the error of a missing module."""
     if isinstance(error, ModuleNotFoundError) and isinstance(error.msg, str) and package_hint:
         error.msg = "%s. %s" % (error.msg, package_hint)
 
@@ -86,7 +86,7 @@ def _described(error: BaseException) -> str:
 
 
 def _text(error: BaseException) -> str:
-    # Half a pair of surrogates is no text that could be sent.
+    # A lone surrogate cannot be encoded.
     return str(error)[:TEXT_CHARACTERS_MAX].encode("utf-8", "backslashreplace").decode("utf-8") or "<EMPTY MESSAGE>"
 
 
@@ -98,7 +98,7 @@ def _located(error: BaseException, text: str) -> str:
     is_script = False
     while trace is not None:
         code = trace.tb_frame.f_code
-        # What an event loop adds stands outside of the model's frames.
+        # Frames that an event loop adds are outside of the model's.
         is_outside = code.co_filename in _OWN_FILES or code.co_filename.startswith("<frozen importlib")
         if is_syntax and code.co_filename.startswith(_FRAMEWORKS_DIRECTORY):
             is_outside = is_script = True

@@ -1,7 +1,7 @@
-"""What `threading` does in a forked child, left out where the zygote forks a worker.
+"""Skips `threading`'s work in a forked child when the zygote forks a worker.
 
-It makes locks anew that another thread may have held, and forgets the other threads: the zygote has none. Done in each worker, its twenty
-functions would write to 85 pages that all workers share. In what the worker itself forks it is done as ever.
+That work replaces locks that other threads may have held, and forgets these threads: the zygote has none. Its twenty functions would
+write to 85 pages that all workers share. Processes that the worker itself forks do it as usual.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ def _nothing() -> None:
 
 
 def leave_out() -> CodeType | None:
-    """In the zygote. Gives what `restore` needs; None where nothing was left out, because a thread may have been started here."""
+    """Disables the hook in the zygote.
+
+    Returns the argument of `restore`; None when nothing was disabled, because a thread may have been started.
+    """
     hook = getattr(threading, "_after_fork", None)
     if hook is None or threading.enumerate() != [threading.main_thread()]:
         return None
@@ -28,6 +31,6 @@ def leave_out() -> CodeType | None:
 
 
 def restore(left_out: CodeType | None) -> None:
-    """In a worker."""
+    """Enables the hook in a worker."""
     if left_out is not None:
         threading._after_fork.__code__ = left_out

@@ -1,4 +1,4 @@
-"""Who reads the socket of a worker whose model is decoupled or calls others: whoever waits for something that comes through it, one at a time."""
+"""Decides which thread reads the socket of a worker whose model is decoupled or calls others: one of the threads that wait for a frame."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def read_alone(
     dispatch: Callable[[memoryview], None],
     is_there: Callable[[], object],
 ) -> None:
-    """Reads until `is_there()`, where nobody else does and as long as there are no turns; `turns()` are those that another thread has made."""
+    """Reads until `is_there()`, unless another thread reads or there are turns; `turns()` returns those that another thread has created."""
     if not channel.reading.acquire(False):
         return
     try:
@@ -38,25 +38,27 @@ def read_alone(
 
 
 class FrameTurns:
-    """Threads wait here. One of them reads, and tells the others what has come; no thread reads that waits for nothing.
+    """Threads wait here.
 
-    `dispatch(frame)` is called with `changed` held. What threads wait for changes with `changed` held, or by a frame.
+    One of them reads, and notifies the others of what has arrived; no thread reads without waiting for something. `dispatch(frame)` is
+    called with `changed` held. The conditions that threads wait for change with `changed` held, or by a frame.
     """
 
     def __init__(self, channel: Channel, dispatch: Callable[[memoryview], None], is_reading: bool = False) -> None:
         self.changed = threading.Condition()
-        # The server is gone.
+        # True when the server is gone.
         self.is_over = False
         self._channel = channel
         self._dispatch = dispatch
-        # Whoever read before there were turns does so until `hand_over`.
+        # The thread that read before the turns existed continues until `hand_over`.
         self._is_reading = is_reading
         self._is_handed_over = not is_reading
-        # Told when somebody stops reading while frames are there: event loops, which look at the socket and not at what was read from it.
+        # Callbacks for unread frames when a thread stops reading, of event loops, which poll the socket and cannot
+        # see frames that were read from it.
         self.watchers = {}
 
     def hand_over(self, frame: memoryview | None = None) -> None:
-        """Whoever read the socket before there were turns does so no more; `frame` came meanwhile."""
+        """Ends the reading by the thread that read before the turns existed; `frame` arrived meanwhile."""
         with self.changed:
             if frame is not None:
                 self._dispatch(frame)
@@ -66,12 +68,12 @@ class FrameTurns:
             self.changed.notify_all()
 
     def redirect(self, dispatch: Callable[[memoryview], None]) -> None:
-        """Frames go there from now on."""
+        """Sends later frames to `dispatch`."""
         with self.changed:
             self._dispatch = dispatch
 
     def wait(self, is_there: Callable[[], object]) -> None:
-        """Until `is_there()`, or the server is gone. The caller must not hold `changed`."""
+        """Waits until `is_there()`, or the server is gone. The caller must not hold `changed`."""
         with self.changed:
             while not is_there() and not self.is_over:
                 if self._is_reading:
@@ -100,7 +102,7 @@ class FrameTurns:
             self._dispatch(frame)
 
     def poll(self) -> None:
-        """Takes what has arrived, without waiting; where another thread reads there is nothing to take."""
+        """Handles the frames that have arrived, without waiting; does nothing when another thread reads."""
         with self.changed:
             if self._is_reading:
                 return

@@ -1,11 +1,11 @@
-"""The memory that the C library has kept of what was freed: its heap is one for libraries that are written in C and C++."""
+"""Controls the memory that the C library keeps after it was freed: the heap of libraries written in C and C++."""
 
 from __future__ import annotations
 
 import ctypes
 
 _libc = ctypes.CDLL(None)
-# Both are glibc's; other C libraries keep less.
+# Both functions are glibc's; other C libraries keep less.
 _trim = getattr(_libc, "malloc_trim", None)
 _find_facts = getattr(_libc, "mallinfo2", None)
 _set_option = getattr(_libc, "mallopt", None)
@@ -13,10 +13,10 @@ _TRIM_THRESHOLD = -1
 _MAPPINGS_MAX = -4
 _BYTES_MAX = 2**31 - 1
 
-# Larger blocks are mappings of their own.
+# Larger blocks are separate mappings.
 _BLOCK_BYTES_MAX = 64 * 1024
 _BLOCK_BYTES_MIN = 16
-# Where a heap has more free blocks than this, most are small ones between others that live long.
+# A heap with more free blocks than this has mostly small ones between blocks that live long.
 _BLOCKS_MAX = 400_000
 
 
@@ -39,16 +39,17 @@ class _Facts(ctypes.Structure):
 
 
 def trim() -> None:
-    """Gives whole pages of it back to the machine."""
+    """Returns free whole pages of the heap to the system."""
     if _trim is not None:
         _trim(0)
 
 
 def keep() -> None:
-    """From now on large blocks that are freed stay in this process too, until `trim`.
+    """Keeps large freed blocks in this process, until `trim`.
 
-    Else the machine takes them back, and clears every page again for the next run: a batch of 32 through ResNet-50 for pictures of 64 by 64
-    had 18,000 page faults, and a fifth of its time was the kernel's. (bench/rows/pytorch.ts: 312 pictures a second with them, 374 without.)
+    Otherwise the system takes them back, and clears every page again for the next run: a batch of 32 through ResNet-50 for pictures of 64
+    by 64 had 18,000 page faults, and a fifth of its time was the kernel's. (bench/rows/pytorch.ts: 312 pictures a second with them, 374
+    without.)
     """
     if _set_option is not None:
         _set_option(_MAPPINGS_MAX, 0)
@@ -56,10 +57,10 @@ def keep() -> None:
 
 
 def fill_holes() -> None:
-    """Takes all free blocks, for ever, but for what lies at the heap's end.
+    """Allocates all free blocks for ever, except for the heap's end.
 
-    A process that is forked from this one allocates behind that end then, where blocks lie close together and whole pages become free
-    again. In the holes between this process's blocks each block would give it a copy of a page: 9 MB where PyTorch loads a model.
+    A process that is forked from this one then allocates at that end, where blocks are adjacent and whole pages become free again. In the
+    holes between this process's blocks each block would copy a page: 9 MB when PyTorch loads a model.
     """
     if _find_facts is None:
         return

@@ -1,4 +1,4 @@
-"""pb_utils.InferenceRequest: a request of a batch, or one that the model makes for another model."""
+"""pb_utils.InferenceRequest: a request of a batch, or one that the model sends to another model."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MemoryType = enumeration("MemoryType", ("TRITONSERVER_MEMORY_GPU", "TRITONSERVER
 
 
 class PreferredMemory:
-    """Where the outputs of a call should lie. All memory here is the machine's: GPU is taken and not heeded."""
+    """The preferred memory of a call's outputs. All memory is the machine's: GPU is accepted and ignored."""
 
     __module__ = MODULE
     __slots__ = ("_type", "_device_id")
@@ -62,13 +62,13 @@ class PreferredMemory:
 
 
 class InferenceTrace:
-    """A request's trace, to be handed on to the requests that it causes."""
+    """A request's trace, which is passed on to the requests that it causes."""
 
     __module__ = MODULE
     __slots__ = ()
 
     def get_context(self) -> str | None:
-        """The trace's context as JSON text; None without one."""
+        """Returns the trace's context as JSON text; None without one."""
         return None
 
 
@@ -123,10 +123,10 @@ def _check_names(made: CallRequest) -> None:
 
 
 class InferenceRequest:
-    """One request of a batch; or one that the model makes, for another model."""
+    """One request of a batch, or one that the model sends to another model."""
 
-    # `_wire` is the request as it was decoded (`wire.WireRequest`): most models look at nothing but its tensors. One that the model made has
-    # no `_place`, and its `_wire` is a CallRequest.
+    # `_wire` is the request as decoded (`wire.WireRequest`), because most models use only its tensors. A request
+    # that the model created has no `_place`, and its `_wire` is a CallRequest.
     __module__ = MODULE
     __slots__ = ("_inputs", "_wire", "_requested", "_place", "_reply", "_answers", "_sender")
 
@@ -173,19 +173,19 @@ class InferenceRequest:
         self._sender = None
 
     def inputs(self) -> list[Tensor]:
-        """The input tensors, in a list of the caller's own."""
+        """Returns the input tensors in a new list."""
         return list(self._inputs)
 
     def request_id(self) -> str:
-        """The client's id, '' without one."""
+        """Returns the client's id, '' without one."""
         return self._wire.request_id
 
     def correlation_id(self) -> int | str:
-        """The sequence's id: int or str, 0 without one."""
+        """Returns the sequence's id: int or str, 0 without one."""
         return self._wire.correlation
 
     def flags(self) -> int:
-        """TRITONSERVER_REQUEST_FLAG_* bits."""
+        """Returns TRITONSERVER_REQUEST_FLAG_* bits."""
         return self._wire.flags
 
     def set_flags(self, flags: int) -> None:
@@ -193,27 +193,30 @@ class InferenceRequest:
         self._wire.flags = flags
 
     def timeout(self) -> int:
-        """Microseconds, 0 for none."""
+        """Returns microseconds, 0 for none."""
         return self._wire.timeout_us
 
     def parameters(self) -> str:
-        """The request's parameters as JSON text, '{}' without any."""
+        """Returns the request's parameters as JSON text, '{}' without any."""
         return self._wire.parameters or "{}"
 
     def requested_output_names(self) -> set[str]:
-        """Names of the outputs that the client wants, as a set."""
+        """Returns the set of the outputs that the client selects."""
         return set(self._requested)
 
     def is_cancelled(self) -> bool:
-        """Whether the client has gone away. The answer of such a request is dropped: what costs time may be left undone."""
+        """Returns whether the client is gone.
+
+        The response to such a request is dropped, so its computation may be skipped.
+        """
         return self._place is not None and current_worker.is_given_up(*self._place)
 
     def trace(self) -> InferenceTrace:
-        """The request's trace. Traces are not built: it has no context."""
+        """Returns the request's trace. Traces are not implemented: it has no context."""
         return InferenceTrace()
 
     def get_response_sender(self) -> InferenceResponseSender:
-        """What may send this request's one response, in place of returning it; any number of them in a decoupled model."""
+        """Returns the sender of this request's response, which replaces returning it; a decoupled model may send any number."""
         if self._place is None:
             raise TritonModelException("The request was made by the model itself: it has no response sender.")
         if self._answers is not None:
@@ -233,7 +236,9 @@ class InferenceRequest:
 
     @checked("(self: c_python_backend_utils.InferenceRequest, decoupled: bool = False) -> object")
     def exec(self, decoupled: bool = False) -> InferenceResponse | ResponseIterator:
-        """Asks the model and waits: the InferenceResponse, an error among it; with `decoupled` an iterator over any number of them."""
+        """Calls the model and waits for the InferenceResponse, which may be an error; with `decoupled` returns an iterator over any number
+        of them.
+        """
         calls = self._calls()
         call = calls.open(self._wire, current_worker.calling_execution(), decoupled)
         if decoupled:
@@ -267,7 +272,7 @@ class InferenceRequest:
 def request_of_wire(
     decoded: wire.WireRequest, inputs: list[Tensor], requested: Sequence[str], place: tuple[int, int]
 ) -> InferenceRequest:
-    """An InferenceRequest over decoded parts; `place` is its execution's id and its position there."""
+    """Returns an InferenceRequest over decoded parts; `place` is its execution's id and its position there."""
     request = InferenceRequest.__new__(InferenceRequest)
     request._inputs = inputs
     request._wire = decoded

@@ -1,4 +1,4 @@
-"""Landlock: rules that a process gives itself and all that it starts, without a privilege. (Documentation/userspace-api/landlock.rst.)"""
+"""Landlock: rules that a process applies to itself and its descendants, without a privilege. (Documentation/userspace-api/landlock.rst.)"""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _EXECUTE = 1 << 0
 _WRITE_FILE = 1 << 1
 _READ_FILE = 1 << 2
 _READ_DIRECTORY = 1 << 3
-# Removing and making entries of every kind but devices: REMOVE_DIR to MAKE_SYM without MAKE_CHAR and MAKE_BLOCK.
+# Removing and creating entries of every kind except devices: REMOVE_DIR to MAKE_SYM without MAKE_CHAR and
+# MAKE_BLOCK.
 _CHANGE_DIRECTORY = 0b1011110110000
 _REFER = 1 << 13
 _TRUNCATE = 1 << 14
@@ -39,12 +40,12 @@ _SCOPE_SIGNALS = 1 << 1
 
 
 def version() -> int:
-    """The kernel's Landlock ABI. Raises OSError where there is none."""
+    """Returns the kernel's Landlock ABI version. Raises OSError when there is none."""
     return syscall("landlock", _CREATE_RULESET, None, 0, _CREATE_RULESET_VERSION)
 
 
 def handled_files(abi: int) -> int:
-    """The rights of files that rules of this ABI can take away; what they do not handle stays allowed."""
+    """Returns the file rights that rules of this ABI can restrict; others stay allowed."""
     rights = _ALL_OF_FIRST_VERSION
     for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEVICE)):
         if abi >= since:
@@ -53,10 +54,10 @@ def handled_files(abi: int) -> int:
 
 
 class Ruleset:
-    """Rules in the making; `enter` puts the process under them."""
+    """A ruleset that is being built; `enter` applies it to the process."""
 
     def __init__(self, abi: int, files: int, tcp: int, scopes: int) -> None:
-        """Handles these rights; 0 leaves a kind as it is."""
+        """Restricts these rights; 0 leaves a kind unrestricted."""
         self._files = files
         attributes = (files, tcp if abi >= 4 else 0, scopes if abi >= 6 else 0)
         size = 24 if abi >= 6 else 16 if abi >= 4 else 8
@@ -64,7 +65,7 @@ class Ruleset:
         self.descriptor = syscall("landlock_create_ruleset", _CREATE_RULESET, data, size, 0)
 
     def allow(self, path: str, rights: int) -> None:
-        """These rights for the file, or for all below the directory; a path that is not there is passed over."""
+        """Allows these rights for the file, or for all files below the directory; ignores a missing path."""
         try:
             descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except (FileNotFoundError, NotADirectoryError):
@@ -82,22 +83,26 @@ class Ruleset:
         syscall("landlock_add_rule", _ADD_RULE, self.descriptor, _RULE_NET_PORT, rule, 0)
 
     def enter(self) -> None:
-        """For the rest of this process's life. Raises OSError."""
+        """Applies the rules for the rest of this process's life. Raises OSError."""
         call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         syscall("landlock_restrict_self", _RESTRICT_SELF, self.descriptor, 0)
         os.close(self.descriptor)
 
 
 def processes_only(abi: int) -> Ruleset:
-    """Rules that leave files and network as they are and keep the process away from others: memory, descriptors, signals."""
-    # A ruleset has to handle something. Moving files between directories is the one right that is gone unless it is given back.
+    """Returns rules that do not restrict files and network, and isolate the process from others: memory, descriptors, signals."""
+    # A ruleset must restrict something. Moving files between directories is the one right that a ruleset denies
+    # unless it is allowed.
     ruleset = Ruleset(abi, _REFER, 0, _SCOPE_SIGNALS)
     ruleset.allow("/", _REFER)
     return ruleset
 
 
 def tenant(abi: int, rules: dict[str, list]) -> Ruleset:
-    """`rules`: read, write, devices: paths; tcp: ports that may be connected to, None for any, listening included."""
+    """Returns the rules of a tenant.
+
+    `rules`: read, write, devices: paths; tcp: ports for connections, None for any, including listening.
+    """
     tcp = 0 if rules["tcp"] is None else _BIND_TCP | _CONNECT_TCP
     ruleset = Ruleset(abi, handled_files(abi), tcp, _SCOPE_ABSTRACT_SOCKETS | _SCOPE_SIGNALS)
     for paths, rights in ((rules["read"], _READ), (rules["write"], _WRITE), (rules["devices"], _DEVICE)):

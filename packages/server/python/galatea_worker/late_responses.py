@@ -1,4 +1,4 @@
-"""Responses of a model that is not decoupled to requests of executions that have returned without them."""
+"""Responses of a model that is not decoupled, sent after their execution has returned."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _DROPPED = "The response sender went away without having sent a response."
 
 
 class LateResponses:
-    """Made with the first of them. Their RESULT has been sent: it says that they come later."""
+    """Created with the first of them, after their RESULT was sent, which announces them."""
 
     def __init__(self, instance: ModelInstance, turns: FrameTurns) -> None:
         self._instance = instance
         self._channel = instance.channel
         self._frames = ResponseFrames(instance, turns)
-        # By execution and position: whether its request was cancelled.
+        # True for cancelled requests, by execution and position.
         self._open = {}
 
     def take_over(self, replies: Sequence[Reply], given_up: Container[int]) -> None:
@@ -43,7 +43,10 @@ class LateResponses:
         self._open.pop(reply.place, None)
 
     def dropped(self, reply: Reply) -> None:
-        """Notes that the response cannot be sent any more, because its senders were deleted. Never waits for a lock."""
+        """Reports that the response cannot be sent any more, because its senders were deleted.
+
+        Never waits for a lock.
+        """
         self._open.pop(reply.place, None)
         message = _DROPPED
         if not reply.has_sender:

@@ -1,4 +1,4 @@
-"""Requests of a model's metrics to the server, and the numbers of families and metrics in them."""
+"""Requests about a model's metrics to the server, and the ids of families and metrics in them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 ID_MAX = 0xFFFFFFFF
 
-# Reentrant: the collector may run code of the model, which may count, within what it guards.
+# Reentrant: the garbage collector may run code of the model that counts, while the lock is held.
 counting = threading.RLock()
-# A process that the model has forked: the cells are its parent's to write.
+# True in a process that the model has forked: the cells belong to its parent.
 is_forked = False
 
 
@@ -30,7 +30,10 @@ def _after_fork() -> None:
 
 
 class MetricRequests:
-    """The requests of this process. `wait(is_there)` reads, or waits for the thread that reads, until `is_there()` or the server is gone."""
+    """The requests of this process.
+
+    `wait(is_there)` reads, or waits for the thread that reads, until `is_there()` or the server is gone.
+    """
 
     def __init__(self, channel: Channel, arena: Arena, wait: Callable[[Callable[[], object]], None]) -> None:
         self.arena = arena
@@ -43,26 +46,29 @@ class MetricRequests:
         os.register_at_fork(after_in_child=_after_fork)
 
     def responded(self, frame: memoryview) -> None:
-        """Takes a response. The caller is the thread that reads."""
+        """Handles a response. Called by the thread that reads."""
         request_id, refusal, body = metric_wire.decode_answer(frame)
         self._responses[request_id] = (refusal, body)
 
     def response_to(self, encode: Callable[[int], bytes]) -> tuple[str | None, bytes]:
-        """Sends a request, `encode(request_id)`. Returns why it is refused, None where it is not, and the body of the response."""
+        """Sends a request, `encode(request_id)`.
+
+        Returns the reason of a rejection, None for success, and the body of the response.
+        """
         request_id = next(self._numbers) & ID_MAX
         self._channel.send(encode(request_id))
         self._wait(lambda: request_id in self._responses)
         return self._responses.pop(request_id, ("The server is gone.", b""))
 
     def gone(self, family_id: int, metric_ids: list[int]) -> None:
-        """Notes that a family was deleted. May be called from any thread at any time."""
+        """Reports that a family was deleted. May be called from any thread at any time."""
         self._channel.send_whenever(metric_wire.encode_gone(family_id))
         self.metrics.give_back(metric_ids)
         self.families.give_back([family_id])
 
 
 class _Ids:
-    """Numbers in use, no two alike at a time."""
+    """Ids in use; each is assigned to one owner at a time."""
 
     def __init__(self) -> None:
         self._taken = set()
@@ -77,6 +83,6 @@ class _Ids:
                     return self._last
 
     def give_back(self, ids: list[int]) -> None:
-        # Each step is one that the interpreter does as a whole: this may run within `take`.
+        # Every step is atomic in the interpreter, because this may run within `take`.
         for one in ids:
             self._taken.discard(one)

@@ -1,4 +1,7 @@
-"""The frames about a model's own metrics. See WIRE.md; the twin of this file is `packages/server/src/backends/python/metric-codec.ts`."""
+"""The frames about a model's custom metrics.
+
+See WIRE.md; the server's side is `packages/server/src/backends/python/metric-codec.ts`.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ REFUSED = 1
 
 
 def encode_family(question: int, family_id: int, kind: int, name: str, description: str) -> bytes:
-    """METRIC_FAMILY."""
+    """Encodes METRIC_FAMILY."""
     body = json.dumps({"name": name, "description": description}).encode("utf-8")
     return wire.frame(wire.METRIC_FAMILY, body, kind, question, family_id)
 
@@ -29,34 +32,34 @@ def encode_family(question: int, family_id: int, kind: int, name: str, descripti
 def encode_metric(
     question: int, metric_id: int, family_id: int, labels: dict[str, str], bounds: Sequence[float]
 ) -> bytes:
-    """METRIC."""
+    """Encodes METRIC."""
     body = _METRIC_HEAD.pack(family_id, 0) + struct.pack("<%dd" % len(bounds), *bounds)
     return wire.frame(wire.METRIC, body + json.dumps(labels).encode("utf-8"), len(bounds), question, metric_id)
 
 
 def encode_value(question: int, metric_id: int) -> bytes:
-    """METRIC_VALUE."""
+    """Encodes METRIC_VALUE."""
     return wire.frame(wire.METRIC_VALUE, b"", 0, question, metric_id)
 
 
 def encode_gone(family_id: int) -> bytes:
-    """METRICS_GONE."""
+    """Encodes METRICS_GONE."""
     return wire.frame(wire.METRICS_GONE, b"", 0, 0, family_id)
 
 
 def decode_answer(view: memoryview) -> tuple[int, str | None, bytes]:
-    """METRIC_ANSWER -> (question, the reason where it is refused, the body)."""
+    """Decodes METRIC_ANSWER -> (request id, the reason of a rejection, the body)."""
     size, _, _, question, extra = wire.HEADER.unpack_from(view, 0)
     body = bytes(view[wire.HEADER_BYTES : size])
     return question, body.decode("utf-8", "replace") if extra == REFUSED else None, body
 
 
 def decode_places(body: bytes) -> tuple[int, int, int, tuple[float, ...]]:
-    """The body of the answer to METRIC -> (byteOffset of its cells, of the shared one, number of this holder, bounds)."""
+    """Decodes the response to METRIC -> (byteOffset of its cells, of the shared one, id of this holder, bounds)."""
     cells, shared, holder = _PLACES.unpack_from(body, 0)
     return cells, shared, holder, struct.unpack_from("<%dd" % ((len(body) - _PLACES.size) // 8), body, _PLACES.size)
 
 
 def decode_value(body: bytes) -> float:
-    """The body of the answer to METRIC_VALUE."""
+    """Decodes the response to METRIC_VALUE."""
     return struct.unpack("<d", body)[0]

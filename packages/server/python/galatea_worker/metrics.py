@@ -1,7 +1,8 @@
-"""Metrics of a model's own: `pb_utils.MetricFamily` and the metrics that it makes.
+"""Custom metrics of a model:
 
-What a metric counts lies in cells of shared memory that this process alone writes and the server reads, so that counting takes no frame, is
-seen at once, and costs the server nothing. Frames pass when a family or a metric is made, when a value is asked for, and when a family goes.
+`pb_utils.MetricFamily` and the metrics that it creates. A metric's counts are in cells of shared memory that only this process writes and
+the server reads, so that counting sends no frame, is visible at once, and costs the server nothing. Frames are sent when a family or a
+metric is created, when a value is read, and when a family is deleted.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 _COUNTER, _GAUGE, _HISTOGRAM = range(3)
 _NAMES = ("COUNTER", "GAUGE", "HISTOGRAM")
-# Of a gauge's cells.
+# Indexes of a gauge's cells.
 _VALUE, _INCREMENTS, _SETTING = range(3)
 _HOLDER_OF_SETTING = 2.0**32
 
@@ -37,7 +38,7 @@ MetricKind = enumeration("MetricKind", _NAMES)
 
 
 def _response_to(requests: MetricRequests, encode: Callable[[int], bytes]) -> bytes:
-    """Returns the body of the response to a request. Raises TritonModelException with the reason of a refusal."""
+    """Returns the body of the response to a request. Raises TritonModelException with the reason of a rejection."""
     refusal, body = requests.response_to(encode)
     if refusal is not None:
         raise TritonModelException(_refused(refusal))
@@ -49,7 +50,7 @@ def _refused(reason: str) -> str:
 
 
 class _Cells:
-    """What one metric counts, and where."""
+    """The cells of one metric."""
 
     __slots__ = ("_holder", "_settings", "bounds", "metric_id", "numbers", "shared")
 
@@ -63,12 +64,15 @@ class _Cells:
         self._settings = itertools.count(1)
 
     def next_setting(self) -> float:
-        """The number of a setting of a gauge: none is an earlier one's, nor another holder's."""
+        """Returns the id of a new setting of a gauge, unique among all settings and holders."""
         return self._holder * _HOLDER_OF_SETTING + (next(self._settings) & ID_MAX)
 
 
 class _Held:
-    """What a family and its metrics have with the server. Gone with the family, or with the last operation that was under way then."""
+    """The server's resources of a family and its metrics.
+
+    Released with the family, or with the last operation that was running then.
+    """
 
     __slots__ = ("__weakref__", "cells", "family_id", "requests")
 
@@ -93,7 +97,7 @@ class _Held:
 
 
 class MetricFamily:
-    """Metrics of one name and kind. They last as long as it does; its metrics must not be used after it."""
+    """Metrics of one name and kind. Deleting the family ends its metrics, which must not be used afterwards."""
 
     __slots__ = ("_held", "_kind", "_making")
 
@@ -117,7 +121,10 @@ class MetricFamily:
             raise TritonModelException("Error when creating MetricFamily: %s" % error) from None
 
     def Metric(self, labels: dict[str, str] | None = None, buckets: list[float] | None = None) -> Metric:
-        """A metric with these labels. Those of equal labels count together, also of other models of the namespace."""
+        """Returns a metric with these labels.
+
+        Metrics with equal labels share the counts, also those of other models of the namespace.
+        """
         if labels is not None and not isinstance(labels, dict):
             raise TritonModelException("Failed to create metric. Labels must be a dictionary.")
         text = json.dumps(labels)
@@ -140,7 +147,7 @@ class MetricFamily:
         return tuple(_double(bound, "Metric") for bound in buckets)
 
     def _cells(self, text: str, bounds: tuple[float, ...]) -> _Cells:
-        # As Triton reads them: what JSON makes of other keys is their name, and a value must be a text.
+        # Labels are read as in Triton: other keys become their JSON text, and a value must be a string.
         labels = json.loads(text) or {}
         if not all(isinstance(value, str) for value in labels.values()):
             raise TritonModelException(_refused("attempt to access JSON non-string as string"))
@@ -168,7 +175,7 @@ class MetricFamily:
 
 
 class Metric:
-    """Counts; made by `MetricFamily.Metric`."""
+    """A metric, created by `MetricFamily.Metric`."""
 
     __slots__ = ("_cells", "_held", "_kind")
 
@@ -184,7 +191,10 @@ class Metric:
         return metric
 
     def _alive(self, action: str) -> _Held:
-        """Whoever holds what this returns may write: the cells are the metric's until it lets go."""
+        """Returns the resources, or raises when the family was deleted.
+
+        The cells may be written while the caller refers to the result.
+        """
         _check_process()
         held = self._held()
         if held is None:
@@ -200,7 +210,7 @@ class Metric:
         raise TritonModelException("Failed to %s metric value: %s" % (action, _refused(reason)))
 
     def increment(self, value: float, /) -> None:
-        """Adds to a counter, which takes nothing negative, or to a gauge."""
+        """Adds to a counter, which rejects negative values, or to a gauge."""
         amount = value if type(value) is float else _double(value, "increment")
         _held = self._alive("increment")
         cells = self._cells
@@ -242,14 +252,14 @@ class Metric:
         if self._kind is not MetricFamily.HISTOGRAM:
             self._refuse("observe", "does not support Observe")
         cells = self._cells
-        # As in Triton no bound is below a value that is no number.
+        # NaN is counted in the first bucket, as in Triton.
         bucket = 0 if math.isnan(amount) else bisect.bisect_left(cells.bounds, amount)
         with counting:
             cells.numbers[0] += amount
             cells.numbers[1 + bucket] += 1.0
 
     def value(self) -> float:
-        """Of a counter or gauge, what all have counted together who count under its labels."""
+        """Returns the value of a counter or gauge, which all holders with its labels have counted together."""
         held = self._alive("get")
         metric_id = self._cells.metric_id
         try:
@@ -261,7 +271,7 @@ class Metric:
 
 
 def _double(value: Any, function: str) -> float:
-    """What C makes a double of: texts are none."""
+    """Converts a value to a double as C does, which rejects texts."""
     try:
         if not isinstance(value, (str, bytes, bytearray)):
             return float(value)

@@ -1,4 +1,4 @@
-"""A model's own module, and what its environment lent to it."""
+"""Imports a model's own module, and finds the modules that it imported from its environment."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import types
 
 
 def import_model(package_name: str, module_name: str, directory: str) -> types.ModuleType:
-    """The model as module `<version>.<name>`, as Triton imports it; without a package as `<name>`.
+    """Imports the model as module `<version>.<name>` like Triton; without a package as `<name>`.
 
-    Its place is known: the search of the import system would touch, and so copy, 160 kB of pages that workers share.
+    The path is known: the import system's search would write to 160 kB of pages that workers share, and so copy them.
     """
     name = "%s.%s" % (package_name, module_name) if package_name else module_name
     path = os.path.join(directory, module_name + ".py")
@@ -28,7 +28,7 @@ def import_model(package_name: str, module_name: str, directory: str) -> types.M
 
 
 def _package(name: str, directory: str) -> types.ModuleType:
-    """The version's directory as the package of its modules; its `__init__.py` runs where there is one."""
+    """Returns the version's directory as the package of its modules, after running its `__init__.py` if there is one."""
     path = os.path.join(directory, "__init__.py")
     if not os.path.isfile(path):
         package = types.ModuleType(name)
@@ -43,7 +43,7 @@ def _package(name: str, directory: str) -> types.ModuleType:
 
 
 def environment_modules(known: int) -> list[str]:
-    """Modules imported since `known` were there that belong to the environment itself and could be imported before a fork."""
+    """Returns the modules imported since there were `known` that belong to the environment itself and could be imported before a fork."""
     prefixes = None
     found = []
     for name in _newest_modules(known):
@@ -63,7 +63,10 @@ def _environment_prefixes() -> tuple[str, ...]:
 
 
 def _newest_modules(known: int) -> list[str]:
-    """Names imported since `known` modules were there. The older names are not touched: counting a reference copies their page."""
+    """Returns the names imported since there were `known` modules.
+
+    Older names are not touched: counting a reference copies their page.
+    """
     names = []
     for name in reversed(sys.modules):
         if len(sys.modules) - len(names) <= known:

@@ -1,4 +1,4 @@
-"""The model instance of this process, initialized: how its requests are opened and its responses written."""
+"""The initialized model instance of this process: decodes its requests and encodes its responses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ModelInstance:
-    """Fields: `name`, as messages have it, `execute`, the model's, and `channel`."""
+    """Fields: `name`, for messages, `execute`, the model's method, and `channel`."""
 
     __slots__ = ("name", "execute", "channel", "_arena", "_inline_bytes_max", "_input_names", "_output_names")
 
@@ -39,13 +39,13 @@ class ModelInstance:
         self._input_names, self._output_names = map(tuple, names)
 
     def outputs_with(self, ask_space: Callable[[Any, list[int]], list[wire.Block]]) -> Outputs:
-        """Returns a writer of responses that gets space for large outputs from `ask_space`."""
+        """Returns an encoder of responses that requests space for large outputs from `ask_space`."""
         return Outputs(self._output_names, self._inline_bytes_max, self._arena, ask_space)
 
     def open_requests(
         self, execution_id: int, frame: memoryview
     ) -> tuple[list[InferenceRequest], list[wire.Block], list[Lent]]:
-        """Returns the requests of an EXECUTE frame, the space lent for outputs, and the blocks that inputs lie in."""
+        """Returns the requests of an EXECUTE frame, the space lent for outputs, and the blocks of inputs."""
         loans, spaces, wire_requests, inline_offset = wire.decode_execute(frame)
         inline = bytearray(frame[inline_offset:])
         lent = [

@@ -1,4 +1,4 @@
-"""The plain objects that model code sees: tensors, responses, errors."""
+"""The plain objects that models use: tensors, responses, errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TritonModelException(Exception):
 
 
 def check_limit(what: str, count: int, most: int) -> None:
-    """Raises TritonModelException where a model gives more than a frame takes; `what` has a place for the count."""
+    """Raises TritonModelException when a model returns more than a frame can hold; `what` has a placeholder for the count."""
     if count > most:
         raise TritonModelException("%s; the Python backend takes %d at most" % (what % count, most))
 
@@ -51,7 +51,7 @@ _CODES = tuple(_ErrorCode.__members__.values())
 
 
 class TritonError:
-    """An error with one of the inference codes; the answer to one request."""
+    """An error with one of the inference codes, as the response to one request."""
 
     __module__ = MODULE
     UNKNOWN, INTERNAL, NOT_FOUND, INVALID_ARG, UNAVAILABLE, UNSUPPORTED, ALREADY_EXISTS, CANCELLED = _CODES
@@ -69,11 +69,11 @@ class TritonError:
         self._code = code
 
     def message(self) -> str:
-        """The text that the client reads."""
+        """Returns the text that the client receives."""
         return self._message
 
     def code(self) -> Any:
-        """One of TritonError's constants."""
+        """Returns one of TritonError's constants."""
         return self._code
 
 
@@ -82,7 +82,7 @@ setattr(TritonError, "__ErrorCode", _ErrorCode)
 
 
 class _Exported:
-    """A tensor's elements as DLPack capsules share them: writable, and with a reference to the tensor."""
+    """A tensor's elements for DLPack capsules: writable, with a reference to the tensor."""
 
     __slots__ = ("__array_interface__", "_tensor")
 
@@ -93,7 +93,7 @@ class _Exported:
 
 
 class Tensor:
-    """A named array. Of a request: a view of the bytes that the client sent, made when first asked for."""
+    """A named array. A request's tensor is a view of the bytes that the client sent, created when first used."""
 
     __module__ = MODULE
     __slots__ = ("_name", "_datatype", "_shape", "_array", "_buffer", "_offset", "_size")
@@ -120,7 +120,7 @@ class Tensor:
         self._shape = tensor.shape
         self._buffer = None
         if number == datatypes.BYTES:
-            # As in Triton, the elements are taken now: what the array holds later is not answered.
+            # The elements are copied now, as in Triton: later changes of the array do not change the response.
             self._buffer = datatypes.serialize_elements(tensor)
             self._offset = 0
             self._size = len(self._buffer)
@@ -131,23 +131,23 @@ class Tensor:
         self._array = tensor
 
     def name(self) -> str:
-        """The tensor's name."""
+        """Returns the tensor's name."""
         return self._name
 
     def shape(self) -> list[int]:
-        """Dimensions as a list, the batch dimension included."""
+        """Returns the dimensions as a list, including the batch dimension."""
         return list(self._shape)
 
     def triton_dtype(self) -> int:
-        """The datatype's number in the configuration (TYPE_FP32 is 11)."""
+        """Returns the datatype's number in the configuration (TYPE_FP32 is 11)."""
         return self._datatype
 
     def is_cpu(self) -> bool:
-        """True: tensors lie in the machine's memory."""
+        """Returns True: tensors are in the machine's memory."""
         return True
 
     def as_numpy(self) -> np.ndarray:
-        """The elements: a writable view for numeric datatypes, an object array of bytes for BYTES."""
+        """Returns the elements: a writable view for numeric datatypes, an object array of bytes for BYTES."""
         if self._array is not None:
             return self._array
         dtype = datatypes.DTYPES[self._datatype]
@@ -166,9 +166,9 @@ class Tensor:
         return array
 
     def _elements(self, dtype: Any) -> np.ndarray:
-        """An array over the tensor's bytes that the model may write to: a copy where others read them as well.
+        """Returns a writable array over the tensor's bytes: a copy when others read them as well.
 
-        Copied by hand: a private mapping of the pages costs more than copying them from 4 KiB to 16 MiB, read or written.
+        Copied explicitly: a private mapping of the pages costs more than copying them from 4 KiB to 16 MiB, read or written.
         """
         buffer = self._buffer
         array = np.ndarray(self._shape, dtype, buffer, self._offset)
@@ -181,14 +181,14 @@ class Tensor:
         return array
 
     def taken(self) -> Tensor:
-        """The same tensor over bytes of its own."""
+        """Returns a copy of the tensor."""
         if self._datatype != datatypes.BYTES and self._array is not None:
             return Tensor(self._name, self._array.copy())
         data = bytes(memoryview(self._buffer)[self._offset : self._offset + self._size])
         return tensor_of_wire(self._name, self._datatype, self._shape, (data, 0, len(data)))
 
     def to_dlpack(self) -> Any:
-        """A DLPack capsule over the same memory."""
+        """Returns a DLPack capsule over the same memory."""
         return self.__dlpack__()
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -205,7 +205,9 @@ class Tensor:
 
     @staticmethod
     def from_dlpack(name: str, tensor: Any) -> Tensor:
-        """A tensor over what `tensor`, a DLPack capsule or an object with `__dlpack__`, exports in the machine's memory."""
+        """Returns a tensor over the memory that `tensor`, a DLPack capsule or an object with `__dlpack__`, exports from the machine's
+        memory.
+        """
         if not hasattr(np, "from_dlpack"):
             raise TritonModelException("Tensor.from_dlpack needs numpy 1.22 or newer, found %s" % np.__version__)
         if hasattr(tensor, "__dlpack_device__") and tensor.__dlpack_device__()[0] != 1:
@@ -235,7 +237,7 @@ _RESPONSE = (
 
 
 def _outputs_of(given: object) -> list[Tensor | None] | None:
-    """Returns a list of the tensors, with the Nones among them; None for any other value."""
+    """Returns a list of the tensors, including Nones; None for any other value."""
     try:
         outputs = list(given)
     except TypeError:
@@ -247,7 +249,10 @@ def _outputs_of(given: object) -> list[Tensor | None] | None:
 
 
 def check_parameters(parameters: object) -> None:
-    """Of a request that the model makes, or of a response. Raises TritonModelException in Triton's words."""
+    """Checks the parameters of a request that the model sends, or of a response.
+
+    Raises TritonModelException with Triton's text.
+    """
     if not isinstance(parameters, dict):
         raise TritonModelException("Expect parameters to be a dict, got %s" % type(parameters))
     for key, value in parameters.items():
@@ -260,7 +265,7 @@ def check_parameters(parameters: object) -> None:
 
 
 class InferenceResponse:
-    """The answer to one request: tensors, or an error."""
+    """The response to one request: tensors, or an error."""
 
     __module__ = MODULE
     __slots__ = ("_outputs", "_error", "_parameters")
@@ -284,11 +289,11 @@ class InferenceResponse:
         self._parameters = parameters
 
     def output_tensors(self) -> list[Tensor]:
-        """The tensors, in a list of the caller's own."""
+        """Returns the tensors in a new list."""
         return list(self._outputs)
 
     def taken(self) -> InferenceResponse:
-        """The same response over bytes of its own: what the model does to its arrays from now on changes nothing."""
+        """Returns a copy of the response, which later changes of the model's arrays do not affect."""
         response = InferenceResponse.__new__(InferenceResponse)
         response._outputs = [tensor.taken() for tensor in self._outputs]
         response._error = self._error
@@ -296,24 +301,24 @@ class InferenceResponse:
         return response
 
     def has_error(self) -> bool:
-        """Whether the request failed."""
+        """Returns whether the request failed."""
         return self._error is not None
 
     def error(self) -> TritonError | None:
-        """The error or None."""
+        """Returns the error or None."""
         return self._error
 
     def parameters(self) -> str:
-        """The response's parameters as JSON text."""
+        """Returns the response's parameters as JSON text."""
         import json
 
         return json.dumps(self._parameters) if self._parameters else ""
 
 
 class CallRequest:
-    """A request of this process's model for another model, as plain data."""
+    """A request of this process's model to another model, as plain data."""
 
-    # In part named as `wire.WireRequest`: an InferenceRequest holds one or the other.
+    # Some names match `wire.WireRequest`, because an InferenceRequest has one or the other.
     __slots__ = (
         "model_name",
         "version",
@@ -333,7 +338,7 @@ _new_tensor = Tensor.__new__
 def tensors_of_wire(
     names: Sequence[str], inputs: list[wire.Input], inline: bytearray, lent: Sequence[Lent]
 ) -> list[Tensor]:
-    """The Tensors of a request's decoded inputs, whose bytes lie in `inline` or in one of the blocks `lent`."""
+    """Returns the Tensors of a request's decoded inputs, whose bytes are in `inline` or in one of the blocks `lent`."""
     tensors = []
     for name_index, datatype, shape, place, offset, size in inputs:
         tensor = _new_tensor(Tensor)
@@ -349,7 +354,7 @@ def tensors_of_wire(
 
 
 def tensor_of_wire(name: str, datatype: int, shape: tuple[int, ...], place: tuple[Any, int, int]) -> Tensor:
-    """A Tensor over bytes that somebody else owns; `place` is (buffer, offset, size)."""
+    """Returns a Tensor over bytes of another owner; `place` is (buffer, offset, size)."""
     tensor = Tensor.__new__(Tensor)
     tensor._name = name
     tensor._datatype = datatype
@@ -360,10 +365,10 @@ def tensor_of_wire(name: str, datatype: int, shape: tuple[int, ...], place: tupl
 
 
 def bits_of(tensor: Tensor) -> np.ndarray:
-    """The elements of a tensor of BF16, for which numpy has no name, as numbers of 16 bits."""
+    """Returns the elements of a BF16 tensor, a type that numpy does not have, as 16-bit integers."""
     return tensor._elements(np.uint16)
 
 
 def tensor_of_bits(name: str, array: np.ndarray) -> Tensor:
-    """A tensor of BF16 over such numbers, which are contiguous."""
+    """Returns a BF16 tensor over contiguous 16-bit integers."""
     return tensor_of_wire(name, datatypes.BF16, array.shape, (array, 0, array.nbytes))

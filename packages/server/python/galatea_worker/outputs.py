@@ -1,4 +1,4 @@
-"""What a model answers, as the wire takes it: small outputs inside the frame, large ones where they lie or in lent space."""
+"""Encodes a model's responses: small outputs inside the frame, large ones at their location or in lent space."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class Outputs:
-    """Turns a model's responses into what `wire.encode_result` takes.
+    """Converts a model's responses to the input of `wire.encode_result`.
 
-    `ask_space(execution_id, sizes)` gives blocks, [(lent_id, offset, size)], for outputs that no lent space holds.
+    `ask_space(execution_id, sizes)` returns blocks, [(lent_id, offset, size)], for outputs that fit no lent space.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Outputs:
         self._inline_bytes_max = inline_bytes_max
         self._arena = arena
         self._ask_space = ask_space
-        # Of the execution that is being answered: blocks that outputs stay in and the model can write to, by id where they begin.
+        # Blocks of the current execution that contain outputs and that the model can write to: their offset by id.
         self._own = {}
 
     def answers(
@@ -47,9 +47,10 @@ class Outputs:
         spaces: list[wire.Block],
         lent: Sequence[Lent],
     ) -> list[wire.Answer]:
-        """Returns a record per response; None is one that comes later. `spaces` may be written to; a tensor in one of the blocks `lent` stays there.
+        """Returns a record per response; None is one that comes later.
 
-        Not before `settled` looked at them may they be sent.
+        `spaces` may be written to; a tensor in one of the blocks `lent` stays there. The records must pass through `settled` before they
+        are sent.
         """
         self._own = {}
         answers = []
@@ -88,9 +89,8 @@ class Outputs:
     def settled(
         self, execution_id: int, answers: list[wire.Answer], spaces: list[wire.Block], released: Sequence[int]
     ) -> list[wire.Answer]:
-        """The answers, once the model's objects are gone: an output whose block it still sees, not being in `released`, is copied.
-
-        Otherwise a model that keeps its input could change what it answered with.
+        """Returns the responses after the model's objects were deleted: an output whose block it still uses, because it is not in
+        `released`, is copied. Otherwise a model that keeps its input could change its response.
         """
         kept = self._own and {lent_id: offset for lent_id, offset in self._own.items() if lent_id not in released}
         if not kept:
@@ -115,7 +115,7 @@ class Outputs:
         array = tensor._array
         datatype = tensor._datatype
         if array is None or datatype == datatypes.BYTES:
-            # Elements that were serialized, or an input that is handed on unread: its bytes are those of the output.
+            # Serialized elements, or an input that is passed on unread: its bytes are those of the output.
             array = np.ndarray((tensor._size,), np.uint8, tensor._buffer, tensor._offset)
             size = tensor._size
         else:
@@ -135,7 +135,7 @@ class Outputs:
         return large
 
     def _place(self, execution_id: Any, waiting: list[_Large], spaces: list[wire.Block]) -> None:
-        """Finds a block for each large output: first among the lent ones, then by asking once for all that is left."""
+        """Finds a block for each large output: first among the lent ones, then by one request for all others."""
         missing = []
         for large in waiting:
             for position, (lent_id, offset, size) in enumerate(spaces):
@@ -169,7 +169,7 @@ def _placed(answers: list[tuple[Any, ...]]) -> list[wire.Answer]:
 
 
 class _Large:
-    """An output that goes through the arena."""
+    """An output that is passed in the arena."""
 
     __slots__ = ("index", "datatype", "shape", "array", "size", "placed")
 

@@ -1,7 +1,6 @@
-"""Paths that a process alone has, without root: it is moved into a root directory that is the machine's, with links added.
-
-For code that names paths which this machine does not have. It takes a user namespace, which many kernels give everybody; in it the
-process stays the user that it is, and can do no more than before. (Linux: user_namespaces(7).)
+"""Gives a process its own paths without root: moves it into a root directory that is the machine's, with links added, for code that names
+paths which this machine does not have. It needs a user namespace, which many kernels allow everybody; in it the process is the same
+user, and has no more rights than before. (Linux: user_namespaces(7).)
 """
 
 from __future__ import annotations
@@ -21,13 +20,14 @@ _MS_PRIVATE = 1 << 18
 
 
 def enter(root: str, links: list[tuple[str, str]]) -> None:
-    """`root` is an empty directory; `links`: paths, and where they lead. What lies at such a path already stays. The process has one thread.
+    """Enters a root directory built over the empty directory `root`; `links`: paths and their targets.
 
-    Raises OSError; the process is of no use then. It has all capabilities in its namespace, which the caller drops.
+    An existing path is not replaced. The process must have one thread. Raises OSError; the process is unusable then. It has all
+    capabilities in its namespace, which the caller must drop.
     """
     user, group = os.geteuid(), os.getegid()
     call("unshare", _CLONE_NEWUSER | _CLONE_NEWNS)
-    # Groups cannot be mapped before they are given up for good.
+    # Groups cannot be mapped before setgroups is denied permanently.
     for name, text in (
         ("setgroups", "deny"),
         ("uid_map", "%d %d 1" % (user, user)),
@@ -45,9 +45,13 @@ def enter(root: str, links: list[tuple[str, str]]) -> None:
 
 
 def _mirror(directory: str, root: str, links: list[str]) -> None:
-    """Mounts what lies in the directory below `root`. Directories that links are to lie in are made anew, with all that is in them."""
+    """Mounts the entries of the directory below `root`.
+
+    Directories that will contain links are created again, with all their entries.
+    """
     paths = [os.path.join(directory, name) for name in os.listdir(directory)]
-    # First what holds the new root: mounted later, it would bring along all that lies there by then.
+    # The directory that contains the new root is mounted first: later, it would include everything mounted there by
+    # then.
     for path in sorted(paths, key=lambda path: not root.startswith(path + "/")):
         if os.path.islink(path):
             os.symlink(os.readlink(path), root + path)
@@ -60,7 +64,7 @@ def _mirror(directory: str, root: str, links: list[str]) -> None:
 
 
 def is_possible(root: str) -> bool:
-    """Whether this process may do that; tried in a process of its own, over this empty directory."""
+    """Returns whether this process may do that, by trying it in a child process, over this empty directory."""
     pid = os.fork()
     if pid == 0:
         status = 1

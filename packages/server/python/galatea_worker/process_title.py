@@ -1,4 +1,4 @@
-"""What `ps` and `top` show of a worker: its model, in place of the zygote's command line that it was forked with."""
+"""Sets the title of a worker in `ps` and `top` to its model, instead of the zygote's command line."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import ctypes
 
 _PR_SET_NAME = 15
 _PR_GET_NAME = 16
-# Places in /proc/self/stat behind the name in brackets, see proc(5).
+# Positions in /proc/self/stat after the name in brackets, see proc(5).
 _ARGUMENTS_BEGIN = 45
 _ARGUMENTS_END = 46
 
 
 def _find_area() -> tuple[int, int]:
-    """Where the kernel reads this process's command line: address and size."""
+    """Returns address and size of this process's command line, as the kernel reads it."""
     try:
         with open("/proc/self/stat", "rb") as stat:
             fields = stat.read().rpartition(b")")[2].split()
@@ -22,33 +22,33 @@ def _find_area() -> tuple[int, int]:
     return (begin, end - begin) if 0 < begin < end else (0, 0)
 
 
-# Opened before the zygote forks: what opens a library makes a class, which copies pages that all workers share.
+# Opened before the zygote forks: opening a library creates a class, which copies pages that all workers share.
 _prctl = ctypes.CDLL(None).prctl
-# Found before the zygote forks: the same in every fork, and a worker may not find it any more.
+# Determined before the zygote forks: the same in every fork, and a confined worker cannot read it any more.
 _BEGIN, _SIZE = _find_area()
 
 
 def show(title: str) -> None:
-    """Shows as much of `title` as there is room for; its first word, up to 15 bytes, as the process's name (`top`, `ps -o comm`).
+    """Shows as much of `title` as fits; its first word, up to 15 bytes, as the process's name (`top`, `ps -o comm`).
 
-    Writes to the page of memory that holds the arguments, and to no other.
+    Writes only to the page of memory that contains the arguments.
     """
     text = title.encode("utf-8", "replace").replace(b"\0", b" ")
     _prctl(_PR_SET_NAME, ctypes.c_char_p(text.split(b" ", 1)[0][:15]), 0, 0, 0)
     if _SIZE > 1:
-        # The last byte stays 0: otherwise the kernel reads on into the environment.
+        # The last byte stays 0: otherwise the kernel continues into the environment.
         ctypes.memmove(_BEGIN, text[: _SIZE - 1].ljust(_SIZE, b"\0"), _SIZE)
 
 
 def taken() -> tuple[bytes, bytes]:
-    """What is shown now, for `put_back`."""
+    """Returns the current title, for `put_back`."""
     name = ctypes.create_string_buffer(16)
     _prctl(_PR_GET_NAME, name, 0, 0, 0)
     return name.value, ctypes.string_at(_BEGIN, _SIZE) if _SIZE > 1 else b""
 
 
 def put_back(shown: tuple[bytes, bytes]) -> None:
-    """Shows again what was taken."""
+    """Restores a title."""
     name, line = shown
     _prctl(_PR_SET_NAME, ctypes.c_char_p(name), 0, 0, 0)
     ctypes.memmove(_BEGIN, line, len(line))

@@ -1,7 +1,8 @@
-"""For programs of files: a model that is a file is taken for data, so its process reads its own files and what it runs with, and no more.
+"""Confines a process that runs a model file.
 
-A process that entered this writes no file and opens no connection, and neither does what it starts. It is put on top of what a worker is
-kept to anyway. (Landlock, of Linux 6.2 at least; where the kernel has none, files stay as they were.)
+Such a model counts as data, so its process reads its own files and those that it runs with, and nothing else. It writes no file and opens
+no connection, and neither do its descendants. Applied in addition to the worker's confinement. (Landlock, from Linux 6.2 on; without it
+access to files is not restricted.)
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import struct
 from . import landlock, tenant
 from .system_calls import call
 
-# Where shared libraries lie, and what libraries look at of the machine and of their own process; nothing of who uses it.
+# Directories of shared libraries, and files about the machine and the own process that libraries read; nothing about
+# the machine's users.
 _SYSTEM = (
     "/usr", "/lib", "/lib32", "/lib64", "/nix/store", "/etc/ld.so.cache", "/etc/localtime", "/sys/devices/system", "/sys/fs/cgroup",
     "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/version", "/proc/sys/kernel", "/proc/sys/vm",
@@ -20,17 +22,17 @@ _SYSTEM = (
 )  # fmt: skip
 # Links below a model's directory that are followed.
 _LINKS_MAX = 10_000
-# Before this version writing could not be held in full.
+# Before this version not all kinds of writing could be restricted.
 _ABI_MIN = 3
 _CAPABILITY_VERSION_3 = 0x20080522
-# CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH: root reads models whoever owns them.
+# CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH: root reads models of any owner.
 _KEPT = 1 << 1 | 1 << 2
 
 
 def enter(directory: str) -> None:
-    """While this process has one thread: rules hold for the thread that enters them and those that it starts.
+    """Call this while the process has one thread: rules apply to the thread that enters them and its later ones.
 
-    `directory` is the model's: read, with what links below it lead to.
+    `directory` is the model's, which may be read, including the targets of links below it.
     """
     try:
         abi = landlock.version()
@@ -54,12 +56,15 @@ def _linked(directory: str) -> list[str]:
 
 
 def _drop_capabilities() -> None:
-    """With root's a process may open again, by their addresses, the arenas that it has mapped: Landlock has no rule for what has no path."""
+    """With root's capabilities a process may open its mapped arenas again by their addresses:
+
+    Landlock has no rule for files without a path.
+    """
     with open("/proc/self/status") as status:
         found = {
             name: int(value, 16) for name, _, value in (line.partition(":") for line in status if line[:3] == "Cap")
         }
     kept = found["CapPrm"] & _KEPT
     if kept != found["CapPrm"]:
-        # The lower halves of what is effective, permitted and inheritable, then the upper ones.
+        # The lower halves of effective, permitted and inheritable, then the upper ones.
         call("capset", struct.pack("=Ii", _CAPABILITY_VERSION_3, 0), struct.pack("=6I", kept, kept, 0, 0, 0, 0))

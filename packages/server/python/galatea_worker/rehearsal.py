@@ -1,7 +1,7 @@
-"""The life of a worker, lived some times over before workers are forked.
+"""Runs a worker's lifecycle several times before workers are forked.
 
-CPython adapts its bytecode to what it meets, remembers what it found of a class and binds the functions of libraries when they are first called,
-all of it in place: done here it is done once, in memory that all workers share, and not in a copy of each worker's.
+CPython specializes its bytecode, caches what it found in classes and binds functions of libraries at their first call, all of it in
+place. Here that happens once, in memory that all workers share, and not in each worker's copy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from . import datatypes, process_title, wire, worker
 from .thread_pools import Pools
 
-# After 8 calls CPython 3.11 adapts a function's code, and a few more calls fill its caches.
+# After 8 calls CPython 3.11 specializes a function's code, and a few more calls fill its caches.
 _TIMES = 12
 _FP32 = datatypes.NAMES.index("FP32")
 _ARENA_BYTES = 4096
@@ -29,10 +29,10 @@ _MODEL_DIRECTORY = os.path.join(os.path.dirname(__file__), "rehearsed")
 
 
 def rehearse() -> None:
-    """Nothing is left of it but what the interpreter has learnt. Raises where a worker could not live here."""
+    """Leaves only the interpreter's caches behind. Raises when a worker could not run here."""
     before = sys.path[:], sys.dont_write_bytecode, process_title.taken()
     sys.dont_write_bytecode = True
-    # What is there already need not be walked each time that a worker collects its garbage.
+    # Existing objects are excluded from each garbage collection of the workers.
     gc.freeze()
     for _ in range(_TIMES):
         _live()
@@ -66,14 +66,14 @@ def _check(answers: bytes) -> None:
         at += size
 
 
-# Blocks of each size that are taken: more of them changed nothing that could be measured.
+# Number of blocks allocated of each size: more had no measurable effect.
 _FILLED = 200
 
 
 def fill_holes() -> list[bytes]:
-    """Takes the small blocks that starting has left free between others, as long as the result is kept.
+    """Allocates the small free blocks between others, as long as the result is kept.
 
-    What a worker makes first would lie in them, and each would give it a copy of its page (some 120 kB of private memory for each model).
+    A worker would allocate its first objects there, and each would copy its page (some 120 kB of private memory for each model).
     """
     empty = sys.getsizeof(b"")
     return [bytes(size - empty) for size in range(48, 513, 16) for _ in range(_FILLED)]
@@ -109,7 +109,7 @@ def _step(kind: int, body: dict) -> bytes:
 
 
 def _execution() -> bytes:
-    """EXECUTE of one request with one tensor of 16 numbers."""
+    """Returns an EXECUTE of one request with one tensor of 16 numbers."""
     data = np.zeros(16, np.float32).tobytes()
     request = wire.REQUEST.pack(1, wire.ALL_OUTPUTS, 0, 0, 0, 0, 0, 0, 0, 0)
     tensor = wire.TENSOR.pack(0, _FP32, 1, wire.INLINE, 0, len(data)) + wire.DIMS[1].pack(16)

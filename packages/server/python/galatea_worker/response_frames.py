@@ -1,4 +1,4 @@
-"""RESPONSE frames: single responses, whose large outputs lie in space that is asked for each of them."""
+"""RESPONSE frames: single responses, whose large outputs are in space that is requested for each of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Request:
 
 
 class _Ask:
-    """A response's request for space in the arena."""
+    """A response's pending request for space in the arena."""
 
     __slots__ = ("execution_id", "ask_id", "granted")
 
@@ -38,7 +38,7 @@ class _Ask:
 
 
 class ResponseFrames:
-    """Makes RESPONSE frames, on any thread."""
+    """Encodes RESPONSE frames, on any thread."""
 
     def __init__(self, instance: ModelInstance, turns: FrameTurns) -> None:
         self._channel = instance.channel
@@ -60,7 +60,7 @@ class ResponseFrames:
         return frame
 
     def granted(self, frame: memoryview) -> None:
-        """Takes a SPACE frame, which has the id of an ASK. The caller holds `changed` of the turns."""
+        """Handles a SPACE frame, which has the id of an ASK. The caller holds `changed` of the turns."""
         ask = self._asks.pop(wire.HEADER.unpack_from(frame, 0)[4] >> 1, None)
         if ask is not None:
             ask.granted = wire.decode_space(frame)

@@ -1,4 +1,4 @@
-"""A request's one response, sent in the middle of `execute`, from a thread or from a task of the model's, in place of being returned."""
+"""A request's one response, sent during `execute`, from a thread or from a task of the model's, instead of being returned."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ SEND = (
     "(self: c_python_backend_utils.InferenceResponseSender,"
     " response: c_python_backend_utils.InferenceResponse = None, flags: int = 0) -> None"
 )
-# Stands for a response that the server has.
+# Marks a response that the server has received.
 _PASSED_ON = object()
 
 
 class Reply:
-    """The one response to a request, and its receiver: the worker until `execute` has returned without it, and a LateReceiver from then on.
+    """The response to a request, and its receiver: the worker until `execute` has returned without it, and a LateReceiver from then on.
 
-    Held by the request and its senders: when the last of them is gone, nobody can send any more.
+    The request and its senders refer to it: when the last of them is deleted, no response can be sent any more.
     """
 
     __slots__ = ("place", "request_id", "requested", "has_sender", "_lock", "_response", "_is_closed", "_late")
@@ -49,12 +49,12 @@ class Reply:
         self._late = None
 
     def __del__(self) -> None:
-        # Python runs this on any thread, at any point of its code.
+        # Python runs this on any thread at any time.
         if self._late is not None and self._response is None:
             self._late.dropped(self)
 
     def send(self, response: InferenceResponse | None, is_final: bool) -> None:
-        """See InferenceResponseSender.send."""
+        """See `InferenceResponseSender.send`."""
         with self._lock:
             if self._is_closed:
                 raise TritonModelException("Unable to send response. Response sender has been closed.")
@@ -81,7 +81,9 @@ class Reply:
             raise
 
     def settle(self, response: InferenceResponse | None) -> InferenceResponse | None:
-        """Returns the response that was sent, else `response`, which `execute` returned in place of sending one; None where both are missing."""
+        """Returns the response that was sent, else `response`, which `execute` returned instead of sending one; None when there is
+        neither.
+        """
         with self._lock:
             if self._response is None:
                 self._response = response
@@ -98,7 +100,7 @@ class Reply:
 
 
 class InferenceResponseSender:
-    """Made by `request.get_response_sender()`. A model that is not decoupled sends one response to a request."""
+    """Created by `request.get_response_sender()`. A model that is not decoupled sends one response to a request."""
 
     __module__ = MODULE
     __slots__ = ("_reply", "__weakref__")
@@ -109,17 +111,20 @@ class InferenceResponseSender:
 
     @checked(SEND)
     def send(self, response: InferenceResponse | None = None, flags: int = 0) -> None:
-        """Sends the response as it is now. Raises TritonModelException for what a model that is not decoupled cannot send."""
+        """Sends the response in its current state.
+
+        Raises TritonModelException for a response that a model that is not decoupled cannot send.
+        """
         check_sent(response, flags)
         self._reply.send(response, flags == FLAG_FINAL)
 
     def is_cancelled(self) -> bool:
-        """Whether the request's client has gone away."""
+        """Returns whether the request's client is gone."""
         return current_worker.is_given_up(*self._reply.place)
 
 
 def check_sent(response: object, flags: int) -> None:
-    """Raises Mismatch, or TritonModelException in Triton's words, for what no model can send."""
+    """Raises Mismatch, or TritonModelException with Triton's text, for an invalid response."""
     if not isinstance(response, (InferenceResponse, type(None))) or not isinstance(flags, int):
         raise Mismatch
     if flags not in (0, FLAG_FINAL):

@@ -15,7 +15,7 @@ MODULE = "c_python_backend_utils"
 
 
 class Mismatch(Exception):
-    """Raised inside of a function that is `checked`: an argument has a type that it does not take."""
+    """Raised in a `checked` function: an argument has an unsupported type."""
 
 
 def refused(name: str, signature: str, arguments: Sequence[Any], options: dict[str, Any]) -> TypeError:
@@ -32,7 +32,7 @@ def refused(name: str, signature: str, arguments: Sequence[Any], options: dict[s
 
 
 def checked(signature: str, name: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Returns a function that raises this error for arguments without parameters, and in place of Mismatch."""
+    """Returns a function that raises this error for arguments without parameters, and instead of Mismatch."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         bind = inspect.signature(function).bind
@@ -71,7 +71,7 @@ class Enumeration:
     __slots__ = ("name", "value")
 
     def __new__(cls, value: int) -> Enumeration:
-        """Returns the member of that number. Raises ValueError where there is none."""
+        """Returns the member of that number. Raises ValueError when there is none."""
         for member in cls.__members__.values():
             if member.value == value:
                 return member
@@ -99,7 +99,7 @@ class Enumeration:
 
 
 def enumeration(qualified_name: str, names: Sequence[str]) -> type:
-    """An enumeration whose members are attributes of it, numbered from 0."""
+    """Returns an enumeration whose members are attributes of it, numbered from 0."""
     made = type(
         qualified_name.rsplit(".", 1)[-1],
         (Enumeration,),

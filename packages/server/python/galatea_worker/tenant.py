@@ -1,6 +1,6 @@
-"""What is applied to a tenant's process before any code of the tenant runs in it, in this order; a plan that fails ends the process.
+"""Confines a tenant's process before any code of the tenant runs in it, in this order; a plan that fails ends the process.
 
-The plan is made by the server (`confinement-plan.ts`) from what `facts` tells of this machine: what cannot be applied is not in it.
+The server creates the plan (`confinement-plan.ts`) from the `facts` about this machine, so it contains only supported measures.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sysconfig
 from . import landlock, own_paths, view
 from .system_calls import call
 
-# See _FAMILY_MARK in zygote.py: above the mark of every family.
+# See _FAMILY_MARK in zygote.py: greater than the mark of every family.
 NO_FAMILY = 10**12 + 2**32
 
 _PR_SET_DUMPABLE = 4
@@ -26,12 +26,12 @@ _CAPABILITY_VERSION_3 = 0x20080522
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/sys", "/nix/store")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
-# Those of NVIDIA are in the plan of a worker that may use them.
+# NVIDIA's devices are in the plan of a worker that may use them.
 _ACCELERATORS = ("/dev/dri", "/dev/kfd")
 
 
 def environment_paths() -> list[str]:
-    """Where this interpreter imports from, as it names the places and as the kernel does."""
+    """Returns the paths from which this interpreter imports, as it names them and with links resolved."""
     found = [sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path, os.path.dirname(sys.executable)]
     found += [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")]
     found = [each for each in found if each and os.path.exists(each)]
@@ -39,13 +39,13 @@ def environment_paths() -> list[str]:
 
 
 def _resolver() -> list[str]:
-    """The name service's configuration, which /etc only links to on many systems."""
+    """Returns the name service's configuration, which is a link in /etc on many systems."""
     real = os.path.realpath("/etc/resolv.conf")
     return [] if real.startswith("/etc/") else [real]
 
 
 def _is_mapped(users: tuple[int, int]) -> bool:
-    """Whether this user namespace knows the whole range."""
+    """Returns whether this user namespace maps the whole range."""
     first, count = users
     with open("/proc/self/uid_map") as uid_map:
         rows = [[int(each) for each in line.split()] for line in uid_map]
@@ -53,14 +53,14 @@ def _is_mapped(users: tuple[int, int]) -> bool:
 
 
 def _may_change_users() -> bool:
-    """Whether this process has CAP_SETUID, CAP_SETGID and CAP_SETPCAP."""
+    """Returns whether this process has CAP_SETUID, CAP_SETGID and CAP_SETPCAP."""
     with open("/proc/self/status") as status:
         effective = next(int(line.split()[1], 16) for line in status if line.startswith("CapEff:"))
     return all(effective >> capability & 1 for capability in (6, 7, 8))
 
 
 def facts(root: str, users: tuple[int, int] | None) -> dict[str, object]:
-    """What this machine allows, for the plan of whoever asks: `root` is an empty directory, `users` a range or None."""
+    """Returns the capabilities of this machine, for plans: `root` is an empty directory, `users` a range or None."""
     try:
         abi = landlock.version()
     except OSError:
@@ -80,23 +80,24 @@ _listener = None
 
 
 def own_listener() -> socket.socket | None:
-    """Listens at a port of this machine to which of all tenants this process, and what it starts, alone may connect; None without a plan
-    that asks for it."""
+    """Returns a listener at a local port to which, of all tenants, only this process and its descendants may connect; None without a plan
+    that requests it.
+    """
     return _listener
 
 
 def _listen() -> int:
-    """Opens it; gives its port."""
+    """Opens the listener; returns its port."""
     global _listener
     _listener = socket.create_server(("127.0.0.1", 0))
     return _listener.getsockname()[1]
 
 
 class Tenancy:
-    """What is the same for all tenants of this interpreter, found once before it forks."""
+    """The state that all tenants of this interpreter share, determined once before it forks."""
 
     def __init__(self, cgroups: list[str]) -> None:
-        """This process joins the groups, for all that it forks."""
+        """Makes this process join the groups, for all that it forks."""
         _join(cgroups)
         self._devices = [*DEVICES, *filter(os.path.exists, _ACCELERATORS)]
         self._read = [*_SYSTEM, *_resolver(), *environment_paths()]
@@ -104,7 +105,7 @@ class Tenancy:
             self._capabilities = int(last.read()) + 1
 
     def enter(self, plan: dict) -> None:
-        """See the module. Raises OSError."""
+        """Applies a plan, see the module. Raises OSError."""
         _join(plan["cgroups"])
         read = [*self._read, *plan["read"]]
         devices = [*self._devices, *filter(os.path.exists, plan["devices"])]
@@ -132,14 +133,14 @@ class Tenancy:
         _settle(plan["scratch"])
 
     def _drop(self, user: int | None, groups: list[int]) -> None:
-        """Drops all capabilities for good, and becomes the user where one is given, with these groups beside its own."""
+        """Drops all capabilities permanently, and becomes the user if one is given, with these groups in addition to its own."""
         for capability in range(self._capabilities):
             call("prctl", _PR_CAPBSET_DROP, capability, 0, 0, 0)
         if user is not None:
             os.setgroups(groups)
             os.setresgid(user, user, user)
             os.setresuid(user, user, user)
-            # Its own files in /proc would be root's otherwise.
+            # Otherwise its own files in /proc would belong to root.
             call("prctl", _PR_SET_DUMPABLE, 1, 0, 0, 0)
         header = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0)
         call("capset", header, bytes(24))
@@ -152,7 +153,7 @@ def _join(cgroups: list[str]) -> None:
 
 
 def _limit(limits: dict[str, int]) -> None:
-    """By resource's name; where the process may have less already, that stays."""
+    """Sets limits by the resource's name; a lower existing limit stays."""
     for name, value in limits.items():
         which = getattr(resource, name)
         hard = resource.getrlimit(which)[1]
@@ -161,10 +162,10 @@ def _limit(limits: dict[str, int]) -> None:
 
 
 def _settle(scratch: str) -> None:
-    """Where a program keeps what it writes."""
+    """Sets the directories in which programs write."""
     os.chdir(scratch)
     os.environ["HOME"] = os.environ["TMPDIR"] = scratch
-    # Asked for by programs that find no name for their user.
+    # Read by programs that find no name for their user.
     os.environ["USER"] = os.environ["LOGNAME"] = "tenant"
     for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
         os.environ.pop(name, None)
@@ -173,9 +174,10 @@ def _settle(scratch: str) -> None:
 
 
 def main() -> None:
-    """`tenant.py PLAN COMMAND...`: a program of a tenant's own, under the plan from its first instruction on."""
+    """`tenant.py PLAN COMMAND...`: runs a tenant's own program, under the plan from its first instruction on."""
     plan = json.loads(sys.argv[1])
-    # Marked as of no family, so that what the program leaves running is known; its workers get marks of their own below this one.
+    # Marked as belonging to no family, so that remaining processes of the program are recognized; its workers get
+    # marks of their own below this one.
     resource.setrlimit(resource.RLIMIT_RTTIME, (NO_FAMILY, NO_FAMILY))
     Tenancy([]).enter(plan)
     os.execv(sys.argv[2], sys.argv[2:])

@@ -1,8 +1,8 @@
-"""The threads that numerical libraries start by themselves, when they are loaded or at their first use.
+"""Controls the threads that numerical libraries start by themselves, when they are loaded or at their first use.
 
-A zygote forks only while it has one thread: what it imports is held to one. Its variables are as the operator exported them again when
-it forks, so that what a model imports reads those, or what the model itself set before. What was imported ahead has read them already:
-the worker tells it, once the model's module has run.
+A zygote forks only while it has one thread, so its imports are limited to one. When it forks, its variables have the operator's values
+again, so that libraries which a model imports read those, or the values that the model set before. Libraries imported ahead have read
+their variables already: the worker sets their threads once the model's module has run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HELD = (*_OPENBLAS_VARIABLES, "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB
 
 
 def hold() -> dict[str, str | None]:
-    """From now on libraries are held to one thread; gives what `let_go` needs."""
+    """Limits libraries to one thread from now on; returns the argument of `let_go`."""
     before = {variable: os.environ.get(variable) for variable in _HELD}
     for variable in _HELD:
         os.environ[variable] = "1"
@@ -26,7 +26,7 @@ def hold() -> dict[str, str | None]:
 
 
 def let_go(before: dict[str, str | None]) -> None:
-    """The variables as they were."""
+    """Restores the variables."""
     for variable, value in before.items():
         if value is None:
             del os.environ[variable]
@@ -35,7 +35,7 @@ def let_go(before: dict[str, str | None]) -> None:
 
 
 class Pools:
-    """The pools of what this process has loaded, found in the zygote; each worker sets its own."""
+    """The thread pools of loaded libraries, found in the zygote; each worker sets its own."""
 
     def __init__(self) -> None:
         self._pools = []
@@ -44,14 +44,14 @@ class Pools:
         for path in sorted(paths):
             name = os.path.basename(path)
             if "openblas" in name:
-                # One thread unless somebody asks for more: threads of a pool cost each worker memory whether it multiplies or not.
+                # One thread by default: threads of a pool cost each worker memory whether it multiplies or not.
                 self._find(path, _OPENBLAS_SYMBOLS, _OPENBLAS_VARIABLES, 1)
             elif name.startswith(("libgomp", "libiomp", "libomp")):
                 self._find(path, ("omp_set_num_threads",), ("OMP_NUM_THREADS",), len(os.sched_getaffinity(0)))
 
     @classmethod
     def none(cls) -> Pools:
-        """No pools: whatever the variables say, no thread is started."""
+        """Returns an object without pools: whatever the variables are, no thread is started."""
         pools = cls.__new__(cls)
         pools._pools = []
         return pools
@@ -64,7 +64,7 @@ class Pools:
                 return
 
     def adjust(self) -> None:
-        """To the variables as they are now."""
+        """Sets the pools by the current variables."""
         for set_threads, variables, threads in self._pools:
             for variable in variables:
                 value = os.environ.get(variable, "")

@@ -1,4 +1,4 @@
-"""The model: its class, its object, and the steps of its life."""
+"""The model: its class, its object, and the steps of its lifecycle."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ _ERROR = 2
 
 
 def _heed_python_path() -> None:
-    """Of an interpreter that was started to ignore it: a container's variables are its model's, and this process is confined by now."""
+    """Applies PYTHONPATH in an interpreter that was started to ignore it: a container's variables belong to its model, and this process is
+    confined by now.
+    """
     if sys.flags.ignore_environment:
-        # Behind the worker's own directory, where Python itself has it.
+        # After the worker's own directory, as in Python itself.
         sys.path[1:1] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
 
 
 class UserModel:
-    """The model of this process. Whatever its steps raise is the model's."""
+    """The model of this process. Its steps raise the model's exceptions."""
 
     def __init__(self, body: dict[str, Any]) -> None:
         self._known_modules = len(sys.modules)
@@ -37,11 +39,11 @@ class UserModel:
 
     @property
     def completes(self) -> bool:
-        """Whether it has auto_complete_config."""
+        """Returns whether it has auto_complete_config."""
         return hasattr(self._class, "auto_complete_config")
 
     def completed(self, config: dict[str, Any]) -> dict[str, Any]:
-        """The configuration as its auto_complete_config leaves it."""
+        """Returns the configuration from its auto_complete_config."""
         from triton_python_backend_utils import ModelConfig
 
         completed = self._class.auto_complete_config(ModelConfig(json.dumps(config)))
@@ -53,12 +55,12 @@ class UserModel:
         return completed.as_dict()
 
     def check(self, path: str) -> None:
-        """Raises Refused for a class that could never execute."""
+        """Raises Refused for a class that cannot execute."""
         if not hasattr(self._class, "execute"):
             raise Refused("Python model %s does not implement `execute` method." % path)
 
     def initialize(self, arguments: dict[str, str]) -> Any:
-        """Makes the object; what executes batches."""
+        """Creates the object; returns the method that executes batches."""
         made = self._class()
         if hasattr(made, "initialize"):
             made.initialize(arguments)
@@ -67,15 +69,15 @@ class UserModel:
 
     @property
     def is_up(self) -> bool:
-        """Whether it is initialized, and not finalized."""
+        """True after initialize and before finalize."""
         return self._object is not None
 
     def imported(self) -> list[str]:
-        """The environment's own modules that it has imported."""
+        """Returns the environment's own modules that it has imported."""
         return model_import.environment_modules(self._known_modules)
 
     def finalize(self) -> None:
-        """Its end. What it raises is logged only, as Triton does."""
+        """Finalizes the model. Its exceptions are only logged, as in Triton."""
         made, self._object = self._object, None
         if made is not None and hasattr(made, "finalize"):
             try:

@@ -1,7 +1,7 @@
-"""A tenant's view of the file system: what it is given, at the paths that it has everywhere, and nothing else.
+"""A tenant's view of the file system: its own files, at the same paths for every tenant, and nothing else.
 
-Other users may not enter a home directory, so a worker under a user of its own could not read what lies below one. Here its files are
-mounted into a root of its own, which also takes everything that it should not see out of its reach. (Linux: mount_namespaces(7).)
+Other users may not enter a home directory, so a worker under its own user could not read files below one. Here its files are mounted into
+its own root, which also hides everything that it should not see. (Linux: mount_namespaces(7).)
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _MORE_LINKS = (("/proc/self/fd/2", "dev/stderr"), ("/tmp", "dev/shm"), ("/tmp", 
 
 
 def mount(source: str | None, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
-    """mount(2). Raises OSError."""
+    """Calls mount(2). Raises OSError."""
     encoded = [None if each is None else os.fsencode(each) for each in (source, target, kind)]
     call("mount", *encoded, flags, None if options is None else options.encode())
 
 
 def point(source: str, target: str) -> None:
-    """Makes what `source` is to be mounted on: a directory or an empty file."""
+    """Creates the mount point of `source`: a directory or an empty file."""
     if stat.S_ISDIR(os.stat(source).st_mode):
         os.makedirs(target, exist_ok=True)
     else:
@@ -46,7 +46,7 @@ def point(source: str, target: str) -> None:
 
 
 def _outermost(paths: Iterable[str]) -> list[str]:
-    """Without those that lie below another one of them, parents first."""
+    """Returns the paths without those below another one of them, parents first."""
     chosen = []
     for path in sorted({os.path.normpath(each) for each in paths if os.path.exists(each)}):
         if not any(path == each or path.startswith(each + "/") for each in chosen):
@@ -55,27 +55,25 @@ def _outermost(paths: Iterable[str]) -> list[str]:
 
 
 def enter(root: str, read: list[str], write: list[str], scratch_bytes: int, links: list[tuple[str, str]]) -> None:
-    """Makes the view over the empty directory `root` and moves into it, as root. `/tmp` is new, of this size, and ends with the view.
+    """Builds the view over the empty directory `root` and enters it, as root.
 
-    `links`: paths, and where they lead in the view; what lies at such a path already stays.
-
-    What is only read is mounted so: a rule for writing below `/tmp` would otherwise hold for what lies there as well.
-
-    Raises OSError; the process is of no use then.
+    `/tmp` is new, of this size, and is removed with the view. `links`: paths and their targets in the view; an existing path is not
+    replaced. Read-only paths are mounted read-only: otherwise a rule for writing below `/tmp` would apply to them as well. Raises
+    OSError; the process is unusable then.
     """
     call("unshare", _CLONE_NEWNS | _CLONE_NEWIPC)
-    # What is mounted here is nobody else's.
+    # Mounts here are not visible to other processes.
     mount(None, "/", None, _MS_REC | _MS_PRIVATE)
     mount("tmpfs", root, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=755,size=1m")
     for name in ("proc", "tmp", "dev", "var"):
         os.mkdir(os.path.join(root, name))
-    # hidepid: processes of other users are not there at all.
+    # hidepid: processes of other users are invisible.
     mount("proc", root + "/proc", "proc", 0, "hidepid=2")
     mount("tmpfs", root + "/tmp", "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=1777,size=%d" % scratch_bytes)
     for target, name in _LINKS + _MORE_LINKS:
         os.symlink(target, os.path.join(root, name))
     for path in read:
-        # /bin and its like, which are links on most systems.
+        # /bin and others, which are links on most systems.
         if path.count("/") == 1 and os.path.islink(path):
             os.symlink(os.readlink(path), root + path)
     written = {os.path.normpath(each) for each in write}
@@ -91,22 +89,22 @@ def enter(root: str, read: list[str], write: list[str], scratch_bytes: int, link
 
 
 def add_link(target: str, path: str) -> None:
-    """A link at the path, where nothing lies there."""
+    """Creates a link unless the path exists."""
     if os.path.lexists(path):
         return
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         os.symlink(target, path)
     except OSError as error:
-        # Below what is mounted to be read nothing can be added: who looks there is told by the error of his own call.
+        # Nothing can be added below a read-only mount; a program that looks there gets the error of its own call.
         if error.errno != errno.EROFS:
             raise
 
 
 def is_possible(directory: str) -> bool:
-    """Whether this process may make such a view; tried in a process of its own, over this empty directory."""
+    """Returns whether this process may create such a view, by trying it in a child process, over this empty directory."""
     if tuple(int(each) for each in os.uname().release.split("-")[0].split(".")[:2]) < (5, 8):
-        # hidepid would hold for the whole machine.
+        # hidepid would apply to the whole machine.
         return False
     pid = os.fork()
     if pid == 0:

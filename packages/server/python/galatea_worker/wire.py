@@ -1,6 +1,7 @@
-"""The frames between the server and a worker, and the records between the server and a zygote. See WIRE.md.
+"""The frames between the server and a worker, and the records between the server and a zygote.
 
-The twin of this file is `packages/server/src/backends/python/wire.ts`; both read the golden bytes in `conformance/vectors`.
+See WIRE.md. The server's side is `packages/server/src/backends/python/wire.ts`; both are tested against the golden bytes in
+`conformance/vectors`.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
     Answer = Union[Tuple[str, int, str], Tuple[str, str, List[Any]]]  # see `_encode_responses`
 
 
-# The server ends a worker that sends more than these.
+# The server ends a worker that exceeds these limits.
 FRAME_BYTES_MAX = 64 * 1024 * 1024
 RESPONSE_FRAME_BYTES_MAX = 4 * 1024 * 1024
-# Of the JSON in CALL and CONTROL, and the names of inputs, of outputs and of files there.
+# JSON in CALL and CONTROL, and the names of inputs, outputs and files there.
 TEXT_BYTES_MAX = 4 * 1024 * 1024
 NAMES_MAX = 4096
-# Of all responses in one RESULT, or of one request.
+# All responses in one RESULT, or one request.
 PARAMETERS_MAX = 100_000
 OUTPUTS_MAX = 2**17
 
@@ -42,7 +43,7 @@ CALL_ANSWER = 9
 CALL_SPACE = 10
 CONTROLLED = 11
 METRIC_ANSWER = 12
-# Of them those that a model waits for which calls others or has metrics.
+# Frames from the server that a model with calls or metrics waits for.
 OF_CALLS = frozenset((CALL_ANSWER, CALL_SPACE, CONTROLLED, METRIC_ANSWER))
 
 # Worker to server.
@@ -106,7 +107,7 @@ LENT_SHARED = 1
 
 RESPONSE_FINAL = 1
 
-# Of SPACE; the other bits of `extra` are the id of its ASK.
+# Flag of SPACE; the other bits of `extra` are the id of its ASK.
 SPACE_REFUSED = 1
 
 STATUS_RESPONSES = 0
@@ -126,23 +127,23 @@ ERROR_CODES = (
 
 
 def pad8(size: int) -> int:
-    """Bytes that bring `size` to the next multiple of eight."""
+    """Returns the bytes from `size` to the next multiple of eight."""
     return -size & 7
 
 
 def frame(kind: int, body: bytes = b"", count: int = 0, frame_id: int = 0, extra: int = 0) -> bytes:
-    """One whole frame."""
+    """Returns one whole frame."""
     return HEADER.pack(HEADER_BYTES + len(body), kind, count, frame_id, extra) + body
 
 
 class WireRequest:
-    """One request of an EXECUTE frame; `inputs` holds (name_index, datatype, shape, place, offset, size)."""
+    """One request of an EXECUTE frame; `inputs` are (name_index, datatype, shape, place, offset, size)."""
 
     __slots__ = ("inputs", "requested", "request_id", "correlation", "parameters", "flags", "timeout_us")
 
 
 def decode_execute(view: memoryview) -> tuple[list[Loan], list[Block], list[WireRequest], int]:
-    """EXECUTE -> (loans, spaces, requests, inline_offset); loans are (id, flags, offset, size), spaces (id, offset, size)."""
+    """Decodes EXECUTE -> (loans, spaces, requests, inline_offset); loans are (id, flags, offset, size), spaces (id, offset, size)."""
     request_count = HEADER.unpack_from(view, 0)[2]
     loan_count, space_count, inline_offset, _ = EXECUTE_HEAD.unpack_from(view, HEADER_BYTES)
     at = HEADER_BYTES + EXECUTE_HEAD_BYTES
@@ -205,19 +206,19 @@ def _decode_request(view: memoryview, at: int, request: WireRequest) -> int:
     return at
 
 
-# In RESULT, of a model that is not decoupled: the response is sent by itself.
+# In a RESULT of a model that is not decoupled: the response is sent separately.
 LATER = ("later", 0, "")
 
 
 def encode_result(
     execution_id: int, released: Sequence[int], responses: Sequence[Answer], durations: tuple[int, int, int]
 ) -> bytes:
-    """RESULT. `responses` as `_encode_responses` takes them."""
+    """Encodes RESULT. `responses` as in `_encode_responses`."""
     return _encode_responses((RESULT, execution_id, STATUS_RESPONSES), released, responses, (0, 0, *durations))
 
 
 def encode_response(execution_id: int, place: int, is_final: bool, response: Answer | None, ask_id: int) -> bytes:
-    """RESPONSE of a decoupled model: one response, or None with the final flag alone; `ask_id` names the space that it lies in, 0 for none."""
+    """Encodes RESPONSE of a decoupled model: one response, or None for only the final flag; `ask_id` is the id of its space, 0 for none."""
     responses = () if response is None else (response,)
     head = (RESPONSE_SENT, execution_id, RESPONSE_FINAL if is_final else 0)
     return _encode_responses(head, (), responses, (ask_id, place, 0, 0, 0))
@@ -226,9 +227,8 @@ def encode_response(execution_id: int, place: int, is_final: bool, response: Ans
 def _encode_responses(
     head: tuple[int, int, int], released: Sequence[int], responses: Sequence[Answer], rest: tuple[int, ...]
 ) -> bytes:
-    """Responses, each LATER, ("error", code, text) or ("outputs", parameters_text, [(name_index, datatype, shape, place, offset, data)]).
-
-    `data` is the bytes of an inline tensor, else the size of what lies at `offset` of the block `place`.
+    """Encodes responses, each LATER, ("error", code, text) or ("outputs", parameters_text, [(name_index, datatype, shape, place, offset,
+    data)]). `data` is the bytes of an inline tensor, else its size at `offset` of the block `place`.
     """
     parts = [b""]
     at = _RESULT_START.size
@@ -275,7 +275,7 @@ def _encode_responses(
 
 
 def _response_with_text(status: int, number: int, text: str) -> bytes:
-    """The head of a response and its text, which begin where the frame is a multiple of eight long and end there."""
+    """Returns the head of a response and its text, which begin and end at multiples of eight bytes of the frame."""
     data = text.encode("utf-8", "replace")
     packed = RESPONSE.pack(status, number, len(data), 0) + data
     return packed + bytes(pad8(len(packed)))
@@ -288,7 +288,7 @@ def encode_batch_failure(
     durations: tuple[int, int, int],
     status: int = STATUS_BATCH_FAILED,
 ) -> bytes:
-    """RESULT of a batch that failed as a whole."""
+    """Encodes RESULT of a batch that failed as a whole."""
     text = message.encode("utf-8", "replace")
     packed = struct.pack("<%dI" % len(released), *released)
     packed += bytes(pad8(len(packed)))
@@ -297,17 +297,17 @@ def encode_batch_failure(
 
 
 def encode_released(released: Sequence[int]) -> bytes:
-    """RELEASED: blocks that no view of this process reads any more."""
+    """Encodes RELEASED: blocks that no view of this process uses any more."""
     return frame(RELEASED, struct.pack("<%dI" % len(released), *released), 0, 0, len(released))
 
 
 def encode_ask(execution_id: int, sizes: list[int], ask_id: int = 0) -> bytes:
-    """ASK: output space of these sizes is needed to finish an execution, or, with an id, for one response of a decoupled model."""
+    """Encodes ASK: output space of these sizes is needed to finish an execution, or, with an id, for one response of a decoupled model."""
     return frame(ASK, struct.pack("<%dQ" % len(sizes), *sizes), len(sizes), execution_id, ask_id)
 
 
 def decode_space(view: memoryview) -> tuple[list[Block] | None, str]:
-    """SPACE -> (blocks, "") or (None, reason)."""
+    """Decodes SPACE -> (blocks, "") or (None, reason)."""
     size, _, count, _, extra = HEADER.unpack_from(view, 0)
     if extra & SPACE_REFUSED:
         return None, str(view[HEADER_BYTES:size], "utf-8")

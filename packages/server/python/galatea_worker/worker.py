@@ -1,4 +1,4 @@
-"""One worker: loads a model and executes batches until the server says otherwise or is gone."""
+"""One worker: loads a model and executes batches until the server ends it or is gone."""
 
 from __future__ import annotations
 
@@ -46,30 +46,32 @@ class Worker:
 
     def __init__(self, fd: int, arena_fd: int, pools: Pools, model_file: int | None = None) -> None:
         self.channel = Channel(fd)
-        # The bytes of the model's file, which nobody can change; None: it is read where it lies.
+        # The bytes of the model's file, which are immutable; None: the file is read from disk.
         self.model_file = model_file
         self._pools = pools
         self._arena_fd = arena_fd
         self._arena = None
         self._waiting = []
-        # By execution: the places of its requests that nobody waits for any more, as far as the socket was looked through.
+        # Positions of cancelled requests by execution, as far as the socket was read.
         self._given_up = {}
         self._model = None
-        # The model once it is initialized.
+        # The model after its initialization.
         self._instance = None
-        # The execution that runs, or the last that did; None before the first.
+        # The running or the last execution; None before the first.
         self._executing = None
-        # Made with the model's first call to another: who reads the socket from then on, the calls, and what was asked for besides.
+        # Created with the model's first call to another: the turns that read the socket from then on, the calls, and
+        # the pending request for space.
         self._turns = None
         self._calls = None
         self._awaited_calls = None
         self._calls_max = 0
         self._metric_requests = None
         self._space = None
-        # Whether the main thread holds the channel's `reading`.
+        # True while the main thread holds the channel's `reading`.
         self._reads_alone = True
         self._making_calls = threading.Lock()
-        # For a decoupled model what serves it once it is initialized; for any other its responses after `execute` has returned.
+        # For a decoupled model the service after its initialization; for any other its responses after `execute` has
+        # returned.
         self._decoupled = None
         self._late = None
         self._coroutines = None
@@ -82,11 +84,11 @@ class Worker:
         self._package_hint = ""
 
     def run(self) -> None:
-        """Serves frames. Returns when the server is gone or asked for the end."""
+        """Serves frames. Returns when the server is gone or requests the end."""
         self.channel.send(wire.frame(wire.HELLO, frame_id=os.getpid()))
         channel = self.channel
         while True:
-            # The frame before may be large.
+            # Frees the previous frame, which may be large.
             frame = None
             if self._waiting:
                 frame = self._waiting.pop(0)
@@ -103,7 +105,7 @@ class Worker:
             if kind == wire.EXECUTE:
                 self._on_execute(frame)
             elif kind == wire.CANCEL:
-                # In its turn it comes after its execution: whoever it concerned was told by then.
+                # In order, it comes after its execution, which was notified by then.
                 self._given_up.pop(wire.HEADER.unpack_from(frame, 0)[3], None)
             elif kind == wire.FINALIZE:
                 self.finalize()
@@ -115,10 +117,10 @@ class Worker:
                         self.finalize()
                     return
 
-    # Who reads the socket: the main thread alone, while no code of the model runs, until the model calls another.
+    # Reading the socket: the main thread alone, while no code of the model runs, until the model calls another.
 
     def _stop_reading(self) -> None:
-        """Code of the model is about to run."""
+        """Called before code of the model runs."""
         if self._reads_alone:
             self._reads_alone = False
             self.channel.reading.release()
@@ -126,7 +128,7 @@ class Worker:
             self._turns.hand_over()
 
     def _start_reading(self) -> None:
-        """Code of the model has run."""
+        """Called after code of the model has run."""
         if self._turns is None:
             self.channel.reading.acquire()
             self._reads_alone = True
@@ -134,7 +136,10 @@ class Worker:
                 self._stop_reading()
 
     def _next_in_turn(self, frame: memoryview | None) -> memoryview | None:
-        """The next frame of the main thread. `frame` came to it while a thread of the model made the first call."""
+        """Returns the next frame of the main thread.
+
+        `frame` arrived there while a thread of the model made the first call.
+        """
         if frame is not None:
             self._turns.hand_over(frame)
         self._stop_reading()
@@ -142,7 +147,7 @@ class Worker:
         return self._waiting.pop(0) if self._waiting else None
 
     def _dispatch(self, frame: memoryview) -> None:
-        """A frame that came to whoever read; `changed` is held."""
+        """Handles a frame in the thread that read it; the caller holds `changed`."""
         _, kind, _, frame_id, extra = wire.HEADER.unpack_from(frame, 0)
         if kind in wire.OF_CALLS:
             self.dispatch_call(frame, kind, frame_id)
@@ -157,18 +162,18 @@ class Worker:
 
     @property
     def may_call(self) -> bool:
-        """Whether the model is up."""
+        """True while the model is initialized."""
         return self._model is not None and self._model.is_up
 
     def dispatch_call(self, frame: memoryview, kind: int, call_id: int) -> None:
-        """A frame about a call of this process's, or about its metrics."""
+        """Handles a frame about a call of this process, or about its metrics."""
         if kind == wire.METRIC_ANSWER:
             self._metric_requests.responded(frame)
         elif self._calls is not None:
             self._calls.dispatch(frame, kind, call_id)
 
     def calls(self) -> Calls:
-        """The model's calls. With the first of them whoever waits reads, in turns."""
+        """Returns the model's calls. From the first of them on, waiting threads read the socket in turns."""
         if self._calls is None:
             with self._making_calls:
                 if self._calls is None:
@@ -182,7 +187,10 @@ class Worker:
         return Calls(self.channel, self._take_turns(), *rest, lambda call: self.awaited_calls().answer(call))
 
     def _take_turns(self) -> FrameTurns:
-        """From here on whoever waits reads, in turns; whoever holds `reading` hands over when it lets go. `_making_calls` is held."""
+        """Makes waiting threads read in turns from here on; the thread that holds `reading` hands over when it releases it.
+
+        The caller holds `_making_calls`.
+        """
         if self._decoupled is not None:
             return self._decoupled.turns
         if self._turns is None:
@@ -201,7 +209,10 @@ class Worker:
         return self._metric_requests
 
     def _wait_for(self, is_there: Callable[[], object]) -> None:
-        """Until `is_there()`, or the server is gone. Reads where nobody does: a model with metrics alone needs no turns."""
+        """Waits until `is_there()`, or the server is gone.
+
+        Reads if no other thread does: a model with only metrics needs no turns.
+        """
         if self._turns is None and self._decoupled is None:
             read_alone(self.channel, lambda: self._turns, self._dispatch, is_there)
         if not is_there():
@@ -210,7 +221,7 @@ class Worker:
             turns.wait(is_there)
 
     def awaited_calls(self) -> AwaitedCalls:
-        """Those of them that coroutines await."""
+        """Returns the calls that coroutines await."""
         calls = self.calls()
         with self._making_calls:
             if self._awaited_calls is None:
@@ -220,7 +231,7 @@ class Worker:
             return self._awaited_calls
 
     def calling_execution(self) -> int | None:
-        """The execution that the calling code belongs to: threads of a model that answers in order belong to what it executes."""
+        """Returns the execution that the calling code belongs to: threads of a model that responds in order belong to the running one."""
         if self._decoupled is not None:
             return self._decoupled.calling_execution()
         of_coroutine = None if self._coroutines is None else self._coroutines.execution()
@@ -238,7 +249,7 @@ class Worker:
         }[kind]
         self._stop_reading()
         try:
-            # In here, because what a model completed its configuration with may be anything.
+            # Inside of `try`, because a model may have completed its configuration with any values.
             reply = json.dumps(step(body), allow_nan=False)
         except BaseException as error:  # noqa: BLE001 - whatever a model raises is its failure to load
             failures.explain(error, self._package_hint)
@@ -275,18 +286,19 @@ class Worker:
 
             turns = self._turns or FrameTurns(self.channel, self._dispatch)
             self._decoupled = DecoupledService(self._instance, turns, self.dispatch_call, body["answersMax"])
-        # What loading made lives as long as the model: the collector need not walk it again, nor dirty its pages.
+        # Objects created while loading live as long as the model: the garbage collector need not visit them again,
+        # which would write to their pages.
         gc.collect()
         gc.freeze()
         return {"imported": self._model.imported()}
 
     @property
     def instance_name(self) -> str:
-        """As messages name it."""
+        """Returns the instance's name for messages."""
         return self._name
 
     def finalize(self) -> None:
-        """The end of the model."""
+        """Ends the model."""
         self._stop_reading()
         if self._model is not None:
             self._model.finalize()
@@ -336,7 +348,7 @@ class Worker:
                 placed = self._outputs.answers(execution_id, requests, responses, spaces, lent)
                 if calls is not None:
                     calls.pin(placed)
-                # The model's own objects go first, so that what they held is reported back with this very answer.
+                # The model's own objects are deleted first, so that this response also releases their blocks.
                 responses = requests = lent = None
                 released = self.channel.take_released()
                 if calls is not None:
@@ -368,7 +380,7 @@ class Worker:
             self._find_given_up()
 
     def _answer_later(self, execution_id: int, replies: Sequence[Reply]) -> None:
-        """Notes that the RESULT has been sent."""
+        """Records that the RESULT has been sent."""
         if self._late is None:
             from .late_responses import LateResponses
 
@@ -379,13 +391,13 @@ class Worker:
         self._late.take_over(replies, self._given_up.get(execution_id, ()))
 
     def _skip(self, execution_id: int, frame: memoryview) -> None:
-        """Answers an execution that nobody waits for any more; what was lent for it was never looked at."""
+        """Responds to a cancelled execution; its loans were never used."""
         del self._given_up[execution_id]
         released = [lent_id for lent_id, _, _, _ in wire.decode_execute(frame)[0]] + self.channel.take_released()
         self.channel.send(wire.encode_batch_failure(execution_id, released, "cancelled", (0, 0, 0)))
 
     def _find_given_up(self) -> None:
-        """Clients of this execution and of those behind it may have left."""
+        """Clients of this execution and of later ones may be gone."""
         if self._turns is None:
             arrived = self.channel.look()
         else:
@@ -397,7 +409,7 @@ class Worker:
                 self._given_up.setdefault(execution_id, set()).add(place)
 
     def is_given_up(self, execution_id: int, place: int) -> bool:
-        """See the function of this name. While no model code runs the socket is not looked at."""
+        """See `current_worker.is_given_up`. While no model code runs the socket is not polled."""
         if self._decoupled is not None:
             return self._decoupled.is_given_up(execution_id, place)
         if self._turns is not None:
@@ -414,7 +426,7 @@ class Worker:
 
     def _call(self, requests: list[InferenceRequest]) -> tuple[list[InferenceResponse | None], Sequence[Reply]]:
         try:
-            # The list is the model's, as what is in it.
+            # The model owns the list and its elements.
             result = self._instance.execute(requests[:])
             if type(result) is not list and inspect.iscoroutine(result):
                 result = self._result_of(result)
@@ -430,7 +442,7 @@ class Worker:
         return self._coroutines.result_of(coroutine, self._executing)
 
     def _ask_space(self, execution_id: int, sizes: list[int]) -> list[wire.Block]:
-        """Blocks for outputs of these sizes, [(lent_id, offset, size)]; other frames that come meanwhile are kept for their turn."""
+        """Returns blocks for outputs of these sizes, [(lent_id, offset, size)]; other frames that arrive meanwhile are kept for later."""
         self._space = None
         self.channel.send(wire.encode_ask(execution_id, sizes))
         while self._turns is None and self._space is None:
@@ -453,7 +465,7 @@ class Worker:
 
 
 def start(fd: int, arena_fd: int, pools: Pools, model_file: int | None) -> None:
-    """Becomes the worker of this process; returns when it has served."""
+    """Runs the worker of this process; returns when it has ended."""
     worker = Worker(fd, arena_fd, pools, model_file)
     current_worker.become(worker)
     worker.run()

@@ -1,7 +1,7 @@
 """A warm interpreter that forks workers: run by `galatea_zygote.py`.
 
-It has one thread when it forks (checked each time), imports before it says that it is ready, and never runs model code.
-A worker is forked twice over, so that its parent is the server (a subreaper), which notices its end at once and survives this process.
+It has one thread when it forks (checked each time), imports before it reports that it is ready, and never runs model code. A worker is
+forked twice, so that its parent is the server (a subreaper), which notices its end at once and survives this process.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from . import fork_hooks, heap, rehearsal, wire, worker  # noqa: E402
 # Socket, lifeline, output, arena; the model's file may follow.
 _DESCRIPTORS_PER_FORK = 4
 _FORK_BYTES_MAX = 1 << 16
-# Microseconds of real-time scheduling without a pause, eleven days: a limit that nobody meets and every descendant inherits.
+# Limit on microseconds of real-time scheduling without a pause, eleven days: no process reaches it, and every
+# descendant inherits it.
 _FAMILY_MARK = 10**12
 _LENGTH = struct.Struct("<i")
 
@@ -47,7 +48,7 @@ def _thread_count() -> int:
 
 
 def _preload(names: list[str]) -> list[str]:
-    """Imports what models of this environment were seen to import; a module that cannot be imported is reported, not fatal."""
+    """Imports modules that models of this environment were seen to import; a module that cannot be imported is reported, not fatal."""
     failed = []
     for name in names:
         try:
@@ -58,7 +59,7 @@ def _preload(names: list[str]) -> list[str]:
 
 
 def _confinement() -> tuple[Confinement | None, str | None]:
-    """What its workers will be kept to, and null; or null, and why there is none."""
+    """Returns the confinement of its workers, and None; or None, and the reason why there is none."""
     try:
         from .confinement import Confinement
 
@@ -68,7 +69,7 @@ def _confinement() -> tuple[Confinement | None, str | None]:
 
 
 def _tenancy(asked: str) -> tuple[Tenancy | None, dict[str, object] | None]:
-    """For a zygote whose workers are tenants': what they are put under, and what this machine allows."""
+    """Returns the tenancy of a zygote of tenants' workers, and the facts about this machine."""
     if asked == "":
         return None, None
     from . import tenant
@@ -78,7 +79,7 @@ def _tenancy(asked: str) -> tuple[Tenancy | None, dict[str, object] | None]:
 
 
 class Zygote:
-    """Serves fork requests that come through `control`. `tenancy` is for workers that come with a plan, `confinement` for the others."""
+    """Serves fork requests on `control`. `tenancy` is for workers with a plan, `confinement` for the others."""
 
     def __init__(
         self,
@@ -91,7 +92,7 @@ class Zygote:
         self._pools = pools
         self._confinement = confinement
         self._tenancy = tenancy
-        # As it is by default, or as `tenant.py` sets it for an interpreter of a tenant's.
+        # The default limit, or the one that `tenant.py` sets for an interpreter of a tenant.
         self._hard_mark = resource.getrlimit(resource.RLIMIT_RTTIME)[1]
         self._marks = self._hard_mark in (resource.RLIM_INFINITY, _FAMILY_MARK + 2**32)
         self._left_out = fork_hooks.leave_out()
@@ -129,7 +130,7 @@ class Zygote:
             threads = _thread_count()
             if threads != 1:
                 raise OSError("the zygote has %d threads; it forks only while it has one" % threads)
-            # Set here, so that workers need not write to memory that they share for it.
+            # Set here, so that workers need not write to shared memory for it.
             if self._marks:
                 resource.setrlimit(resource.RLIMIT_RTTIME, (_FAMILY_MARK + family, self._hard_mark))
             pid = self._fork(descriptors, plan)
@@ -141,9 +142,10 @@ class Zygote:
                 os.close(descriptor)
 
     def _fork(self, descriptors: list[int], plan: dict | None) -> int:
-        """Forks twice; the pid of the worker, whose parent is the server by then. Raises OSError where the machine refuses.
+        """Forks twice; returns the pid of the worker, whose parent is the server by then.
 
-        The worker tells its pid itself, out of a process group of its own: the end of this process ends the group of this process.
+        Raises OSError when the system refuses. The worker reports its pid itself, from its own process group: the end of this process
+        ends the group of this process.
         """
         told, tell = os.pipe()
         middle = os.fork()
@@ -167,7 +169,7 @@ class Zygote:
         return pid
 
     def _begin_worker(self, descriptors: list[int], pipe: tuple[int, int], plan: dict | None) -> None:
-        """The whole life of a worker; does not return."""
+        """Runs a worker; does not return."""
         status = 1
         try:
             os.setsid()
@@ -207,7 +209,7 @@ class Zygote:
         if "numpy.random" in sys.modules:
             np.random.seed()
         if self._marks:
-            # The family's mark cannot be raised from now on without a privilege; one that was lowered shows.
+            # From now on the family's mark cannot be raised without a privilege; one that was lowered is detectable.
             mark = resource.getrlimit(resource.RLIMIT_RTTIME)[0]
             resource.setrlimit(resource.RLIMIT_RTTIME, (mark, mark))
         if plan is not None:
@@ -221,12 +223,12 @@ def main() -> None:
     """Becomes ready and serves until the server closes the socket."""
     control = socket.socket(fileno=int(sys.argv[1]))
     control.set_inheritable(False)
-    # Set up here for every worker: what a worker does itself copies pages that all could share.
+    # Done here for every worker: what a worker does itself copies pages that all could share.
     faulthandler.enable(all_threads=True)
     faulthandler.register(signal.SIGUSR2, all_threads=True)
     tenancy, machine = _tenancy(sys.argv[2])
     failed = _preload(sys.argv[3:])
-    # What model code finds there under Triton.
+    # Model code finds this value under Triton.
     sys.argv[:] = [""]
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

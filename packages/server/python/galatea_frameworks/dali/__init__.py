@@ -1,1 +1,1 @@
-"""The backend `dali`: preprocessing pipelines that NVIDIA DALI serialized, run by DALI."""
+"""The backend `dali`: runs preprocessing pipelines that NVIDIA DALI serialized."""

@@ -1,4 +1,4 @@
-"""What a pipeline declares and what a model's configuration says of it: one completes the other, and where they differ the load fails."""
+"""Compares a pipeline's declarations with a model's configuration: one completes the other, and a difference fails the load."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from .definition import Definition, Tensor
 
-# By DALI's numbers.
+# Datatypes by DALI's numbers.
 _TYPES = {
     0: "TYPE_UINT8", 1: "TYPE_UINT16", 2: "TYPE_UINT32", 3: "TYPE_UINT64", 4: "TYPE_INT8", 5: "TYPE_INT16", 6: "TYPE_INT32",
     7: "TYPE_INT64", 8: "TYPE_FP16", 9: "TYPE_FP32", 10: "TYPE_FP64", 11: "TYPE_BOOL",
@@ -28,7 +28,10 @@ _CONFIG_BYTES_MAX = 16 << 20
 
 
 def says_unbatched(model_directory: str) -> bool:
-    """Whether the file says `max_batch_size: 0`. One that says nothing of it leaves it to the pipeline, and once read both are 0."""
+    """Returns whether the file contains `max_batch_size: 0`.
+
+    A file without the field leaves it to the pipeline, and after parsing both are 0.
+    """
     try:
         with open(os.path.join(model_directory, "config.pbtxt"), encoding="utf-8", errors="replace") as file:
             text = file.read(_CONFIG_BYTES_MAX)
@@ -38,7 +41,7 @@ def says_unbatched(model_directory: str) -> bool:
 
 
 def complete(config: dict[str, Any], definition: Definition, *, batched: bool) -> None:
-    """Adds to a configuration what the pipeline knows. Raises Refused, in Triton's words, where it says something else."""
+    """Completes a configuration from the pipeline. Raises Refused, with Triton's text, when it differs."""
     split = split_outputs(config)
     inputs = config.setdefault("input", [])
     _refuse_others(inputs, definition.inputs)
@@ -48,7 +51,7 @@ def complete(config: dict[str, Any], definition: Definition, *, batched: bool) -
             found = {"name": tensor.name}
             inputs.append(found)
         _fill(found, tensor, batched=batched, split=False)
-        # Samples of a batch need not be alike, so requests of a batch need not be.
+        # Samples of a batch may differ in shape, so requests of a batch may too.
         found["allow_ragged_batch"] = True
     outputs = config.setdefault("output", [])
     tensors = definition.outputs
@@ -65,7 +68,7 @@ def complete(config: dict[str, Any], definition: Definition, *, batched: bool) -
 
 
 def check(config: dict[str, Any], definition: Definition, *, batched: bool) -> None:
-    """Raises Refused, in Triton's words, where a configuration is not the pipeline's."""
+    """Raises Refused, with Triton's text, when a configuration does not match the pipeline."""
     _check_video(config, definition)
     split = split_outputs(config)
     inputs, tensors = config.get("input", []), definition.inputs
@@ -89,7 +92,7 @@ def check(config: dict[str, Any], definition: Definition, *, batched: bool) -> N
 
 
 def is_decoupled(config: dict[str, Any]) -> bool:
-    """Whether the model gives any number of answers to a request."""
+    """Returns whether the model sends any number of responses to a request."""
     return bool(config.get("model_transaction_policy", {}).get("decoupled", False))
 
 
@@ -106,7 +109,7 @@ def _check_video(config: dict[str, Any], definition: Definition) -> None:
 
 
 def split_outputs(config: dict[str, Any]) -> list[str]:
-    """The outputs whose samples are taken apart along their first axis."""
+    """Returns the outputs whose samples are split along their first axis."""
     text = config.get("parameters", {}).get("split_along_outer_axis", {}).get("string_value", "")
     return [name for name in text.split(":") if name]
 
@@ -133,7 +136,7 @@ def _check_one(found: dict[str, Any], tensor: Tensor, *, batched: bool, split: b
 
 
 def _dims_of(tensor: Tensor, configured: str, *, batched: bool, split: bool) -> list[int] | None:
-    """The dimensions of a tensor as a configuration has them, which has none for the batch; None where the pipeline declares none."""
+    """Returns the dimensions of a tensor for a configuration, without the batch's; None when the pipeline declares none."""
     if configured == BYTES:
         return None
     if tensor.dimensions < 0:
@@ -148,7 +151,7 @@ def _given_dims(found: dict[str, Any]) -> list[int]:
 def _same_type(configured: str, tensor: Tensor) -> None:
     if configured in ("", _OPEN) or tensor.datatype not in _TYPES:
         return
-    # An element of BYTES is a sample of bytes.
+    # An element of BYTES is one sample of bytes.
     if configured == BYTES and tensor.datatype == _UINT8:
         return
     if configured != _TYPES[tensor.datatype]:

@@ -1,4 +1,4 @@
-"""A serialized pipeline: its operators, what goes in and what comes out. The numbers of fields are those of DALI's `dali.proto`."""
+"""A serialized pipeline: its operators, inputs and outputs. The numbers of fields are those of DALI's `dali.proto`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FILE_BYTES_MAX = 64 << 20
 OPERATORS_MAX = 10_000
 THREADS_MAX = 1024
-# DALI's number of "no device": a pipeline for the CPU alone.
+# DALI's number for "no device": a pipeline for the CPU only.
 CPU_ONLY = -99999
 _UNTOLD = -1
 _UINT8 = 0
@@ -37,19 +37,19 @@ class _Argument:
     NAME, TYPE, FLOATS, NUMBERS, TEXTS, BOOLEANS, ELEMENTS, IS_VECTOR = 1, 2, 3, 4, 5, 6, 7, 8
 
 
-# Where an argument has its value, by its type. DALI reads it there whether it is there or not.
+# The field with an argument's value, by its type. DALI reads the field even when it is absent.
 _VALUES = {
     "string": _Argument.TEXTS,
     "int64": _Argument.NUMBERS,
     "float": _Argument.FLOATS,
     "bool": _Argument.BOOLEANS,
 }
-# Lists of one length: an entry for each call that made the operator.
+# Lists of equal length: an entry for each call that created the operator.
 _ORIGINS = ("_origin_stack_filename", "_origin_stack_lineno", "_origin_stack_name", "_origin_stack_line")
 
 
 class Tensor(NamedTuple):
-    """What is declared of an input or output: -1 for a datatype or a number of dimensions that is left open."""
+    """The declaration of an input or output: -1 for an undeclared datatype or number of dimensions."""
 
     name: str
     datatype: int
@@ -60,11 +60,11 @@ class Operator:
     """One operator of a pipeline."""
 
     def __init__(self, message: protobuf.Message) -> None:
-        """Raises Refused for what is none, so that nothing later does."""
+        """Raises Refused for an invalid operator, so that no later use does."""
         self._message = message
         self.name = message.text(_Operator.NAME)
         if self.name == "_ExternalSource":
-            # As it was called in 2021; DALI takes it for this.
+            # The operator's name in 2021, which DALI still accepts.
             self.name = "ExternalSource"
         self.instance = message.text(_Operator.INSTANCE)
         self._edges = message.messages(_Operator.INPUT) + message.messages(_Operator.OUTPUT)
@@ -78,36 +78,36 @@ class Operator:
 
     @property
     def shown(self) -> str:
-        """As its users write it: `decoders.image` is `decoders__Image` in a file."""
+        """The operator's name in user code: `decoders.image` is `decoders__Image` in a file."""
         return self.name.replace("__", ".")
 
     @property
     def takes_nothing(self) -> bool:
-        """Whether no other operator is before it."""
+        """True if no other operator precedes it."""
         return not self._message.has(_Operator.INPUT)
 
     @property
     def takes_video(self) -> bool:
-        """Whether it is an input that takes a video apart over several runs."""
+        """True if it is an input that splits a video over several runs."""
         return self.name in _VIDEO_INPUTS
 
     def argument(self, name: str) -> protobuf.Message | None:
-        """An argument by its name, null where it has none of the name."""
+        """Returns an argument by its name, None when there is none."""
         found = [one for own, one in self._arguments if own == name]
         return found[-1] if found else None
 
     def number(self, name: str, default: int) -> int:
-        """An argument that is a number."""
+        """Returns a numeric argument."""
         found = self.argument(name)
         return default if found is None else found.number(_Argument.NUMBERS, default)
 
     def text(self, name: str) -> str:
-        """An argument that is a text, "" where there is none."""
+        """Returns a text argument, "" when there is none."""
         found = self.argument(name)
         return "" if found is None else found.text(_Argument.TEXTS)
 
     def put_on_cpu(self) -> None:
-        """The operator computes on the CPU, takes and gives what lies there, and reserves nothing ahead."""
+        """Makes the operator compute on the CPU, with inputs and outputs there, and without reserved memory."""
         device = self.argument("device")
         if device is not None:
             device.set_text(_Argument.TEXTS, "cpu")
@@ -126,10 +126,10 @@ def _check_argument(name: str, argument: protobuf.Message) -> None:
 
 
 class Definition:
-    """A pipeline as its file says."""
+    """A pipeline as declared in its file."""
 
     def __init__(self, data: bytes) -> None:
-        """Raises Refused for what is no pipeline."""
+        """Raises Refused for an invalid pipeline."""
         if len(data) > FILE_BYTES_MAX:
             raise Refused("it has %d bytes; a pipeline has %d at most" % (len(data), FILE_BYTES_MAX))
         self._message = protobuf.Message(data)
@@ -141,15 +141,15 @@ class Definition:
         self.batch_size = self._message.number(_Pipeline.BATCH_SIZE, 0)
         self.threads = self._message.number(_Pipeline.THREADS, 1)
         self._edges = self._message.messages(_Pipeline.OUTPUT)
-        # The external sources, in the order of their names.
+        # The external sources, ordered by name.
         self.inputs = sorted(_input(one) for one in self.operators if one.name == "ExternalSource" or one.takes_video)
-        # The input whose data last for several runs, None where there is none.
+        # The input whose data last for several runs, None when there is none.
         self.video = next((one.instance for one in self.operators if one.takes_video), None)
         # In the pipeline's own order.
         self.outputs = [_output(one) for one in self._edges]
 
     def put_on_cpu(self) -> None:
-        """The whole pipeline runs without a GPU, where all its operators can."""
+        """Makes the whole pipeline run without a GPU, if all its operators can."""
         for operator in self.operators:
             operator.put_on_cpu()
         for edge in self._edges:
@@ -158,11 +158,11 @@ class Definition:
         self._message.clear(_Pipeline.BYTES_HINT)
 
     def put_on_gpu(self, number: int) -> None:
-        """The pipeline's operators are left where their author put them; those for a GPU run on this one."""
+        """Keeps the devices of the pipeline's operators; those for a GPU run on this one."""
         self._message.set_number(_Pipeline.DEVICE, number)
 
     def encode(self) -> bytes:
-        """As DALI reads it."""
+        """Returns the bytes that DALI reads."""
         return self._message.encode()
 
 

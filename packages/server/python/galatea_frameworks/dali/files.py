@@ -1,4 +1,4 @@
-"""The file of a model: a serialized pipeline, or Python that makes one."""
+"""The file of a model: a serialized pipeline, or Python code that creates one."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _MODULES_MAX = 100_000
 
 @functools.lru_cache(maxsize=1)
 def load(directory: str, filename: str, gpu: int | None = None) -> Definition:
-    """The pipeline of a version's directory, ready for the GPU of this number, or for the CPU where there is none.
+    """Returns the pipeline of a version's directory, for the GPU with this number, or for the CPU without one.
 
-    Raises Refused with Triton's words where there is no pipeline.
+    Raises Refused with Triton's text when there is no pipeline.
     """
     plugins.load()
     filename = filename or _DEFAULT
@@ -73,7 +73,7 @@ def _serialized(path: str) -> Definition:
 
 
 def _python(path: str) -> Definition:
-    """Runs the file, which is its author's program as a model.py is, and serializes the one pipeline that is marked for it."""
+    """Runs the file, which is a program of its author like a model.py, and serializes its one marked pipeline."""
     spec = importlib.util.spec_from_file_location(_MODULE, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[_MODULE] = module
@@ -82,7 +82,7 @@ def _python(path: str) -> Definition:
         marked = list(_marked(module))
         if len(marked) != 1:
             raise Refused("it has %d functions with @autoserialize, and needs one" % len(marked))
-        # Without a device DALI serializes what is for a GPU, too.
+        # Without a device DALI also serializes operators for a GPU.
         return Definition(bytes(marked[0](device_id=None).serialize()))
     except (MemoryError, Refused):
         raise
@@ -91,7 +91,7 @@ def _python(path: str) -> Definition:
 
 
 def _marked(module: ModuleType) -> Iterator[Any]:
-    """The functions with @autoserialize of a module and of those that it has imported."""
+    """Yields the functions with @autoserialize of a module and of the modules that it has imported."""
     seen = {id(module)}
     modules = [module]
     while modules:

@@ -1,4 +1,4 @@
-"""What the Python backend loads for a model of backend `dali`; all that it is made of was imported before the fork."""
+"""The model class of backend `dali` for the Python backend; its modules were imported before the fork."""
 
 from galatea_frameworks.dali.program import TritonPythonModel
 

@@ -1,4 +1,4 @@
-"""Libraries with more operators. They are code, so the operator of the server names them, and no model does."""
+"""Libraries with more operators. They are code, so only the operator of the server may name them, not a model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def refuse_own(config: dict[str, Any]) -> None:
 
 @functools.lru_cache(maxsize=1)
 def load() -> None:
-    """Loads what the operator names, in this process. Raises Refused for one that DALI does not load."""
+    """Loads the operator's libraries into this process. Raises Refused for one that DALI cannot load."""
     for path in current_worker.backend_config().get(_KEY, "").split(":"):
         if not path:
             continue

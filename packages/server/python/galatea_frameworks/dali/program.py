@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 _BATCH_SIZE_MAX = 1 << 20
 _FINAL = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL
-# What the pipelines of DALI raise; pybind11 makes one of these of each exception in C++.
+# Exceptions of DALI's pipelines; pybind11 converts each exception of C++ to one of these.
 _RUN_ERRORS = (RuntimeError, IndexError, ValueError, TypeError)
 
 
 class TritonPythonModel:
-    """The contract of the Python backend, for any pipeline that DALI serialized."""
+    """The Python backend's model class, for any pipeline that DALI serialized."""
 
     @staticmethod
     def auto_complete_config(config: Any) -> Any:
-        """Inputs are the external sources, outputs are by their place; a batch may have samples of different shapes."""
+        """Inputs are the external sources, outputs are identified by their position; a batch may have samples of different shapes."""
         wanted = config.as_dict()
         directory = pb_utils.get_model_dir()
         plugins.refuse_own(wanted)
-        # Which GPU an instance is on, and whether there is one, it is told later; for what goes in and out that is all the same.
+        # The GPU of an instance is determined later; it does not change inputs and outputs.
         on_gpu = any(one.get("kind") == "KIND_GPU" for one in wanted.get("instance_group", ()))
         definition = files.load(directory, wanted.get("default_model_filename", ""), 0 if on_gpu else None)
         batched = not configuration.says_unbatched(os.path.dirname(directory))
@@ -44,7 +44,7 @@ class TritonPythonModel:
         return config
 
     def initialize(self, args: dict[str, str]) -> None:
-        """Checks the configuration against the file, in Triton's words, and builds the pipeline."""
+        """Checks the configuration against the file, with Triton's texts, and builds the pipeline."""
         config = json.loads(args["model_config"])
         self._batched = int(config.get("max_batch_size", 0)) > 0
         directory = os.path.join(args["model_repository"], args["model_version"])
@@ -69,7 +69,7 @@ class TritonPythonModel:
         self._at_end = None if self._video is None else self._told_without_data()
 
     def _built(self) -> Pipeline:
-        """A pipeline that runs one batch when it is told to: there is nothing to prefetch."""
+        """Returns a pipeline that runs one batch at a time, without prefetching."""
         return Pipeline.deserialize(
             self._serialized,
             batch_size=self._batch_size,
@@ -80,7 +80,7 @@ class TritonPythonModel:
         )
 
     def _told_without_data(self) -> str:
-        """What a run says that finds no data, which a pipeline tells in no other way."""
+        """Returns the error of a run without data, by which the end of a video is recognized: a pipeline reports it in no other way."""
         try:
             self._built().run()
         except _RUN_ERRORS as error:
@@ -88,7 +88,7 @@ class TritonPythonModel:
         raise Refused("a run of the pipeline without a video does not fail, so none would end")
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse] | None:
-        """One run for the whole batch; a model without batching gets its requests one by one."""
+        """Runs the whole batch at once; a model without batching gets its requests one by one."""
         if not self._decoupled:
             return self._answers(requests)
         if self._video is not None:
@@ -100,7 +100,7 @@ class TritonPythonModel:
         return None
 
     def _stream(self, request: InferenceRequest) -> None:
-        """An answer for each run of a pipeline of its own, until the video has been decoded or nobody waits for more."""
+        """Sends a response for each run of a separate pipeline, until the video has been decoded or the request is cancelled."""
         sender = request.get_response_sender()
         try:
             (column,), count = samples.inputs_of(request, self._input_names)
@@ -138,7 +138,8 @@ class TritonPythonModel:
             try:
                 self._run(taken, responses, keep=False)
             except _RUN_ERRORS as error:
-                # One sample that cannot be decoded ends the run of all: each request is asked alone then, and fails alone.
+                # One sample that cannot be decoded ends the run of all: each request is then run alone, and fails
+                # alone.
                 pb_utils.Logger.log_verbose(
                     "a batch of %d requests failed, and is run one by one: %s" % (len(taken), error)
                 )
@@ -152,12 +153,15 @@ class TritonPythonModel:
         return responses
 
     def _run(self, taken: Sequence[tuple[int, Any, int]], responses: list[Any], *, keep: bool) -> None:
-        """Answers those requests. Raises what DALI raises; the pipeline is built anew then, as it is of no use any more."""
+        """Runs the requests and responds to them.
+
+        Raises DALI's exceptions; the pipeline is built again then, because it is unusable.
+        """
         rows = [count for _, _, count in taken]
         try:
             for place, name in enumerate(self._input_names):
                 self._pipeline.feed_input(name, samples.joined([columns[place] for _, columns, _ in taken]))
-            # What lies on a GPU is copied to the machine's memory; the rest stays where it is.
+            # Outputs on a GPU are copied to the machine's memory; the others are not copied.
             given = [one.as_cpu() for one in self._pipeline.run()]
         except _RUN_ERRORS:
             self._pipeline = self._built()
@@ -182,7 +186,7 @@ def _answer(names: Sequence[str], columns: Sequence[Sequence[Any] | None], index
 
 
 def _encountered(error: Exception) -> str:
-    """What an error says without where the pipeline was written."""
+    """Returns an error's text without the location in the pipeline's source."""
     return str(error).rpartition("encountered:")[2]
 
 
@@ -191,7 +195,7 @@ def _failed(message: str) -> InferenceResponse:
 
 
 def _threads(config: dict[str, Any], definition: Definition) -> int:
-    """As the parameter says; -1, or none, is the pipeline's own number."""
+    """Returns the parameter's value; -1, or none, selects the pipeline's own number."""
     text = config.get("parameters", {}).get("num_threads", {}).get("string_value", "-1").strip()
     try:
         count = int(text)

@@ -1,4 +1,4 @@
-"""Protobuf messages as lists of fields, for a file that is read, changed in a few places and handed on with all the rest as it was."""
+"""Protobuf messages as lists of fields, for a file that is read, changed in a few fields and otherwise passed on unchanged."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _NUMBER_MAX = 2**64
 
 
 class Message:
-    """The fields of one message in their order. A field of bytes is a message as soon as it has been asked for as one."""
+    """The fields of one message in order. A field of bytes becomes a message when it is first read as one."""
 
     __slots__ = ("_fields",)
 
     def __init__(self, data: bytes | memoryview = b"") -> None:
-        """Raises Refused for what is no message."""
+        """Raises Refused for an invalid message."""
         self._fields = list(_fields(memoryview(data)))
 
     def messages(self, number: int) -> list[Message]:
-        """The messages in the fields of this number; what is changed in them is changed in this message."""
+        """Returns the messages in the fields of this number; changes of them change this message."""
         found = []
         for index, (own, kind, value) in enumerate(self._fields):
             if own != number:
@@ -39,7 +39,7 @@ class Message:
         return found
 
     def text(self, number: int) -> str:
-        """The text of the last field of this number, "" where there is none."""
+        """Returns the text of the last field of this number, "" when there is none."""
         value = self._last(number, BYTES)
         try:
             return "" if value is None else bytes(value).decode("utf-8")
@@ -47,38 +47,38 @@ class Message:
             raise Refused("field %d is no text" % number) from None
 
     def number(self, number: int, default: int) -> int:
-        """The signed number in the last field of this number."""
+        """Returns the signed number in the last field of this number."""
         value = self._last(number, VARINT)
         if value is None:
             return default
         return value - _NUMBER_MAX if value >= _NUMBER_MAX // 2 else value
 
     def has(self, number: int) -> bool:
-        """Whether there is a field of this number."""
+        """Returns whether there is a field of this number."""
         return any(own == number for own, _, _ in self._fields)
 
     def set_text(self, number: int, text: str) -> None:
-        """Puts one field in the place of all of this number."""
+        """Replaces all fields of this number by one."""
         self.clear(number)
         self._fields.append((number, BYTES, text.encode("utf-8")))
 
     def set_number(self, number: int, value: int) -> None:
-        """Puts one field in the place of all of this number."""
+        """Replaces all fields of this number by one."""
         self.clear(number)
         self._fields.append((number, VARINT, value % _NUMBER_MAX))
 
     def clear(self, number: int) -> None:
-        """Takes the fields of this number out."""
+        """Removes the fields of this number."""
         self._fields = [field for field in self._fields if field[0] != number]
 
     def remove(self, number: int, gone: list[Message]) -> None:
-        """Takes those messages out of the fields of this number."""
+        """Removes those messages from the fields of this number."""
         self._fields = [
             field for field in self._fields if field[0] != number or not any(field[2] is one for one in gone)
         ]
 
     def encode(self) -> bytes:
-        """The message as bytes."""
+        """Returns the message as bytes."""
         out = bytearray()
         for number, kind, value in self._fields:
             _write_varint(out, number << 3 | kind)

@@ -1,4 +1,4 @@
-"""Tensors of requests as DALI takes them, sample by sample, and what a pipeline gives as tensors of responses."""
+"""Converts tensors of requests to DALI's inputs, sample by sample, and outputs of a pipeline to tensors of responses."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class Unfit(Exception):
-    """A request that cannot go into a batch, or whose part of a batch is no tensor."""
+    """A request that does not fit into a batch, or whose rows of a batch are not a tensor."""
 
 
 def inputs_of(request: InferenceRequest, names: Sequence[str]) -> tuple[list[np.ndarray | list[np.ndarray]], int]:
-    """The samples of each input, in the order of `names`, and how many there are. Raises Unfit."""
+    """Returns the samples of each input, in the order of `names`, and their number. Raises Unfit."""
     given = {one.name(): one for one in request.inputs()}
     columns = []
     for name in names:
@@ -38,7 +38,7 @@ def inputs_of(request: InferenceRequest, names: Sequence[str]) -> tuple[list[np.
 
 
 def joined(columns: Sequence[Any]) -> Any:
-    """The same input of several requests. An array is a batch whose samples are alike."""
+    """Concatenates one input of several requests. An array is a batch whose samples have equal shapes."""
     return columns[0] if len(columns) == 1 else [sample for column in columns for sample in column]
 
 
@@ -57,9 +57,9 @@ def _samples(tensor: Tensor, name: str) -> np.ndarray | list[np.ndarray]:
 
 
 def outputs_of(name: str, given: Any, rows: Sequence[int], *, split: bool, keep: bool) -> list[Tensor | Unfit]:
-    """An output's tensor for each request of a batch, of which each has some of the `rows`.
+    """Returns an output's tensor for each request of a batch, each with some of the `rows`.
 
-    They lie in memory of the pipeline's, which is written to by its next run; with `keep` they are copies.
+    They are in the pipeline's memory, which its next run overwrites; with `keep` they are copies.
     """
     whole = np.asarray(given.as_tensor()) if given.is_dense_tensor() else None
     tensors = []

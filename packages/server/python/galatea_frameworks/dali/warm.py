@@ -1,4 +1,4 @@
-"""Imported before workers are forked: what DALI makes for its first pipeline, and for its first image, is made here once.
+"""Imported before workers are forked: does DALI's work for the first pipeline, and for the first image, once here.
 
 The threads of a pipeline end with it, so that the interpreter has one thread again.
 """

@@ -1,1 +1,1 @@
-"""The backend `pytorch`: TorchScript and torch.export programs, run by PyTorch."""
+"""The backend `pytorch`: runs TorchScript and torch.export programs with PyTorch."""

@@ -1,4 +1,7 @@
-"""What a file is, before PyTorch reads it: its reader checks no sums, and allocates what a file says it needs."""
+"""Checks a file before PyTorch reads it:
+
+PyTorch's reader checks no checksums, and allocates the sizes that a file declares.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,16 @@ EXPORTED = "torch.export"
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 LOCAL_HEADER_BYTES = _LOCAL_HEADER.size
 _STORED = 0
-# Only code and the maps to its source are compressed. What all of it may become together:
+# Only code and the maps to its source are compressed. Limit of their total size after decompression:
 _INFLATED_BYTES_MAX = 256 << 20
 _PIECE_BYTES = 1 << 20
 
 
 def checked_kind(path: str, name: str) -> str:
-    """What to load the file with, which messages call `name`.
+    """Returns the loader for the file, which messages call `name`.
 
-    Raises Refused for what is neither, is damaged, or would become much larger than it is."""
+    Raises Refused for a file of another kind, a damaged one, or one that would become much larger when it is decompressed.
+    """
     try:
         with zipfile.ZipFile(path) as opened:
             entries = opened.infolist()
@@ -54,7 +58,7 @@ def _check(path: str, opened: zipfile.ZipFile, entries: list[zipfile.ZipInfo]) -
     if sum(entry.file_size for entry in compressed) > _INFLATED_BYTES_MAX:
         raise Refused("its compressed records would become more than %d MiB" % (_INFLATED_BYTES_MAX >> 20))
     for entry in compressed:
-        # Reads no more than the entry says that it becomes, and compares the sum.
+        # Reads no more than the declared size of the entry, and verifies the checksum.
         with opened.open(entry) as stream:
             while stream.read(_PIECE_BYTES):
                 pass
@@ -65,7 +69,10 @@ def _check(path: str, opened: zipfile.ZipFile, entries: list[zipfile.ZipInfo]) -
 
 
 def begin_of(entry: zipfile.ZipInfo, local_header: bytes) -> int:
-    """Where an entry's bytes begin: behind the header that stands before them, which has a name and more of its own. Raises Refused."""
+    """Returns the offset of an entry's bytes, after the local header, which has its own name and extra fields.
+
+    Raises Refused.
+    """
     magic, name_bytes, extra_bytes = _LOCAL_HEADER.unpack(local_header)
     if magic != b"PK\3\4":
         raise _misplaced(entry)

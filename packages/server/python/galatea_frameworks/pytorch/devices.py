@@ -1,4 +1,4 @@
-"""Where an instance's module and tensors are."""
+"""The device of an instance's module and tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _GPU = "cuda:%d"
 
 
 def device_of(kind: str, number: int, model: str) -> str | None:
-    """The device of an instance's kind; None for one that is its model's own affair. Raises Refused where there is no such GPU."""
+    """Returns the device of an instance's kind; None for KIND_MODEL, which leaves it to the model.
+
+    Raises Refused when there is no such GPU.
+    """
     if kind == "CPU":
         return "cpu"
     if kind != "GPU":
@@ -28,7 +31,10 @@ def device_of(kind: str, number: int, model: str) -> str | None:
 
 
 def placed(value: Any, device: str | None) -> Any:
-    """A tensor where the module is; lists of texts are what they are. Tensors of the machine's memory are not copied for the CPU."""
+    """Moves a tensor to the module's device; lists of texts are unchanged.
+
+    Tensors in the machine's memory are not copied for the CPU.
+    """
     if device in (None, "cpu") or not isinstance(value, torch.Tensor):
         return value
     return value.to(device)

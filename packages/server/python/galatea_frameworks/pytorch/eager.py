@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 
 
 class Eager:
-    """A module whose `forward` takes the inputs in the configuration's order. It is not compiled: that would take a C++ compiler."""
+    """A module whose `forward` takes the inputs in the configuration's order.
+
+    It is not compiled, which would need a C++ compiler.
+    """
 
     def __init__(self, module: torch.nn.Module) -> None:
         self._module = module
 
     def accept(self, given: Sequence[str], model: str, log: Any) -> None:
-        """Whatever inputs there are, `forward` finds out what they are."""
+        """Accepts any inputs; `forward` checks them."""
 
     def run(self, inputs: Sequence[Any]) -> Results:
         """Runs `forward` with a value for each input."""
@@ -34,7 +37,10 @@ class Eager:
 
 
 def load(path: str, device: str | None) -> Eager:
-    """The module of the file's class, with the weights of the file of the same name that ends in `.pt`. What its code raises goes on."""
+    """Returns the module of the file's class, with the weights of the file of the same name that ends in `.pt`.
+
+    Raises exceptions of its code.
+    """
     name = os.path.splitext(os.path.basename(path))[0]
     spec = importlib.util.spec_from_file_location("galatea_model_" + name, path)
     code = importlib.util.module_from_spec(spec)
@@ -43,7 +49,7 @@ def load(path: str, device: str | None) -> Eager:
     module = _class_in(code)()
     weights = os.path.splitext(path)[0] + ".pt"
     if os.path.exists(weights):
-        # Tensors and nothing else: what is code stands in the file of code.
+        # Loads only tensors: code belongs in the Python file.
         where = None if device is None else "cpu"
         module.load_state_dict(torch.load(mapped.readable(weights), map_location=where, weights_only=True))
         if device in (None, "cpu"):
@@ -52,7 +58,7 @@ def load(path: str, device: str | None) -> Eager:
 
 
 def _class_in(code: ModuleType) -> type[torch.nn.Module]:
-    """The first by name, as in Triton, of the classes that the file itself defines, else of those that it imports."""
+    """Returns the first by name, as in Triton, of the classes that the file itself defines, else of those that it imports."""
     found = [
         value
         for value in (getattr(code, name) for name in dir(code))

@@ -1,4 +1,4 @@
-"""Programs that torch.export.save wrote."""
+"""Programs saved by torch.export.save."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Exported:
         self._places = ()
 
     def accept(self, given: Sequence[str], model: str, log: Any) -> None:
-        """Says which inputs come, in their order. Raises Refused where they are not the program's."""
+        """Sets the inputs in their order. Raises Refused when they are not the program's."""
         if len(given) != len(self._arguments):
             raise Refused(
                 "unable to load model '%s', configuration expects %d inputs, model provides %d"
@@ -46,13 +46,16 @@ class Exported:
 
 
 def _by_path(given: Sequence[str], arguments: Sequence[tuple[str, str]]) -> list[int] | None:
-    """The places of names that all are `ARGS[0]` or `KWARGS[key]`."""
+    """Returns the positions when all names are `ARGS[0]` or `KWARGS[key]`."""
     paths = [path for _, path in arguments]
     return [paths.index(name) for name in given] if all(name in paths for name in given) else None
 
 
 def _argument_names(program: Any, spec: Any) -> list[tuple[str, str]]:
-    """Of each flat argument the name that `forward` has for it, and its path in the call: `ARGS[0]`, `KWARGS[key]`."""
+    """Returns for each flat argument the name that `forward` has for it, and its path in the call:
+
+    `ARGS[0]`, `KWARGS[key]`.
+    """
     arguments, keywords = _pytree.tree_unflatten(range(spec.num_leaves), spec)
     forward_names = getattr(program.module_call_graph[0].signature, "forward_arg_names", None) or []
     found = {}
@@ -65,7 +68,7 @@ def _argument_names(program: Any, spec: Any) -> list[tuple[str, str]]:
 
 
 def _name_leaves(found: dict[int, tuple[str, str]], value: Any, name: str, path: str) -> None:
-    """An argument that is a dictionary has its keys as names, as a TorchScript module's one dictionary does."""
+    """An argument that is a dictionary has its keys as names, like the one dictionary of a TorchScript module."""
     if isinstance(value, int):
         found[value] = (name, path)
         return
@@ -76,10 +79,10 @@ def _name_leaves(found: dict[int, tuple[str, str]], value: Any, name: str, path:
 
 
 def load(path: str, device: str | None) -> Exported:
-    """The program of a file; what PyTorch raises goes on.
+    """Loads the program of a file; raises PyTorch's exceptions.
 
-    A file's graph may name whatever functions PyTorch can reach, as a TorchScript module may: it is its author's program, and is kept to
-    this process. Its pickles are read as tensors and nothing else, where PyTorch would run what is in them.
+    A file's graph may call any function that PyTorch can reach, as a TorchScript module may: it is a program of its author, and confined
+    to this process. Its pickles are read as tensors only, while PyTorch by default would run code in them.
     """
     os.environ.pop("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", None)
     os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"

@@ -1,6 +1,6 @@
-"""Weights that lie in the model's file as they lie in memory: mapped from it, so that all workers with an equal file share them.
+"""Weights with the same layout in the model's file as in memory: mapped from it, so that all workers with an equal file share them.
 
-The mapping is private: what a model writes to its weights, it writes to pages of its own.
+The mapping is private: a model that writes to its weights copies the pages.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from . import archive
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# A smaller one shares no page.
+# A smaller tensor shares no page.
 _BYTES_MIN = 4096
 _PIECE_BYTES = 1 << 20
 
 
 def readable(path: str) -> str:
-    """Where to read the model's file from: the bytes that the server holds of it, where it does, which nobody can change."""
+    """Returns the path from which to read the model's file: the immutable bytes that the server shares, if it does."""
     shared = current_worker.model_file()
     return path if shared is None else "/proc/self/fd/%d" % shared
 
 
 def share(tensors: Iterable[torch.Tensor]) -> None:
-    """Lets go of the memory of those tensors whose bytes are a record of the file, and maps the record in its place.
+    """Frees the memory of tensors whose bytes are a record of the file, and maps the record instead.
 
-    Nothing is taken on trust: bytes are compared. The tensors are the same objects with the same values afterwards.
+    Bytes are compared. The tensors are the same objects with the same values afterwards.
     """
     shared = current_worker.model_file()
     if shared is None:
@@ -82,7 +82,7 @@ class _Records:
                 self._begins.setdefault(entry.file_size, []).append(begin)
 
     def begin_of(self, address: int, size: int) -> int | None:
-        """Where a record with these bytes begins; None where there is none, or where it lies so that its numbers could not be read at once."""
+        """Returns the offset of a record with these bytes; None when there is none, or its alignment does not allow direct reads."""
         for begin in self._begins.get(size, ()):
             if begin % 16 == 0 and self._is_equal(address, begin, size):
                 return begin
@@ -91,20 +91,20 @@ class _Records:
     def _is_equal(self, address: int, begin: int, size: int) -> bool:
         for at in range(0, size, _PIECE_BYTES):
             count = min(_PIECE_BYTES, size - at)
-            # Read, not mapped: what is looked at once need not be in this process's page tables.
+            # Read instead of mapped: data that is read once need not be in this process's page tables.
             if os.pread(self._descriptor, count, begin + at) != ctypes.string_at(address + at, count):
                 return False
         return True
 
 
 def tensors_of_script(module: torch.jit.ScriptModule, path: str) -> Iterator[torch.Tensor]:
-    """Parameters, buffers, and the constants of its graphs, where freezing a module puts its weights."""
+    """Yields parameters, buffers, and the constants of its graphs, where freezing a module puts its weights."""
     yield from module.parameters()
     yield from module.buffers()
     with zipfile.ZipFile(path) as opened:
         constants = [one for one in opened.infolist() if one.filename.partition("/")[2].startswith("constants/")]
     if all(one.file_size < _BYTES_MIN for one in constants):
-        # To look at a graph makes it, which many modules of a program never need.
+        # Accessing a graph creates it, which many modules of a program never need.
         return
     for each in module.modules():
         for name in each._c._method_names():

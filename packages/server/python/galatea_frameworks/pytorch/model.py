@@ -1,4 +1,4 @@
-"""What the Python backend loads for a model of backend `pytorch`; all that it is made of was imported before the fork."""
+"""The model class of backend `pytorch` for the Python backend; its modules were imported before the fork."""
 
 from galatea_frameworks.pytorch.program import TritonPythonModel
 

@@ -1,4 +1,4 @@
-"""How names of a configuration stand for arguments and results of a program, which have an order and sometimes names of their own."""
+"""Maps a configuration's names to arguments and results of a program, which have an order and sometimes their own names."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ def _index(name: str) -> int | None:
 
 
 def _indexes(given: Sequence[str]) -> list[int] | None:
-    """The indexes of names that all are `<name>__<index>`; else None."""
+    """Returns the indexes when all names are `<name>__<index>`; else None."""
     found = [_index(name) for name in given]
     return None if None in found else found
 
 
 def input_places(given: Sequence[str], arguments: Sequence[str], model: str, log: Any) -> list[int]:
-    """For each configured input which argument it is: by the arguments' names, by `<name>__<index>`, or in order.
+    """Returns the argument of each configured input: by the arguments' names, by `<name>__<index>`, or in order.
 
-    Raises Refused where they are not each an argument of its own.
+    Raises Refused when they are not distinct arguments.
     """
     places = _input_places(given, arguments, model, log)
     for name, place in zip(given, places):
@@ -54,7 +54,7 @@ def _input_places(given: Sequence[str], arguments: Sequence[str], model: str, lo
 
 
 def output_places(given: Sequence[str], model: str, log: Any) -> dict[str, int]:
-    """For each configured output which result it is: by `<name>__<index>`, or in order."""
+    """Returns the result of each configured output: by `<name>__<index>`, or in order."""
     indexes = _indexes(given)
     if indexes is None:
         wrong = next(name for name in given if _index(name) is None)

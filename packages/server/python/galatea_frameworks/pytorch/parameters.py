@@ -18,20 +18,20 @@ _SWITCHES = {
     "ENABLE_JIT_PROFILING": torch._C._jit_set_profiling_mode,
     "ENABLE_JIT_EXECUTOR": torch._C._jit_set_profiling_executor,
 }
-# The latter two are those of models with `runtime: "model.py"`.
+# The last two are for models with `runtime: "model.py"`.
 _THREADS = {
     "INTRA_OP_THREAD_COUNT": torch.set_num_threads,
     "INTER_OP_THREAD_COUNT": torch.set_num_interop_threads,
     "NUM_THREADS": torch.set_num_threads,
     "NUM_INTEROP_THREADS": torch.set_num_interop_threads,
 }
-# Each instance is a process of its own, so these concern this model alone. GPU memory and the fuser of GPUs are not used.
+# Each instance is a separate process, so these affect only this model. GPU memory and the GPU fuser are not used.
 _WITHOUT_EFFECT = ("ENABLE_CACHE_CLEANING", "ENABLE_NVFUSER", "ENABLE_WEIGHT_SHARING")
 _THREADS_MAX = 1024
 
 
 class Settings:
-    """What the parameters ask for."""
+    """The settings of the parameters."""
 
     def __init__(self) -> None:
         self.inference_mode = True
@@ -42,13 +42,13 @@ class Settings:
         self._steps.append((function, value))
 
     def apply(self) -> None:
-        """To this process, before the model is loaded."""
+        """Applies the settings to this process, before the model is loaded."""
         for function, value in self._steps:
             function(value)
 
 
 def parse(config: dict[str, Any], model: str, log: Any) -> Settings:
-    """Raises Refused with Triton's words for a value that is none."""
+    """Raises Refused with Triton's text for an invalid value."""
     given = {key: value["string_value"] for key, value in config.get("parameters", {}).items()}
     settings = Settings()
 
@@ -73,7 +73,8 @@ def parse(config: dict[str, Any], model: str, log: Any) -> Settings:
             "TORCH_COMPILE_OPTIONAL_PARAMETERS has no effect for model instance '%s': it is not compiled" % model
         )
     if "INTRA_OP_THREAD_COUNT" not in given and "NUM_THREADS" not in given:
-        # MKL holds to the one thread that the interpreter forks with, which halved ResNet-50 on two processors.
+        # Otherwise MKL keeps the one thread with which the interpreter forks, which halved ResNet-50 on two
+        # processors.
         settings.then(torch.set_num_threads, _default_thread_count())
     for key, function in _THREADS.items():
         if key in given:
@@ -82,7 +83,7 @@ def parse(config: dict[str, Any], model: str, log: Any) -> Settings:
 
 
 def _default_thread_count() -> int:
-    """As PyTorch has it in a process of its own."""
+    """Returns PyTorch's default in a separate process."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     return int(asked) if asked.isdigit() and int(asked) > 0 else len(os.sched_getaffinity(0))
 

@@ -22,17 +22,18 @@ if TYPE_CHECKING:
     from triton_python_backend_utils import InferenceRequest, InferenceResponse, Tensor
 
 LOADERS = {archive.TORCHSCRIPT: torchscript.load, archive.EXPORTED: exported.load}
-# What the allocator of the machine's memory says, of no exception type of its own.
+# Text of the error of the machine's memory allocator, which has no exception type of its own.
 _OUT_OF_MEMORY = "DefaultCPUAllocator: "
-# TorchScript's executor watches one run, compiles during the next, and then lets go of what it needed for that (see warm.py).
+# TorchScript's executor profiles one run, compiles during the next, and then frees what it needed for that (see
+# warm.py).
 _RUNS_THAT_COMPILE = 3
 
 
 class TritonPythonModel(BatchedModel):
-    """The contract of the Python backend, for any file that PyTorch saved."""
+    """The Python backend's model class, for any file that PyTorch saved."""
 
     def initialize(self, args: dict[str, str]) -> None:
-        """Loads the file and checks the configuration against it, in Triton's words."""
+        """Loads the file and checks the configuration against it, with Triton's texts."""
         self._name = args["model_name"]
         config = json.loads(args["model_config"])
         directory = os.path.join(args["model_repository"], args["model_version"])
@@ -41,7 +42,7 @@ class TritonPythonModel(BatchedModel):
             args["model_instance_kind"], int(args.get("model_instance_device_id", "0")), self._name
         )
         if not path.endswith(".py") and _runs_on_cpu(args["model_instance_kind"]):
-            # Before PyTorch starts a thread: rules are of the thread that enters them.
+            # Before PyTorch starts a thread: rules apply to the thread that enters them.
             reading_only.enter(args["model_repository"])
         settings = parameters.parse(config, self._name, pb_utils.Logger)
         settings.apply()
@@ -55,7 +56,7 @@ class TritonPythonModel(BatchedModel):
         self._places = names.output_places(list(self._output_types), self._name, pb_utils.Logger)
         self._runs_to_trim = _RUNS_THAT_COMPILE
         heap.trim()
-        # What runs need besides their results is kept for the next ones, which may be long in coming.
+        # Memory that runs need besides their results is kept for the next ones, until the worker is idle.
         heap.keep()
         current_worker.rest_with(heap.trim)
 
@@ -73,16 +74,16 @@ class TritonPythonModel(BatchedModel):
             raise Refused("failed to load model '%s': %s" % (self._name, error)) from error
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
-        """One forward for the whole batch; a model without batching gets its requests one by one."""
+        """Runs one forward pass for the whole batch; a model without batching gets its requests one by one."""
         with torch.inference_mode(self._inference_mode), torch.no_grad():
             return super().execute(requests)
 
     def value_of(self, tensor: Tensor | None, name: str) -> Any:
-        """A tensor on the module's device, or a list of texts."""
+        """Returns a tensor on the module's device, or a list of texts."""
         return devices.placed(tensors.value_of(tensor, name), self._device)
 
     def joined(self, column: Sequence[Any]) -> Any:
-        """One tensor or list of them all."""
+        """Returns one tensor or list of them all."""
         return tensors.joined(column)
 
     def columns(
@@ -98,19 +99,22 @@ class TritonPythonModel(BatchedModel):
             yield tensors.split(name, datatype, results.at(name, self._places[name]), rows, len(requests))
 
     def failure(self, error: Exception) -> str:
-        """In Triton's words."""
+        """Returns Triton's text."""
         if isinstance(error, MemoryError) or _OUT_OF_MEMORY in str(error):
             raise MemoryError(str(error)) from None
         return "PyTorch execute failure: %s" % error
 
 
 def _runs_on_cpu(kind: str) -> bool:
-    """What a GPU's libraries open is theirs to say."""
+    """Returns whether the instance runs on the CPU; GPU libraries open files of their own, so their models are not confined to reading."""
     return kind == "CPU" or not torch.cuda.is_available()
 
 
 def _filename(config: dict[str, Any], directory: str) -> str:
-    """With `runtime: "model.py"` the model is a class in Python where there is one, and its `.pt` has nothing but weights."""
+    """Returns the file name.
+
+    With `runtime: "model.py"` the model is a class in Python if there is one, and its `.pt` has only weights.
+    """
     named = config.get("default_model_filename") or "model.pt"
     if config.get("runtime", "") != "model.py" or named.endswith(".py"):
         return named
@@ -118,7 +122,10 @@ def _filename(config: dict[str, Any], directory: str) -> str:
 
 
 def _checked_tensors(config: dict[str, Any], model: str, batches: bool) -> dict[str, str]:
-    """The datatypes of the configuration's outputs by name. Raises Refused for tensors that no program takes or gives."""
+    """Returns the datatypes of the configuration's outputs by name.
+
+    Raises Refused for tensors that programs do not support.
+    """
     for kind in ("input", "output"):
         if not config.get(kind):
             raise Refused("model configuration must contain at least one %s, none were specified." % kind)

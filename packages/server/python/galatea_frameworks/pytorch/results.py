@@ -1,4 +1,4 @@
-"""What a program returned, by place or by name."""
+"""The results of a program, by position or by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Results:
-    """A tensor or a list of texts; a tuple or list of them; a dictionary of them."""
+    """A tensor or a list of texts; a tuple or list of them; or a dictionary of them."""
 
     def __init__(self, returned: Any) -> None:
         self._named = returned if isinstance(returned, dict) else {}
@@ -30,7 +30,7 @@ class Results:
             )
 
     def at(self, name: str, place: int) -> Any:
-        """The result of this name where results have names and one has it, else that at the place. Raises Unfit."""
+        """Returns the result of this name if results have names, else the one at the position. Raises Unfit."""
         if name in self._named:
             return self._named[name]
         if place >= len(self._ordered):

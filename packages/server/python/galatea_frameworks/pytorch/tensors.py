@@ -1,4 +1,7 @@
-"""Tensors of requests as PyTorch takes them, and what programs give as tensors of responses. No bytes are copied that need not be."""
+"""Converts tensors of requests to PyTorch's, and results of programs to tensors of responses.
+
+Copies bytes only when necessary.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ if TYPE_CHECKING:
 
     from triton_python_backend_utils import Tensor
 
-# By the configuration's names. Triton's backend takes no BF16 and no unsigned types but UINT8; PyTorch does.
+# Datatypes by the configuration's names. Triton's backend supports no BF16 and no unsigned types except UINT8;
+# PyTorch does.
 DTYPES = {
     "TYPE_BOOL": torch.bool,
     "TYPE_UINT8": torch.uint8,
@@ -37,7 +41,7 @@ _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 def value_of(tensor: Tensor | None, name: str) -> torch.Tensor | list[str]:
-    """What a program takes for a request's tensor: a tensor over the same bytes, which are the model's to write to, or a list of texts."""
+    """Converts a request's tensor to a writable tensor over the same bytes, or to a list of texts."""
     if tensor is None:
         raise Unfit("input '%s' is missing: forward() takes no less than all of its arguments" % name)
     datatype = tensor.triton_dtype()
@@ -53,14 +57,17 @@ def value_of(tensor: Tensor | None, name: str) -> torch.Tensor | list[str]:
 
 
 def joined(column: Sequence[torch.Tensor | list[str]]) -> torch.Tensor | list[str]:
-    """The same input of several requests, one behind the other."""
+    """Concatenates one input of several requests."""
     if isinstance(column[0], list):
         return [text for texts in column for text in texts]
     return torch.cat(column, 0)
 
 
 def split(name: str, datatype: str, value: Any, rows: list[int] | None, count: int) -> Iterable[Tensor]:
-    """An output's tensor for each of `count` requests; `rows` says how many rows each has, None where there is no batch. Raises Unfit."""
+    """Yields an output's tensor for each of `count` requests; `rows` has the number of rows of each, None without a batch.
+
+    Raises Unfit.
+    """
     if isinstance(value, torch.Tensor):
         return _split_tensor(name, datatype, value, rows)
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
@@ -96,5 +103,5 @@ def _other_type(name: str, configured: str, found: str) -> Unfit:
 
 
 def _shown(datatype: str) -> str:
-    # As Triton names it here.
+    # Returns Triton's name of the datatype in this text.
     return "TYPE_BYTES" if datatype == "TYPE_STRING" else datatype

@@ -1,4 +1,4 @@
-"""Programs that torch.jit.save wrote."""
+"""Programs saved by torch.jit.save."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Script:
     def __init__(self, module: Any) -> None:
         self._module = module
         self._forward = module.forward
-        # Argument of each input; None where they are keys of the one dictionary.
+        # Argument of each input; None when they are keys of the one dictionary.
         self._places = None
         self._keys = ()
 
     def accept(self, given: Sequence[str], model: str, log: Any) -> None:
-        """Says which inputs come, in their order. Raises Refused in Triton's words where they are not what `forward` takes."""
+        """Sets the inputs in their order. Raises Refused with Triton's text when they do not match `forward`."""
         arguments = list(self._forward.schema.arguments)
         if arguments and arguments[0].type.kind() == "ClassType":
             del arguments[0]
@@ -63,9 +63,12 @@ class Script:
 
 
 def load(path: str, device: str | None) -> Script:
-    """The program of a file. Its unpickler makes tensors and objects of the archive's own classes only; what PyTorch raises goes on."""
+    """Loads the program of a file; raises PyTorch's exceptions.
+
+    Its unpickler creates only tensors and objects of the archive's own classes.
+    """
     with warnings.catch_warnings():
-        # That TorchScript is to be replaced by torch.export, who saved the file was told.
+        # Suppresses the warning that torch.export replaces TorchScript, which concerns the author of the file.
         warnings.simplefilter("ignore", FutureWarning)
         module = torch.jit.load(path, map_location=device)
     # Triton serves a module in the mode in which it was saved.

@@ -1,7 +1,6 @@
-"""Imported before workers are forked: what PyTorch makes at its first use of a file of each kind is made here once, and shared by all.
-
-Without it each worker would have its own: 7 MB for the operators of TorchScript, and 140 MB and 3 s for what torch.export imports.
-Nothing here starts a thread; a tensor as small as these is computed by the thread that asks.
+"""Imported before workers are forked: does PyTorch's work for the first use of a file of each kind once here, so that all workers share
+the result. Without it each worker would have its own: 7 MB for the operators of TorchScript, and 140 MB and 3 s for the imports of
+torch.export. Nothing here starts a thread; tensors as small as these are computed in the calling thread.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import os
 import tempfile
 import warnings
 
-# It says that Triton, the compiler for GPUs, is not there, which is known.
+# Suppresses the known warning that Triton, the compiler for GPUs, is not installed.
 logging.getLogger("torch.utils.flop_counter").setLevel(logging.ERROR)
 
 import torch  # noqa: E402
@@ -21,12 +20,12 @@ import torch.export  # noqa: E402
 from . import archive  # noqa: E402
 from .program import LOADERS  # noqa: E402
 
-# The executor of TorchScript looks at the first runs and compiles at the second.
+# TorchScript's executor profiles the first runs and compiles at the second.
 _RUNS = 4
 
 
 class _Small(torch.nn.Module):
-    """A little of what most models are made of: the code that computes it is mapped here, once."""
+    """A module with the layers of most models: the code that computes them is mapped here, once."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,15 +61,14 @@ def _rehearse() -> None:
 
 
 def _spare() -> None:
-    """Lets TorchScript's executor keep the graph that it runs, and not all from which it made that: 10 MB less for two layers of a transformer.
-
-    These are flags of PyTorch's own that its Python has no names for. A PyTorch without them takes more memory.
+    """Makes TorchScript's executor keep only the graph that it runs, and not those from which it was optimized: 10 MB less for two layers
+    of a transformer. These are flags of PyTorch without names in Python. A PyTorch without them takes more memory.
     """
     library = ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so"))
     for name, kind, value in (
         ("do_not_store_optimized_graph", ctypes.c_bool, True),
         ("release_profiling_graph_after_optimization", ctypes.c_bool, True),
-        # At once, that is.
+        # -1 means at once.
         ("release_profiling_graph_delay_in_seconds", ctypes.c_int32, -1),
     ):
         try:

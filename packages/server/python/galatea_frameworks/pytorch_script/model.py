@@ -1,4 +1,4 @@
-"""What the Python backend loads for a script in a container of PyTorch; all that it is made of was imported before the fork."""
+"""The model class of a PyTorch container's script for the Python backend; its modules were imported before the fork."""
 
 from galatea_frameworks.pytorch_script.handler import PyTorchHandler
 from galatea_frameworks.toolkit.program import ScriptProgram, leave_no_trace

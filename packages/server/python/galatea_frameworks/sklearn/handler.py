@@ -1,4 +1,4 @@
-"""What takes the place of functions that a script for scikit-learn leaves out."""
+"""The defaults for functions that a scikit-learn script does not define."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 
 class SklearnHandler(DefaultInferenceHandler):
-    """As the container of scikit-learn has them."""
+    """The defaults of SageMaker's scikit-learn container."""
 
     def default_input_fn(self, input_data: Any, content_type: str | None) -> Any:
-        """Rows: one of them may come without brackets around it. Numbers as text are float32."""
+        """Decodes rows; a single row may come without brackets around it. Numbers as text are float32."""
         array = decoder.decode(input_data, content_type)
         if len(array.shape) == 1:
             array = array.reshape(1, -1)
         return array.astype(np.float32) if content_type in content_types.UTF8_TYPES else array
 
     def default_predict_fn(self, input_data: Any, model: Any) -> Any:
-        """What the model predicts."""
+        """Returns the model's predictions."""
         return model.predict(input_data)
 
     def default_output_fn(self, prediction: Any, accept: str) -> tuple[str | bytes, str]:
-        """In exactly the type that is accepted: a list of several is none."""
+        """Encodes in exactly the accepted type: a list of several types is not supported."""
         return encoder.encode(prediction, accept), accept

@@ -1,4 +1,4 @@
-"""`sklearn.externals.joblib`, which scikit-learn had until 0.22: scripts of that time, and pickles that it wrote, name it."""
+"""`sklearn.externals.joblib`, which scikit-learn had until 0.22: scripts of that time, and pickles that it wrote, import it."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class _LegacyJoblib(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return None if is_own else importlib.machinery.ModuleSpec(fullname, self)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Puts the module of the present name where one of the former name is looked for."""
+        """Returns the current module for its former name."""
         sys.modules[module.__name__] = importlib.import_module(_PRESENT + module.__name__[len(_LEGACY) :])
 
 
 def install() -> None:
-    """Lets this process find it."""
+    """Installs the finder in this process."""
     if not any(isinstance(finder, _LegacyJoblib) for finder in sys.meta_path):
-        # Before the finder of files: that would load joblib's modules a second time, below the former name.
+        # Before the finder of files, which would load joblib's modules a second time, below the former name.
         sys.meta_path.insert(0, _LegacyJoblib())

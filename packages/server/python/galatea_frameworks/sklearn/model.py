@@ -1,4 +1,4 @@
-"""What the Python backend loads for a script in a container of scikit-learn; all that it is made of was imported before the fork."""
+"""The model class of a scikit-learn container's script for the Python backend; its modules were imported before the fork."""
 
 from galatea_frameworks.sklearn import legacy_joblib
 from galatea_frameworks.sklearn.handler import SklearnHandler

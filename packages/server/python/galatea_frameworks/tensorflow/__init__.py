@@ -1,1 +1,1 @@
-"""The backend `tensorflow`: GraphDefs and SavedModels, run by TensorFlow."""
+"""The backend `tensorflow`: runs GraphDefs and SavedModels with TensorFlow."""

@@ -1,4 +1,4 @@
-"""What a configuration leaves out, filled in from a SavedModel's signature as Triton's backend does."""
+"""Completes a configuration from a SavedModel's signature, as Triton's backend does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _CONTRADICTION = "unable to autofill for '%s', model tensor configurations are c
 
 
 def complete(config: dict[str, Any], signature: Signature, model: str, batch_size: int, log: Any) -> None:
-    """Fills `config`, in the form of its JSON. `batch_size` is that of models that allow batches and do not say of how many; 0 for none."""
+    """Completes `config`, in its JSON form.
+
+    `batch_size` applies to models that allow batches and configure no size; 0 for none.
+    """
     batches = _complete_batches(config, signature, model, batch_size, log)
     inputs = config.setdefault("input", [])
     for tensor in inputs:
@@ -34,13 +37,13 @@ def complete(config: dict[str, Any], signature: Signature, model: str, batch_siz
 
 
 def _made_inputs(config: dict[str, Any]) -> set[str]:
-    """Names of inputs that the server makes: those of ragged batches, and controls of sequences."""
+    """Returns the names of inputs that the server creates: those of ragged batches, and controls of sequences."""
     found = {name for one in config.get("batch_input", ()) for name in one.get("target_name", ())}
     return found | {one.get("name") for one in config.get("sequence_batching", {}).get("control_input", ())}
 
 
 def _complete_batches(config: dict[str, Any], signature: Signature, model: str, batch_size: int, log: Any) -> bool:
-    """Sets max_batch_size where it is 0; whether the model's tensors begin with the batch's dimension."""
+    """Sets max_batch_size if it is 0; returns whether the model's tensors begin with the batch's dimension."""
     configured = int(config.get("max_batch_size", 0))
     allowed = allows_batches((*signature.inputs.values(), *signature.outputs.values()))
     if not allowed and configured > 0:
@@ -64,7 +67,9 @@ def _complete_batches(config: dict[str, Any], signature: Signature, model: str, 
 
 
 def _hints_at_batches(config: dict[str, Any], signature: Signature, model: str) -> bool:
-    """Whether the configuration's tensors have a dimension less than the model's: which alone tells that its first is the batch's."""
+    """Returns whether the configuration's tensors have one dimension less than the model's, which only means that its first is the
+    batch's.
+    """
     configured = [(one, signature.inputs) for one in config.get("input", ())]
     configured += [(one, signature.outputs) for one in config.get("output", ())]
     if not configured:
@@ -107,7 +112,7 @@ def _fill(tensor: dict[str, Any], port: Port, batches: bool, model: str) -> None
         )
     dims = list(port.dims[1:] if batches else port.dims)
     if not dims:
-        # A configuration's tensor has a dimension at least.
+        # A configured tensor has at least one dimension.
         tensor["reshape"] = {"shape": []}
         dims = [1]
     tensor["dims"] = dims

@@ -1,4 +1,4 @@
-"""A configuration's tensors compared with those of a model, in Triton's words."""
+"""Compares a configuration's tensors with those of a model, with Triton's texts."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def check_tensors(config: dict[str, Any], model: str) -> None:
 
 
 def dims_of(tensor: dict[str, Any]) -> list[int]:
-    """The dimensions that the model has for a configuration's tensor, without the batch's."""
+    """Returns the model's dimensions of a configuration's tensor, without the batch's."""
     reshape = tensor.get("reshape")
     return [int(dim) for dim in (tensor.get("dims", ()) if reshape is None else reshape.get("shape", ()))]
 
 
 def check_names(kind: str, tensors: Iterable[dict[str, Any]], allowed: Iterable[str]) -> None:
-    """Raises Refused for a name that the model has not."""
+    """Raises Refused for a name that the model does not have."""
     allowed = set(allowed)
     for one in tensors:
         if one["name"] not in allowed:
@@ -43,7 +43,7 @@ def check_names(kind: str, tensors: Iterable[dict[str, Any]], allowed: Iterable[
 
 
 def check_signature(config: dict[str, Any], signature: Signature, model: str) -> None:
-    """Raises Refused where a configuration is not that of a SavedModel's signature."""
+    """Raises Refused when a configuration does not match a SavedModel's signature."""
     batches = int(config.get("max_batch_size", 0)) > 0
     inputs, outputs = config.get("input", ()), config.get("output", ())
     check_names("input", inputs, signature.inputs)
@@ -71,7 +71,10 @@ def check_signature(config: dict[str, Any], signature: Signature, model: str) ->
 
 
 def check_made_inputs(config: dict[str, Any], allowed: Iterable[str]) -> int:
-    """How many inputs of the model the server makes. Raises Refused for a name that the model has not."""
+    """Returns the number of the model's inputs that the server creates.
+
+    Raises Refused for a name that the model does not have.
+    """
     names = [{"name": name} for one in config.get("batch_input", ()) for name in one.get("target_name", ())]
     check_names("input", names, allowed)
     return len(names)
@@ -86,7 +89,7 @@ def _check_ragged(model: str, name: str, provided: Sequence[int]) -> None:
 
 
 def check_datatype(kind: str, tensor: dict[str, Any], provided: str, model: str) -> None:
-    """Raises Refused where the model's tensor is of another datatype."""
+    """Raises Refused when the model's tensor has another datatype."""
     if tensor["data_type"] != provided:
         raise Refused(
             "unable to load model '%s', configuration expects datatype %s for %s '%s', model provides %s"

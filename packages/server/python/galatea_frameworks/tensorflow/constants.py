@@ -1,7 +1,7 @@
-"""A GraphDef's weights, put where TensorFlow reads them when it needs them: of constants in a graph it keeps five copies, in the several
-forms of the graph, and three more while it loads.
+"""Moves a GraphDef's weights to files that TensorFlow maps on demand.
 
-Inception v3 (96 MB) so takes 260 MB, not 535, 580 and not 1,500 while it loads, and loads in a third of the time; it runs as fast.
+It keeps five copies of constants in a graph, in the several forms of the graph, and three more while it loads. With moved weights
+Inception v3 (96 MB) takes 260 MB, not 535, 580 and not 1,500 while it loads, and loads in a third of the time; it runs as fast.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tensorflow.core.framework.graph_pb2 import GraphDef
     from tensorflow.core.framework.node_def_pb2 import NodeDef
 
-# What is smaller TensorFlow may look into: shapes, axes, and what it computes ahead.
+# Smaller constants may be needed by TensorFlow's optimizer: shapes, axes, and inputs of constant folding.
 _BYTES_MIN = 1 << 16
 # Each takes two descriptors of this process.
 _MOST = 128
@@ -31,12 +31,12 @@ _BYTES = {
 
 
 class Constants:
-    """The constants that were moved out of a graph; its operations find them as long as this lives."""
+    """The constants that were moved out of a graph; its operations can read them as long as this object exists."""
 
     def __init__(self, graph: GraphDef) -> None:
-        """Moves the largest."""
+        """Moves the largest constants."""
         self._descriptors = []
-        # Mapped, because what is only held by a descriptor would count as nobody's memory.
+        # Mapped, because memory that only a descriptor refers to would not be charged to any process.
         self._mappings = []
         found = [(size, node) for node in nodes_of(graph) for size in (_movable_bytes(node),) if size >= _BYTES_MIN]
         found.sort(key=lambda one: one[0], reverse=True)
@@ -66,7 +66,7 @@ class Constants:
 
 
 def _rename_outputs(function: FunctionDef) -> None:
-    """In a function an operation's result goes by its own name, which is another for what lies elsewhere."""
+    """In a function an operation's result has the operation's own name for it, which differs for moved constants."""
     moved = {node.name for node in function.node_def if node.op == _MOVED}
     if not moved:
         return
@@ -81,7 +81,7 @@ def _rename_outputs(function: FunctionDef) -> None:
 
 
 def _movable_bytes(node: NodeDef) -> int:
-    """The bytes of a constant that is written in full; 0 for anything else, which TensorFlow may refuse in its own words."""
+    """Returns the size of a constant that is written in full; 0 for others, which TensorFlow may reject itself."""
     if node.op != "Const":
         return 0
     tensor = node.attr["value"].tensor

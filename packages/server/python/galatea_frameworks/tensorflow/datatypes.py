@@ -1,10 +1,10 @@
-"""Datatypes: the configuration's names for TensorFlow's."""
+"""TensorFlow's datatypes by the configuration's names."""
 
 from __future__ import annotations
 
 from tensorflow.core.framework import types_pb2
 
-# As Triton's backend: BF16 is not among them.
+# The types of Triton's backend, which has no BF16.
 NUMBERS = {
     "TYPE_BOOL": types_pb2.DT_BOOL,
     "TYPE_UINT8": types_pb2.DT_UINT8,
@@ -24,10 +24,10 @@ NAMES = {number: name for name, number in NUMBERS.items()}
 
 
 def shown(name: str) -> str:
-    """A configuration's name as Triton writes what a model provides."""
+    """Returns a configuration's name in Triton's spelling for a model's datatype."""
     return "TYPE_BYTES" if name == "TYPE_STRING" else name
 
 
 def name_of(number: int) -> str:
-    """TensorFlow's own name: DT_FLOAT."""
+    """Returns TensorFlow's own name: DT_FLOAT."""
     return types_pb2.DataType.Name(number) if number in types_pb2.DataType.values() else "DT_%d" % number

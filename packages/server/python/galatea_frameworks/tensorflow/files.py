@@ -1,7 +1,6 @@
-"""What a file is, before TensorFlow reads it: it makes whatever a file says, however large, and its checks of a file end the process.
-
-A model's graph is a program of its author's. What it may do with files, processes and network is not decided here but by the kernel
-(`galatea_worker/reading_only.py`): operations are too many to be told apart by name.
+"""Checks a file before TensorFlow reads it, because TensorFlow allocates any size that a file declares, and its own checks crash the
+process. A model's graph is a program of its author. The kernel (`galatea_worker/reading_only.py`) restricts its access to files,
+processes and network, because there are too many operations to distinguish by name.
 """
 
 from __future__ import annotations
@@ -21,25 +20,25 @@ if TYPE_CHECKING:
     from tensorflow.core.framework.node_def_pb2 import NodeDef
     from tensorflow.core.framework.tensor_pb2 import TensorProto
 
-# What a message of protobuf may have.
+# Limit of a protobuf message.
 _FILE_BYTES_MAX = (1 << 31) - 1
-# What constants may become together that are written shorter than they are: one value for all of a tensor's elements.
+# Limit of the total size of constants that are stored shorter than they are: one value for all elements of a tensor.
 _EXPANDED_BYTES_MAX = 1 << 30
 _ELEMENT_BYTES_MAX = 16
 _SAVED_MODEL = "saved_model.pb"
-# Text of the same, which nothing writes by default, and which cannot be checked without being read by a parser of texts.
+# Text format of the file, which no tool writes by default, and which cannot be checked without a parser.
 _SAVED_MODEL_TEXT = "saved_model.pbtxt"
 
 
 def read_graph(path: str) -> graph_pb2.GraphDef:
-    """The GraphDef of a file. Raises Refused for what is none."""
+    """Returns the GraphDef of a file. Raises Refused for an invalid one."""
     graph = _parsed(graph_pb2.GraphDef, path)
     _check_graphs([graph])
     return graph
 
 
 def read_saved_model(directory: str) -> saved_model_pb2.SavedModel:
-    """A SavedModel, with a graph at least. Raises Refused for what is none."""
+    """Returns a SavedModel with at least one graph. Raises Refused for an invalid one."""
     path = os.path.join(directory, _SAVED_MODEL)
     if not os.path.isfile(path):
         if os.path.isfile(os.path.join(directory, _SAVED_MODEL_TEXT)):
@@ -77,7 +76,7 @@ def _check_graphs(graphs: Iterable[graph_pb2.GraphDef]) -> None:
 
 
 def nodes_of(graph: graph_pb2.GraphDef) -> Iterator[NodeDef]:
-    """Those of its functions, too."""
+    """Includes the nodes of its functions."""
     yield from graph.node
     for function in graph.library.function:
         yield from function.node_def
@@ -92,7 +91,7 @@ def _tensors(node: NodeDef) -> Iterator[TensorProto]:
 
 
 def _expanded_bytes(name: str, tensor: TensorProto) -> int:
-    """How many bytes the tensor has more than are written of it. Raises Refused for a shape that is none."""
+    """Returns how many bytes the tensor has more than are stored. Raises Refused for an invalid shape."""
     elements = 1
     for dim in tensor.tensor_shape.dim:
         if dim.size < 0:

@@ -1,4 +1,4 @@
-"""A model's graph in a session: read from its file, with the tensors that the configuration's names stand for."""
+"""A model's graph in a session: read from its file, with the tensors for the configuration's names."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 _v1 = tf.compat.v1
-# Sets of outputs that are compiled apart, each for requests that ask for no others.
+# Maximum number of compiled callables, each for one set of outputs.
 _CALLABLES_MAX = 16
 _PLACEHOLDERS = ("Placeholder", "PlaceholderWithDefault")
 
 
 class Graph:
-    """A session, and by the configuration's names the tensors that it is fed and asked for."""
+    """A session, with its input and output tensors by the configuration's names."""
 
     def __init__(
         self, session: _v1.Session, inputs: dict[str, str], outputs: dict[str, str], constants: Constants | None = None
@@ -50,13 +50,13 @@ class Graph:
             self._session.run(operation)
 
     def prepare(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        """Says which inputs come, in their order, and which outputs there are."""
+        """Sets the inputs in their order, and the available outputs."""
         self._feeds = [self._inputs[name] for name in inputs]
         self._all = tuple(outputs)
         self._callable(self._all)
 
     def run(self, inputs: Sequence[Any], wanted: frozenset[str]) -> dict[str, np.ndarray]:
-        """The outputs by name, those that are wanted at least."""
+        """Returns outputs by name, at least the requested ones."""
         names = tuple(name for name in self._all if name in wanted) or self._all
         if names not in self._callables and len(self._callables) >= _CALLABLES_MAX:
             names = self._all
@@ -66,7 +66,7 @@ class Graph:
         found = self._callables.get(names)
         if found is None:
             options = config_pb2.CallableOptions(feed=self._feeds, fetch=[self._outputs[name] for name in names])
-            # What `make_callable` makes of feeds goes by `run`, which takes 80 us more.
+            # The public `make_callable` with feeds uses `run`, which takes 80 us more.
             found = self._callables[names] = self._session._make_callable_from_options(options)
         return found
 
@@ -85,12 +85,12 @@ def _init_ops(path: str) -> list[str]:
 
 
 def open_graph(path: str, config: dict[str, Any], session_config: _v1.ConfigProto, model: str) -> Graph:
-    """The graph of a GraphDef, whose placeholders are inputs and whose other nodes may be outputs."""
+    """Opens the graph of a GraphDef, whose placeholders are inputs and whose other nodes may be outputs."""
     definition = files.read_graph(path)
     if not definition.node:
         raise Refused("model %s has an empty network" % model)
     for node in definition.node:
-        # The device of whoever made it is not that of this machine.
+        # The device of the graph's author does not exist on this machine.
         if "cpu" not in node.device.lower():
             node.device = ""
     _check_ports(config, definition.node, model)
@@ -109,7 +109,10 @@ def open_graph(path: str, config: dict[str, Any], session_config: _v1.ConfigProt
 
 
 def _stay_in_graph(session_config: _v1.ConfigProto) -> bool:
-    """Code that XLA compiles has no operation for constants that lie elsewhere, and to a GPU they would be copied in each run."""
+    """Returns whether constants must stay in the graph:
+
+    XLA has no operation for moved constants, and to a GPU they would be copied in each run.
+    """
     return (
         session_config.graph_options.optimizer_options.global_jit_level > 0
         or session_config.gpu_options.visible_device_list != ""
@@ -129,7 +132,7 @@ def _check_ports(config: dict[str, Any], nodes: Sequence[NodeDef], model: str) -
 
 
 def _check_type(graph: tf.Graph, kind: str, one: dict[str, Any], tensor: str, model: str) -> None:
-    """A graph tells of its tensors' datatypes once it is made; Triton finds out when it runs."""
+    """Checks a tensor's datatype, which is known once the graph is built; Triton checks when it runs."""
     try:
         found = graph.get_tensor_by_name(tensor)
     except (KeyError, ValueError) as error:
@@ -139,7 +142,7 @@ def _check_type(graph: tf.Graph, kind: str, one: dict[str, Any], tensor: str, mo
 
 
 def read_signature(path: str, settings: Settings, model: str, log: Any) -> signatures.Signature:
-    """What a SavedModel takes and gives; it is not loaded."""
+    """Returns the inputs and outputs of a SavedModel without loading it."""
     graph = signatures.tagged(files.read_saved_model(path).meta_graphs, settings.tag)
     return signatures.signature_of(graph, settings.signature, model, log)
 
@@ -147,7 +150,10 @@ def read_signature(path: str, settings: Settings, model: str, log: Any) -> signa
 def open_saved_model(
     path: str, config: dict[str, Any], session_config: _v1.ConfigProto, about: tuple[str, Settings, Any]
 ) -> Graph:
-    """The graph of a SavedModel, its variables read and its assets found. `about`: the model's name, its settings and the log."""
+    """Opens the graph of a SavedModel, with its variables and assets.
+
+    `about`: the model's name, its settings and the log.
+    """
     model, settings, log = about
     message = files.read_saved_model(path)
     definition = signatures.tagged(message.meta_graphs, settings.tag)

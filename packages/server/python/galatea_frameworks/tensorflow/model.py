@@ -1,4 +1,4 @@
-"""What the Python backend loads for a model of backend `tensorflow`; all that it is made of was imported before the fork."""
+"""The model class of backend `tensorflow` for the Python backend; its modules were imported before the fork."""
 
 from galatea_frameworks.tensorflow.program import TritonPythonModel
 

@@ -28,16 +28,17 @@ _GRAPHDEF = "tensorflow_graphdef"
 _SAVED_MODEL = "tensorflow_savedmodel"
 _FILES = {_GRAPHDEF: "model.graphdef", _SAVED_MODEL: "model.savedmodel"}
 _DEFAULT_BATCH_SIZE = "4"
-# The first run compiles the graph, and leaves several copies of its constants behind; the second is the first that is as all others.
+# The first run compiles the graph, and leaves several copies of its constants behind; from the second on, runs are
+# alike.
 _RUNS_TO_TRIM = 2
 
 
 class TritonPythonModel(BatchedModel):
-    """The contract of the Python backend, for GraphDefs and SavedModels."""
+    """The Python backend's model class, for GraphDefs and SavedModels."""
 
     @staticmethod
     def auto_complete_config(auto_complete_model_config: Any) -> Any:
-        """Completes the configuration of a SavedModel; a GraphDef does not say enough of itself."""
+        """Completes the configuration of a SavedModel; a GraphDef does not declare enough."""
         config = auto_complete_model_config.as_dict()
         model = config.get("name", "")
         if _platform(config, model) != _SAVED_MODEL:
@@ -59,10 +60,11 @@ class TritonPythonModel(BatchedModel):
         return auto_complete_model_config
 
     def initialize(self, args: dict[str, str]) -> None:
-        """Opens the graph and checks the configuration against it, in Triton's words."""
+        """Opens the graph and checks the configuration against it, with Triton's texts."""
         kind = args["model_instance_kind"]
         if kind != "GPU":
-            # Before TensorFlow starts a thread: rules are of the thread that enters them. CUDA opens and writes what no list of ours knows.
+            # Before TensorFlow starts a thread: rules apply to the thread that enters them. CUDA opens and writes
+            # files that no list here contains.
             reading_only.enter(args["model_repository"])
         model = args["model_name"]
         config = json.loads(args["model_config"])
@@ -100,18 +102,18 @@ class TritonPythonModel(BatchedModel):
         heap.trim()
 
     def value_of(self, tensor: Tensor | None, name: str) -> Any:
-        """An array; of one dimension where what is behind it may be longer or shorter."""
+        """Returns an array, flattened for ragged inputs, whose dimensions after the batch's may differ."""
         value = tensors.value_of(tensor, name)
         return value.reshape(-1) if name in self._ragged.inputs else value
 
     def joined(self, column: Sequence[Any]) -> Any:
-        """One array of them all."""
+        """Returns one array of them all."""
         return tensors.joined(column)
 
     def columns(
         self, inputs: Sequence[Any], rows: list[int] | None, requests: Sequence[InferenceRequest]
     ) -> Iterable[Iterable[Tensor]]:
-        """Runs the part of the graph that the requested outputs come of."""
+        """Runs the part of the graph that the requested outputs depend on."""
         wanted = frozenset(name for request in requests for name in request.requested_output_names())
         results = self._graph.run([*inputs, *self._ragged.made(requests)], wanted)
         if self._runs_to_trim > 0:
@@ -122,7 +124,7 @@ class TritonPythonModel(BatchedModel):
             yield self._ragged.scattered(name, value, requests) or tensors.split(name, value, rows)
 
     def failure(self, error: Exception) -> str:
-        """TensorFlow's own words, as in Triton."""
+        """Returns TensorFlow's own text, as Triton does."""
         if is_out_of_memory(error):
             raise error
         return _text(error)

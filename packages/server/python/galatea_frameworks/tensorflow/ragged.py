@@ -1,4 +1,6 @@
-"""Ragged batches: inputs of any length behind each other in one dimension, tensors that say what of them is whose, and outputs cut by them."""
+"""Ragged batches: inputs of any length concatenated in one dimension, tensors that describe which elements belong to which request, and
+outputs split by them.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,12 @@ if TYPE_CHECKING:
 _TYPES = {"TYPE_INT32": np.int32, "TYPE_FP32": np.float32}
 _ELEMENT_COUNT = "BATCH_ELEMENT_COUNT"
 _MAX_ELEMENT_COUNT = "BATCH_MAX_ELEMENT_COUNT_AS_SHAPE"
-# A tensor that long stands for a number.
+# Limit of a tensor whose length represents a number.
 _ELEMENTS_MAX = 1 << 28
 
 
 class RaggedBatches:
-    """What a configuration says of them: `allow_ragged_batch`, `batch_input` and `batch_output`."""
+    """The configuration of ragged batches: `allow_ragged_batch`, `batch_input` and `batch_output`."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         self.inputs = frozenset(one["name"] for one in config["input"] if one.get("allow_ragged_batch"))
@@ -44,7 +46,7 @@ class RaggedBatches:
         }
 
     def made(self, requests: Sequence[InferenceRequest]) -> list[np.ndarray]:
-        """The tensors that tell of the requests' inputs, in the order of their names. Raises Unfit."""
+        """Returns the tensors that describe the requests' inputs, in the order of their names. Raises Unfit."""
         found = []
         for one in self._made:
             shapes = [shape_of(request, one["source_input"][0]) for request in requests]
@@ -53,7 +55,10 @@ class RaggedBatches:
         return found
 
     def scattered(self, name: str, value: Any, requests: Sequence[InferenceRequest]) -> Iterable[Tensor] | None:
-        """An output's tensor for each request, of the shape of that request's input; None for an output that has rows. Raises Unfit."""
+        """Returns an output's tensor for each request, with the shape of that request's input; None for an output with rows.
+
+        Raises Unfit.
+        """
         if name not in self._scattered:
             return None
         source, dims = self._scattered[name]
@@ -77,7 +82,7 @@ class RaggedBatches:
 
 
 def shape_of(request: InferenceRequest, name: str) -> Sequence[int]:
-    """The shape of a request's input. Raises Unfit."""
+    """Returns the shape of a request's input. Raises Unfit."""
     for tensor in request.inputs():
         if tensor.name() == name:
             return tensor.shape()
@@ -96,6 +101,6 @@ def _made(kind: str, shapes: Sequence[Sequence[int]], datatype: type) -> np.ndar
         if max(counts) > _ELEMENTS_MAX:
             raise Unfit("an input of %d elements is too long for a batch's largest" % max(counts))
         return np.zeros(max(counts), datatype)
-    # BATCH_ITEM_SHAPE and its flat form: of each row its dimensions but the batch's.
+    # BATCH_ITEM_SHAPE and its flat form: the dimensions of each row except the batch's.
     rows = np.array([shape[1:] for shape in shapes for _ in range(shape[0])], datatype)
     return rows if kind == "BATCH_ITEM_SHAPE" else rows.reshape(-1)

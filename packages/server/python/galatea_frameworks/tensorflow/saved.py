@@ -1,4 +1,4 @@
-"""A SavedModel that was read and checked, opened in a session."""
+"""Opens a checked SavedModel in a session."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Loader(SavedModelLoader):
-    """TensorFlow's own reads the file again, twice."""
+    """Uses the parsed message; TensorFlow's own loader reads the file again, twice."""
 
     def __init__(self, directory: str, message: SavedModel) -> None:
         self._export_dir = directory
@@ -28,15 +28,15 @@ class _Loader(SavedModelLoader):
 def open_in(
     session: tf.compat.v1.Session, directory: str, message: SavedModel, tags: list[str], *, stay_in_graph: bool = False
 ) -> Constants | None:
-    """The graph with these tags, its variables read and its assets found. The constants are to be held as long as the session is used.
+    """Loads the graph with these tags, its variables and assets.
 
-    `message` is changed. The weights of a SavedModel that was frozen are constants: of 96 MB in its graph TensorFlow had 412 in memory, and
-    1,240 while it loaded, which took 4.5 s; moved they take 197, 311 and 0.6 s. In a function they took 690, 1,490 and 5 s, now 292, 407
-    and 0.5 s. Variables are there once.
+    The constants must be kept as long as the session is used. `message` is changed. The weights of a frozen SavedModel are constants: of
+    96 MB in its graph TensorFlow had 412 in memory, and 1,240 while it loaded, which took 4.5 s; moved they take 197, 311 and 0.6 s. In a
+    function they took 690, 1,490 and 5 s, now 292, 407 and 0.5 s. Variables are in memory once.
     """
     loader = _Loader(directory, message)
     graph = loader.get_meta_graph_def_from_tags(tags).graph_def
-    # Code that XLA compiles has no operation for what lies elsewhere.
+    # XLA has no operation for moved constants.
     constants = None if stay_in_graph or _asks_for_xla(graph) else Constants(graph)
     with session.graph.as_default():
         saver, _ = loader.load_graph(session.graph, tags, clear_devices=True)
@@ -46,6 +46,6 @@ def open_in(
 
 
 def _asks_for_xla(graph: GraphDef) -> bool:
-    """Whether a part of the graph is compiled whatever the session says."""
+    """Returns whether a part of the graph is compiled by XLA regardless of the session."""
     parts = (*graph.library.function, *nodes_of(graph))
     return any(name.startswith("_Xla") and value.b for part in parts for name, value in part.attr.items())

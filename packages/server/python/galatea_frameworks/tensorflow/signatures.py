@@ -1,4 +1,4 @@
-"""What a SavedModel says that it takes and gives: one of its signatures."""
+"""The inputs and outputs of a SavedModel: one of its signatures."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ _OF_NO_MODEL = ("__saved_model_init_op", "__saved_model_train_op")
 
 
 class Port(NamedTuple):
-    """An input or output: the tensor that it is in the graph, its datatype in the configuration's words, and its dimensions.
-
-    No dimensions stand for a scalar as for a shape that is unknown, as in Triton.
+    """An input or output: its tensor in the graph, its datatype by the configuration's name, and its dimensions, which are empty for a
+    scalar and for an unknown shape, as in Triton.
     """
 
     tensor: str
@@ -31,14 +30,14 @@ class Port(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """The ports by name, in the order of their names."""
+    """The ports by name, ordered by name."""
 
     inputs: dict[str, Port]
     outputs: dict[str, Port]
 
 
 def tagged(graphs: Iterable[MetaGraphDef], tag: str) -> MetaGraphDef:
-    """The graph with this tag alone. Raises Refused with TensorFlow's words where there is none."""
+    """Returns the graph with only this tag. Raises Refused with TensorFlow's text when there is none."""
     wanted = tag or _DEFAULT_TAG
     for graph in graphs:
         if set(graph.meta_info_def.tags) == {wanted}:
@@ -50,7 +49,7 @@ def tagged(graphs: Iterable[MetaGraphDef], tag: str) -> MetaGraphDef:
 
 
 def signature_of(graph: MetaGraphDef, name: str, model: str, log: Any) -> Signature:
-    """The signature of this name, or the one that serves where it is "". Raises Refused in Triton's words."""
+    """Returns the signature of this name, or the serving signature for "". Raises Refused with Triton's text."""
     wanted = name or _DEFAULT_SIGNATURE
     found = graph.signature_def
     chosen = wanted if wanted in found else None
@@ -87,10 +86,10 @@ def _ports(kind: str, infos: Mapping[str, TensorInfo], model: str) -> dict[str, 
 
 
 def allows_batches(ports: Iterable[Port]) -> bool:
-    """Whether the first dimension of all that have dimensions may be any."""
+    """Returns whether the first dimension of every port with dimensions is variable."""
     return all(not port.dims or port.dims[0] == -1 for port in ports)
 
 
 def shown(dims: Sequence[int]) -> str:
-    """[-1,3]"""
+    """Returns the text [-1,3]."""
     return "[%s]" % ",".join(str(dim) for dim in dims)

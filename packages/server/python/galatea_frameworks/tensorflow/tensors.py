@@ -1,4 +1,7 @@
-"""Tensors of requests as TensorFlow takes them, and its results as tensors of responses. No bytes are copied that need not be."""
+"""Converts tensors of requests to TensorFlow's, and its results to tensors of responses.
+
+Copies bytes only when necessary.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +19,19 @@ if TYPE_CHECKING:
 
 
 def value_of(tensor: Tensor | None, name: str) -> np.ndarray:
-    """An array over the request's own bytes, which TensorFlow reads where they lie; of bytes objects for strings."""
+    """Returns an array over the request's own bytes, which TensorFlow reads in place; an array of bytes objects for strings."""
     if tensor is None:
         raise Unfit("input '%s' is missing: a graph is fed all of its inputs" % name)
     return tensor.as_numpy()
 
 
 def joined(column: Sequence[np.ndarray]) -> np.ndarray:
-    """The same input of several requests, one behind the other."""
+    """Concatenates one input of several requests."""
     return np.concatenate(column, 0)
 
 
 def split(name: str, value: np.ndarray, rows: list[int] | None) -> Iterable[Tensor]:
-    """An output's tensor for each request. Raises Unfit."""
+    """Yields an output's tensor for each request. Raises Unfit."""
     whole = np.asarray(value)
     if rows is not None and whole.ndim == 0:
         raise Unfit("output '%s' is a scalar, and has no rows for a batch" % name, pb_utils.TritonError.INTERNAL)

@@ -1,1 +1,1 @@
-"""The runner `tensorflow_serving`: an archive's SavedModels behind the REST contract of TensorFlow Serving, as SageMaker's container has it."""
+"""The runner `tensorflow_serving`: an archive's SavedModels behind TensorFlow Serving's REST API, like SageMaker's container."""

@@ -1,4 +1,4 @@
-"""What a request is answered with."""
+"""A response."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Answer(NamedTuple):
-    """Of one request."""
+    """The response to one request."""
 
     status: int
     content_type: str

@@ -1,4 +1,7 @@
-"""Where the SavedModels of an archive lie: `<model>/<version>/saved_model.pb` at any depth, or `<version>/saved_model.pb`."""
+"""Finds the SavedModels of an archive:
+
+`<model>/<version>/saved_model.pb` at any depth, or `<version>/saved_model.pb`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _FILE = "saved_model.pb"
-# What the directory is called that archives are unpacked to.
+# Name of the directory to which archives are unpacked.
 _OWN_NAME = "model"
 _VERSION_MAX = 2**63 - 1
 
@@ -24,7 +27,7 @@ class ArchivedModel(NamedTuple):
 
 
 def models_in(root: str) -> dict[str, ArchivedModel]:
-    """By name, sorted. Raises Refused where nothing can be served."""
+    """Returns models by name, sorted. Raises Refused when there are none."""
     found = {}
     for base in sorted(set(_bases(root))):
         name = _OWN_NAME if base == root else os.path.basename(base)
@@ -40,7 +43,7 @@ def models_in(root: str) -> dict[str, ArchivedModel]:
 
 
 def _bases(root: str) -> Iterator[str]:
-    """The directories that versions lie in."""
+    """Yields the directories that contain versions."""
     for directory, _, files in os.walk(root):
         if _FILE in files and directory != root and _is_version(os.path.basename(directory)):
             yield os.path.dirname(directory)

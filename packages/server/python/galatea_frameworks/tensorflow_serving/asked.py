@@ -1,4 +1,4 @@
-"""One request to the container, on its way to the model and back."""
+"""One request to the container, and its response."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ONE_LINE = (_JSON, "application/jsonlines")
 
 
 class Said(NamedTuple):
-    """A body and its headers; "" for those that were not sent."""
+    """A body and its headers; "" for missing ones."""
 
     body: bytes
     content_type: str
@@ -32,7 +32,7 @@ class Said(NamedTuple):
 
 
 class Asked:
-    """A request without a script. `answer` is there once it is settled; until then `call` is what is to be run."""
+    """A request without a script. `answer` is set once it has completed; until then `call` is to be run."""
 
     def __init__(self, said: Said, models: Models) -> None:
         self._said = said
@@ -56,7 +56,7 @@ class Asked:
         self.call = Call(servable, target.method or METHODS[0], document)
 
     def run(self) -> None:
-        """By itself."""
+        """Runs the call alone."""
         if self.call is None:
             return
         try:
@@ -65,7 +65,7 @@ class Asked:
             self.settle(error)
 
     def settle(self, result: bytes | ServingError) -> None:
-        """Makes the answer of what the model answered."""
+        """Creates the response from the model's result."""
         if isinstance(result, ServingError):
             self.answer = self._answer(result.status, json_answer.error(str(result)))
         else:
@@ -75,17 +75,17 @@ class Asked:
         return self._own(status, body)
 
     def _own(self, status: int, body: bytes) -> Answer:
-        """On one line for who accepts JSON."""
+        """Prints JSON on one line if the client accepts JSON."""
         if any(one.strip() in _ONE_LINE for one in self._said.accept.split(",")):
             body = body.replace(b"\n", b"")
         return Answer(status, _JSON, body)
 
 
 class Scripted(Asked):
-    """A request to an archive with a script, which is asked before and behind the model."""
+    """A request to an archive with a script, which runs before and after the model."""
 
     def __init__(self, said: Said, models: Models, script: Script, base: str) -> None:
-        """`base`: what the addresses of the REST API begin with."""
+        """`base`: the beginning of the REST API's addresses."""
         self._script = script
         self._base = base
         super().__init__(said, models)
@@ -93,7 +93,7 @@ class Scripted(Asked):
     def _begin(self, target: Target) -> None:
         body, content_type, accept, attributes = self._said
         models = self._models
-        # In a container of one archive it is what the request names; of many each has its name.
+        # In a container of one archive the request names the model; in a container of several, the archive does.
         name = models.default if models.is_one_of_many else target.model
         version = None if target.version is None else str(target.version)
         uri = target.uri(self._base, target.model or models.default)

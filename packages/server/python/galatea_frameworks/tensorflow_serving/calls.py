@@ -1,4 +1,6 @@
-"""Calls of the REST API: a document for a servable becomes tensors, runs, alone or with others, and its results become an answer."""
+"""Calls of the REST API: converts a document for a servable to tensors, runs them alone or with others, and converts the results to a
+response.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Call:
-    """One request to one servable. Made of what it is asked; raises ServingError for what does not fit."""
+    """One call of one servable. The constructor raises ServingError for a document that does not match."""
 
     def __init__(self, servable: Servable, method: str, document: Any) -> None:
         self.servable = servable
@@ -42,21 +44,21 @@ class Call:
 
     @property
     def row_count(self) -> int | None:
-        """How many rows its tensors have; None where they have not all the same."""
+        """The number of rows of its tensors; None when they differ."""
         counts = {len(one) if one.ndim > 0 else None for one in self.feeds}
         return counts.pop() if len(counts) == 1 else None
 
     def kind(self) -> Any:
-        """Equal for calls whose tensors can be put one behind the other."""
+        """Returns a key that is equal for calls whose tensors can be concatenated."""
         shapes = tuple(one.shape[1:] for one in self.feeds)
         return id(self.servable), self.signature_name or "serving_default", shapes
 
     def run(self) -> bytes:
-        """Alone. Raises ServingError."""
+        """Runs the call alone. Raises ServingError."""
         return self.answer(self.servable.run(self.signature_name, self.feeds))
 
     def answer(self, outputs: dict[str, np.ndarray]) -> bytes:
-        """JSON of its results. Raises ServingError."""
+        """Returns the JSON of its results. Raises ServingError."""
         if self._method == "classify":
             return json_answer.classes(examples.classified(outputs, len(self.feeds[0])))
         if self._method == "regress":
@@ -65,7 +67,7 @@ class Call:
 
 
 def run_together(calls: Sequence[Call], rows_max: int) -> list[bytes | ServingError]:
-    """An answer to each call. Those of one kind are run together, up to so many rows at a time."""
+    """Returns a response to each call. Those with equal kinds run together, up to `rows_max` rows at a time."""
     answers = [None] * len(calls)
     waiting = {}
     for place, call in enumerate(calls):
@@ -94,7 +96,7 @@ def _run_group(calls: Sequence[Call], group: Sequence[int], answers: list[bytes 
         try:
             parts = _run_joined(members)
         except ServingError:
-            # One call's values may have failed them all: each is run by itself, and fails by itself.
+            # One call's values may have failed the whole run: each is run alone, and fails alone.
             parts = None
     else:
         parts = None

@@ -1,4 +1,4 @@
-"""What a request is refused with: TensorFlow's codes and words, and the HTTP statuses that TensorFlow Serving has for them."""
+"""Errors of requests: TensorFlow's codes and texts, and TensorFlow Serving's HTTP statuses for them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Code(NamedTuple):
-    """One of TensorFlow's codes: as its errors print it, and its HTTP status."""
+    """One of TensorFlow's codes: its printed name, and its HTTP status."""
 
     name: str
     status: int
@@ -18,14 +18,14 @@ FAILED_PRECONDITION = Code("FAILED_PRECONDITION", 400)
 UNIMPLEMENTED = Code("UNIMPLEMENTED", 501)
 INTERNAL = Code("INTERNAL", 500)
 
-# By TensorFlow's numbers.
+# HTTP statuses by TensorFlow's numbers.
 _STATUSES = {
     1: 499, 3: 400, 4: 504, 5: 404, 6: 409, 7: 403, 8: 429, 9: 400, 10: 409, 11: 400, 12: 501, 14: 503, 16: 401
 }  # fmt: skip
 
 
 class ServingError(Exception):
-    """The text is the answer's `error`."""
+    """An error whose text is the `error` of the response."""
 
     def __init__(self, message: str, code: Code = INVALID_ARGUMENT, status: int | None = None) -> None:
         super().__init__(message)
@@ -33,10 +33,10 @@ class ServingError(Exception):
         self.status = code.status if status is None else status
 
     def shown(self) -> str:
-        """As TensorFlow Serving quotes an error inside another."""
+        """Returns the text of this error inside another, as TensorFlow Serving prints it."""
         return "%s: %s" % (self.code.name, self)
 
 
 def status_of(number: int) -> int:
-    """The HTTP status for an error of TensorFlow's."""
+    """Returns the HTTP status of a TensorFlow error."""
     return _STATUSES.get(number, 500)

@@ -1,4 +1,4 @@
-"""Requests of the classify and regress APIs: JSON objects as `tf.train.Example`, and what the models make of them."""
+"""Requests of the classify and regress APIs: JSON objects as `tf.train.Example`, and the models' results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _KINDS = {"bytes_list": "bytes", "float_list": "float", "int64_list": "int64"}
 
 
 def serialized(document: dict[str, Any]) -> np.ndarray:
-    """The examples that a request lists, each with the features of its context, if it has one. Raises ServingError."""
+    """Returns the examples of a request, each with the features of its context, if any. Raises ServingError."""
     shared = b""
     if _CONTEXT in document:
         shared = _example(document[_CONTEXT]).SerializeToString()
@@ -44,7 +44,7 @@ def serialized(document: dict[str, Any]) -> np.ndarray:
         raise ServingError("JSON Value: %s '%s' value is an empty array" % (shown(document), _EXAMPLES))
     found = np.empty(len(listed), dtype=np.object_)
     for place, one in enumerate(listed):
-        # Messages of protobuf behind each other are merged by who reads them.
+        # Consecutive protobuf messages are merged by their reader.
         found[place] = shared + _example(one).SerializeToString()
     return found
 
@@ -84,7 +84,7 @@ def _add(value: Any, name: str, feature: feature_pb2.Feature) -> None:
 
 
 def check_classify(signature: Signature) -> None:
-    """Raises ServingError for a signature that classifies nothing."""
+    """Raises ServingError for a signature that cannot classify."""
     _check_input(signature, "classification")
     if len(signature.outputs) not in (1, 2):
         raise ServingError("Expected one or two output Tensors, found %d" % len(signature.outputs))
@@ -96,7 +96,7 @@ def check_classify(signature: Signature) -> None:
 
 
 def check_regress(signature: Signature) -> None:
-    """Raises ServingError for a signature that has no one number for an example."""
+    """Raises ServingError for a signature that does not return one number per example."""
     _check_input(signature, "regression")
     if len(signature.outputs) != 1:
         raise ServingError("Expected one output Tensor.")
@@ -118,7 +118,7 @@ def _check_input(signature: Signature, what: str) -> None:
 
 
 def classified(outputs: dict[str, np.ndarray], count: int) -> list[list[tuple[bytes, np.float32]]]:
-    """Of each example its classes: label and score. Raises ServingError."""
+    """Returns the classes of each example: label and score. Raises ServingError."""
     classes, scores = outputs.get(_CLASSES), outputs.get(_SCORES)
     for name, found, kind, words in (
         ("classes", classes, np.object_, "DT_STRING"),
@@ -146,7 +146,7 @@ def classified(outputs: dict[str, np.ndarray], count: int) -> list[list[tuple[by
 
 
 def regressed(outputs: dict[str, np.ndarray], count: int) -> np.ndarray:
-    """The number of each example. Raises ServingError."""
+    """Returns the number of each example. Raises ServingError."""
     found = outputs[_OUTPUTS]
     if found.ndim not in (1, 2) or (found.ndim == 2 and found.shape[1] != 1):
         raise ServingError(

@@ -1,4 +1,4 @@
-"""Tensors as the JSON that TensorFlow Serving writes, to its line breaks and digits."""
+"""Prints tensors as JSON exactly like TensorFlow Serving, including line breaks and digits."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _INDENT = "    "
-# An output of strings with such a name is written in base64.
+# A string output with this suffix is printed in base64.
 _BYTES_SUFFIX = "_bytes"
 
 
 def rows(outputs: dict[str, np.ndarray]) -> bytes:
-    """The answer to a request in rows: an element for each row. Raises ServingError."""
+    """Returns the response to a request in rows: an element for each row. Raises ServingError."""
     count = -1
     for name, value in outputs.items():
         if value.ndim == 0:
@@ -45,7 +45,7 @@ def rows(outputs: dict[str, np.ndarray]) -> bytes:
 
 
 def columns(outputs: dict[str, np.ndarray]) -> bytes:
-    """The answer to a request in columns: whole tensors."""
+    """Returns the response to a request in columns: whole tensors."""
     if len(outputs) == 1:
         ((name, value),) = outputs.items()
         return _object("outputs", _nested(_texts(name, value), value.shape, 1)[0])
@@ -58,7 +58,7 @@ def columns(outputs: dict[str, np.ndarray]) -> bytes:
 
 
 def classes(results: Sequence[Sequence[tuple[bytes, np.float32]]]) -> bytes:
-    """The answer to a request to classify."""
+    """Returns the response to a classify request."""
     listed = []
     for found in results:
         scores = _floats(np.array([score for _, score in found], dtype=np.float32))
@@ -68,12 +68,12 @@ def classes(results: Sequence[Sequence[tuple[bytes, np.float32]]]) -> bytes:
 
 
 def regressions(values: np.ndarray) -> bytes:
-    """The answer to a request to regress."""
+    """Returns the response to a regress request."""
     return _object("results", "[%s]" % ", ".join(_floats(values)))
 
 
 def error(message: str) -> bytes:
-    """The answer to a request that failed."""
+    """Returns the response to a failed request."""
     return _object("error", _string(message))
 
 
@@ -88,7 +88,7 @@ def _string(value: str | bytes) -> str:
 
 
 def _broken(texts: list[str], depth: int) -> str:
-    """A list with a line for each element."""
+    """Returns a list with a line for each element."""
     if not texts:
         return "[]"
     inner = "\n" + _INDENT * (depth + 1)
@@ -96,7 +96,7 @@ def _broken(texts: list[str], depth: int) -> str:
 
 
 def _nested(texts: list[str], shape: Sequence[int], depth: int | None) -> list[str]:
-    """The elements in lists of lists. `depth` None: on one line; else how deep the outermost list stands."""
+    """Returns the elements in nested lists. `depth` None: on one line; else the depth of the outermost list."""
     for level in range(len(shape) - 1, -1, -1):
         size = shape[level]
         if size == 0:
@@ -108,7 +108,7 @@ def _nested(texts: list[str], shape: Sequence[int], depth: int | None) -> list[s
 
 
 def _texts(name: str, value: np.ndarray) -> list[str]:
-    """Of each element. Raises ServingError for a datatype that JSON has no word for."""
+    """Returns the text of each element. Raises ServingError for a datatype that JSON cannot represent."""
     kind = value.dtype.kind
     flat = value.reshape(-1)
     if value.dtype in (np.float32, np.float64):
@@ -126,7 +126,7 @@ def _texts(name: str, value: np.ndarray) -> list[str]:
 
 
 def _floats(values: np.ndarray) -> list[str]:
-    """With six digits where those are the number, else with as many as any number of the type needs."""
+    """Prints six digits when they represent the number exactly, else as many as any number of the type needs."""
     numbers = values.tolist()
     texts = ["%g" % one for one in numbers]
     back = np.array(list(map(float, texts)), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What the Python backend loads for an archive in a container of TensorFlow Serving; all that it is made of was imported before the fork."""
+"""The model class of an archive in a TensorFlow Serving container for the Python backend; its modules were imported before the fork."""
 
 from galatea_frameworks.tensorflow_serving.program import ServingProgram
 from galatea_frameworks.toolkit.program import leave_no_trace

@@ -1,4 +1,4 @@
-"""The models of an archive, all versions of them loaded, and how requests name them."""
+"""The models of an archive with all their versions loaded, and the lookup by a request's name."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ class Models:
     """Servables by name and version."""
 
     def __init__(self, root: str, default: str, served_name: str | None, threads: tuple[int, int]) -> None:
-        """Loads all. `default`: the model of requests that name none; "" for the first. `served_name`: what that one is called besides,
-        where the archive is one of many. Raises Refused."""
+        """Loads all models.
+
+        `default`: the model of requests without a name; "" for the first. `served_name`: an additional name of that model, for one
+        archive of several. Raises Refused.
+        """
         found = archive.models_in(root)
         if default and default not in found:
             raise Refused(
@@ -32,7 +35,7 @@ class Models:
             self.default = served_name
 
     def find(self, name: str, version: int | None) -> Servable:
-        """The version, or the latest. Raises ServingError in TensorFlow Serving's words."""
+        """Returns the version, or the latest. Raises ServingError with TensorFlow Serving's text."""
         versions = self._found.get(name, {})
         if version is None:
             if not versions:
@@ -44,7 +47,7 @@ class Models:
         return found
 
     def versions(self, name: str, version: int | None) -> list[int]:
-        """The versions that there are, the latest first. Raises ServingError."""
+        """Returns the available versions, the latest first. Raises ServingError."""
         found = sorted(self._found.get(name, ()), reverse=True)
         chosen = [one for one in found if version in (None, one)]
         if not chosen:

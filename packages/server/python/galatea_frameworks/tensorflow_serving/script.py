@@ -1,4 +1,4 @@
-"""An archive's `code/inference.py`: its handlers, and what they are given."""
+"""An archive's `code/inference.py`: its handlers, and their arguments."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _Fields = namedtuple(
 
 
 class Context(_Fields):
-    """What a handler is told of its request. There is no gRPC: `grpc_port` and `channel` are None."""
+    """The request's context for a handler. There is no gRPC: `grpc_port` and `channel` are None."""
 
-    # How long a request to `rest_uri` may take; newer containers tell it, in a field behind the ten.
+    # Time limit of a request to `rest_uri`; newer containers have it in a field after the ten.
     timeout = 60
 
 
 class Script:
-    """The script of one archive. Raises whatever its import raises."""
+    """The script of one archive. Raises the exceptions of its import."""
 
     def __init__(self, path: str, packages: str) -> None:
-        """`packages`: where its requirements were installed; "" for none."""
+        """`packages`: the directory of its requirements; "" for none."""
         code = os.path.dirname(path)
         own = [code, os.path.join(code, "lib"), packages]
         sys.path[:0] = [one for one in own if one and os.path.isdir(one)]
@@ -54,17 +54,17 @@ class Script:
             if self._handler is None and (self._input_handler is None or self._output_handler is None):
                 raise NotImplementedError("Handlers are not implemented correctly in user script.")
         except BaseException:
-            # The load fails with the error; where in the script it was the container's log has in full.
+            # The load fails with the error; the container's log has the full traceback.
             traceback.print_exc()
             raise
 
     @property
     def asks_itself(self) -> bool:
-        """Whether the script asks the models when and how it likes, by their REST API."""
+        """True if the script calls the models itself, by their REST API."""
         return self._handler is not None
 
     def handle(self, body: bytes, context: Context) -> Answer:
-        """The answer of a script that asks itself."""
+        """Returns the response of a script that calls the models itself."""
         try:
             return _answer_of(self._handler(io.BytesIO(body), context))
         except MemoryError:
@@ -73,10 +73,10 @@ class Script:
             return _failed(error)
 
     def request_of(self, body: bytes, context: Context) -> tuple[bytes | None, Answer | None]:
-        """The request to the model that the script makes of a body, or the answer where it fails."""
+        """Returns the request to the model that the script creates from a body, or the response when it fails."""
         try:
             made = self._input_handler(io.BytesIO(body), context)
-            # As `requests` would send it.
+            # Encoded as `requests` would send it.
             sent = requests.Request("POST", context.rest_uri, data=made).prepare().body
             if hasattr(sent, "read"):
                 sent = sent.read()
@@ -89,7 +89,7 @@ class Script:
             return None, _failed(error)
 
     def answer_of(self, status: int, body: bytes, context: Context) -> Answer:
-        """The answer that the script makes of the model's."""
+        """Returns the response that the script creates from the model's."""
         response = requests.Response()
         response.status_code = status
         response.reason = requests.status_codes._codes.get(status, ("",))[0]
@@ -126,7 +126,7 @@ def _answer_of(result: Any) -> Answer:
 
 
 def _failed(error: BaseException) -> Answer:
-    """The container's answer; where in the script it was the container's log has in full."""
+    """Returns the container's error response; the container's log has the full traceback."""
     traceback.print_exception(type(error), error, error.__traceback__)
     try:
         text = str(error)

@@ -23,20 +23,20 @@ _v1 = tf.compat.v1
 _TAG = "serve"
 DEFAULT_SIGNATURE = "serving_default"
 _OF_NO_MODEL = ("__saved_model_init_op", "__saved_model_train_op")
-# Signatures that are kept compiled.
+# Maximum number of signatures that stay compiled.
 _CALLABLES_MAX = 16
 _SHOWN_MAX = 1000
 
 
 class Port(NamedTuple):
-    """An input or output: the tensor that it is in the graph, and its datatype."""
+    """An input or output: its tensor in the graph, and its datatype."""
 
     tensor: str
     datatype: int
 
 
 class Signature:
-    """What the model takes and gives, by name."""
+    """The inputs and outputs of the model, by name."""
 
     def __init__(self, definition: SignatureDef) -> None:
         self._definition = definition
@@ -44,7 +44,7 @@ class Signature:
         self.outputs = _ports(definition.outputs)
 
     def shown(self) -> str:
-        """The beginning of its text."""
+        """Returns the beginning of its text."""
         return str(self._definition)[:_SHOWN_MAX]
 
 
@@ -53,10 +53,10 @@ def _ports(infos: Any) -> dict[str, Port]:
 
 
 class Servable:
-    """A version that is loaded. Its methods may be called by several threads."""
+    """A loaded version. Its methods may be called by several threads."""
 
     def __init__(self, name: str, version: int, path: str, threads: tuple[int, int]) -> None:
-        """Raises Refused. `threads`: those of an operation, and operations at a time; 0 for TensorFlow's own choice."""
+        """Raises Refused. `threads`: threads per operation, and concurrent operations; 0 for TensorFlow's default."""
         self.name = name
         self.version = version
         self._callables = {}
@@ -91,14 +91,17 @@ class Servable:
         self._constants = saved.open_in(self._session, path, message, [_TAG])
 
     def signature(self, name: str) -> Signature:
-        """The one of this name, or the one that serves where it is "". Raises ServingError."""
+        """Returns the signature of this name, or the serving signature for "". Raises ServingError."""
         found = self.signatures.get(name or DEFAULT_SIGNATURE)
         if found is None:
             raise ServingError('Serving signature name: "%s" not found in signature def' % (name or DEFAULT_SIGNATURE))
         return found
 
     def run(self, name: str, feeds: list[np.ndarray]) -> dict[str, np.ndarray]:
-        """The outputs of a signature, whose inputs come in the order of their names. Raises ServingError in TensorFlow's words."""
+        """Returns the outputs of a signature, whose inputs are ordered by name.
+
+        Raises ServingError with TensorFlow's text.
+        """
         try:
             results = self._callable(name)(*feeds)
         except MemoryError:
@@ -126,7 +129,7 @@ class Servable:
             return found
 
     def metadata(self) -> meta_graph_pb2.MetaGraphDef:
-        """Its signatures, as a message that has only those."""
+        """Returns its signatures, as a message that has only those."""
         found = meta_graph_pb2.MetaGraphDef()
         for name, signature in self.signatures.items():
             found.signature_def[name].CopyFrom(signature._definition)
@@ -134,7 +137,7 @@ class Servable:
 
 
 def _array(value: Any) -> np.ndarray:
-    """TensorFlow gives a scalar without an array around it."""
+    """TensorFlow returns a scalar without an array."""
     if isinstance(value, bytes):
         array = np.empty((), dtype=np.object_)
         array[()] = value

@@ -1,4 +1,4 @@
-"""Which model, version and method a request asks for: what its header X-Amzn-SageMaker-Custom-Attributes says."""
+"""The model, version and method of a request, from its header X-Amzn-SageMaker-Custom-Attributes."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ METHODS = ("predict", "classify", "regress")
 
 
 class Target(NamedTuple):
-    """What the header says; None for what it leaves open."""
+    """The fields of the header; None for missing ones."""
 
     model: str | None
     version: int | None
     method: str | None
 
     def uri(self, base: str, model: str) -> str:
-        """Where TensorFlow Serving's REST API has it."""
+        """Returns its address in TensorFlow Serving's REST API."""
         version = "" if self.version is None else "/versions/%d" % self.version
         return "%s/v1/models/%s%s:%s" % (base, model, version, self.method or METHODS[0])
 
 
 def target_of(attributes: str) -> Target:
-    """Raises ServingError for values that name nothing."""
+    """Raises ServingError for invalid values."""
     said = dict(pair.split("=", 1) for pair in _PAIR.findall(attributes))
     model, version, method = (said.get("tfs-" + key) for key in ("model-name", "model-version", "method"))
     if model is not None and not _MODEL.fullmatch(model):

@@ -1,4 +1,7 @@
-"""Imported before workers are forked: what every archive's worker needs. No graph is made here (see `tensorflow/warm.py`)."""
+"""Imported before workers are forked: the modules of every archive's worker.
+
+No graph is created here (see `tensorflow/warm.py`).
+"""
 
 import base64  # noqa: F401
 

@@ -1,1 +1,1 @@
-"""The backend `tensorrt`: plans, run by TensorRT on the GPU that an instance is placed on."""
+"""The backend `tensorrt`: runs plans with TensorRT on an instance's GPU."""

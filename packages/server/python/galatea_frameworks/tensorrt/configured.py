@@ -1,4 +1,4 @@
-"""A configuration's tensors compared with those of an engine, in Triton's words. Whatever does not fit raises Refused."""
+"""Compares a configuration's tensors with those of an engine, with Triton's texts. Every mismatch raises Refused."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 def dims_of(tensor: dict[str, Any]) -> list[int]:
-    """The dimensions that the model has for a configuration's tensor, without the batch's."""
+    """Returns the model's dimensions of a configuration's tensor, without the batch's."""
     reshape = tensor.get("reshape")
     return [int(dim) for dim in (tensor.get("dims", ()) if reshape is None else reshape.get("shape", ()))]
 
 
 def shown(dims: Iterable[int]) -> str:
-    """As Triton writes a shape: [-1,3]."""
+    """Returns Triton's text of a shape: [-1,3]."""
     return "[%s]" % ",".join(str(dim) for dim in dims)
 
 
 def check_names(kind: str, tensors: Iterable[dict[str, Any]], allowed: Iterable[str]) -> None:
-    """Each name is one of the engine's."""
+    """Checks that each name is one of the engine's."""
     allowed = set(allowed)
     for one in tensors:
         if one["name"] not in allowed:
@@ -38,7 +38,7 @@ def check_names(kind: str, tensors: Iterable[dict[str, Any]], allowed: Iterable[
 
 
 def check(config: dict[str, Any], plan: Plan, model: str, instance: str) -> None:
-    """All tensors of a configuration are the engine's, and all of the engine's are configured."""
+    """Checks that all tensors of a configuration are the engine's, and all of the engine's are configured."""
     inputs, outputs = config.get("input", []), config.get("output", [])
     if len(plan.inputs) < len(inputs):
         raise Refused(

@@ -1,4 +1,4 @@
-"""An engine's execution contexts, one for each optimization profile of an instance, and the runs through them."""
+"""An engine's execution contexts, one for each optimization profile of an instance, and their runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _INTERNAL = pb_utils.TritonError.INTERNAL
 _UNSPECIFIED = "failed to specify the dimensions of all input tensors or values of all input shape tensors"
 _STRATEGIES = ("STATIC", "ON_PROFILE_CHANGE")
-# Values of shape tensors are the machine's; TensorRT reads and writes eight bytes of each at most.
+# Values of shape tensors are in the machine's memory; TensorRT reads and writes at most eight bytes of each.
 _SHAPE_DTYPES = {"TYPE_INT32": np.int32, "TYPE_INT64": np.int64}
 DTYPES = {
     "TYPE_FP32": np.float32,
@@ -38,7 +38,7 @@ DTYPES = {
 
 
 class _Allocator(trt.IOutputAllocator):
-    """Memory for an output whose length is known only when it is there."""
+    """Allocates an output whose length is known only after the run."""
 
     def __init__(self, device: Device) -> None:
         trt.IOutputAllocator.__init__(self)
@@ -47,7 +47,7 @@ class _Allocator(trt.IOutputAllocator):
         self.error: CudaError | None = None
 
     def reallocate_output(self, tensor_name: str, memory: int, size: int, alignment: int) -> int:
-        """The address; 0 where there is no memory, which fails the run."""
+        """Returns the address; 0 when there is no memory, which fails the run."""
         try:
             return self.buffer.reach(size)
         except CudaError as error:
@@ -55,16 +55,16 @@ class _Allocator(trt.IOutputAllocator):
             return 0
 
     def reallocate_output_async(self, tensor_name: str, memory: int, size: int, alignment: int, stream: int) -> int:
-        """The same: what ran before has been waited for."""
+        """Allocates synchronously, because earlier work has been waited for."""
         return self.reallocate_output(tensor_name, memory, size, alignment)
 
     def notify_shape(self, tensor_name: str, shape: Sequence[int]) -> None:
-        """How long it turned out."""
+        """Records the actual shape."""
         self.shape = tuple(shape)
 
 
 class Contexts:
-    """What one instance runs through. Memory for the largest batch is taken when it is made. Raises Refused, CudaError."""
+    """The contexts of one instance. The constructor takes memory for the largest batch. Raises Refused, CudaError."""
 
     def __init__(self, plan: Plan, device: Device, config: dict[str, Any], about: tuple[str, str]) -> None:
         self._plan = plan
@@ -115,7 +115,7 @@ class Contexts:
         return self._plan.engine.create_execution_context(getattr(trt.ExecutionContextAllocationStrategy, given))
 
     def _reserve(self, config: dict[str, Any]) -> None:
-        """What the largest batch needs, so that a GPU that is too full is found out when the model loads."""
+        """Takes the memory of the largest batch, so that a GPU without enough memory fails the load."""
         batch = int(config.get("max_batch_size", 0))
         for number, context in self._contexts.items():
             for tensor in config["input"]:
@@ -152,7 +152,10 @@ class Contexts:
         return tuple([min(whole[0], batch), *whole[1:]] if batch > 0 else whole)
 
     def run(self, arrays: Mapping[str, np.ndarray], total: int, wanted: frozenset[str]) -> dict[str, np.ndarray]:
-        """The outputs that are wanted, of inputs in the machine's memory; `total` rows, where the model has batches. Raises Unfit."""
+        """Returns the requested outputs for inputs in the machine's memory; `total` rows, if the model has batches.
+
+        Raises Unfit.
+        """
         number = self._choose(arrays, total)
         context = self._contexts[number]
         for name, array in arrays.items():
@@ -182,7 +185,7 @@ class Contexts:
                     failed, allocator.error = allocator.error, None
                     raise failed
             raise Unfit("unable to enqueue for inference %s" % self._instance, _INTERNAL)
-        # How long outputs are that depend on values is known when they are there.
+        # The length of outputs that depend on values is known after the run.
         if self._allocators:
             self._device.finish()
         taken = {port.name: self._take(context, port) for port in self._plan.outputs if port.name in wanted}
@@ -195,7 +198,7 @@ class Contexts:
         asked = {name: array if self._plan.ports[name].is_shape else array.shape for name, array in arrays.items()}
         found = profiles.nearest(asked, sorted(self._limits.items()))
         if found is None:
-            # Triton says so in its log, and runs with the first: what that one says is the answer.
+            # Triton logs this and runs with the first profile, whose error is the response.
             listed = "".join(" %s[%d]" % (self._names[number], number) for number in sorted(self._contexts))
             pb_utils.Logger.log_error(
                 "failed to find any Optimization Profile among [%s] to support the requested dimensions (or shape values), proceeding with "
@@ -251,7 +254,7 @@ class Contexts:
             raise Unfit("'%s' does not map to an input or output tensor" % name, _INTERNAL)
 
     def close(self) -> None:
-        """Gives the GPU's memory back, in the order in which it needs each other."""
+        """Frees the GPU's memory, in the order of the dependencies."""
         self._contexts.clear()
         for buffer in (*self._buffers.values(), *(one.buffer for one in self._allocators.values())):
             buffer.free()

@@ -1,4 +1,4 @@
-"""The few functions of CUDA's runtime library that a run needs, through ctypes."""
+"""The functions of CUDA's runtime library that a run needs, through ctypes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMES = ("libcudart.so", "libcudart.so.13", "libcudart.so.12", "libcudart.so.11
 _OUT_OF_MEMORY = 2
 _HOST_TO_DEVICE = 1
 _DEVICE_TO_HOST = 2
-# The stream does not wait for the one that CUDA has by default.
+# The stream does not wait for CUDA's default stream.
 _NON_BLOCKING = 1
 _CAPABILITY_MAJOR = 75
 _CAPABILITY_MINOR = 76
@@ -39,15 +39,15 @@ _SIGNATURES = {
 
 
 class CudaError(Exception):
-    """A call failed; its text is CUDA's."""
+    """A failed call, with CUDA's text."""
 
 
 class OutOfDeviceMemory(CudaError, MemoryError):
-    """The GPU has no memory left for it."""
+    """The GPU has no free memory."""
 
 
 def load_library() -> Any:
-    """CUDA's runtime library: the loader's own, or the one that came with the environment's packages. Raises Refused."""
+    """Loads CUDA's runtime library: the loader's own, or the one of the environment's packages. Raises Refused."""
     for path in (*_NAMES, *_packaged()):
         try:
             library = ctypes.CDLL(path)
@@ -73,7 +73,7 @@ def _packaged() -> list[str]:
 
 
 class Device:
-    """One GPU, with a stream in which all is done in order. It is for the thread that makes it."""
+    """One GPU, with a stream in which all work is done in order. May be used only by the thread that creates it."""
 
     def __init__(self, library: Any, number: int) -> None:
         self._library = library
@@ -84,7 +84,7 @@ class Device:
         self.stream = stream.value or 0
 
     def capability(self) -> str:
-        """Its compute capability: 9.0."""
+        """Returns its compute capability, such as 9.0."""
         return ".".join(str(self._attribute(one)) for one in (_CAPABILITY_MAJOR, _CAPABILITY_MINOR))
 
     def _attribute(self, which: int) -> int:
@@ -93,7 +93,7 @@ class Device:
         return value.value
 
     def allocate(self, size: int) -> int:
-        """Memory of the GPU, cleared: what lay there before may be another model's. Raises OutOfDeviceMemory."""
+        """Allocates memory of the GPU and clears it: it may contain another model's data. Raises OutOfDeviceMemory."""
         pointer = ctypes.c_void_p()
         self._call(self._library.cudaMalloc, ctypes.byref(pointer), max(size, 1))
         address = pointer.value or 0
@@ -101,23 +101,23 @@ class Device:
         return address
 
     def free(self, address: int) -> None:
-        """Gives memory back."""
+        """Frees memory."""
         self._call(self._library.cudaFree, address)
 
     def put(self, address: int, host: int, size: int) -> None:
-        """Copies to the GPU, after all that was begun before. The host's memory must stay until `finish`."""
+        """Copies to the GPU, after all earlier work. The host's memory must stay until `finish`."""
         self._call(self._library.cudaMemcpyAsync, address, host, size, _HOST_TO_DEVICE, self.stream)
 
     def take(self, host: int, address: int, size: int) -> None:
-        """Copies from the GPU, likewise."""
+        """Copies from the GPU, after all earlier work. The host's memory must stay until `finish`."""
         self._call(self._library.cudaMemcpyAsync, host, address, size, _DEVICE_TO_HOST, self.stream)
 
     def finish(self) -> None:
-        """Waits until all that was begun is done. Raises CudaError for what failed meanwhile."""
+        """Waits until all work is done. Raises CudaError if any of it failed."""
         self._call(self._library.cudaStreamSynchronize, self.stream)
 
     def close(self) -> None:
-        """Ends the stream."""
+        """Destroys the stream."""
         self._call(self._library.cudaStreamDestroy, self.stream)
 
     def _call(self, function: Callable[..., int], *arguments: Any) -> None:
@@ -129,7 +129,7 @@ class Device:
 
 
 class Buffer:
-    """Memory of a GPU that grows where more is asked of it."""
+    """Memory of a GPU that grows on demand."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -137,7 +137,7 @@ class Buffer:
         self.size = -1
 
     def reach(self, size: int) -> int:
-        """The address of memory of at least that size; what was there before is gone where it grows. Raises OutOfDeviceMemory."""
+        """Returns the address of memory of at least that size; growing loses the content. Raises OutOfDeviceMemory."""
         if size > self.size:
             self.free()
             self.address = self._device.allocate(size)
@@ -145,7 +145,7 @@ class Buffer:
         return self.address
 
     def free(self) -> None:
-        """Gives it back."""
+        """Frees the memory."""
         if self.size >= 0:
             self._device.free(self.address)
         self.address = 0

@@ -1,4 +1,4 @@
-"""What the Python backend loads for a model of backend `tensorrt`."""
+"""The model class of backend `tensorrt` for the Python backend."""
 
 from galatea_worker.failures import Refused
 

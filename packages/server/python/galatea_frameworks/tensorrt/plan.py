@@ -1,4 +1,4 @@
-"""A plan as TensorRT reads it, and what its engine says of its tensors."""
+"""A plan that TensorRT has read, and its engine's description of its tensors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from galatea_worker.failures import Refused
 if TYPE_CHECKING:
     from typing import Any
 
-# Names of TensorRT's datatypes, and the configuration's for them.
+# The configuration's names of TensorRT's datatypes.
 _DATATYPES = {
     "FLOAT": "TYPE_FP32",
     "HALF": "TYPE_FP16",
@@ -26,32 +26,33 @@ DATATYPES = frozenset(_DATATYPES.values())
 
 
 class Port(NamedTuple):
-    """A tensor that the engine takes or gives."""
+    """An input or output of the engine."""
 
     name: str
     datatype: str
-    # With the batch's dimension; -1 for what differs from run to run.
+    # Includes the batch's dimension; -1 for a variable one.
     shape: tuple[int, ...]
     is_input: bool
-    # Whether its values, and not its shape, say of what shape others are. They are the machine's, not the GPU's.
+    # True if its values, instead of its shape, determine shapes of others. They are in the machine's memory, not the
+    # GPU's.
     is_shape: bool
     is_linear: bool
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether a run has to say of what shape it is."""
+        """True if a run must set its shape."""
         return -1 in self.shape
 
 
 class Log(trt.ILogger):
-    """TensorRT's lines in the server's log; the last error is kept for whoever asks why a call gave nothing."""
+    """Writes TensorRT's lines to the server's log; keeps the last error for calls that return nothing."""
 
     def __init__(self) -> None:
         trt.ILogger.__init__(self)
         self.last_error = ""
 
     def log(self, severity: Any, msg: str) -> None:
-        """One line."""
+        """Logs one line."""
         said = trt.ILogger.Severity
         if severity in (said.INTERNAL_ERROR, said.ERROR):
             self.last_error = msg
@@ -65,11 +66,11 @@ class Log(trt.ILogger):
 
 
 class Unreadable(Refused):
-    """TensorRT makes no engine of the file; its own lines in the log say why."""
+    """TensorRT cannot create an engine from the file; its own lines in the log have the reason."""
 
 
 class Plan:
-    """An engine and what belongs to it. Raises Refused in Triton's words."""
+    """An engine and its runtime. Raises Refused with Triton's text."""
 
     def __init__(self, path: str, model: str, *, allows_host_code: bool) -> None:
         self.log = Log()
@@ -87,7 +88,7 @@ class Plan:
                 "unable to load model '%s': its plan has an implicit batch dimension; build it anew with an explicit one"
                 % model
             )
-        # An engine is good as long as the runtime that made it.
+        # An engine needs the runtime that created it.
         self._runtime = runtime
         self.engine = engine
         names = [engine.get_tensor_name(index) for index in range(engine.num_io_tensors)]
@@ -104,7 +105,7 @@ class Plan:
         return [port for port in self.ports.values() if not port.is_input]
 
     def limits(self, name: str, profile: int) -> tuple[tuple[int, ...], ...]:
-        """What a profile allows of an input: the smallest, the best and the largest shape, or values of a shape tensor."""
+        """Returns a profile's limits of an input: the smallest, the best and the largest shape, or values of a shape tensor."""
         if not self.ports[name].is_shape:
             return tuple(tuple(one) for one in self.engine.get_tensor_profile_shape(name, profile))
         return tuple(tuple(one) for one in self.engine.get_tensor_profile_values(profile, name))

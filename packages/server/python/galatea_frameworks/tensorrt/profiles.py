@@ -1,4 +1,4 @@
-"""Which of a plan's optimization profiles a batch runs with."""
+"""Selects the optimization profile of a plan for a batch."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    # What a profile allows of each input: the smallest, the best and the largest.
+    # The limits of each input in a profile: the smallest, the best and the largest.
     Limits = Mapping[str, tuple[tuple[int, ...], ...]]
 
 
 def number_of(name: str) -> int:
-    """A profile's number, read as C++ reads one: what follows its digits is left. Raises Refused in Triton's words."""
+    """Returns a profile's number, parsed as in C++: text after its digits is ignored.
+
+    Raises Refused with Triton's text.
+    """
     if name == "":
         raise Refused("profile name must not be empty")
     found = re.match(r"\s*[+-]?\d{1,9}", name)
@@ -26,7 +29,7 @@ def number_of(name: str) -> int:
 
 
 def names_of(config: Mapping[str, Any], instance: str) -> list[str]:
-    """The profiles of the group that an instance belongs to."""
+    """Returns the profiles of the group that an instance belongs to."""
     group = instance.rpartition("_")[0]
     for one in config.get("instance_group", ()):
         if one.get("name") == group:
@@ -35,7 +38,7 @@ def names_of(config: Mapping[str, Any], instance: str) -> list[str]:
 
 
 def problem(sizes: Sequence[int], smallest: Sequence[int], largest: Sequence[int]) -> str | None:
-    """Why a profile does not allow a shape, in Triton's words; None where it does."""
+    """Returns the reason, with Triton's text, why a profile does not allow a shape; None when it does."""
     if len(sizes) != len(largest):
         return "model expected %d dimensions but received %d dimensions" % (len(largest), len(sizes))
     for place, (size, least, most) in enumerate(zip(sizes, smallest, largest)):
@@ -50,7 +53,7 @@ def problem(sizes: Sequence[int], smallest: Sequence[int], largest: Sequence[int
 
 
 def distance(asked: Mapping[str, Sequence[int]], limits: Limits) -> int | None:
-    """How far a batch is from what a profile is best for: the sum of all differences; None where the profile does not allow it."""
+    """Returns the distance of a batch from a profile's best shapes: the sum of all differences; None when the profile does not allow it."""
     total = 0
     for name, sizes in asked.items():
         smallest, best, largest = limits[name]
@@ -61,7 +64,7 @@ def distance(asked: Mapping[str, Sequence[int]], limits: Limits) -> int | None:
 
 
 def nearest(asked: Mapping[str, Sequence[int]], profiles: Iterable[tuple[int, Limits]]) -> int | None:
-    """The number of the profile whose best shapes are nearest, the first of several; None where none allows the batch."""
+    """Returns the number of the profile whose best shapes are nearest, the first of several; None when none allows the batch."""
     found = None
     shortest = None
     for number, limits in profiles:

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 class TritonPythonModel(BatchedModel):
-    """The contract of the Python backend, for plans."""
+    """The Python backend's model class, for plans."""
 
     @staticmethod
     def auto_complete_config(auto_complete_model_config: Any) -> Any:
-        """Completes the configuration from the engine, on the GPU of the first instance; not for models that have none."""
+        """Completes the configuration from the engine, on the GPU of the first instance; not for models without GPUs."""
         config = auto_complete_model_config.as_dict()
         model = config.get("name", "")
         groups = config.get("instance_group", ())
@@ -49,7 +49,7 @@ class TritonPythonModel(BatchedModel):
         return auto_complete_model_config
 
     def initialize(self, args: dict[str, str]) -> None:
-        """Opens the plan, compares the configuration with it, and takes the memory that its largest batch needs."""
+        """Opens the plan, compares the configuration with it, and takes the memory of its largest batch."""
         model, instance = args["model_name"], args["model_instance_name"]
         config = json.loads(args["model_config"])
         if args["model_instance_kind"] != "GPU":
@@ -72,7 +72,7 @@ class TritonPythonModel(BatchedModel):
             raise Refused("unable to load model '%s': %s" % (model, error)) from None
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
-        """Requests whose shape tensors say the same run together: of those a run has one value."""
+        """Runs requests with equal shape tensors together: a run has one value of each."""
         if not any(port.is_shape for port in self._plan.inputs):
             return super().execute(requests)
         groups: dict[Any, list[int]] = {}
@@ -90,27 +90,27 @@ class TritonPythonModel(BatchedModel):
         return tuple((one.as_numpy()[:1] if self.batches else one.as_numpy()).tobytes() for one in tensors)
 
     def value_of(self, tensor: Tensor | None, name: str) -> np.ndarray:
-        """An array over the request's own bytes, which are copied to the GPU from there."""
+        """Returns an array over the request's own bytes, from which they are copied to the GPU."""
         if tensor is None:
             raise Unfit("input '%s' is missing: an engine is given all of its inputs" % name)
         array = bits_of(tensor) if self._plan.ports[name].datatype == "TYPE_BF16" else tensor.as_numpy()
         return np.ascontiguousarray(array)
 
     def joined(self, column: Sequence[np.ndarray]) -> np.ndarray:
-        """One array of them all, one behind the other."""
+        """Concatenates one input of several requests."""
         return np.concatenate(column, 0)
 
     def columns(
         self, inputs: Sequence[Any], rows: list[int] | None, requests: Sequence[InferenceRequest]
     ) -> Iterable[Iterable[Tensor]]:
-        """One run for the batch."""
+        """Runs the whole batch at once."""
         total = sum(rows) if rows is not None else 1
         arrays = {name: self._whole(name, array, total) for name, array in zip(self.input_names, inputs)}
         wanted = frozenset(name for request in requests for name in request.requested_output_names())
         for name, value in self._contexts.run(arrays, total, wanted).items():
             port = self._plan.ports[name]
             if port.is_shape and rows is not None:
-                # Its first value is the number of rows, which those who ask know; the others are the same for each row.
+                # Its first value is the number of rows, which callers know; the others are the same for each row.
                 value = np.tile(value[1:], (total, 1))
             yield [_tensor(name, one, port.datatype) for one in pieces(name, value, rows)]
 
@@ -120,13 +120,13 @@ class TritonPythonModel(BatchedModel):
         return array
 
     def failure(self, error: Exception) -> str:
-        """CUDA's own words."""
+        """Returns CUDA's own text."""
         if isinstance(error, MemoryError):
             raise error
         return str(error)
 
     def finalize(self) -> None:
-        """The GPU's memory goes back."""
+        """Frees the GPU's memory."""
         self._contexts.close()
         self._device.close()
 

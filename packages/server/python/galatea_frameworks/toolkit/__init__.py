@@ -1,1 +1,1 @@
-"""What SageMaker's inference toolkit does for scripts: finds their functions, calls them for each request, answers with what they return."""
+"""Implements SageMaker's inference toolkit for scripts: finds their functions, calls them for each request, responds with their results."""

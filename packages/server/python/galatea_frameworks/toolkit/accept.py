@@ -4,5 +4,5 @@ from __future__ import annotations
 
 
 def parse_accept(accept: str) -> list[str]:
-    """The types that it names, in their order."""
+    """Returns the types of the header, in order."""
     return accept.replace(" ", "").split(",")

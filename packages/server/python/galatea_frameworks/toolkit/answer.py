@@ -1,4 +1,4 @@
-"""What a script gave, as the bytes, the content type and the status of an answer."""
+"""Converts a script's result to the bytes, the content type and the status of a response."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 _ERROR_CHARACTERS_MAX = 1 << 20
-# Not shown in traces: what calls the script is not its author's.
+# Files omitted from traces: the code that calls the script is not its author's.
 _OWN_DIRECTORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class Answer:
-    """One answer. `body` is bytes, `content_type` may be None, `headers` are what was said beside them."""
+    """One response. `body` is bytes, `content_type` may be None, `headers` are additional headers."""
 
     __slots__ = ("body", "content_type", "headers", "status")
 
@@ -30,7 +30,7 @@ class Answer:
 
 
 def answer_of(result: Any, accept: str, status: int) -> Answer:
-    """Of what an output_fn or a transform_fn returned: a body, a body and its type, or a response object of Flask's make."""
+    """Converts the result of an output_fn or a transform_fn: a body, a body and its type, or a response object of Flask."""
     content_type = accept
     if isinstance(result, tuple):
         result, content_type = result[0], result[1]
@@ -40,7 +40,7 @@ def answer_of(result: Any, accept: str, status: int) -> Answer:
 
 
 def body_bytes(body: Any) -> bytes:
-    """As multi-model-server sends it: text as UTF-8, what is neither text nor bytes as JSON."""
+    """Converts a body as multi-model-server does: text as UTF-8, values other than text and bytes as JSON."""
     if isinstance(body, str):
         return body.encode("utf-8")
     if isinstance(body, (bytes, bytearray, memoryview)):
@@ -49,20 +49,23 @@ def body_bytes(body: Any) -> bytes:
 
 
 def trace_of(error: BaseException) -> str:
-    """The error as Python prints it, with the frames of the script and of what it calls."""
+    """Returns the error as Python prints it, with the frames of the script and of the functions it calls."""
     shown = traceback.TracebackException.from_exception(error)
     frames = [frame for frame in shown.stack if not frame.filename.startswith(_OWN_DIRECTORY)]
     shown.stack = traceback.StackSummary.from_list(frames)
-    # Python leaves the heading out where there is nothing below it.
+    # Python omits the heading when there are no frames.
     heading = "" if frames else "Traceback (most recent call last):\n"
     return heading + "".join(shown.format())
 
 
 def failure_of(error: BaseException) -> Answer:
-    """The toolkit's: the message, then the trace; the status that the error has, else 500. Never raises."""
+    """Returns the toolkit's error response: the message, then the trace; the status of the error, else 500.
+
+    Never raises.
+    """
     try:
         status, message = 500, str(error)
-        # Whosever class it is: a script may bring a toolkit of its own.
+        # By attributes instead of class: a script may bring its own toolkit.
         if all(hasattr(error, name) for name in ("status_code", "message", "phrase")):
             status, message = int(error.status_code), str(error.message)
         elif message == "":

@@ -1,4 +1,4 @@
-"""The content types that have a meaning of their own."""
+"""Content types with a special meaning."""
 
 JSON = "application/json"
 CSV = "text/csv"
@@ -6,5 +6,5 @@ OCTET_STREAM = "application/octet-stream"
 ANY = "*/*"
 NPY = "application/x-npy"
 NPZ = "application/x-npz"
-# Of these the script is given text; of all others, and of these with parameters behind them, bytes.
+# Types that the script receives as text; all others, and these with parameters, as bytes.
 UTF8_TYPES = [JSON, CSV]

@@ -1,4 +1,4 @@
-"""What a script's functions may take as their last argument: the request, and what may be said of its answer."""
+"""The optional last argument of a script's functions: the request, and settings of its response."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class RequestProcessor:
-    """One request's headers, and its answer's status and headers."""
+    """One request's headers, and its response's status and headers."""
 
     def __init__(self, headers: dict[str, str]) -> None:
         self._headers = headers
@@ -19,41 +19,41 @@ class RequestProcessor:
         self._response_headers = {}
 
     def get_request_property(self, key: str) -> str | None:
-        """A header of the request, under its name as the toolkit spells it."""
+        """Returns a header of the request, by the toolkit's spelling of its name."""
         return self._headers.get(key)
 
     def get_request_properties(self) -> dict[str, str]:
-        """The request's headers."""
+        """Returns the request's headers."""
         return self._headers
 
     def report_status(self, code: int, reason_phrase: str | None = None) -> None:
-        """The answer's status."""
+        """Sets the response's status."""
         self._status = int(code)
         self._phrase = reason_phrase
 
     def get_response_status_code(self) -> int:
-        """The answer's status."""
+        """Returns the response's status."""
         return self._status
 
     def get_response_status_phrase(self) -> str | None:
-        """Its phrase."""
+        """Returns the response's reason phrase."""
         return self._phrase
 
     def add_response_property(self, key: str, value: str) -> None:
-        """A header of the answer."""
+        """Sets a header of the response."""
         self._response_headers[key] = value
 
     def get_response_headers(self) -> dict[str, str]:
-        """The answer's headers."""
+        """Returns the response's headers."""
         return self._response_headers
 
     def get_response_header(self, key: str) -> str | None:
-        """One of them."""
+        """Returns a header of the response."""
         return self._response_headers.get(key)
 
 
 class Context:
-    """As multi-model-server gives it: of the model, and of the request that is being answered."""
+    """The context of multi-model-server: of the model, and of the current request."""
 
     def __init__(self, model_name: str, model_dir: str, batch_size: int) -> None:
         self.model_name = model_name
@@ -71,51 +71,51 @@ class Context:
 
     @property
     def system_properties(self) -> dict[str, Any]:
-        """`model_dir`, `gpu_id`, `batch_size`."""
+        """Returns `model_dir`, `gpu_id`, `batch_size`."""
         return self._system_properties
 
     def begin(self, *headers: dict[str, str]) -> None:
-        """Another request, or several together, are about to be answered."""
+        """Starts another request, or several together."""
         self.request_processor = [RequestProcessor(each) for each in headers]
 
     def get_request_id(self, idx: int = 0) -> str:
-        """The request's id: none was sent."""
+        """Returns the request's id: always empty."""
         return ""
 
     def get_request_header(self, idx: int, key: str) -> str | None:
-        """A header of the request."""
+        """Returns a header of the request."""
         return self.request_processor[idx].get_request_property(key)
 
     def get_all_request_header(self, idx: int) -> dict[str, str]:
-        """All of them."""
+        """Returns all headers of the request."""
         return self.request_processor[idx].get_request_properties()
 
     def set_response_content_type(self, idx: int, value: str) -> None:
-        """What the answer is."""
+        """Sets the response's content type."""
         self.set_response_header(idx, "content-type", value)
 
     def get_response_content_type(self, idx: int) -> str | None:
-        """What the answer is."""
+        """Returns the response's content type."""
         return self.request_processor[idx].get_response_header("content-type")
 
     def get_response_status(self, idx: int) -> tuple[int, str | None]:
-        """The answer's status and its phrase."""
+        """Returns the response's status and reason phrase."""
         said = self.request_processor[idx]
         return said.get_response_status_code(), said.get_response_status_phrase()
 
     def set_response_status(self, code: int = 200, phrase: str = "", idx: int = 0) -> None:
-        """The answer's status."""
+        """Sets the response's status."""
         self.request_processor[idx].report_status(code, phrase)
 
     def set_all_response_status(self, code: int = 200, phrase: str = "") -> None:
-        """The status of all answers."""
+        """Sets the status of all responses."""
         for said in self.request_processor:
             said.report_status(code, phrase)
 
     def set_response_header(self, idx: int, key: str, value: str) -> None:
-        """A header of the answer."""
+        """Sets a header of the response."""
         self.request_processor[idx].add_response_property(key, value)
 
     def get_response_headers(self, idx: int) -> dict[str, str]:
-        """The answer's headers."""
+        """Returns the response's headers."""
         return self.request_processor[idx].get_response_headers()

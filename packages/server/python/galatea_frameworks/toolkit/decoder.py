@@ -1,4 +1,4 @@
-"""Bodies of the default content types as arrays."""
+"""Decodes bodies of the default content types to arrays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _csv_to_numpy(text: str, dtype: Any = None) -> np.ndarray:
 
 
 def _npy_to_numpy(data: bytes) -> np.ndarray:
-    """An array; not one of Python's objects, which are pickled: whoever may ask a model may not run code in it."""
+    """Returns an array, but not one of pickled Python objects: a client must not run code in the model."""
     return np.load(io.BytesIO(data), allow_pickle=False)
 
 
@@ -42,7 +42,7 @@ _DECODERS = {
 
 
 def decode(obj: Any, content_type: str | None) -> Any:
-    """The array, or the sparse matrix, that a body is. Raises UnsupportedFormatError for other content types."""
+    """Returns the array, or the sparse matrix, of a body. Raises UnsupportedFormatError for other content types."""
     decoder = _DECODERS.get(content_type)
     if decoder is None:
         raise errors.UnsupportedFormatError(content_type)

@@ -1,4 +1,4 @@
-"""What is called in place of functions that a script leaves out. Frameworks have their own, beside these."""
+"""The defaults for functions that a script does not define. Frameworks have their own in addition."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class DefaultInferenceHandler:
     """Reads and writes the default content types; knows no model."""
 
     def default_model_fn(self, model_dir: str, context: Any = None) -> Any:
-        """A script has to say how its model is loaded."""
+        """Raises: a script must define how its model is loaded."""
         raise NotImplementedError(_MISSING % ("model_fn", "model_fn"))
 
     def default_input_fn(self, input_data: Any, content_type: str | None, context: Any = None) -> Any:
-        """The body as an array."""
+        """Returns the body as an array."""
         return decoder.decode(input_data, content_type)
 
     def default_predict_fn(self, data: Any, model: Any, context: Any = None) -> Any:
-        """A script has to say how its model is asked."""
+        """Raises: a script must define how its model is called."""
         raise NotImplementedError(_MISSING % ("predict_fn", "predict_fn"))
 
     def default_output_fn(self, prediction: Any, accept: str, context: Any = None) -> tuple[str | bytes, str]:
-        """In the first of the accepted types that is known, and which it is."""
+        """Encodes in the first supported one of the accepted types, which is returned too."""
         for content_type in parse_accept(accept):
             if content_type in encoder.SUPPORTED_CONTENT_TYPES:
                 return encoder.encode(prediction, content_type), content_type

@@ -1,4 +1,4 @@
-"""Where a script and what it imports lie."""
+"""The locations of a script and its imports."""
 
 from __future__ import annotations
 
@@ -7,29 +7,28 @@ import sys
 
 from . import shared_libraries
 
-# What scripts import of the toolkit, where their environment does not have the real one.
+# Replacements of the toolkit's modules, for environments without the real one.
 _OFFERED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "offered")
 
 
-# Where SageMaker's containers have the model.
+# The model's path in SageMaker's containers.
 _MODEL_PATH = "/opt/ml/model"
 
 
 def enter(model_dir: str, parameters: dict[str, str]) -> None:
-    """Lets the script be found: in what SAGEMAKER_SUBMIT_DIRECTORY brought, then in the archive's `code`, then in the archive itself.
-
-    `parameters`: `code_dir`, where the former was unpacked, and `packages_dir`, where its requirements were installed.
+    """Sets the import path of the script: the directory that SAGEMAKER_SUBMIT_DIRECTORY brought, then the archive's `code`, then the
+    archive itself. `parameters`: `code_dir`, the unpacked submit directory, and `packages_dir`, the directory of its requirements.
     """
     own = [parameters.get("code_dir"), os.path.join(model_dir, "code"), parameters.get("packages_dir")]
     sys.path[:0] = [path for path in own if path is not None and os.path.isdir(path)]
     sys.path += [model_dir, _OFFERED]
-    # What the toolkit's own variables say to who asks for them.
+    # The value of the toolkit's own variable.
     os.environ["SM_MODEL_DIR"] = model_dir
     shared_libraries.provide(model_dir)
 
 
 def explain(error: BaseException) -> None:
-    """Where a script looked for its model at a path that there is not on this machine: what to use instead, in the error's own words."""
+    """Adds the correct path to the error of a script that looked for its model at a path which does not exist on this machine."""
     name = getattr(error, "filename", None)
     if not isinstance(error, OSError) or not isinstance(name, str) or os.path.exists(_MODEL_PATH):
         return

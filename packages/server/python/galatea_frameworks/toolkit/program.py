@@ -1,4 +1,4 @@
-"""One instance of a script's model, as the Python backend runs it: a request is a body with its types, an answer likewise."""
+"""One instance of a script's model for the Python backend: requests and responses are bodies with content types."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from .defaults import DefaultInferenceHandler
 
-# `container-runtimes/scripts/script-codec.ts` knows these, too.
+# Same names as in `container-runtimes/scripts/script-codec.ts`.
 _OUTPUT = "answer"
 _CONTENT_TYPE = "content_type"
 _ACCEPT = "accept"
@@ -38,14 +38,14 @@ _NOT_FOUND = 404
 
 
 class ScriptProgram:
-    """The contract of the Python backend for scripts; frameworks say what takes the place of functions that a script leaves out."""
+    """The Python backend's model class, for scripts; frameworks set the defaults of functions that a script does not define."""
 
     defaults: DefaultInferenceHandler
-    # What a body is whose type was not said.
+    # Content type of a body without one.
     default_content_type = None
 
     def initialize(self, args: dict[str, str]) -> None:
-        """Loads the script and, by it, the model."""
+        """Loads the script, which loads the model."""
         parameters = {
             key: value["string_value"] for key, value in json.loads(args["model_config"]).get("parameters", {}).items()
         }
@@ -61,7 +61,7 @@ class ScriptProgram:
             self._load(model_dir)
         except BaseException as error:
             places.explain(error)
-            # The load fails with the error; where in the script it was the container's log has in full.
+            # The load fails with the error; the container's log has the full traceback.
             traceback.print_exc()
             raise
 
@@ -75,7 +75,7 @@ class ScriptProgram:
         self._model = self._script.load(model_dir)
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
-        """Each request for itself, but for the prediction of a script that joins rows."""
+        """Processes each request separately, except for the prediction of a script that joins rows."""
         asked = [_Asked(request) for request in requests]
         if self._sends_parts:
             for one in asked:
@@ -92,7 +92,7 @@ class ScriptProgram:
         return asked.answer or Answer(b"", None, _NOT_FOUND)
 
     def _handled(self, asked: list[_Asked]) -> list[InferenceResponse]:
-        """By a handler service: it is handed all requests at once, and knows nothing of execution parameters."""
+        """Calls a handler service, which receives all requests at once, and has no execution parameters."""
         given = [one for one in asked if not one.asks_execution_parameters]
         if given:
             self._context.begin(*(one.headers for one in given))
@@ -134,7 +134,7 @@ class ScriptProgram:
         return self._script.transform(self._model, asked.data, asked.content_type, asked.accept)
 
     def _note(self) -> None:
-        """Once: a script that has neither word was taken for one whose answers are whole."""
+        """Logged once: without the keyword, a script counts as one that returns whole responses."""
         if not self._has_noted:
             self._has_noted = True
             print(
@@ -143,7 +143,7 @@ class ScriptProgram:
             )
 
     def _send(self, asked: _Asked) -> None:
-        """An answer as a decoupled model gives it: in parts where the script gives an iterator, the first with all that is said of them."""
+        """Sends a response of a decoupled model: in chunks when the script returns an iterator, the first with status and headers."""
         sender = asked.sender()
         parts = None
         try:
@@ -162,7 +162,7 @@ class ScriptProgram:
             sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
 
     def _first(self, asked: _Asked) -> tuple[Answer, streams.Parts | None]:
-        """The answer, or its first part and what gives the others."""
+        """Returns the response, or its first chunk and the iterator of the others."""
         if self._handler is not None or asked.asks_execution_parameters:
             return (self._answer(asked) if self._handler is None else self._handle(asked)), None
         said = parts = None
@@ -186,12 +186,15 @@ class ScriptProgram:
         return answer, parts
 
     def _begin(self, asked: _Asked) -> None:
-        """The context is of this request from here on. Raises what is wrong with the body."""
+        """Sets the context to this request. Raises errors of the body."""
         self._context.begin(asked.headers)
         asked.read(self.default_content_type, self._default_accept)
 
     def _predict_together(self, asked: list[_Asked]) -> None:
-        """One prediction for all whose data can be joined. Where that fails each is asked alone, and the wrong one fails alone."""
+        """Makes one prediction for all requests whose data can be joined.
+
+        When that fails each is run alone, and the faulty one fails alone.
+        """
         batch = []
         for one in asked:
             if one.asks_execution_parameters:
@@ -215,7 +218,7 @@ class ScriptProgram:
 
 
 class _Asked:
-    """One request, and how far its answer has come."""
+    """One request, and the progress of its response."""
 
     def __init__(self, request: InferenceRequest) -> None:
         self._request = request
@@ -226,15 +229,15 @@ class _Asked:
         self.asks_execution_parameters = self._said.get(_ASKS) == _EXECUTION_PARAMETERS
 
     def sender(self) -> Any:
-        """What sends the answers of a decoupled model."""
+        """Returns the sender of a decoupled model's responses."""
         return self._request.get_response_sender()
 
     def body(self) -> bytes:
-        """As it came."""
+        """Returns the body as received."""
         return self._request.inputs()[0].as_numpy().reshape(-1)[0]
 
     def read(self, default_content_type: str | None, default_accept: str) -> None:
-        """The body as the script is given it: text where its type says so."""
+        """Decodes the body for the script: text for text types."""
         self.content_type = self._said.get(_CONTENT_TYPE, default_content_type)
         self.accept = self._said.get(_ACCEPT)
         if not self.accept or self.accept == content_types.ANY:
@@ -253,14 +256,14 @@ def _close(parts: streams.Parts | None) -> None:
 
 
 def _failed(error: BaseException) -> Answer:
-    """The toolkit's answer; where in the script it was the container's log has in full."""
+    """Returns the toolkit's error response; the container's log has the full traceback."""
     places.explain(error)
     traceback.print_exception(type(error), error, error.__traceback__)
     return failure_of(error)
 
 
 def _headers(said: dict[str, str]) -> dict[str, str]:
-    """The request's headers as the toolkit spells them."""
+    """Returns the request's headers in the toolkit's spelling."""
     names = {
         _CONTENT_TYPE: "Content-Type",
         _ACCEPT: "Accept",
@@ -285,7 +288,7 @@ def _response(answer: Answer) -> InferenceResponse:
 
 
 def leave_no_trace(module: str, file: str) -> None:
-    """Takes the program that the worker loaded out of what scripts can import: theirs may have the same name."""
+    """Removes the program that the worker loaded from the importable modules: a script may have the same name."""
     sys.modules.pop(module, None)
     directory = os.path.dirname(os.path.abspath(file))
     sys.path[:] = [path for path in sys.path if path != directory]

@@ -1,4 +1,4 @@
-"""A script: its functions, those that take their place where it leaves them out, and how they are called."""
+"""A script: its functions, the defaults of those that it does not define, and how they are called."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEFAULT_PROGRAM = "inference.py"
 
 
 def _found(name: str) -> ModuleType | None:
-    """The script as a module of its name; None where there is none. What it raises when it is imported goes on."""
+    """Imports the script by its name; returns None when there is none. Raises the exceptions of its import."""
     try:
         spec = importlib.util.find_spec(name)
     except (ImportError, ValueError):
@@ -31,7 +31,10 @@ def _found(name: str) -> ModuleType | None:
 
 
 class Script:
-    """Found by its name among the directories of `sys.path`. Raises what its import raises, and ValueError where its functions exclude each other."""
+    """Imports the script from the directories of `sys.path`.
+
+    Raises the exceptions of its import, and ValueError when its functions exclude each other.
+    """
 
     def __init__(self, program: str, defaults: DefaultInferenceHandler, context: Context) -> None:
         name = program[:-3] if program.endswith(".py") else program
@@ -63,11 +66,11 @@ class Script:
 
     @property
     def joins_rows(self) -> bool:
-        """Whether the script says, by `joins_rows = True`, that its predict_fn may have the rows of several requests at once."""
+        """True if the script declares, by `joins_rows = True`, that its predict_fn accepts the rows of several requests at once."""
         return self._transform_fn is None and getattr(self.module, "joins_rows", False) is True
 
     def load(self, model_dir: str) -> Any:
-        """The model."""
+        """Loads and returns the model."""
         if self._pre_model_fn is not None:
             self.call(self._pre_model_fn, model_dir)
         model = self.call(self._model_fn, model_dir)
@@ -76,7 +79,7 @@ class Script:
         return model
 
     def transform(self, model: Any, data: Any, content_type: str | None, accept: str) -> Any:
-        """One request's answer."""
+        """Returns the response to one request."""
         if self._transform_fn is not None:
             return self.call(self._transform_fn, model, data, content_type, accept)
         given = self.call(self.input_fn, data, content_type)
@@ -86,7 +89,10 @@ class Script:
         return self.call(self.output_fn, prediction, accept)
 
     def _formatted(self, parts: Iterator[Any], accept: str) -> Iterator[Any]:
-        """Each part of a prediction as the output_fn writes it. What is text or bytes already the default one leaves as it is."""
+        """Yields each chunk of a prediction as encoded by the output_fn.
+
+        The default one does not change text and bytes.
+        """
         for part in parts:
             if not self._has_output_fn and isinstance(part, (str, bytes, bytearray, memoryview)):
                 yield part
@@ -95,18 +101,21 @@ class Script:
 
     @property
     def says_execution_parameters(self) -> bool:
-        """Whether it tells how transform jobs are to ask it."""
+        """True if it has execution parameters for transform jobs."""
         return self._execution_parameters_fn is not None
 
     def execution_parameters(self) -> Any:
-        """What its execution_parameters_fn tells."""
+        """Returns the result of its execution_parameters_fn."""
         return self.call(self._execution_parameters_fn)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """With the context behind its arguments where it has a parameter more. Raises TypeError where it has another number of them."""
+        """Calls the function, with the context after its arguments if it has one more parameter.
+
+        Raises TypeError for another number of parameters.
+        """
         count = self._counts.get(function)
         if count is None:
-            # Half as long to find out as a small model takes to predict; of functions that come and go it is not kept.
+            # Takes half as long as the prediction of a small model; not cached for temporary functions.
             count = len(inspect.signature(function).parameters)
             if function in self._known:
                 self._counts[function] = count

@@ -1,7 +1,8 @@
-"""Shared libraries that an archive brings in `shared_libs`.
+"""Loads shared libraries that an archive brings in `shared_libs`.
 
-The scripts that ModelBuilder of SageMaker's SDK generates copy that directory to /lib before they load the model. /lib is the machine's, and
-read-only here. The libraries are loaded from where they are instead: the loader takes a library that is loaded for one of its name.
+The scripts that ModelBuilder of SageMaker's SDK generates copy that directory to /lib before they load the model. /lib is the machine's,
+and read-only here. Therefore the libraries are loaded from their own directory: the loader uses a loaded library for others that need its
+name.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _NAME = "shared_libs"
 
 
 def provide(model_dir: str) -> None:
-    """Has shutil.copytree load the archive's libraries where it is to copy them to /lib."""
+    """Makes shutil.copytree load the archive's libraries instead of copying them to /lib."""
     directory = os.path.realpath(os.path.join(model_dir, _NAME))
     if not os.path.isdir(directory):
         return
@@ -37,7 +38,10 @@ def provide(model_dir: str) -> None:
 
 
 def load(directory: str) -> None:
-    """Loads all libraries of a directory, those first that others need. Raises OSError with the reason for one that cannot be loaded."""
+    """Loads all libraries of a directory, dependencies first.
+
+    Raises OSError with the reason for one that cannot be loaded.
+    """
     left = [path for path in (os.path.join(directory, name) for name in sorted(os.listdir(directory))) if _is_elf(path)]
     while left:
         failed = {}

@@ -1,4 +1,4 @@
-"""Answers that a script makes part by part: its functions may give an iterator, or one and its content type."""
+"""Responses that a script produces in chunks: its functions may return an iterator, or one and its content type."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def is_stream(result: Any) -> bool:
-    """Whether it is an iterator: generators are, lists and arrays are not."""
+    """Returns whether the result is an iterator: generators are, lists and arrays are not."""
     return hasattr(result, "__next__")
 
 
 class Parts:
-    """The parts of an answer as bytes, and the content type that is said with the first of them."""
+    """The chunks of a response as bytes, and the content type of the first one."""
 
     def __init__(self, parts: Iterator[Any], content_type: str | None) -> None:
         self._parts = parts
@@ -33,14 +33,14 @@ class Parts:
         return body_bytes(part)
 
     def close(self) -> None:
-        """Ends a generator whose parts nobody wants any more: its `finally` runs."""
+        """Closes a generator whose remaining chunks are not needed: its `finally` runs."""
         close = getattr(self._parts, "close", None)
         if close is not None:
             close()
 
 
 def parts_of(result: Any, accept: str) -> Parts | None:
-    """None for a result that is no iterator."""
+    """Returns None for a result that is not an iterator."""
     content_type = accept
     if isinstance(result, tuple) and len(result) == 2:
         result, content_type = result
@@ -50,6 +50,6 @@ def parts_of(result: Any, accept: str) -> Parts | None:
 
 
 def joined(parts: Parts, status: int) -> Answer:
-    """All of them as one answer."""
+    """Joins all chunks to one response."""
     body = b"".join(parts)
     return Answer(body, parts.content_type, status)

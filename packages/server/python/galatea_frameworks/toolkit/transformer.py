@@ -1,4 +1,4 @@
-"""The toolkit's way from a request to its answer, for handler services that are made around it."""
+"""The toolkit's Transformer, for handler services that extend it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 class Transformer:
-    """Finds the script when it is first needed, and answers requests by its functions and by a handler's, where it leaves them out."""
+    """Imports the script when it is first needed, and responds to requests by its functions, or a handler's for those that it does not
+    define.
+    """
 
     def __init__(self, default_inference_handler: DefaultInferenceHandler | None = None) -> None:
         self._default_inference_handler = default_inference_handler or DefaultInferenceHandler()
@@ -25,7 +27,7 @@ class Transformer:
         self._model = None
 
     def validate_and_initialize(self, model_dir: str | None = None, context: Context | None = None) -> None:
-        """Loads the script and its model, once. Raises what they raise."""
+        """Loads the script and its model, once. Raises their exceptions."""
         if self._script is not None:
             return
         program = os.environ.get("SAGEMAKER_PROGRAM") or DEFAULT_PROGRAM
@@ -34,7 +36,7 @@ class Transformer:
         self._script = script
 
     def transform(self, data: list[dict[str, Any]], context: Context) -> list[Any]:
-        """What the script gives for each request; one error for all where it raises."""
+        """Returns the script's result for each request; one error for all when it raises."""
         try:
             self.validate_and_initialize(context.system_properties.get("model_dir"), context)
             return [self._one(each.get("body"), context) for each in data]

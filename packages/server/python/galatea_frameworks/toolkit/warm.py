@@ -1,4 +1,4 @@
-"""Imported before workers are forked: what every script's worker needs."""
+"""Imported before workers are forked: the modules of every script's worker."""
 
 import csv  # noqa: F401
 import http.client  # noqa: F401

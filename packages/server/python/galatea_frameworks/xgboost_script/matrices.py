@@ -1,4 +1,4 @@
-"""Bodies of the content types that XGBoost's container reads, as matrices of XGBoost's."""
+"""Converts bodies of the XGBoost container's content types to XGBoost's matrices."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ X_LIBSVM = "text/x-libsvm"
 X_RECORDIO_PROTOBUF = "application/x-recordio-protobuf"
 
 _SNIFFED_CHARACTERS = 512
-# Half a gigabyte of float64. A body of few bytes may name any column.
+# Half a gigabyte of float64. A small body may name any column.
 _CELLS_MAX = 1 << 26
 
 
 def decode(body: str | bytes, content_type: str | None) -> xgboost.DMatrix:
-    """Raises UnsupportedFormatError for other content types, and ValueError, or what XGBoost raises, for a body that is not of its type."""
+    """Raises UnsupportedFormatError for other content types, and ValueError, or XGBoost's exceptions, for an invalid body."""
     media_type = _media_type(content_type or "")
     decoder = _DECODERS.get(media_type)
     if decoder is None:
@@ -31,7 +31,7 @@ def decode(body: str | bytes, content_type: str | None) -> xgboost.DMatrix:
 
 
 def _media_type(content_type: str) -> str:
-    """Without its parameters."""
+    """Returns the type without its parameters."""
     return content_type.partition(";")[0].strip()
 
 
@@ -40,7 +40,10 @@ def _text(body: str | bytes) -> str:
 
 
 def _csv_to_dmatrix(body: str | bytes) -> xgboost.DMatrix:
-    """Cells apart by what the first line seems to have between them; one that is empty is missing. A line at the end that is empty is a row."""
+    """Splits cells by the separator that the first line seems to have; an empty cell is missing.
+
+    An empty line at the end is a row.
+    """
     lines = _text(body).split("\n")
     found = csv.Sniffer().sniff(lines[0][:_SNIFFED_CHARACTERS]).delimiter
     delimiter = "," if found.isalnum() else found
@@ -52,12 +55,15 @@ def _number(cell: str) -> float:
     try:
         return float(cell) if cell else np.nan
     except ValueError:
-        # NumPy's words; an array of texts, by which it would come to them, is as wide in every cell as the longest.
+        # numpy's text. An array of texts, whose conversion would raise it, has cells as wide as the longest.
         raise ValueError("could not convert string to float: %r" % np.str_(cell[:100])) from None
 
 
 def _libsvm_to_dmatrix(body: str | bytes) -> xgboost.DMatrix:
-    """Columns count from 1 unless there is a 0. What a line does not name is zero there, and what has no colon, a label, is passed over."""
+    """Columns count from 1 unless there is a 0.
+
+    Missing columns are zero, and cells without a colon, labels, are ignored.
+    """
     rows = [_named_cells(line) for line in _text(body).strip().split("\n")]
     if not any(rows):
         return xgboost.DMatrix(np.empty((0, 0)))
@@ -82,7 +88,7 @@ def _named_cells(line: str) -> dict[int, float]:
 
 
 def _recordio_to_dmatrix(body: str | bytes) -> xgboost.DMatrix:
-    """The features of each record, and their labels where all have one."""
+    """Returns the features of each record, and the labels if all have one."""
     data = body.encode("utf-8") if isinstance(body, str) else bytes(body)
     rows = [recordio.features_and_label(record) for record in recordio.records(data)]
     rows = [row for row in rows if row is not None]

@@ -1,4 +1,4 @@
-"""What the Python backend loads for a script in a container of XGBoost; all that it is made of was imported before the fork."""
+"""The model class of an XGBoost container's script for the Python backend; its modules were imported before the fork."""
 
 import os
 
@@ -6,7 +6,7 @@ from galatea_frameworks.toolkit.content_types import JSON
 from galatea_frameworks.toolkit.program import ScriptProgram, leave_no_trace
 from galatea_frameworks.xgboost_script.handler import XGBoostHandler
 
-# As the container has it: there is a process for each processor.
+# One thread, as in the container, which has a process for each processor.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 

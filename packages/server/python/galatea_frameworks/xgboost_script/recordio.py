@@ -1,4 +1,4 @@
-"""SageMaker's records: RecordIO frames, each with a `Record` of protobuf in it."""
+"""SageMaker's records: RecordIO frames, each with a protobuf `Record` in it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 _MAGIC = 0xCED7230A
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-# Which field of a Value is which tensor.
+# The datatypes of a Value's tensor fields, by number.
 _TENSORS = {2: np.dtype("<f4"), 3: np.dtype("<f8"), 7: np.dtype("<i4")}
 _VARINT_BYTES_MAX = 10
 _FEATURES, _LABEL = 1, 2
 
 
 def records(data: bytes) -> Iterator[memoryview]:
-    """What stands in the frames. Raises ValueError for bytes that are none."""
+    """Yields the contents of the frames. Raises ValueError for invalid bytes."""
     view = memoryview(data)
     at = 0
     while at + 8 <= len(view):
@@ -36,7 +36,10 @@ def records(data: bytes) -> Iterator[memoryview]:
 
 
 def features_and_label(record: memoryview) -> tuple[np.ndarray | scipy.sparse.csr_matrix, np.ndarray | None] | None:
-    """The row that a record's features named `values` are, and its label; None where it has none. Raises ValueError."""
+    """Returns the row of a record's features named `values`, and its label; None when it has none.
+
+    Raises ValueError.
+    """
     found = {_FEATURES: None, _LABEL: None}
     for number, _, value in _fields(record):
         if number in found and isinstance(value, memoryview):
@@ -56,7 +59,7 @@ def features_and_label(record: memoryview) -> tuple[np.ndarray | scipy.sparse.cs
 
 
 def _tensor(value: memoryview) -> tuple[np.ndarray, list[int], list[int]] | None:
-    """Values, keys and shape of the tensor that a Value holds; None where it holds none of numbers."""
+    """Returns values, keys and shape of a Value's tensor; None when it has no numeric one."""
     for number, _, content in _fields(value):
         dtype = _TENSORS.get(number)
         if dtype is not None and isinstance(content, memoryview):
@@ -83,7 +86,7 @@ def _numbers(wire: int, content: int | memoryview, dtype: np.dtype) -> np.ndarra
 
 
 def _integers(content: int | memoryview) -> list[int]:
-    """One integer, or those of a packed field."""
+    """Returns one integer, or those of a packed field."""
     if isinstance(content, int):
         return [_signed(content)]
     found = []
@@ -99,7 +102,7 @@ def _signed(value: int) -> int:
 
 
 def _fields(message: memoryview) -> Iterator[tuple[int, int, int | memoryview]]:
-    """Number, wire type and content: an integer, or bytes."""
+    """Yields number, wire type and content: an integer, or bytes."""
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)

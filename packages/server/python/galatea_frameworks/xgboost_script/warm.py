@@ -1,4 +1,4 @@
-"""Imported before workers are forked: what nearly all models of XGBoost are loaded and asked with."""
+"""Imported before workers are forked: the modules with which nearly all models of XGBoost are loaded and called."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from . import handler
 
 
 def _rehearse() -> None:
-    """Small models are trained, saved, loaded and asked, by the thread that asks: none of XGBoost's own may be there when workers are forked."""
+    """Trains, saves, loads and calls small models, in the calling thread: none of XGBoost's own threads may exist when workers are forked."""
     rows = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
     labels = np.array([0, 1, 1, 0])
     one_thread = {"nthread": 1, "objective": "binary:logistic", "tree_method": "hist", "max_depth": 2}

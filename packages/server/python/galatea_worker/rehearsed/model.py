@@ -1,4 +1,4 @@
-"""The model that the zygote rehearses with (`rehearsal.py`). It does what small models do."""
+"""The model of the zygote's rehearsal (`rehearsal.py`), which does the work of small models."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import triton_python_backend_utils as pb_utils
 
 
 class TritonPythonModel:
-    """Answers with the number one more."""
+    """Responds with the number plus one."""
 
     def initialize(self, _args: dict[str, str]) -> None:
-        """As models have it."""
+        """Sets the constant."""
         self._one = np.float32(1)
 
     def execute(self, requests: list[pb_utils.InferenceRequest]) -> list[pb_utils.InferenceResponse]:
-        """As models have it."""
+        """Adds one to each request's tensor."""
         responses = []
         for request in requests:
             array = pb_utils.get_input_tensor_by_name(request, "REHEARSED").as_numpy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def __getattr__(name: str) -> object:
-    """Raises AttributeError for whatever else a script looks for."""
+    """Raises AttributeError for all other names."""
     raise AttributeError(
         "module 'sagemaker' has no attribute '%s': this container has of SageMaker's SDK what the scripts of its ModelBuilder need. "
         "Write `sagemaker` into the requirements.txt beside the script to have all of it." % name

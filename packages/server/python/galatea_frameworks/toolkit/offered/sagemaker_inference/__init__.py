@@ -1,4 +1,4 @@
-"""What scripts import of `sagemaker-inference`, where the package itself is not installed."""
+"""The names that scripts import from `sagemaker-inference`, for environments without the package."""
 
 import sys
 import types

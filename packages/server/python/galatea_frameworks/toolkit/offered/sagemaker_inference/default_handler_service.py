@@ -1,4 +1,4 @@
-"""The toolkit's handler service, which handler services of one's own extend."""
+"""The toolkit's handler service, which users' handler services extend."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ class DefaultHandlerService:
         self._service.validate_and_initialize(context.system_properties.get("model_dir"), context)
 
     def handle(self, data: list[dict[str, Any]], context: Any) -> list[Any]:
-        """Answers requests."""
+        """Responds to requests."""
         return self._service.transform(data, context)

@@ -1,4 +1,4 @@
-"""Where the toolkit says that models lie."""
+"""The toolkit's paths of models."""
 
 import os
 

@@ -4,7 +4,7 @@ import enum
 
 
 class Framework(enum.Enum):
-    """By the SDK's values, which pickles have."""
+    """The SDK's values, which pickles contain."""
 
     XGBOOST = "XGBoost"
     LDA = "LDA"

@@ -1,1 +1,1 @@
-"""What scripts import of `sagemaker-containers`, where the package itself is not installed."""
+"""The names that scripts import from `sagemaker-containers`, for environments without the package."""

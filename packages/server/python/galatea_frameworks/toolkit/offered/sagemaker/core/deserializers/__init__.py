@@ -1,3 +1,3 @@
-"""Deserializers under the names that the SDK offers them by."""
+"""The SDK's deserializers under their names."""
 
 from .base import *  # noqa: F403

@@ -33,12 +33,12 @@ class BaseDeserializer(abc.ABC):
 
     @abc.abstractmethod
     def deserialize(self, stream: IO[bytes], content_type: str) -> Any:
-        """Returns what the body says."""
+        """Returns the decoded body."""
 
     @property
     @abc.abstractmethod
     def ACCEPT(self) -> tuple[str, ...]:
-        """The content types that it reads."""
+        """The supported content types."""
 
 
 class SimpleBaseDeserializer(BaseDeserializer):
@@ -51,7 +51,7 @@ class SimpleBaseDeserializer(BaseDeserializer):
 
     @property
     def ACCEPT(self) -> tuple[str, ...]:
-        """The content types that it reads."""
+        """The supported content types."""
         return (self.accept,) if isinstance(self.accept, str) else self.accept
 
 
@@ -70,7 +70,7 @@ class StringDeserializer(SimpleBaseDeserializer):
 
 
 class BytesDeserializer(SimpleBaseDeserializer):
-    """Leaves bodies as they are."""
+    """Returns bodies unchanged."""
 
     def deserialize(self, stream: IO[bytes], content_type: str) -> bytes:
         """Returns the bytes."""
@@ -92,7 +92,7 @@ class CSVDeserializer(SimpleBaseDeserializer):
 
 
 class StreamDeserializer(SimpleBaseDeserializer):
-    """Passes on the stream."""
+    """Returns the stream unchanged."""
 
     def deserialize(self, stream: IO[bytes], content_type: str) -> tuple[IO[bytes], str]:
         """Returns the stream and its content type."""
@@ -100,7 +100,10 @@ class StreamDeserializer(SimpleBaseDeserializer):
 
 
 class NumpyDeserializer(SimpleBaseDeserializer):
-    """Reads files of NumPy's, CSV and JSON as arrays. Python objects in files are refused: a request must not run code."""
+    """Reads files of numpy, CSV and JSON as arrays.
+
+    Python objects in files are rejected: a request must not run code.
+    """
 
     _accept = "application/x-npy"
 
@@ -129,7 +132,7 @@ class JSONDeserializer(SimpleBaseDeserializer):
     _accept = "application/json"
 
     def deserialize(self, stream: IO[bytes], content_type: str) -> Any:
-        """Returns what the text says."""
+        """Returns the decoded text."""
         return json.loads(stream.read())
 
 
@@ -139,7 +142,7 @@ class JSONLinesDeserializer(SimpleBaseDeserializer):
     _accept = "application/jsonlines"
 
     def deserialize(self, stream: IO[bytes], content_type: str) -> list[Any]:
-        """Returns what each line says."""
+        """Returns the value of each line."""
         return [json.loads(line) for line in stream.read().decode("utf-8").rstrip().split("\n")]
 
 
@@ -160,7 +163,7 @@ class PandasDeserializer(SimpleBaseDeserializer):
 
 
 class TorchTensorDeserializer(SimpleBaseDeserializer):
-    """Reads files of NumPy's as tensors of PyTorch's."""
+    """Reads files of numpy as tensors of PyTorch."""
 
     _accept = "tensor/pt"
 

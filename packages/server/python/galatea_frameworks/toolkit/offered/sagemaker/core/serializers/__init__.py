@@ -1,3 +1,3 @@
-"""Serializers under the names that the SDK offers them by."""
+"""The SDK's serializers under their names."""
 
 from .base import *  # noqa: F403

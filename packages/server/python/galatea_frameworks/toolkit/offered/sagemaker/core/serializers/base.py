@@ -89,7 +89,7 @@ class CSVSerializer(SimpleBaseSerializer):
 
 
 class NumpySerializer(SimpleBaseSerializer):
-    """Writes arrays, lists and numbers as files of NumPy's."""
+    """Writes arrays, lists and numbers as files of numpy."""
 
     _content_type = "application/x-npy"
 
@@ -138,17 +138,17 @@ class JSONLinesSerializer(SimpleBaseSerializer):
 
 
 class IdentitySerializer(SimpleBaseSerializer):
-    """Leaves bodies as they are."""
+    """Returns bodies unchanged."""
 
     _content_type = "application/octet-stream"
 
     def serialize(self, data: Any) -> Any:
-        """Returns what it is given."""
+        """Returns the argument."""
         return data
 
 
 class SparseMatrixSerializer(SimpleBaseSerializer):
-    """Writes sparse matrices of SciPy's."""
+    """Writes sparse matrices of SciPy."""
 
     _content_type = "application/x-npz"
 
@@ -162,7 +162,7 @@ class SparseMatrixSerializer(SimpleBaseSerializer):
 
 
 class LibSVMSerializer(SimpleBaseSerializer):
-    """Passes on text in LibSVM's form."""
+    """Returns text in LibSVM's format unchanged."""
 
     _content_type = "text/libsvm"
 
@@ -176,7 +176,7 @@ class LibSVMSerializer(SimpleBaseSerializer):
 
 
 class DataSerializer(SimpleBaseSerializer):
-    """Passes on bytes, those of a dictionary's `data`, and those of the file that a text names."""
+    """Returns bytes unchanged, those of a dictionary's `data`, and those of the file that a text names."""
 
     _content_type = "file-path/raw-bytes"
 
@@ -205,7 +205,7 @@ class StringSerializer(SimpleBaseSerializer):
 
 
 class TorchTensorSerializer(SimpleBaseSerializer):
-    """Writes a tensor of PyTorch's as a file of NumPy's."""
+    """Writes a tensor of PyTorch as a file of numpy."""
 
     _content_type = "tensor/pt"
 

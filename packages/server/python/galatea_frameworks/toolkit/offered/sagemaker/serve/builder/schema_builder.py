@@ -1,4 +1,7 @@
-"""The serializers and deserializers of a model's bodies, which the SDK chose from samples and pickled. They are only loaded here."""
+"""The serializers and deserializers of a model's bodies, which the SDK selected by samples and pickled.
+
+They are only loaded here.
+"""
 
 from __future__ import annotations
 
@@ -28,24 +31,24 @@ class CSVSerializerWrapper(CSVSerializer):
 
 
 class DeserializerWrapper(BaseDeserializer):
-    """A deserializer that reads bodies as the type of the sample, whatever type a request names."""
+    """A deserializer that decodes bodies as the type of the sample, whatever type a request names."""
 
     def __init__(self, deserializer: BaseDeserializer, accept: tuple[str, ...]) -> None:
         self._deserializer = deserializer
         self._accept = accept
 
     def deserialize(self, stream: IO[bytes], content_type: str | None = None) -> Any:
-        """Returns what the body says."""
+        """Returns the decoded body."""
         return self._deserializer.deserialize(stream, self._accept[0])
 
     @property
     def ACCEPT(self) -> str:
-        """The content type that it reads."""
+        """The supported content type."""
         return self._accept[0]
 
 
 class SchemaBuilder:
-    """The serializers and deserializers, and the samples that they were chosen from."""
+    """The serializers and deserializers, and the samples by which they were selected."""
 
     def __init__(self, *arguments: object, **options: object) -> None:
         raise NotImplementedError("A SchemaBuilder is made by SageMaker's SDK, where the model is built.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-# What a class's name has in it, the framework, and the module that knows its version; the first that fits.
+# Frameworks by a part of the class's name, each with the module that has its version; the first match counts.
 _FRAMEWORKS = (
     ("torch", "pytorch", "torch"),
     ("xgb", "xgboost", "xgboost"),

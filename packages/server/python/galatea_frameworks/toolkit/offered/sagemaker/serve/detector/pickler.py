@@ -1,4 +1,4 @@
-"""Models of XGBoost that are stored beside the pickle."""
+"""XGBoost models stored beside the pickle."""
 
 from __future__ import annotations
 

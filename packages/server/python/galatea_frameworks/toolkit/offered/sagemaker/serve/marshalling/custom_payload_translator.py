@@ -13,7 +13,7 @@ ACCEPT_TYPE = "application/custom"
 
 
 class CustomPayloadTranslator(abc.ABC):
-    """Functions between bodies and objects."""
+    """Converters between bodies and objects."""
 
     def __init__(self, content_type: str = CONTENT_TYPE, accept_type: str = ACCEPT_TYPE) -> None:
         self._content_type = content_type
@@ -25,14 +25,14 @@ class CustomPayloadTranslator(abc.ABC):
 
     @abc.abstractmethod
     def deserialize_payload_from_stream(self, stream: IO[bytes]) -> Any:
-        """Returns the object that a body is."""
+        """Returns the object that a body encodes."""
 
     def serialize(self, payload: Any, content_type: str = CONTENT_TYPE) -> bytes:
         """Returns the body of an object, whatever its content type."""
         return self.serialize_payload_to_bytes(payload)
 
     def deserialize(self, stream: IO[bytes], content_type: str = CONTENT_TYPE) -> Any:
-        """Returns the object that a body is, whatever its content type."""
+        """Returns the object that a body encodes, whatever its content type."""
         return self.deserialize_payload_from_stream(stream)
 
     @property

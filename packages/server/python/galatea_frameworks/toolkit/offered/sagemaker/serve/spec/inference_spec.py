@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class InferenceSpec(abc.ABC):
-    """How a model is loaded and invoked; the other functions may be left out."""
+    """The functions that load and invoke a model; the others are optional."""
 
     @abc.abstractmethod
     def load(self, model_dir: str) -> Any:
@@ -33,5 +33,5 @@ class InferenceSpec(abc.ABC):
         return None
 
     def get_model(self) -> Any:
-        """Returns the name of a model of Hugging Face's."""
+        """Returns the name of a Hugging Face model."""
         return None

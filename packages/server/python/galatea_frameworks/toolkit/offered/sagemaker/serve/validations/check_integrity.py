@@ -17,7 +17,7 @@ def compute_hash(buffer: bytes) -> str:
 
 
 def perform_integrity_check(buffer: bytes, metadata_path: Path) -> None:
-    """Raises ValueError where the metadata is missing, is of another form, or says another hash."""
+    """Raises ValueError when the metadata is missing, has another format, or has another hash."""
     if not metadata_path.exists():
         raise ValueError("Path to metadata.json does not exist")
     said = json.loads(metadata_path.read_bytes())

@@ -1,4 +1,7 @@
-"""Bodies as arrays, and arrays as bodies. A CSV body has one type here, where the toolkit finds a type for each column."""
+"""Converts bodies to arrays, and arrays to bodies.
+
+A CSV body has one type here, where the toolkit finds a type for each column.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def array_to_npy(array_like: Any) -> bytes:
-    """Returns the array as a file of NumPy's."""
+    """Returns the array as a numpy file."""
     return encoder.encode(array_like, content_types.NPY)
 
 
 def npy_to_numpy(npy_array: bytes) -> np.ndarray:
-    """Returns the array of a file of NumPy's. Python objects are refused: a request must not run code."""
+    """Returns the array of a numpy file. Python objects are rejected: a request must not run code."""
     return decoder.decode(npy_array, content_types.NPY)
 
 
@@ -72,7 +75,7 @@ _ENCODERS = {content_types.NPY: array_to_npy, content_types.CSV: array_to_csv, c
 
 
 def decode(obj: Any, content_type: str) -> np.ndarray:
-    """Returns the array that a body is. Raises UnsupportedFormatError for other content types."""
+    """Returns the array of a body. Raises UnsupportedFormatError for other content types."""
     reader = _DECODERS.get(content_type)
     if reader is None:
         raise UnsupportedFormatError(content_type)

@@ -16,7 +16,7 @@ SAGEMAKER_BASE_PATH = "/opt/ml"
 BASE_PATH_ENV = "SAGEMAKER_BASE_DIR"
 
 base_dir = os.environ.get(BASE_PATH_ENV, SAGEMAKER_BASE_PATH)
-# The model of the script that runs: its archive need not lie below the base directory.
+# The model of the running script: its archive need not be below the base directory.
 model_dir = os.environ.get("SM_MODEL_DIR", os.path.join(base_dir, "model"))
 code_dir = os.path.join(base_dir, "code")
 input_dir = os.path.join(base_dir, "input")
